@@ -1,0 +1,70 @@
+import type { z } from 'zod';
+import type { Reason } from './errors.ts';
+
+/**
+ * Who may call. `audit`: public and blind to Authorization (W1). `public`: no key needed, none looked at. `optional_key`: a key
+ * changes the answer. `staged_key`: Authorization may carry a key that is not active yet; the operation judges it. `key`: a merchant's
+ * key. `maintainer`: merchant 1's.
+ */
+export type Auth = 'audit' | 'public' | 'optional_key' | 'staged_key' | 'key' | 'maintainer';
+
+export interface EndpointShape {
+  /** The operation's name: camelCase, the same in the SDK and as file name in kebab-case. */
+  name: string;
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Path with `:name` parameters. */
+  path: string;
+  summary: string;
+  auth: Auth;
+  params?: z.ZodType;
+  /** A strict object whose values arrive as strings, each given at most once. */
+  query?: z.ZodType;
+  /** A strict object. `body_optional`: an absent body is read as {}. */
+  body?: z.ZodType;
+  body_optional?: true;
+  /** Bytes; the default is BODY_LIMIT_BYTES. */
+  body_limit?: number;
+  /** Success statuses and what each carries. */
+  answers: Partial<Record<200 | 201 | 202, z.ZodType>>;
+  /** Reasons beyond those that every route may give. */
+  errors: readonly Reason[];
+  /** `public`: strong ETag and short caching. Anything protected, private or about a payment is `private`. */
+  cache: 'public' | 'private';
+  /** Takes x402 payment headers and X-Delivery-Token. */
+  payment?: true;
+}
+
+/** Keeps the literal types of a descriptor, so that operations, SDK and documents are typed from it. */
+export function endpoint<const E extends EndpointShape>(shape: E): E {
+  return shape;
+}
+
+type Read<T> = T extends z.ZodType ? z.output<T> : undefined;
+type Given<T> = T extends z.ZodType ? z.input<T> : undefined;
+
+/** What an operation receives, after the schemas. */
+export type ParamsOf<E extends EndpointShape> = Read<E['params']>;
+export type QueryOf<E extends EndpointShape> = Read<E['query']>;
+export type BodyOf<E extends EndpointShape> = Read<E['body']>;
+/** What a caller hands in. */
+export type ParamsGiven<E extends EndpointShape> = Given<E['params']>;
+export type QueryGiven<E extends EndpointShape> = Given<E['query']>;
+export type BodyGiven<E extends EndpointShape> = Given<E['body']>;
+
+type Statuses<E extends EndpointShape> = Extract<keyof E['answers'], 200 | 201 | 202>;
+
+/** The union of `{status, body}` that an operation may answer. */
+export type AnswerOf<E extends EndpointShape> = {
+  [S in Statuses<E>]: {
+    status: S;
+    body: E['answers'][S] extends z.ZodType ? z.input<E['answers'][S]> : never;
+    headers?: Readonly<Record<string, string>>;
+    /** Bytes to send in place of the JSON body (accept: application/octet-stream). */
+    bytes?: Uint8Array;
+  };
+}[Statuses<E>];
+
+/** What a client reads. */
+export type ResultOf<E extends EndpointShape> = {
+  [S in Statuses<E>]: { status: S; body: E['answers'][S] extends z.ZodType ? z.output<E['answers'][S]> : never };
+}[Statuses<E>];

@@ -1,0 +1,349 @@
+import { z } from 'zod';
+import { addressIn, addressOut, hashOut } from './chain-values.ts';
+import { endpoint } from './endpoint.ts';
+import { priceIn, usdcOut } from './money.ts';
+import { idCursor, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
+import { paymentOut, receiptOut } from './payments.ts';
+import { publicText } from './text.ts';
+import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
+
+const summaryFields = {
+  id: idOut,
+  merchant: z.string(),
+  title: z.string(),
+  description: z.string(),
+  preview: z.string(),
+  store_url: z.string(),
+  price_usdc: usdcOut,
+  seller_wallet: addressOut,
+  tags: z.array(z.string()),
+  aisle: z.enum(AISLES),
+  votes: z.int(),
+  sales: z.int(),
+  pinned: z.boolean(),
+  created_at: timeOut,
+  delivery_kind: z.enum(['artifact', 'city_ownership']),
+  city_url: z.string().nullable(),
+  world_offer_id: z.int().nullable(),
+  world_asset_id: z.int().nullable(),
+  world_seller_handle: z.string().nullable(),
+  world_draft_id: z.int().nullable(),
+  world_state: z.string().nullable(),
+  city_offer_url: z.string().nullable(),
+  world_asset_url: z.string().nullable(),
+  requires_city_resident: z.boolean(),
+  state: z.enum(LISTING_STATES),
+  artifact_commitment: hashOut.describe('SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact'),
+  artifact_bytes: z.int(),
+  artifact_media_type: z.string(),
+  verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
+  supersedes: z.int().nullable(),
+  superseded_by: z.int().nullable(),
+  text_flags: z.array(z.string()),
+};
+
+export const listingSummary = z.object(summaryFields).meta({ id: 'ListingSummary' });
+export const listingDetail = z
+  .object({
+    ...summaryFields,
+    removed: z.boolean(),
+    removed_at: timeOut.nullable(),
+    removed_reason: z.string().nullable(),
+    removed_reason_code: z.string().nullable(),
+    withdrawn: z.boolean(),
+    withdrawn_at: timeOut.nullable(),
+    withdrawn_reason: z.string().nullable(),
+  })
+  .meta({ id: 'ListingDetail' });
+export type ListingSummary = z.output<typeof listingSummary>;
+export type ListingDetail = z.output<typeof listingDetail>;
+
+export const comment = z
+  .object({
+    id: idOut,
+    handle: z.string(),
+    parent_id: z.int().nullable(),
+    body: z.string(),
+    verified_buyer: z.boolean(),
+    created_at: timeOut,
+  })
+  .meta({ id: 'Comment' });
+
+const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: z.string() });
+export const aisleSummaries = z.array(aisleSummary);
+
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}(?:; ?[a-z0-9-]{1,32}=[A-Za-z0-9._-]{1,64})?$/;
+
+/** The fields of a new listing as the merchant sends them. */
+export const newListing = z.strictObject({
+  title: publicText(3, 120),
+  description: publicText(1, 4_000, { multiline: true }),
+  preview: publicText(0, 4_000, { multiline: true }),
+  artifact: z.string().min(1).describe('the hidden goods: UTF-8 text, or base64 with artifact_encoding'),
+  artifact_encoding: z.enum(['utf-8', 'base64']).default('utf-8'),
+  artifact_media_type: z.string().regex(MEDIA_TYPE, 'must be a lower-case media type').optional(),
+  artifact_filename: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._ -]{0,99}$/, 'must be a plain file name of 1 to 100 characters')
+    .optional(),
+  price_usdc: priceIn,
+  seller_wallet: addressIn,
+  tags: z
+    .array(z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -'))
+    .max(8)
+    .refine((tags) => new Set(tags).size === tags.length, 'must not repeat a tag')
+    .default([]),
+  aisle: z.enum(AISLES).optional(),
+});
+export type NewListing = z.output<typeof newListing>;
+
+const created = z.object({
+  listing_id: idOut,
+  url: z.string(),
+  listing: listingDetail,
+  fee: z
+    .object({ amount_usdc: usdcOut, tx_hash: hashOut.nullable(), verified_via: z.enum(VERIFIED_VIA) })
+    .describe('tx_hash is null where no fee was due'),
+});
+
+export const pendingAnswer = z
+  .object({
+    status: z.literal('payment_pending'),
+    payment: paymentOut,
+    do_not_pay_again: z.literal(true),
+    retry: z.enum(['same_request', 'same_proof']),
+    retry_after_seconds: z.int(),
+    payment_ends_at: timeOut.nullable().describe('when the attempt ends at the latest if it was never settled'),
+    estimate_seconds: z.int().nullable().describe('an honest guess at what finality still takes'),
+    next_step: z.string(),
+    delivery_token: z.string().optional().describe('given once, to the request without a key that opened the payment'),
+  })
+  .meta({ id: 'PaymentPending' });
+
+export const createListing = endpoint({
+  name: 'createListing',
+  method: 'POST',
+  path: '/api/listing',
+  summary: 'List goods. The fee of 1 USDC goes to the treasury by x402.',
+  auth: 'key',
+  query: z.strictObject({ dry_run: z.enum(['true', 'false']).optional() }),
+  body: newListing,
+  body_limit: 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8,
+  answers: {
+    200: z.union([created, z.object({ dry_run: z.literal(true), would_cost_usdc: usdcOut })]),
+    201: created,
+    202: pendingAnswer,
+  },
+  errors: [
+    'world_needs_draft',
+    'seller_wallet_refused',
+    'wallet_in_use',
+    'duplicate_listing',
+    'too_many_open_fees',
+    'payment_required',
+    'payment_invalid',
+    'payment_rejected',
+    'authorization_lapsed',
+    'authorization_used_elsewhere',
+    'payment_bound_elsewhere',
+    'payee_cannot_receive',
+    'usdc_paused',
+    'payment_check_unavailable',
+    'verification_pending',
+    'settlement_pending',
+    'facilitator_refused',
+    'malformed_proof',
+    'two_proofs',
+  ],
+  cache: 'private',
+  payment: true,
+});
+
+export const getListing = endpoint({
+  name: 'getListing',
+  method: 'GET',
+  path: '/api/listing/:id',
+  summary: 'One listing with its comments; the artifact itself comes only after a purchase.',
+  auth: 'public',
+  params: idParam,
+  query: z.strictObject({ comments_limit: pageSize(PAGE_SIZES.comments), comments_after_id: idCursor }),
+  answers: {
+    200: z.object({
+      listing: listingDetail,
+      comments: z.array(comment),
+      comments_total: z.int(),
+      comments_returned: z.int(),
+      comments_page_size: z.int(),
+      comments_has_more: z.boolean(),
+      comments_next_after_id: z.int().nullable(),
+      artifact: z.string(),
+    }),
+  },
+  errors: ['not_found', 'cursor_invalid'],
+  cache: 'public',
+});
+
+export const browseShelves = endpoint({
+  name: 'browseShelves',
+  method: 'GET',
+  path: '/api/shelves',
+  summary: 'Live listings by page, newest first, with exact totals.',
+  auth: 'public',
+  query: z.strictObject({
+    aisle: z.enum(AISLES).optional(),
+    sort: z.enum(SORTS).default('new'),
+    limit: pageSize(PAGE_SIZES.shelves),
+    cursor: z.string().min(1).max(512).optional(),
+  }),
+  answers: {
+    200: z.object({
+      aisles: aisleSummaries,
+      listings: z.array(listingSummary),
+      ...pageCounts,
+      next_cursor: z.string().nullable(),
+    }),
+  },
+  errors: ['cursor_invalid', 'cursor_expired'],
+  cache: 'public',
+});
+
+const purchaseOut = z
+  .object({
+    id: idOut,
+    listing_id: idOut,
+    title: z.string(),
+    seller: z.string(),
+    price_usdc: usdcOut,
+    paid_usdc: usdcOut,
+    tx_hash: hashOut.nullable(),
+    verified_via: z.enum(VERIFIED_VIA),
+    block_number: z.int().nullable(),
+    created_at: timeOut,
+    delivery_kind: z.enum(['artifact', 'city_ownership']),
+  })
+  .meta({ id: 'Purchase' });
+
+const deliveredFields = {
+  listing_id: idOut,
+  title: z.string(),
+  artifact: z.string(),
+  artifact_encoding: z.enum(['utf-8', 'base64']),
+  artifact_media_type: z.string(),
+  artifact_filename: z.string().nullable(),
+  artifact_salt: hashOut.describe('32 bytes; SHA-256 over it and the artifact is artifact_commitment'),
+};
+
+export const delivery = z
+  .object({
+    ...deliveredFields,
+    purchase: purchaseOut.nullable().describe('null for free goods taken without a key'),
+    receipt: receiptOut.nullable(),
+    do_not_pay_again: z.literal(true),
+    delivery_token: z.string().optional(),
+  })
+  .meta({ id: 'Delivery' });
+export type Delivery = z.output<typeof delivery>;
+
+export const buyListing = endpoint({
+  name: 'buyListing',
+  method: 'POST',
+  path: '/api/buy/:id',
+  summary: 'Buy by x402 (v1 or v2), or collect what is already paid for.',
+  auth: 'optional_key',
+  params: idParam,
+  body: z.strictObject({ max_price_usdc: priceIn.optional(), collect: z.boolean().optional() }),
+  body_optional: true,
+  answers: { 200: delivery, 202: pendingAnswer },
+  errors: [
+    'own_goods',
+    'listing_unavailable',
+    'listing_removed',
+    'nothing_to_collect',
+    'payment_required',
+    'payment_invalid',
+    'payment_rejected',
+    'authorization_lapsed',
+    'authorization_used_elsewhere',
+    'payment_bound_elsewhere',
+    'terms_changed',
+    'price_above_limit',
+    'payee_cannot_receive',
+    'x402_not_offered',
+    'usdc_paused',
+    'payment_check_unavailable',
+    'verification_pending',
+    'settlement_pending',
+    'facilitator_refused',
+    'sign_to_collect',
+    'needs_review',
+    'malformed_proof',
+    'two_proofs',
+  ],
+  cache: 'private',
+  payment: true,
+});
+
+export const listPurchases = endpoint({
+  name: 'listPurchases',
+  method: 'GET',
+  path: '/api/purchases',
+  summary: 'What this merchant bought, newest first, with the goods.',
+  auth: 'key',
+  query: z.strictObject({ limit: pageSize(PAGE_SIZES.purchases), before_id: idCursor }),
+  answers: {
+    200: z.object({
+      purchases: z.array(
+        purchaseOut.extend({
+          artifact: z.string().nullable().describe('null where the payer has to sign to collect'),
+          artifact_encoding: z.enum(['utf-8', 'base64']),
+          artifact_media_type: z.string(),
+          artifact_filename: z.string().nullable(),
+          artifact_salt: hashOut.nullable(),
+          collect: z.enum(['delivered', 'sign_to_collect']),
+          world_receipt: z.null(),
+          newer_version: z.null(),
+        }),
+      ),
+      ...pageCounts,
+      next_before_id: z.int().nullable(),
+    }),
+  },
+  errors: ['cursor_invalid', 'read_unavailable'],
+  cache: 'private',
+});
+
+export const getStore = endpoint({
+  name: 'getStore',
+  method: 'GET',
+  path: '/api/store/:handle',
+  summary: 'One merchant and its live listings; without limit the whole catalog.',
+  auth: 'public',
+  params: z.strictObject({ handle: z.string().min(1).max(64) }),
+  query: z.strictObject({ limit: optionalPageSize(PAGE_SIZES.store), before_id: idCursor }),
+  answers: {
+    200: z.object({
+      merchant: z.lazy(() => merchantRecord),
+      listings: z.array(listingSummary),
+      ...pageCounts,
+      next_before_id: z.int().nullable(),
+    }),
+  },
+  errors: ['not_found', 'cursor_invalid'],
+  cache: 'public',
+});
+
+export const merchantRecord = z
+  .object({
+    id: idOut,
+    handle: z.string(),
+    joined_at: timeOut,
+    store_line: z.string(),
+    store_url: z.string(),
+    listings: z.int(),
+    sales: z.int(),
+    maintainer: z.boolean(),
+    city_handle: z.string().nullable(),
+  })
+  .meta({ id: 'Merchant' });
+export type MerchantRecord = z.output<typeof merchantRecord>;
+export { purchaseOut };

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { aisleSummaries, listingDetail, listingSummary, merchantRecord, purchaseOut } from './listings.ts';
+import { usdcOut } from './money.ts';
+import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
+import { EVENT_KINDS, PAGE_SIZES, SCOPES } from './vocabulary.ts';
+
+export const listMerchants = endpoint({
+  name: 'listMerchants',
+  method: 'GET',
+  path: '/api/merchants',
+  summary: 'All merchants, oldest first.',
+  auth: 'public',
+  query: z.strictObject({ limit: pageSize(PAGE_SIZES.merchants), after_id: idCursor }),
+  answers: {
+    200: z.object({ merchants: z.array(merchantRecord), ...pageCounts, next_after_id: z.int().nullable() }),
+  },
+  errors: ['cursor_invalid'],
+  cache: 'public',
+});
+
+const section = <Item extends z.ZodType>(name: string, item: Item) => ({
+  [name]: z.array(item),
+  [`${name}_total`]: z.int(),
+  [`${name}_returned`]: z.int(),
+  [`${name}_page_size`]: z.int(),
+  [`${name}_has_more`]: z.boolean(),
+  [`${name}_next_before_id`]: z.int().nullable(),
+});
+
+/** A listing's sale as its seller sees it: never who bought beyond the handle, which the public log shows too. */
+export const saleOut = z
+  .object({
+    id: idOut,
+    listing_id: idOut,
+    title: z.string(),
+    buyer: z.string().nullable().describe('handle, or null for a wallet without an account'),
+    paid_usdc: usdcOut,
+    tx_hash: z.string().nullable(),
+    verified_via: z.string(),
+    created_at: timeOut,
+  })
+  .meta({ id: 'Sale' });
+
+export const getMe = endpoint({
+  name: 'getMe',
+  method: 'GET',
+  path: '/api/me',
+  summary: 'The merchant’s own record and standing.',
+  auth: 'key',
+  query: z.strictObject({
+    listings_limit: pageSize(PAGE_SIZES.me_listings),
+    listings_before_id: idCursor,
+    sales_limit: pageSize(PAGE_SIZES.me_sales),
+    sales_before_id: idCursor,
+    purchases_limit: pageSize(PAGE_SIZES.me_purchases),
+    purchases_before_id: idCursor,
+    replies_limit: pageSize(PAGE_SIZES.me_replies),
+    replies_before_id: idCursor,
+  }),
+  answers: {
+    200: z.object({
+      merchant: merchantRecord,
+      credits: z.int().describe('paid listing fees that no listing has spent'),
+      reviews: z.array(z.unknown()),
+      removal_notices: z.array(z.unknown()),
+      quotas: z.record(z.string(), z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
+      pending_codes: z.null(),
+      ...section('listings', listingDetail),
+      ...section('sales', saleOut),
+      ...section('purchases', purchaseOut),
+      ...section('replies', z.unknown()),
+    }),
+  },
+  errors: ['cursor_invalid', 'read_unavailable'],
+  cache: 'private',
+});
+
+export const eventOut = z
+  .object({
+    id: idOut,
+    at: timeOut,
+    kind: z.enum(EVENT_KINDS),
+    actor: z.string().describe('a handle, or system'),
+    detail: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event' });
+
+export const listEvents = endpoint({
+  name: 'listEvents',
+  method: 'GET',
+  path: '/api/events',
+  summary: 'The public log, newest first: it only grows, its ids have no gaps.',
+  auth: 'audit',
+  query: z
+    .strictObject({
+      limit: pageSize(PAGE_SIZES.events),
+      kind: z.enum(EVENT_KINDS).optional(),
+      scope: z.enum(SCOPES).optional(),
+      before_id: idCursor,
+    })
+    .refine((query) => query.kind === undefined || query.scope === undefined, 'give kind or scope, not both'),
+  answers: { 200: z.object({ events: z.array(eventOut), ...pageCounts, next_before_id: z.int().nullable() }) },
+  errors: ['cursor_invalid'],
+  cache: 'public',
+});
+
+const windowSection = <Item extends z.ZodType>(item: Item) =>
+  z.object({ items: z.array(item), ...pageCounts, more_url: z.string().nullable() });
+
+export const getWindow = endpoint({
+  name: 'getWindow',
+  method: 'GET',
+  path: '/api/window',
+  summary: 'What moves on the market, in one snapshot.',
+  auth: 'audit',
+  query: z.strictObject({}),
+  answers: {
+    200: z.object({
+      events: windowSection(eventOut),
+      listings: windowSection(listingSummary),
+      merchants: windowSection(merchantRecord),
+      aisles: z.object({ items: aisleSummaries, ...pageCounts, more_url: z.string().nullable() }),
+    }),
+  },
+  errors: [],
+  cache: 'public',
+});

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { MAX_PRICE_UNITS, UNITS_PER_USDC, USDC_DECIMALS } from './vocabulary.ts';
+
+const PLAIN = /^(?:0|[1-9]\d*)(?:\.(\d+))?$/;
+
+/**
+ * USDC as a JSON number to integer units (1 USDC = 1,000,000). Null when it is negative, not finite, or has more than six decimals:
+ * nothing is ever rounded. The JSON reader refuses exponents, signs and longer fractions before a number comes here.
+ */
+export function unitsOfUsdc(amount: number): bigint | null {
+  if (!Number.isFinite(amount) || amount < 0 || Object.is(amount, -0) || amount > 1e9) return null;
+  const text = amount < 1e-6 && amount !== 0 ? '' : toPlainText(amount);
+  const match = PLAIN.exec(text);
+  if (!match) return null;
+  const [whole = '0', fraction = ''] = text.split('.');
+  if (fraction.length > USDC_DECIMALS) return null;
+  return BigInt(whole) * UNITS_PER_USDC + BigInt(fraction.padEnd(USDC_DECIMALS, '0'));
+}
+
+// 0.000001 prints as 1e-6; six decimals are all that may be asked for, and the comparison keeps longer ones out.
+function toPlainText(amount: number): string {
+  const text = String(amount);
+  if (!text.includes('e')) return text;
+  const fixed = amount.toFixed(USDC_DECIMALS);
+  return Number(fixed) === amount ? fixed.replace(/0+$/, '').replace(/\.$/, '') : '';
+}
+
+/** Units to the JSON number of the wire. Exact: six decimals below 10^9 fit a double. */
+export function usdcOfUnits(units: bigint): number {
+  const whole = units / UNITS_PER_USDC;
+  const fraction = units % UNITS_PER_USDC;
+  return Number(`${whole}.${fraction.toString().padStart(USDC_DECIMALS, '0')}`);
+}
+
+/** Units as a 6-decimal string, for texts and intents. */
+export function usdcText(units: bigint): string {
+  return `${units / UNITS_PER_USDC}.${(units % UNITS_PER_USDC).toString().padStart(USDC_DECIMALS, '0')}`;
+}
+
+/** A price on its way in: a JSON number of USDC with at most six decimals, read as units. */
+export const priceIn = z
+  .number()
+  .min(0)
+  .max(Number(MAX_PRICE_UNITS / UNITS_PER_USDC))
+  .transform((amount, context) => {
+    const units = unitsOfUsdc(amount);
+    if (units === null) {
+      context.addIssue({ code: 'custom', message: 'must be a plain number with at most 6 decimals' });
+      return z.NEVER;
+    }
+    return units;
+  });
+
+/** An amount on its way out, in USDC. */
+export const usdcOut = z.number().min(0).meta({ description: 'USDC with at most 6 decimals' });

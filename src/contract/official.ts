@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { addressOut } from './chain-values.ts';
+import { endpoint } from './endpoint.ts';
+import { EVENT_KINDS, SCOPES } from './vocabulary.ts';
+
+const door = z.object({ url: z.string(), actions: z.array(z.string()) });
+
+export const officialFacts = z
+  .object({
+    domain: z.string(),
+    deployment_commit: z.string().nullable(),
+    treasury: addressOut,
+    network: z.string(),
+    usdc_contract: addressOut,
+    token: z.null(),
+    statement: z.string(),
+    listing_fee_usdc: z.number(),
+    ordinary_direct_payment: z.null().describe('null until direct payments are open'),
+    x402_facilitator: z.object({
+      url: z.string(),
+      x402_versions: z.array(z.int()),
+      verify_deadline_seconds: z.int(),
+      settle_deadline_seconds: z.int(),
+      verification_retry: z.string(),
+      settlement_retry: z.string(),
+      signers: z.array(addressOut).describe('the addresses from which this facilitator settles; empty if it publishes none'),
+    }),
+    city: z.null(),
+    world: z.null(),
+    public_pagination: z.object({ completeness: z.string(), sizes: z.record(z.string(), z.int()) }),
+    maintainer: z.object({
+      handle: z.string().nullable(),
+      merchant_id: z.int(),
+      powers: z.array(z.object({ power: z.string(), logged_as: z.string() })),
+    }),
+    source: z.string().nullable(),
+    identity: z.object({
+      join: z.null(),
+      recovery: z.null(),
+      rotate: z.null(),
+      recovery_enabled: z.boolean(),
+      rotation_enabled: z.boolean(),
+      hosted_connector: z.null(),
+      hosted_proven_hosts: z.array(z.string()),
+      legacy_registration: z.string(),
+      coding_client_doors: z
+        .object({
+          register: door.nullable(),
+          rotate: z.null(),
+          recovery: z.null(),
+          pair: z.null(),
+          client_classes: z.array(z.string()),
+          registration_requires_human_approved: z.literal(true),
+          key_and_codes_shown_exactly_once: z.literal(true),
+          recovery_code_count: z.int(),
+        })
+        .nullable(),
+    }),
+    limits: z.record(z.string(), z.number()),
+    event_kinds: z.array(z.enum(EVENT_KINDS)),
+    scopes: z.record(z.enum(SCOPES), z.array(z.enum(EVENT_KINDS))),
+    patterns: z.object({
+      handle: z.string(),
+      key: z.string(),
+      recovery_code: z.string(),
+      reserved: z.array(z.string()),
+    }),
+  })
+  .meta({ id: 'OfficialFacts' });
+export type OfficialFacts = z.output<typeof officialFacts>;
+
+export const getOfficialFacts = endpoint({
+  name: 'getOfficialFacts',
+  method: 'GET',
+  path: '/api/official',
+  summary: 'What this market is, where money goes, and what is open.',
+  auth: 'audit',
+  query: z.strictObject({}),
+  answers: { 200: officialFacts },
+  errors: [],
+  cache: 'public',
+});

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+
+/** A positive integer in a query string: digits only, no sign, no padding, no fraction. */
+const wholeText = z.string().regex(/^[1-9]\d{0,15}$/, 'must be a plain whole number from 1 on');
+
+/** A page size of 1..max; anything else is refused and never clamped (W4). The default is the maximum. */
+export function pageSize(max: number) {
+  return wholeText
+    .transform(Number)
+    .refine((size) => size <= max, `must be 1 to ${max}`)
+    .default(max);
+}
+
+/** The same without a default, where leaving it out means something else. */
+export function optionalPageSize(max: number) {
+  return wholeText
+    .transform(Number)
+    .refine((size) => size <= max, `must be 1 to ${max}`)
+    .optional();
+}
+
+/** A numeric cursor: the id of a row. */
+export const idCursor = wholeText.transform(BigInt).optional();
+
+/** An id in a path. */
+export const idParam = z.strictObject({ id: wholeText.transform(BigInt) });
+
+export const idOut = z.int().positive();
+export const timeOut = z.iso.datetime({ precision: 3 });
+
+/** The counts that every page of a bounded collection carries. */
+export const pageCounts = {
+  total: z.int().nonnegative(),
+  returned: z.int().nonnegative(),
+  page_size: z.int().nonnegative(),
+  has_more: z.boolean(),
+};

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { addressOut, hashIn, hashOut } from './chain-values.ts';
+import { endpoint } from './endpoint.ts';
+import { usdcOut } from './money.ts';
+import { idOut, timeOut } from './paging.ts';
+import { PAYMENT_PURPOSES } from './vocabulary.ts';
+
+/** Public status of one payment. Never the artifact, a signature or who bought. */
+export const paymentOut = z
+  .object({
+    id: idOut,
+    purpose: z.enum(PAYMENT_PURPOSES),
+    payment_status: z.enum(['unsubmitted', 'payment_pending', 'completed', 'unpaid', 'rejected', 'needs_review']),
+    outcome: z.string().optional().describe('why a payment ended as unpaid or rejected'),
+    stage: z.enum(['received', 'verifying', 'settling', 'mined', 'finalized', 'delivered']),
+    listing_id: z.int().nullable(),
+    tx_hash: hashOut.nullable(),
+    block_number: z.int().nullable(),
+    block_time: timeOut.nullable(),
+    finalized_head: z.int().nullable(),
+    payment_ends_at: timeOut.nullable(),
+    next_step: z.string(),
+    do_not_pay_again: z.boolean(),
+    updated_at: timeOut,
+  })
+  .meta({ id: 'Payment' });
+export type PaymentOut = z.output<typeof paymentOut>;
+
+/** What stands on the chain for a purchase. */
+export const receiptOut = z
+  .object({
+    payment_id: idOut,
+    tx_hash: hashOut,
+    block_number: z.int(),
+    block_hash: hashOut,
+    block_time: timeOut,
+    payer: addressOut,
+    payee: addressOut,
+    asset: addressOut,
+    amount_usdc: usdcOut,
+    amount_units: z.string(),
+    network: z.string(),
+  })
+  .meta({ id: 'Receipt' });
+
+export const getPayment = endpoint({
+  name: 'getPayment',
+  method: 'GET',
+  path: '/api/payment',
+  summary: 'Where a payment stands, by exactly one of tx_hash, or payer with nonce.',
+  auth: 'audit',
+  query: z
+    .strictObject({
+      tx_hash: hashIn.optional(),
+      payer: z
+        .string()
+        .regex(/^0x[0-9a-fA-F]{40}$/, 'must be 0x and 40 hex digits')
+        .optional(),
+      nonce: hashIn.optional(),
+    })
+    .refine(
+      (query) => (query.tx_hash === undefined) === (query.payer !== undefined && query.nonce !== undefined),
+      'give either tx_hash, or payer and nonce',
+    ),
+  answers: { 200: z.object({ payment: paymentOut }) },
+  errors: ['payment_not_found', 'read_unavailable'],
+  cache: 'private',
+});
+
+export const getTreasury = endpoint({
+  name: 'getTreasury',
+  method: 'GET',
+  path: '/treasury',
+  summary: 'The books of the listing fees, newest first.',
+  auth: 'audit',
+  query: z.strictObject({
+    limit: z
+      .string()
+      .regex(/^(?:[1-9]|[1-4]\d|50)$/, 'must be 1 to 50')
+      .transform(Number)
+      .default(50),
+    before_id: z
+      .string()
+      .regex(/^[1-9]\d{0,15}$/, 'must be a plain whole number from 1 on')
+      .transform(BigInt)
+      .optional(),
+  }),
+  answers: {
+    200: z.object({
+      address: addressOut,
+      network: z.string(),
+      recent_fees: z.array(
+        z.object({
+          id: idOut,
+          listing_id: z.int().nullable().describe('null while the fee is a credit that no listing has spent'),
+          merchant: z.string(),
+          amount_usdc: usdcOut,
+          tx_hash: hashOut,
+          verified_via: z.enum(['x402', 'direct']),
+          block_time: timeOut,
+          created_at: timeOut,
+        }),
+      ),
+      fees_count: z.int(),
+      fees_returned: z.int(),
+      fees_page_size: z.int(),
+      fees_has_more: z.boolean(),
+      fees_next_before_id: z.int().nullable(),
+      fees_collected_usdc: usdcOut,
+      usdc_balance_onchain: usdcOut.nullable().describe('null while the chain cannot be read'),
+    }),
+  },
+  errors: ['cursor_invalid', 'read_unavailable'],
+  cache: 'public',
+});

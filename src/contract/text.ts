@@ -1,0 +1,66 @@
+import { z } from 'zod';
+
+const NEWLINE = 0x0a;
+const TAB = 0x09;
+
+// Ranges that change how other text reads, or that nobody can see: controls, zero-width, bidi, tags, fillers, noncharacters, BOM.
+const REFUSED: readonly (readonly [number, number])[] = [
+  [0x00, 0x1f],
+  [0x7f, 0x9f],
+  [0xad, 0xad],
+  [0x034f, 0x034f],
+  [0x061c, 0x061c],
+  [0x115f, 0x1160],
+  [0x17b4, 0x17b5],
+  [0x180b, 0x180f],
+  [0x200b, 0x200f],
+  [0x2028, 0x202e],
+  [0x2060, 0x206f],
+  [0x3164, 0x3164],
+  [0xd800, 0xdfff],
+  [0xfdd0, 0xfdef],
+  [0xfeff, 0xfeff],
+  [0xffa0, 0xffa0],
+  [0xfff0, 0xfffb],
+  [0x1bca0, 0x1bca3],
+  [0x1d173, 0x1d17a],
+  [0xe0000, 0xe0fff],
+];
+
+function isRefused(point: number, multiline: boolean): boolean {
+  if (multiline && (point === NEWLINE || point === TAB)) return false;
+  if ((point & 0xfffe) === 0xfffe) return true;
+  return REFUSED.some(([low, high]) => point >= low && point <= high);
+}
+
+/** Position, in code points from 0, of the first character that public text may not hold; -1 when there is none. */
+export function firstRefusedCharacter(text: string, multiline: boolean): number {
+  let position = 0;
+  for (const character of text) {
+    if (isRefused(character.codePointAt(0) ?? 0, multiline)) return position;
+    position += 1;
+  }
+  return -1;
+}
+
+/** Public text: NFC, no characters that hide or reorder. Length in code points after trimming of nothing. */
+export function publicText(min: number, max: number, options: { multiline?: boolean } = {}) {
+  return z.string().transform((given, context) => {
+    const at = firstRefusedCharacter(given, options.multiline ?? false);
+    if (at >= 0) {
+      context.addIssue({ code: 'custom', message: `holds a character that is not allowed, at position ${at}` });
+      return z.NEVER;
+    }
+    const text = given.normalize('NFC');
+    const length = [...text].length;
+    if (length < min || length > max) {
+      context.addIssue({ code: 'custom', message: `must have ${min} to ${max} characters, has ${length}` });
+      return z.NEVER;
+    }
+    if (min > 0 && text.trim() === '') {
+      context.addIssue({ code: 'custom', message: 'must not be blank' });
+      return z.NEVER;
+    }
+    return text;
+  });
+}

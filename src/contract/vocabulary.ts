@@ -1,0 +1,150 @@
+/** The words and numbers that every part of the market shares. Adding an aisle or an event kind is a change here and nowhere else. */
+
+export const API_VERSION = '0.1.0';
+
+/** In the order in which shelves list them. */
+export const AISLES = [
+  'skills',
+  'prompts',
+  'tools',
+  'data',
+  'knowledge',
+  'services',
+  'wanted',
+  'world',
+  'other',
+] as const;
+export type Aisle = (typeof AISLES)[number];
+
+export const SORTS = ['new'] as const;
+export type Sort = (typeof SORTS)[number];
+
+export const LISTING_STATES = ['live', 'removed', 'withdrawn', 'sold', 'canceled', 'stale'] as const;
+export type ListingState = (typeof LISTING_STATES)[number];
+
+export const EVENT_KINDS = [
+  'register',
+  'rotate',
+  'recover',
+  'listing',
+  'maintainer_seed',
+  'listing_edit',
+  'withdrawal',
+  'sale',
+  'comment',
+  'flag',
+  'moderation',
+  'appeal',
+  'review',
+  'world_sale',
+  'world_canceled',
+] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+export const SCOPES = ['door', 'window'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+const DOOR: readonly EventKind[] = ['register', 'listing', 'maintainer_seed', 'sale', 'world_sale', 'world_canceled'];
+
+/** Which kinds each fixed public view of the log shows (W13). */
+export const SCOPE_KINDS: Readonly<Record<Scope, readonly EventKind[]>> = {
+  door: DOOR,
+  window: [...DOOR, 'listing_edit', 'withdrawal', 'moderation', 'appeal', 'comment'],
+};
+
+export const PAYMENT_PURPOSES = ['purchase', 'listing_fee'] as const;
+export type PaymentPurpose = (typeof PAYMENT_PURPOSES)[number];
+
+export const VERIFIED_VIA = ['x402', 'direct', 'free', 'city'] as const;
+export type VerifiedVia = (typeof VERIFIED_VIA)[number];
+
+export const CLIENT_CLASSES = ['coding_persistent', 'coding_ephemeral'] as const;
+
+export const MAINTAINER_MERCHANT_ID = 1;
+
+/** Listing fee and money scale. */
+export const USDC_DECIMALS = 6;
+export const UNITS_PER_USDC = 1_000_000n;
+export const LISTING_FEE_UNITS = 1_000_000n;
+export const MAX_PRICE_UNITS = 10_000n * UNITS_PER_USDC;
+
+/** Named rates and sizes; every one may be overridden by OPENAISLE_LIMITS, an unknown name stops the start. */
+export const DEFAULT_LIMITS = {
+  registration_per_ip_hour: 3,
+  registration_per_hour: 300,
+  confirm_per_ip_hour: 10,
+  guard_runs_per_merchant_day: 30,
+  open_fee_attempts_per_merchant: 5,
+  artifact_bytes: 262_144,
+  x402_floor_units: 1_000,
+} as const;
+export type Limits = { readonly [K in keyof typeof DEFAULT_LIMITS]: number };
+
+/** Page sizes are part of the interface and are not configurable. The default is the maximum. */
+export const PAGE_SIZES = {
+  shelves: 50,
+  comments: 200,
+  merchants: 500,
+  events: 200,
+  store: 50,
+  purchases: 2,
+  treasury: 50,
+  me_listings: 50,
+  me_sales: 50,
+  me_purchases: 50,
+  me_replies: 20,
+  window_events: 100,
+  window_listings: 50,
+  window_merchants: 500,
+} as const;
+
+export const BODY_LIMIT_BYTES = 1_048_576;
+export const HEADER_LIMIT_BYTES = 16_000;
+export const FACILITATOR_ANSWER_LIMIT_BYTES = 65_536;
+export const FACILITATOR_DEADLINE_SECONDS = 8;
+export const MAX_TIMEOUT_SECONDS = 120;
+/** An authorization must still be usable for this long, and must not live longer than that (W7). */
+export const AUTHORIZATION_MIN_AHEAD_SECONDS = 20;
+export const AUTHORIZATION_MAX_AHEAD_SECONDS = 600;
+export const REQUEST_MEMORY_DAYS = 7;
+export const STAGE_MINUTES = 15;
+export const RECOVERY_CODE_COUNT = 8;
+
+export interface Network {
+  /** The name in the specification and in x402 v1. */
+  name: 'base' | 'base-sepolia';
+  /** CAIP-2, the name in x402 v2. */
+  caip2: `eip155:${number}`;
+  chainId: bigint;
+  /** Native USDC, lower case. */
+  usdc: `0x${string}`;
+  /** EIP-712 domain of that contract. */
+  domainName: string;
+  domainVersion: string;
+  blockSeconds: number;
+  /** What finality usually takes there, for honest estimates only. */
+  finalitySeconds: number;
+}
+
+export const NETWORKS: Readonly<Record<Network['name'], Network>> = {
+  base: {
+    name: 'base',
+    caip2: 'eip155:8453',
+    chainId: 8453n,
+    usdc: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+    domainName: 'USD Coin',
+    domainVersion: '2',
+    blockSeconds: 2,
+    finalitySeconds: 1_200,
+  },
+  'base-sepolia': {
+    name: 'base-sepolia',
+    caip2: 'eip155:84532',
+    chainId: 84532n,
+    usdc: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
+    domainName: 'USDC',
+    domainVersion: '2',
+    blockSeconds: 2,
+    finalitySeconds: 1_200,
+  },
+};

@@ -1,0 +1,95 @@
+import { encodeFunctionData, keccak256, stringToBytes } from 'viem';
+import { domainSeparatorOf } from '../../platform/chain/authorization.ts';
+import { callContract, readCode } from '../../platform/chain/reads.ts';
+import type { RpcCall } from '../../platform/chain/rpc.ts';
+import { readDomainSeparator } from '../../platform/chain/usdc-reads.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { type TestAccount, USDC_ROLES } from './accounts.ts';
+import { balanceCall } from './fund.ts';
+import { submit, waitForReceipt } from './send-transaction.ts';
+import type { LocalChain } from './start-chain.ts';
+import { contractCode, multicallCreation } from './usdc-artifacts.ts';
+import { USDC_ADDRESS, usdcDomain, usdcWriteAbi } from './usdc-contract.ts';
+
+/** Where Multicall3 is on every network. */
+export const MULTICALL3_ADDRESS: Hex = '0xca11bde05977b3631167028862be2a173976ca11';
+
+const IMPLEMENTATION: Hex = '0x00000000000000000000000000000000000c0de1';
+const SIGNATURE_CHECKER: Hex = '0x00000000000000000000000000000000000c0de2';
+const MINTER_ALLOWANCE = 10n ** 24n;
+const ROLE_ETHER = 1_000n * 10n ** 18n;
+
+/**
+ * Puts the real USDC on the local chain, at its address on Base, and sets it up as in production. Does nothing when it is there already.
+ * Afterwards the deployment is final.
+ */
+export async function deployUsdc(chain: LocalChain): Promise<void> {
+  if ((await readCode(chain.rpc, USDC_ADDRESS, 'latest')) === '0x') {
+    await chain.rpc.batch(codeCalls());
+    await placeMulticall(chain);
+    await initialize(chain);
+    await chain.mine(chain.finalityBlocks + 1);
+  }
+  await assertDeployed(chain);
+}
+
+/** The proxy keeps its implementation and its admin in slots named by a hash, which its constructor would fill. */
+function codeCalls(): RpcCall[] {
+  const code = (address: Hex, bytes: Hex): RpcCall => ({ method: 'anvil_setCode', params: [address, bytes] });
+  const slot = (name: string, value: Hex): RpcCall => ({
+    method: 'anvil_setStorageAt',
+    params: [USDC_ADDRESS, keccak256(stringToBytes(name)), `0x${value.slice(2).padStart(64, '0')}`],
+  });
+  return [
+    code(SIGNATURE_CHECKER, contractCode('util/SignatureChecker')),
+    code(IMPLEMENTATION, contractCode('v2/FiatTokenV2_2', { SignatureChecker: SIGNATURE_CHECKER })),
+    code(USDC_ADDRESS, contractCode('v1/FiatTokenProxy')),
+    slot('org.zeppelinos.proxy.implementation', IMPLEMENTATION),
+    slot('org.zeppelinos.proxy.admin', USDC_ROLES.proxyAdmin.address),
+    ...Object.values(USDC_ROLES).map((role) => balanceCall(role.address, ROLE_ETHER)),
+  ];
+}
+
+async function initialize(chain: LocalChain): Promise<void> {
+  const { masterMinter, minter, pauser, blacklister, owner, lostAndFound, deployer } = USDC_ROLES;
+  const abi = usdcWriteAbi;
+  const roles = [masterMinter.address, pauser.address, blacklister.address, owner.address] as const;
+  const steps: [TestAccount, Hex][] = [
+    [deployer, encodeFunctionData({ abi, functionName: 'initialize', args: ['USD Coin', 'USDC', 'USD', 6, ...roles] })],
+    [deployer, encodeFunctionData({ abi, functionName: 'initializeV2', args: ['USD Coin'] })],
+    [deployer, encodeFunctionData({ abi, functionName: 'initializeV2_1', args: [lostAndFound.address] })],
+    [deployer, encodeFunctionData({ abi, functionName: 'initializeV2_2', args: [[], 'USDC'] })],
+    [
+      masterMinter,
+      encodeFunctionData({ abi, functionName: 'configureMinter', args: [minter.address, MINTER_ALLOWANCE] }),
+    ],
+  ];
+  for (const [from, data] of steps) {
+    const hash = await submit(chain, from, { to: USDC_ADDRESS, data });
+    if (!chain.automine) await chain.mine();
+    const receipt = await waitForReceipt(chain, hash);
+    if (receipt.status !== 'success') throw new Error('a step of the setup of USDC reverted');
+  }
+}
+
+/** Its creation is only tried out, by eth_call; the code that comes back is put in place. */
+async function placeMulticall(chain: LocalChain): Promise<void> {
+  const creation = multicallCreation();
+  if (creation === null) return;
+  const code = await callContract(chain.rpc, { data: creation }, 'latest');
+  await chain.rpc.call('anvil_setCode', [MULTICALL3_ADDRESS, code]);
+}
+
+async function assertDeployed(chain: LocalChain): Promise<void> {
+  const separator = await readDomainSeparator(chain.rpc, USDC_ADDRESS);
+  const isMinter = encodeFunctionData({
+    abi: usdcWriteAbi,
+    functionName: 'isMinter',
+    args: [USDC_ROLES.minter.address],
+  });
+  // The minter is the last step: without it an earlier start was broken off.
+  const minter = BigInt(await callContract(chain.rpc, { to: USDC_ADDRESS, data: isMinter }, 'latest'));
+  if (separator !== domainSeparatorOf(usdcDomain(chain.chainId)) || minter !== 1n) {
+    throw new Error('The local chain holds a half-made USDC: remove its state file and start again.');
+  }
+}

@@ -1,0 +1,35 @@
+import { encodeFunctionData } from 'viem';
+import type { RpcCall } from '../../platform/chain/rpc.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { USDC_ROLES } from './accounts.ts';
+import { submit, waitForReceipt } from './send-transaction.ts';
+import type { LocalChain } from './start-chain.ts';
+import { USDC_ADDRESS, usdcWriteAbi } from './usdc-contract.ts';
+
+export interface Funding {
+  address: Hex;
+  usdcUnits?: bigint;
+  /** Sets the balance, where `usdcUnits` are added to it. */
+  wei?: bigint;
+}
+
+/** Gives out test money. Resolves when all of it is there. */
+export async function fund(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
+  const balances = fundings.flatMap(({ address, wei }) => (wei === undefined ? [] : [balanceCall(address, wei)]));
+  await chain.rpc.batch(balances);
+  const mints: Hex[] = [];
+  for (const { address, usdcUnits } of fundings) {
+    if (usdcUnits === undefined || usdcUnits === 0n) continue;
+    const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'mint', args: [address, usdcUnits] });
+    mints.push(await submit(chain, USDC_ROLES.minter, { to: USDC_ADDRESS, data }));
+  }
+  if (mints.length > 0 && !chain.automine) await chain.mine();
+  for (const hash of mints) {
+    const { status } = await waitForReceipt(chain, hash);
+    if (status !== 'success') throw new Error(`minting test USDC reverted (${hash})`);
+  }
+}
+
+export function balanceCall(address: Hex, wei: bigint): RpcCall {
+  return { method: 'anvil_setBalance', params: [address, `0x${wei.toString(16)}`] };
+}

@@ -1,0 +1,100 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { createRpc, type Rpc } from '../../platform/chain/rpc.ts';
+import { startAnvil } from './anvil-process.ts';
+import { findAnvil } from './find-anvil.ts';
+import { dumpPath, forgetPid, keepNewestState, rememberPid, stopOrphan } from './state-file.ts';
+
+export const LOCAL_CHAIN_ID = 8453;
+
+export interface ChainOptions {
+  /** 0 takes a free one. */
+  port?: number;
+  chainId?: number;
+  /** How far the finalized head is behind the latest block: an even number. 0: every block is final at once. */
+  finalityBlocks?: number;
+  /** Null: a block for every transaction. */
+  blockTimeSeconds?: number | null;
+  /** Kept over restarts. Written at a clean stop and every `stateIntervalSeconds`. */
+  stateFile?: string;
+  stateIntervalSeconds?: number;
+  log?: (line: string) => void;
+}
+
+export interface LocalChain {
+  url: string;
+  rpc: Rpc;
+  port: number;
+  pid: number;
+  chainId: number;
+  finalityBlocks: number;
+  automine: boolean;
+  mine(blocks?: number): Promise<void>;
+  /** Waits until the state is written. */
+  stop(): Promise<void>;
+  /** What happened since the state was last written is lost. */
+  kill(): Promise<void>;
+}
+
+/** A chain of our own, on this machine only. */
+export async function startChain(options: ChainOptions = {}): Promise<LocalChain> {
+  const { chainId = LOCAL_CHAIN_ID, finalityBlocks = 0, blockTimeSeconds = null, log } = options;
+  if (!Number.isInteger(finalityBlocks) || finalityBlocks < 0 || finalityBlocks % 2 !== 0) {
+    throw new TypeError('finalityBlocks is an even number');
+  }
+  const stateFile = options.stateFile === undefined ? undefined : resolve(options.stateFile);
+  const loaded = stateFile !== undefined && (await prepareState(stateFile));
+  const anvil = await startAnvil(
+    findAnvil(),
+    [
+      ...['--host', '127.0.0.1', '--port', String(options.port ?? 0), '--no-cors'],
+      ...['--chain-id', String(chainId), '--slots-in-an-epoch', String(finalityBlocks / 2)],
+      // Blocks as large as the real network's, or a load test waits for room.
+      ...['--accounts', '0', '--gas-limit', '300000000'],
+      ...(blockTimeSeconds === null ? [] : ['--block-time', String(blockTimeSeconds)]),
+      ...(stateFile === undefined ? [] : ['--dump-state', dumpPath(stateFile)]),
+      ...(stateFile === undefined ? [] : ['--state-interval', String(options.stateIntervalSeconds ?? 10)]),
+      ...(stateFile !== undefined && loaded ? ['--load-state', stateFile] : []),
+    ],
+    log,
+  );
+  if (stateFile !== undefined) rememberPid(stateFile, anvil.pid);
+  const url = `http://127.0.0.1:${anvil.port}`;
+  const rpc = createRpc({ url, deadlineMs: 30_000 });
+  const settle = (): void => {
+    if (stateFile === undefined) return;
+    keepNewestState(stateFile);
+    forgetPid(stateFile);
+  };
+  const chain: LocalChain = {
+    url,
+    rpc,
+    port: anvil.port,
+    pid: anvil.pid,
+    chainId,
+    finalityBlocks,
+    automine: blockTimeSeconds === null,
+    mine: async (blocks = 1) => {
+      await rpc.call('anvil_mine', [`0x${blocks.toString(16)}`]);
+    },
+    stop: () => anvil.stop().then(settle),
+    kill: () => anvil.kill().then(settle),
+  };
+  try {
+    if (log === undefined) await rpc.call('anvil_setLoggingEnabled', [false]);
+    // A loaded chain has its old blocks but not their states: without new blocks nobody could read at the finalized head.
+    if (loaded) await chain.mine(finalityBlocks + 1);
+  } catch (error) {
+    await anvil.kill();
+    throw error;
+  }
+  return chain;
+}
+
+/** True when there is a state to load. */
+async function prepareState(stateFile: string): Promise<boolean> {
+  mkdirSync(dirname(stateFile), { recursive: true });
+  await stopOrphan(stateFile);
+  keepNewestState(stateFile);
+  return existsSync(stateFile);
+}

@@ -1,0 +1,28 @@
+import { parseAbi } from 'viem';
+import type { TokenDomain } from '../../platform/chain/authorization.ts';
+import type { Hex } from '../../platform/hex.ts';
+
+/** Where USDC is on Base. */
+export const USDC_ADDRESS: Hex = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913';
+
+export function usdcDomain(chainId: number): TokenDomain {
+  return { name: 'USD Coin', version: '2', chainId: BigInt(chainId), verifyingContract: USDC_ADDRESS };
+}
+
+/** The token's functions that change something, for the local world and its tests. */
+export const usdcWriteAbi = parseAbi([
+  'function initialize(string name, string symbol, string currency, uint8 decimals, address masterMinter, address pauser, address blacklister, address owner)',
+  'function initializeV2(string name)',
+  'function initializeV2_1(address lostAndFound)',
+  'function initializeV2_2(address[] accountsToBlacklist, string symbol)',
+  'function configureMinter(address minter, uint256 allowance)',
+  'function isMinter(address account) view returns (bool)',
+  'function mint(address to, uint256 amount)',
+  'function transfer(address to, uint256 value)',
+  'function pause()',
+  'function unpause()',
+  'function blacklist(address account)',
+  'function unBlacklist(address account)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
+]);

@@ -1,0 +1,77 @@
+import type { Limits, Network } from '../contract/vocabulary.ts';
+import type { Rpc } from '../platform/chain/rpc.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database, Queryable } from '../platform/database/database.ts';
+import type { Hex } from '../platform/hex.ts';
+import type { Call, Operation } from '../platform/http/operation.ts';
+import type { EndpointShape } from '../contract/endpoint.ts';
+import type { Log } from '../platform/log.ts';
+import type { Random } from '../platform/random.ts';
+
+export type IdentityDoor = 'register';
+
+/** The environment of W14, checked at start. */
+export interface MarketConfig {
+  host: string;
+  port: number;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  databaseUrl: string | null;
+  dataDir: string;
+  /** With the configured USDC address in it. */
+  network: Network;
+  rpcUrl: string;
+  finalityMinAgeSeconds: number;
+  treasury: Hex;
+  facilitatorUrl: string;
+  /** Value of the Authorization header sent to the facilitator. */
+  facilitatorAuth: string | null;
+  pepperFile: string | null;
+  keyPrefix: string;
+  deploymentCommit: string | null;
+  sourceUrl: string | null;
+  explorerUrl: string | null;
+  limits: Limits;
+  openDoors: ReadonlySet<IdentityDoor>;
+  /** Proxies that may name the client's address, as fastify takes them; false: none. */
+  trustProxy: false | string[];
+}
+
+/** Who a key belongs to. */
+export interface Merchant {
+  id: bigint;
+  handle: string;
+  maintainer: boolean;
+}
+
+/** At rest a secret is only HMAC-SHA-256 under a pepper (W3). */
+export interface Pepper {
+  version: number;
+  hash(secret: string): Buffer;
+}
+
+/** Everything that operations share. Built once in main.ts; tests hand in their own clock, chance and addresses. */
+export interface Market {
+  config: MarketConfig;
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  rpc: Rpc;
+  pepper: Pepper;
+  /** Called after a commit that queued events, so that they are numbered at once. */
+  wakeEvents(): void;
+  /** A named place where a test may kill the process; does nothing unless configured. */
+  crashPoint(name: CrashPoint): void;
+}
+
+export type CrashPoint =
+  | 'before_verify'
+  | 'after_settling_committed'
+  | 'after_settle_before_answer'
+  | 'after_final_before_delivery'
+  | 'after_commit_before_answer';
+
+export type MarketCall<E extends EndpointShape> = Call<E, Merchant>;
+export type MarketOperation<E extends EndpointShape> = Operation<E, Market, Merchant>;
+export type { Queryable };

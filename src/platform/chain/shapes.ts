@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { type Hex, isHex } from '../hex.ts';
+
+/** A node's word for a number. Leading zeros are let through: they are against the standard, but harmless. */
+const quantity = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{1,64}$/)
+  .transform((text) => BigInt(text));
+const index = quantity.refine((value) => value < 2n ** 31n).transform(Number);
+const data = z
+  .string()
+  .toLowerCase()
+  .pipe(z.custom<Hex>((value) => isHex(value)));
+const bytes = (count: number) =>
+  z
+    .string()
+    .toLowerCase()
+    .pipe(z.custom<Hex>((value) => isHex(value, count)));
+const hash = bytes(32);
+const address = bytes(20);
+
+const block = z.object({
+  number: quantity,
+  hash,
+  parentHash: hash,
+  timestamp: quantity,
+  transactions: z.array(hash),
+});
+
+const log = z.object({
+  address,
+  topics: z.array(hash).max(4),
+  data,
+  blockNumber: quantity,
+  blockHash: hash,
+  transactionHash: hash,
+  logIndex: index,
+  removed: z.boolean().default(false),
+});
+
+const receipt = z.object({
+  transactionHash: hash,
+  blockNumber: quantity,
+  blockHash: hash,
+  status: z.enum(['0x0', '0x1']).transform((status) => (status === '0x1' ? 'success' : 'reverted')),
+  from: address,
+  to: address.nullable().default(null),
+  logs: z.array(log),
+});
+
+/** What a node may answer, all hex lower-cased. A parser of a shape throws a ZodError. */
+export const shapes = { quantity, data, block, receipt, logs: z.array(log), blockHash: hash.nullable() };
+
+/** `timestamp` is in seconds; `transactions` are hashes. */
+export type Block = z.output<typeof block>;
+export type Log = z.output<typeof log>;
+export type Receipt = z.output<typeof receipt>;

@@ -1,0 +1,50 @@
+import type { Sql } from 'sql-template-tag';
+
+/** Anything a query can be given to: the pool or one open transaction. Each distinct text is prepared once per connection. */
+export interface Queryable {
+  /** All rows. */
+  rows<T>(query: Sql): Promise<T[]>;
+  /** Exactly one row. None or more is a bug and throws an assertion error. */
+  one<T>(query: Sql): Promise<T>;
+  /** The row, or null. More than one is a bug and throws an assertion error. */
+  maybe<T>(query: Sql): Promise<T | null>;
+  /** The number of rows touched. */
+  run(query: Sql): Promise<number>;
+}
+
+/** One open transaction on one connection. Using it after its end throws an assertion error. */
+export interface Tx extends Queryable {
+  /**
+   * Runs after a successful commit, in the order of registration; never after a rollback, nor when the outcome of the
+   * commit is unknown. Named inside a savepoint, it is dropped with that savepoint. Acts must not throw: the row is already there.
+   */
+  afterCommit(act: () => void): void;
+  /** Runs `act` inside a savepoint. When it throws, only its own work is rolled back and the error is thrown on. */
+  savepoint<T>(act: () => Promise<T>): Promise<T>;
+  /** Waits for, then holds until the end of the transaction, the lock named `key` (one holder across all processes). */
+  lock(key: string): Promise<void>;
+}
+
+export interface TransactionOptions {
+  /** Default: read committed. */
+  isolation?: 'read committed' | 'repeatable read';
+  readOnly?: boolean;
+}
+
+export interface Database extends Queryable {
+  /**
+   * Commits when `act` returns, rolls back when it throws. Nothing is retried.
+   * Inside `act` the database itself must not be used, as that would run outside the transaction: it throws.
+   * An error for which `isOutcomeUnknown` holds means the commit was asked for and never answered: it may have happened.
+   */
+  transaction<T>(act: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>;
+  /**
+   * Runs `act` while nobody else, in any process, runs under the same key; null at once when somebody does (or when this
+   * process does already). The right dies with the process, and with the session that holds it: a cut connection ends it
+   * early (then `lost` is aborted), so what must never break is held by constraints and not by this alone.
+   * Keys here and keys of `Tx.lock` are separate.
+   */
+  exclusively<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
+  /** Waits for running queries, then closes every connection. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,95 @@
+import type { Client } from 'pg';
+import sql from 'sql-template-tag';
+import { connectClient } from './connection.ts';
+import type { Queryable } from './database.ts';
+import { lockKey } from './lock-key.ts';
+import { type Migration, readMigrations } from './migration-files.ts';
+
+interface Applied {
+  number: number;
+  name: string;
+  sha256: Buffer;
+}
+
+const CREATE_TABLE = `create table if not exists schema_migrations (
+  number int4 primary key,
+  name text not null,
+  sha256 bytea not null,
+  applied_at timestamptz not null default clock_timestamp()
+)`;
+
+/**
+ * Brings the database at `url` up to the last file of the folder and returns the names of what it applied. Each file is
+ * one transaction. Two processes that start at once are safe: the second waits for the first, then finds nothing to do.
+ */
+export async function migrate(url: string, folder: string): Promise<string[]> {
+  const migrations = await readMigrations(folder);
+  // A migration may take as long as it needs.
+  const client = await connectClient({ url, applicationName: 'openaisle-migrate', statementTimeoutMs: 0 });
+  try {
+    await client.query('select pg_advisory_lock($1::int8)', [lockKey('migration', 'schema_migrations')]);
+    await client.query(CREATE_TABLE);
+    const applied = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number');
+    const pending = pendingAfter(applied.rows, migrations);
+    for (const migration of pending) await apply(client, migration);
+    return pending.map(({ name }) => name);
+  } finally {
+    // The session's end gives the lock back.
+    await client.end();
+  }
+}
+
+/** What the database still lacks. Throws when it holds a migration this code does not know, or another text of one. */
+export async function pendingMigrations(database: Queryable, folder: string): Promise<string[]> {
+  return pendingAfter(await appliedMigrations(database), await readMigrations(folder)).map(({ name }) => name);
+}
+
+/** Whether the database is exactly at the state of the folder; false too when it is ahead or differs. */
+export async function migrationsComplete(database: Queryable, folder: string): Promise<boolean> {
+  const [applied, migrations] = await Promise.all([appliedMigrations(database), readMigrations(folder)]);
+  return findMismatch(applied, migrations) === null && applied.length === migrations.length;
+}
+
+async function appliedMigrations(database: Queryable): Promise<Applied[]> {
+  const { there } = await database.one<{ there: boolean }>(
+    sql`select to_regclass('schema_migrations') is not null as there`,
+  );
+  return there ? database.rows<Applied>(sql`select number, name, sha256 from schema_migrations order by number`) : [];
+}
+
+function pendingAfter(applied: readonly Applied[], migrations: readonly Migration[]): Migration[] {
+  const mismatch = findMismatch(applied, migrations);
+  if (mismatch !== null) throw new Error(mismatch);
+  return migrations.slice(applied.length);
+}
+
+function findMismatch(applied: readonly Applied[], migrations: readonly Migration[]): string | null {
+  for (const [index, { number, name, sha256 }] of applied.entries()) {
+    if (number !== index + 1) return `schema_migrations lacks number ${index + 1}: rows of it were removed`;
+    const known = migrations[index];
+    if (known === undefined)
+      return `the database is ahead of this code: migration ${name} is applied and unknown here; run the newer version`;
+    if (!known.sha256.equals(sha256))
+      return `migration ${known.name} was changed after it was applied (as ${name}): restore its text and add a new file`;
+  }
+  return null;
+}
+
+async function apply(client: Client, { number, name, text, sha256 }: Migration): Promise<void> {
+  try {
+    await client.query('begin');
+    await client.query(text);
+    if (client.getTransactionStatus() !== 'T') throw new Error('it must not begin or end transactions itself');
+    await client.query('insert into schema_migrations (number, name, sha256) values ($1, $2, $3)', [
+      number,
+      name,
+      sha256,
+    ]);
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw new Error(`migration ${name} failed: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Pool, type PoolClient } from 'pg';
+import sql from 'sql-template-tag';
+import { clientConfig, connectClient, prepareConnection } from './connection.ts';
+import type { Database, Queryable } from './database.ts';
+import { withAvailability } from './database-error.ts';
+import { createExclusiveLocks } from './exclusive-locks.ts';
+import { createQueryable, isReusable, runQuery } from './run-query.ts';
+import { runTransaction, type TransactionScope } from './transaction.ts';
+
+export interface OpenDatabaseOptions {
+  url: string;
+  /** Connections kept at most, beside the one that holds locks. Default 16: more is slower on few cores. */
+  poolSize?: number;
+  /** Default 5,000; 0 for no limit. */
+  statementTimeoutMs?: number;
+  applicationName?: string;
+  /** For a throw-away database only: accept a server that may lose acknowledged writes. */
+  allowUnsafe?: boolean;
+}
+
+const OLDEST_SERVER = 150_000;
+
+/** Opens the pool and refuses a server that could lose what it has acknowledged. */
+export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
+  const connection = { ...options, statementTimeoutMs: options.statementTimeoutMs ?? 5_000 };
+  const pool = new Pool({
+    ...clientConfig(connection),
+    max: options.poolSize ?? 16,
+    idleTimeoutMillis: 30_000,
+    onConnect: prepareConnection,
+  });
+  // An idle connection that breaks is thrown away by the pool; whoever asks next gets a new one, or the error.
+  pool.on('error', () => {});
+  const locks = createExclusiveLocks((onLost) => connectClient(connection, onLost));
+  const database = createDatabase(pool, locks);
+  try {
+    await checkServer(database, options.allowUnsafe ?? false);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+function createDatabase(pool: Pool, locks: ReturnType<typeof createExclusiveLocks>): Database {
+  const scopes = new AsyncLocalStorage<TransactionScope>();
+  let closed: Promise<void> | null = null;
+
+  const assertOutside = (what: string): void => {
+    assert(scopes.getStore()?.open !== true, `${what} inside an open transaction would run outside of it: use the tx`);
+  };
+
+  return {
+    ...createQueryable(async (query) => {
+      assertOutside('a query on the database');
+      return onConnection(pool, true, (client) => runQuery(client, query));
+    }),
+    transaction: async (act, transactionOptions = {}) => {
+      assertOutside('a second transaction');
+      const { value, afterCommit } = await onConnection(pool, false, (client) =>
+        runTransaction(client, act, transactionOptions, (scope, run) => scopes.run(scope, run)),
+      );
+      for (const after of afterCommit) runAfterCommit(after);
+      return value;
+    },
+    exclusively: async (key, act) => {
+      assertOutside('an exclusive act');
+      assert(!pool.ending, 'this database is closed');
+      return locks.exclusively(key, act);
+    },
+    close: () => {
+      closed ??= pool.end().then(() => locks.close());
+      return closed;
+    },
+  };
+}
+
+/** Lends a connection; one that may be broken is not given back but closed. */
+async function onConnection<T>(
+  pool: Pool,
+  outcomeUnknown: boolean,
+  act: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  assert(!pool.ending, 'this database is closed');
+  const client = await pool.connect().catch((error: unknown) => {
+    throw withAvailability(error, false);
+  });
+  // While lent, the pool does not listen: without this a lost connection would end the process.
+  const ignore = (): void => {};
+  client.on('error', ignore);
+  try {
+    return await act(client);
+  } catch (error) {
+    throw withAvailability(error, outcomeUnknown);
+  } finally {
+    client.removeListener('error', ignore);
+    client.release(!isReusable(client));
+  }
+}
+
+/** The work is committed: an act that throws is a bug of its own and must not make the transaction look failed. */
+function runAfterCommit(act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+interface ServerFacts {
+  version: number;
+  fsync: string;
+  synchronous_commit: string;
+  encoding: string;
+}
+
+async function checkServer(database: Queryable, allowUnsafe: boolean): Promise<void> {
+  const facts = await database.one<ServerFacts>(sql`
+    select current_setting('server_version_num')::int4 as version, current_setting('fsync') as fsync,
+      current_setting('synchronous_commit') as synchronous_commit, current_setting('server_encoding') as encoding`);
+  if (facts.version < OLDEST_SERVER)
+    throw new Error(`PostgreSQL 15 or newer is needed; this server is ${facts.version} (server_version_num)`);
+  if (facts.encoding !== 'UTF8')
+    throw new Error(`the database must be created with encoding UTF8; its server_encoding is ${facts.encoding}`);
+  if (allowUnsafe) return;
+  for (const setting of ['fsync', 'synchronous_commit'] as const) {
+    if (facts[setting] === 'off')
+      throw new Error(
+        `the PostgreSQL setting ${setting} is off: a crash could lose acknowledged payments; set it to on`,
+      );
+  }
+}

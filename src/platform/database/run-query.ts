@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { type ClientBase, DatabaseError, type QueryResult } from 'pg';
+import type { Sql } from 'sql-template-tag';
+import type { Queryable } from './database.ts';
+import { isUnavailable } from './database-error.ts';
+
+/** Each name costs memory on every connection. A text beyond this many (built from lists of varying length) goes unnamed. */
+const MOST_NAMES = 500;
+const names = new Map<string, string>();
+
+function statementName(text: string): string | undefined {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  if (names.size >= MOST_NAMES) return undefined;
+  const name = `q_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+  names.set(text, name);
+  return name;
+}
+
+const spoiled = new WeakSet<ClientBase>();
+
+/** Runs the query as a prepared statement named after its text, so that each connection prepares the text once. */
+export async function runQuery(client: ClientBase, query: Sql): Promise<QueryResult> {
+  const { text, values } = query;
+  // The driver would write NULL: a forgotten field must not become one.
+  assert(!values.includes(undefined), `undefined value in query: ${text}`);
+  try {
+    return await client.query({ name: statementName(text), text, values });
+  } catch (error) {
+    if (!leavesConnectionWhole(error)) spoiled.add(client);
+    throw error;
+  }
+}
+
+/**
+ * Most SQL errors leave the connection whole. A prepared statement that no longer fits the tables, or is gone, would
+ * fail for ever on it; and after anything that is not the server's answer nobody knows what is still on the wire.
+ */
+function leavesConnectionWhole(error: unknown): boolean {
+  return error instanceof DatabaseError && !isUnavailable(error) && error.code !== '0A000' && error.code !== '26000';
+}
+
+/** Whether the connection is between transactions and fit for somebody else's query. */
+export function isReusable(client: ClientBase): boolean {
+  return !spoiled.has(client) && client.getTransactionStatus() === 'I';
+}
+
+/** The four forms of asking, over one way to run. */
+export function createQueryable(run: (query: Sql) => Promise<QueryResult>): Queryable {
+  return {
+    rows: async <T>(query: Sql) => (await run(query)).rows as T[],
+    one: async <T>(query: Sql) => {
+      const { rows } = await run(query);
+      assert(rows.length === 1, `expected one row, got ${rows.length}: ${query.text}`);
+      return rows[0] as T;
+    },
+    maybe: async <T>(query: Sql) => {
+      const { rows } = await run(query);
+      assert(rows.length <= 1, `expected at most one row, got ${rows.length}: ${query.text}`);
+      return (rows[0] ?? null) as T | null;
+    },
+    run: async (query) => (await run(query)).rowCount ?? 0,
+  };
+}

@@ -1,0 +1,16 @@
+/** Lower-case `0x` hex: how bytes of the chain are held inside the code. The database holds bytes, the wire EIP-55 for addresses. */
+export type Hex = `0x${string}`;
+
+const HEX = /^0x(?:[0-9a-f]{2})*$/;
+
+export function isHex(text: unknown, bytes?: number): text is Hex {
+  return typeof text === 'string' && HEX.test(text) && (bytes === undefined || text.length === 2 + 2 * bytes);
+}
+
+export function toHex(bytes: Uint8Array): Hex {
+  return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
+}
+
+export function toBytes(hex: Hex): Buffer {
+  return Buffer.from(hex.slice(2), 'hex');
+}

@@ -1,0 +1,15 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+
+/** The one source of chance, so that a test can hand in a seeded one. */
+export interface Random {
+  bytes(count: number): Buffer;
+  /** Uniform in [0, below). */
+  int(below: number): number;
+  uuid(): string;
+}
+
+export const systemRandom: Random = {
+  bytes: (count) => randomBytes(count),
+  int: (below) => randomInt(below),
+  uuid: () => randomUUID(),
+};

@@ -1,0 +1,104 @@
+import { encodeFunctionData } from 'viem';
+import { type TestAccount, USDC_ROLES, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { deployUsdc } from '../../src/local/chain/deploy-usdc.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import { send } from '../../src/local/chain/send-transaction.ts';
+import { type ChainOptions, type LocalChain, startChain } from '../../src/local/chain/start-chain.ts';
+import { USDC_ADDRESS, usdcDomain, usdcWriteAbi } from '../../src/local/chain/usdc-contract.ts';
+import { AUTHORIZATION_TYPES, type Authorization } from '../../src/platform/chain/authorization.ts';
+import type { Receipt } from '../../src/platform/chain/reads.ts';
+import { type Hex, isHex } from '../../src/platform/hex.ts';
+
+const WEI = 10_000n * 10n ** 18n;
+export const FUNDED_UNITS = 1_000_000_000n;
+
+/** A chain of its own for a test file: USDC deployed, every world account with 10,000 ether and 1,000 USDC. */
+export async function startTestChain(options: ChainOptions = {}): Promise<LocalChain> {
+  const chain = await startChain(options);
+  try {
+    await deployUsdc(chain);
+    const accounts = Object.values(WORLD_ACCOUNTS);
+    await fund(
+      chain,
+      accounts.map(({ address }) => ({ address, usdcUnits: FUNDED_UNITS, wei: WEI })),
+    );
+    return chain;
+  } catch (error) {
+    await chain.kill();
+    throw error;
+  }
+}
+
+/** Everything that can be done to the token, each waiting for its block. A revert is in the receipt's status. */
+export function usdcAdmin(chain: LocalChain) {
+  const abi = usdcWriteAbi;
+  const run = (from: TestAccount, data: Hex): Promise<Receipt> => send(chain, from, { to: USDC_ADDRESS, data });
+  const { pauser, blacklister, minter } = USDC_ROLES;
+  return {
+    pause: () => run(pauser, encodeFunctionData({ abi, functionName: 'pause' })),
+    unpause: () => run(pauser, encodeFunctionData({ abi, functionName: 'unpause' })),
+    blacklist: (account: Hex) =>
+      run(blacklister, encodeFunctionData({ abi, functionName: 'blacklist', args: [account] })),
+    unBlacklist: (account: Hex) =>
+      run(blacklister, encodeFunctionData({ abi, functionName: 'unBlacklist', args: [account] })),
+    mint: (to: Hex, units: bigint) => run(minter, encodeFunctionData({ abi, functionName: 'mint', args: [to, units] })),
+    transfer: (from: TestAccount, to: Hex, units: bigint) =>
+      run(from, encodeFunctionData({ abi, functionName: 'transfer', args: [to, units] })),
+    /** Any sender may submit anybody's authorization. */
+    settleAuthorization: (sender: TestAccount, authorization: Authorization, signature: Hex) =>
+      run(sender, settleData(authorization, signature)),
+    cancelAuthorization: async (sender: TestAccount, authorizer: TestAccount, nonce: Hex) => {
+      const signature = await signCancellation(chain, authorizer, nonce);
+      const args = [authorizer.address, nonce, signature] as const;
+      return run(sender, encodeFunctionData({ abi, functionName: 'cancelAuthorization', args }));
+    },
+  };
+}
+
+export function settleData(authorization: Authorization, signature: Hex): Hex {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
+  return encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transferWithAuthorization', args });
+}
+
+export async function signAuthorization(
+  chain: LocalChain,
+  payer: TestAccount,
+  authorization: Authorization,
+): Promise<Hex> {
+  return payer.signer.signTypedData({
+    domain: usdcDomain(chain.chainId),
+    types: AUTHORIZATION_TYPES,
+    primaryType: 'TransferWithAuthorization',
+    message: authorization,
+  });
+}
+
+async function signCancellation(chain: LocalChain, authorizer: TestAccount, nonce: Hex): Promise<Hex> {
+  return authorizer.signer.signTypedData({
+    domain: usdcDomain(chain.chainId),
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: authorizer.address, nonce },
+  });
+}
+
+/** The signed bytes of a transaction, to bring it back after a reorg. */
+export async function rawTransaction(chain: LocalChain, hash: Hex): Promise<Hex> {
+  const raw = await chain.rpc.call('eth_getRawTransactionByHash', [hash]);
+  if (!isHex(raw)) throw new Error(`the node does not know transaction ${hash}`);
+  return raw;
+}
+
+/**
+ * Replaces the last `depth` blocks by others. Their transactions are gone, but for those in `keep`: signed bytes and the place, counted
+ * from 0, of the new block each goes into. It does not stop at the finalized head.
+ */
+export async function reorg(chain: LocalChain, depth: number, keep: readonly [Hex, number][] = []): Promise<void> {
+  await chain.rpc.call('anvil_reorg', [depth, keep]);
+}
