@@ -48,6 +48,7 @@ create table identity_stages (
   closed_as text check (closed_as in ('confirmed', 'canceled')),
   check ((closed_at is null) = (closed_as is null))
 );
+create index identity_stages_ended on identity_stages (expires_at) where closed_as is distinct from 'confirmed';
 
 -- Fixed windows, one row per name, subject and window; written in a transaction of its own before the check (W10).
 create table rate_counters (

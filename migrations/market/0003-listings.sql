@@ -46,11 +46,45 @@ create index listings_of_merchant on listings (merchant_id, id desc);
 create index listings_by_body on listings (merchant_id, body_hash, id desc);
 create index listings_by_wallet on listings (seller_wallet);
 
+-- When each listing was pinned, in the order of the acts. A walk of the shelves keeps the pins with which it began: otherwise a row
+-- that was shown among the pinned would be shown again once it is unpinned.
+create table pin_periods (
+  listing_id bigint not null references listings,
+  began bigint not null check (began > 0),
+  ended bigint check (ended > began),
+  primary key (listing_id, began)
+);
+create unique index pin_periods_one_open on pin_periods (listing_id) where ended is null;
+
+create function note_pin() returns trigger language plpgsql as $$
+declare
+  act bigint;
+begin
+  -- Held until the commit, so that acts are numbered in the order of commits; readers do not wait for it.
+  lock table pin_periods in share row exclusive mode;
+  select coalesce(max(greatest(began, ended)), 0) + 1 into act from pin_periods;
+  if new.pinned then
+    insert into pin_periods (listing_id, began) values (new.id, act);
+  else
+    update pin_periods set ended = act where listing_id = new.id and ended is null;
+  end if;
+  return null;
+end $$;
+create trigger note_pin after update of pinned on listings
+  for each row when (new.pinned <> old.pinned) execute function note_pin();
+create trigger note_pin_at_start after insert on listings for each row when (new.pinned) execute function note_pin();
+
 -- Kept apart from the public columns: no query of a shelf can reach the hidden goods by mistake.
 create table artifacts (
   listing_id bigint primary key references listings,
   salt bytea not null check (length(salt) = 32),
   content bytea not null check (length(content) > 0)
+);
+
+-- Which listings their merchant has been told of: the first answer that names one is 201.
+create table listing_answers (
+  listing_id bigint primary key references listings,
+  answered_at timestamptz not null
 );
 
 create function listing_terms_are_fixed() returns trigger language plpgsql as $$

@@ -132,6 +132,7 @@ create table purchases (
 create unique index purchases_one_per_merchant on purchases (listing_id, merchant_id) where merchant_id is not null;
 create unique index purchases_one_per_payer on purchases (listing_id, payer) where payer is not null;
 create index purchases_of_merchant on purchases (merchant_id, id desc) where merchant_id is not null;
+create index purchases_of_listing on purchases (listing_id, id desc);
 
 create function books_only_grow() returns trigger language plpgsql as $$
 begin

@@ -32,6 +32,8 @@ export interface EndpointShape {
   cache: 'public' | 'private';
   /** Takes x402 payment headers and X-Delivery-Token. */
   payment?: true;
+  /** Fields at the top of the body where a secret belongs; anywhere else one is refused (W1). */
+  secret_fields?: readonly string[];
 }
 
 /** Keeps the literal types of a descriptor, so that operations, SDK and documents are typed from it. */

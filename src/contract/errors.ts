@@ -16,6 +16,12 @@ export interface ErrorRow {
 
 const rows = {
   // Shape of the request
+  malformed_request: {
+    status: 400,
+    title: 'The request is not well-formed HTTP for this address',
+    retry: 'after_fix',
+    next_step: 'Send one valid HTTP/1.1 request to an address without #, and a body only where the route takes one.',
+  },
   malformed_json: {
     status: 400,
     title: 'The body is not valid JSON',

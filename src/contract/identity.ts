@@ -52,6 +52,16 @@ export const register = endpoint({
       z.object({ status: z.literal('canceled') }),
     ]),
   },
-  errors: ['handle_taken', 'handle_reserved', 'stage_closed', 'retired_flow', 'door_closed', 'not_found', 'key_invalid'],
+  errors: [
+    'handle_taken',
+    'handle_reserved',
+    'stage_closed',
+    'retired_flow',
+    'door_closed',
+    'not_found',
+    'key_required',
+    'key_invalid',
+  ],
   cache: 'private',
+  secret_fields: ['merchant_key'],
 });

@@ -19,14 +19,21 @@ export const listMerchants = endpoint({
   cache: 'public',
 });
 
-const section = <Item extends z.ZodType>(name: string, item: Item) => ({
-  [name]: z.array(item),
-  [`${name}_total`]: z.int(),
-  [`${name}_returned`]: z.int(),
-  [`${name}_page_size`]: z.int(),
-  [`${name}_has_more`]: z.boolean(),
-  [`${name}_next_before_id`]: z.int().nullable(),
-});
+type Section<Name extends string, Item extends z.ZodType> = Record<Name, z.ZodArray<Item>> &
+  Record<`${Name}_total` | `${Name}_returned` | `${Name}_page_size`, z.ZodInt> &
+  Record<`${Name}_has_more`, z.ZodBoolean> &
+  Record<`${Name}_next_before_id`, z.ZodNullable<z.ZodInt>>;
+
+// Names made at run time are lost to the compiler, so their type is written down.
+const section = <Name extends string, Item extends z.ZodType>(name: Name, item: Item) =>
+  ({
+    [name]: z.array(item),
+    [`${name}_total`]: z.int(),
+    [`${name}_returned`]: z.int(),
+    [`${name}_page_size`]: z.int(),
+    [`${name}_has_more`]: z.boolean(),
+    [`${name}_next_before_id`]: z.int().nullable(),
+  }) as Section<Name, Item>;
 
 /** A listing's sale as its seller sees it: never who bought beyond the handle, which the public log shows too. */
 export const saleOut = z

@@ -1,10 +1,10 @@
+import type { EndpointShape } from '../contract/endpoint.ts';
 import type { Limits, Network } from '../contract/vocabulary.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Queryable } from '../platform/database/database.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Call, Operation } from '../platform/http/operation.ts';
-import type { EndpointShape } from '../contract/endpoint.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 
@@ -46,8 +46,11 @@ export interface Merchant {
 
 /** At rest a secret is only HMAC-SHA-256 under a pepper (W3). */
 export interface Pepper {
+  /** Of the newest pepper: what new secrets are stored under. */
   version: number;
   hash(secret: string): Buffer;
+  /** Under every pepper that is kept, newest first: what a presented secret is looked up by. */
+  hashes(secret: string): readonly { version: number; hash: Buffer }[];
 }
 
 /** Everything that operations share. Built once in main.ts; tests hand in their own clock, chance and addresses. */

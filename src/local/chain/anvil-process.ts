@@ -28,10 +28,11 @@ export async function startAnvil(
   options: readonly string[],
   log?: (line: string) => void,
 ): Promise<AnvilProcess> {
-  // The exit hook does not run in a parent that is killed; where the system has this tool, the kernel then ends the child.
-  const leash = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'TERM', '--', anvil] : [anvil];
-  const [program = anvil, ...before] = leash;
-  const child = spawn(program, [...before, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+  // The exit hook does not run in a parent that is killed; where the system has this tool, the kernel then ends the child. Only so is it
+  // safe to keep Ctrl-C from it, which its parent answers by stopping the servers first and the chain last.
+  const leashed = existsSync(SETPRIV);
+  const [program, before] = leashed ? [SETPRIV, ['--pdeathsig', 'TERM', '--', anvil]] : [anvil, []];
+  const child = spawn(program, [...before, ...options], { stdio: ['ignore', 'pipe', 'pipe'], detached: leashed });
   running.add(child);
   const gone = new Promise<void>((resolve) => {
     const left = (): void => {

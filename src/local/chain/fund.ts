@@ -13,8 +13,15 @@ export interface Funding {
   wei?: bigint;
 }
 
+/** anvil stops mining when some thousand transactions wait. */
+const AT_ONCE = 100;
+
 /** Gives out test money. Resolves when all of it is there. */
 export async function fund(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
+  for (let at = 0; at < fundings.length; at += AT_ONCE) await fundSome(chain, fundings.slice(at, at + AT_ONCE));
+}
+
+async function fundSome(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
   const balances = fundings.flatMap(({ address, wei }) => (wei === undefined ? [] : [balanceCall(address, wei)]));
   await chain.rpc.batch(balances);
   const mints: Hex[] = [];

@@ -44,6 +44,8 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   }
   const stateFile = options.stateFile === undefined ? undefined : resolve(options.stateFile);
   const loaded = stateFile !== undefined && (await prepareState(stateFile));
+  const stateOptions =
+    stateFile === undefined ? [] : dumpOptions(stateFile, loaded, options.stateIntervalSeconds ?? 10);
   const anvil = await startAnvil(
     findAnvil(),
     [
@@ -52,9 +54,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
       // Blocks as large as the real network's, or a load test waits for room.
       ...['--accounts', '0', '--gas-limit', '300000000'],
       ...(blockTimeSeconds === null ? [] : ['--block-time', String(blockTimeSeconds)]),
-      ...(stateFile === undefined ? [] : ['--dump-state', dumpPath(stateFile)]),
-      ...(stateFile === undefined ? [] : ['--state-interval', String(options.stateIntervalSeconds ?? 10)]),
-      ...(stateFile !== undefined && loaded ? ['--load-state', stateFile] : []),
+      ...stateOptions,
     ],
     log,
   );
@@ -97,4 +97,9 @@ async function prepareState(stateFile: string): Promise<boolean> {
   await stopOrphan(stateFile);
   keepNewestState(stateFile);
   return existsSync(stateFile);
+}
+
+function dumpOptions(stateFile: string, load: boolean, intervalSeconds: number): string[] {
+  const dump = ['--dump-state', dumpPath(stateFile), '--state-interval', String(intervalSeconds)];
+  return load ? [...dump, '--load-state', stateFile] : dump;
 }

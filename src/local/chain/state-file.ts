@@ -30,20 +30,23 @@ function pidPath(stateFile: string): string {
 }
 
 export function rememberPid(stateFile: string, pid: number): void {
-  writeFileSync(pidPath(stateFile), `${pid}\n`);
+  writeFileSync(pidPath(stateFile), `${pid} ${process.pid}\n`);
 }
 
 export function forgetPid(stateFile: string): void {
   rmSync(pidPath(stateFile), { force: true });
 }
 
-/** A chain whose parent died may still be writing this state. Asks it to stop and waits until it is gone. */
+/** A chain whose parent died may still be writing this state: waits until it is gone. One whose parent lives is left alone. */
 export async function stopOrphan(stateFile: string): Promise<void> {
   if (!existsSync(pidPath(stateFile))) return;
-  const pid = Number.parseInt(readFileSync(pidPath(stateFile), 'utf8'), 10);
-  for (let waited = 0; isOurs(pid, stateFile); waited += 20) {
+  const [pid = 0, parent = 0] = readFileSync(pidPath(stateFile), 'utf8').split(' ').map(Number);
+  for (let waited = 0; ; waited += 20) {
+    const owner = parentOf(pid, stateFile);
+    if (owner === null) break;
+    if (owner === parent) throw new Error(`The local chain of ${stateFile} is in use by process ${parent}.`);
     if (waited === 0) askToStop(pid);
-    if (waited >= 10_000) throw new Error(`Another local chain (process ${pid}) uses ${stateFile} and does not stop.`);
+    if (waited >= 10_000) throw new Error(`A left-over local chain (process ${pid}) of ${stateFile} does not stop.`);
     await systemClock.sleep(20);
   }
   forgetPid(stateFile);
@@ -57,13 +60,17 @@ function askToStop(pid: number): void {
   }
 }
 
-/** Process ids are used again: only a process with this state file on its command line is meant. */
-function isOurs(pid: number, stateFile: string): boolean {
-  if (!Number.isInteger(pid) || pid <= 1) return false;
+/**
+ * Null when there is no such process any more. Process ids are used again: only one with this state file on its command line is meant.
+ * On a system without /proc always null: two chains on one file are then left to the person who starts them.
+ */
+function parentOf(pid: number, stateFile: string): number | null {
+  if (!Number.isInteger(pid) || pid <= 1) return null;
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dumpPath(stateFile));
+    if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dumpPath(stateFile))) return null;
+    const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return parent === undefined ? null : Number(parent);
   } catch {
-    // Gone, or a system without /proc, where two chains on one file are left to the person who starts them.
-    return false;
+    return null;
   }
 }

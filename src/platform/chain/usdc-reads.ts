@@ -50,9 +50,9 @@ export async function readDecimals(rpc: Rpc, usdc: Hex): Promise<number> {
   return Number(decimals);
 }
 
-export async function readDomainSeparator(rpc: Rpc, usdc: Hex): Promise<Hex> {
+export async function readDomainSeparator(rpc: Rpc, usdc: Hex, block: StateBlock = 'latest'): Promise<Hex> {
   const data = encodeFunctionData({ abi, functionName: 'DOMAIN_SEPARATOR' });
-  return readWord(rpc, usdc, 'DOMAIN_SEPARATOR', data, 'latest');
+  return readWord(rpc, usdc, 'DOMAIN_SEPARATOR', data, block);
 }
 
 async function readFlag(rpc: Rpc, usdc: Hex, what: string, data: Hex, block: StateBlock): Promise<boolean> {

@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import { clientConfig, connectClient, prepareConnection } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
 import { withAvailability } from './database-error.ts';
-import { createExclusiveLocks } from './exclusive-locks.ts';
+import { createExclusiveLocks, type ExclusiveLocks } from './exclusive-locks.ts';
 import { createQueryable, isReusable, runQuery } from './run-query.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
@@ -15,6 +15,8 @@ export interface OpenDatabaseOptions {
   poolSize?: number;
   /** Default 5,000; 0 for no limit. */
   statementTimeoutMs?: number;
+  /** How long to wait for a connection, new or out of the pool. Default 5,000. */
+  connectTimeoutMs?: number;
   applicationName?: string;
   /** For a throw-away database only: accept a server that may lose acknowledged writes. */
   allowUnsafe?: boolean;
@@ -44,46 +46,59 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   }
 }
 
-function createDatabase(pool: Pool, locks: ReturnType<typeof createExclusiveLocks>): Database {
+function createDatabase(pool: Pool, locks: ExclusiveLocks): Database {
   const scopes = new AsyncLocalStorage<TransactionScope>();
+  const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | null = null;
 
+  /** The pool would strand whoever still waits for a connection when it ends: so its end waits for all of these. */
+  const onConnection = <T>(outcomeUnknown: boolean, act: (client: PoolClient) => Promise<T>): Promise<T> => {
+    assert(closed === null, 'this database is closed');
+    const lent = lendConnection(pool, outcomeUnknown, act);
+    const settled = lent.catch(() => {}).finally(() => running.delete(settled));
+    running.add(settled);
+    return lent;
+  };
   const assertOutside = (what: string): void => {
     assert(scopes.getStore()?.open !== true, `${what} inside an open transaction would run outside of it: use the tx`);
+  };
+  const close = async (): Promise<void> => {
+    await Promise.all(running);
+    await pool.end();
+    await locks.close();
   };
 
   return {
     ...createQueryable(async (query) => {
       assertOutside('a query on the database');
-      return onConnection(pool, true, (client) => runQuery(client, query));
+      return onConnection(true, (client) => runQuery(client, query));
     }),
-    transaction: async (act, transactionOptions = {}) => {
+    transaction: async (act, options = {}) => {
       assertOutside('a second transaction');
-      const { value, afterCommit } = await onConnection(pool, false, (client) =>
-        runTransaction(client, act, transactionOptions, (scope, run) => scopes.run(scope, run)),
+      const { value, afterCommit } = await onConnection(false, (client) =>
+        runTransaction(client, act, options, (scope, run) => scopes.run(scope, run)),
       );
       for (const after of afterCommit) runAfterCommit(after);
       return value;
     },
     exclusively: async (key, act) => {
       assertOutside('an exclusive act');
-      assert(!pool.ending, 'this database is closed');
+      assert(closed === null, 'this database is closed');
       return locks.exclusively(key, act);
     },
     close: () => {
-      closed ??= pool.end().then(() => locks.close());
+      closed ??= close();
       return closed;
     },
   };
 }
 
 /** Lends a connection; one that may be broken is not given back but closed. */
-async function onConnection<T>(
+async function lendConnection<T>(
   pool: Pool,
   outcomeUnknown: boolean,
   act: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
-  assert(!pool.ending, 'this database is closed');
   const client = await pool.connect().catch((error: unknown) => {
     throw withAvailability(error, false);
   });

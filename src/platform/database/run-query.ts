@@ -5,7 +5,10 @@ import type { Sql } from 'sql-template-tag';
 import type { Queryable } from './database.ts';
 import { isUnavailable } from './database-error.ts';
 
-/** Each name costs memory on every connection. A text beyond this many (built from lists of varying length) goes unnamed. */
+/**
+ * Each name costs memory on every connection, so a text beyond this many goes unnamed. Hand lists in as one array
+ * (`= any(${list})`): a text for each length would use the names up.
+ */
 const MOST_NAMES = 500;
 const names = new Map<string, string>();
 

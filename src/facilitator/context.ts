@@ -1,0 +1,39 @@
+import type { PrivateKeyAccount } from 'viem/accounts';
+import type { Network } from '../contract/vocabulary.ts';
+import type { TokenDomain } from '../platform/chain/authorization.ts';
+import type { Rpc } from '../platform/chain/rpc.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Hex } from '../platform/hex.ts';
+import type { Log } from '../platform/log.ts';
+import type { Journal } from './journal/open-journal.ts';
+
+export interface Timing {
+  /** Every answer of /verify and /settle is out after this long. A market waits eight seconds for it. */
+  answerMs: number;
+  /** How long a settlement waits for its receipt, counted from its beginning. */
+  confirmationMs: number;
+  receiptPollMs: number;
+  /** Between two looks at the transactions that are not mined yet. */
+  tendMs: number;
+}
+
+export const TIMING: Timing = { answerMs: 5_500, confirmationMs: 5_000, receiptPollMs: 150, tendMs: 2_000 };
+
+/** What the parts of a running facilitator share. */
+export interface Context {
+  network: Network;
+  domain: TokenDomain;
+  rpc: Rpc;
+  account: PrivateKeyAccount;
+  /** Of the account, lower case. */
+  address: Hex;
+  journal: Journal;
+  clock: Clock;
+  log: Log;
+  timing: Timing;
+}
+
+export function domainOf(network: Network): TokenDomain {
+  const { domainName, domainVersion, chainId, usdc } = network;
+  return { name: domainName, version: domainVersion, chainId, verifyingContract: usdc };
+}

@@ -1,0 +1,96 @@
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import { checkChain } from './check-chain.ts';
+import type { Context } from './context.ts';
+import type { Sender } from './create-sender.ts';
+import type { Settle } from './create-settle.ts';
+import { printRefusal, printSettlement, printSupported, printVerdict } from './print-answer.ts';
+import { readRequest } from './read-request.ts';
+import { type Verdict, verifyPayment } from './verify-payment.ts';
+
+const BODY_LIMIT_BYTES = 65_536;
+const REQUEST_MS = 10_000;
+
+export interface Served {
+  context: Context;
+  sender: Sender;
+  settle: Settle;
+  balanceFloorWei: bigint;
+}
+
+/** The four routes of an x402 facilitator. Answers keep the protocol's own shapes, failures too. */
+export function createApp(served: Served): FastifyInstance {
+  const { context, settle } = served;
+  const { clock, log, network } = context;
+  const app = fastify({ logger: false, bodyLimit: BODY_LIMIT_BYTES, requestTimeout: REQUEST_MS });
+  app.addHook('onRequest', async (_, reply) => {
+    reply.header('cache-control', 'no-store');
+  });
+  app.get('/supported', async () => printSupported(context));
+  app.get('/healthz', async () => ({ ok: true }));
+  app.get('/readyz', async (_, reply) => {
+    const health = await checkChain(context, served.balanceFloorWei);
+    return reply.code(health.ready ? 200 : 503).send(health);
+  });
+  app.post('/verify', async ({ body }, reply) => {
+    const startedAt = clock.now();
+    const request = readRequest(body, network);
+    if ('reason' in request) return answer(reply, printRefusal('verify', request, network));
+    const verdict = await verifyInTime(served, request);
+    log.info('verified', { ...summary(request, verdict), ms: clock.now() - startedAt });
+    return answer(reply, printVerdict(request, verdict));
+  });
+  app.post('/settle', async ({ body }, reply) => {
+    const startedAt = clock.now();
+    const request = readRequest(body, network);
+    if ('reason' in request) return answer(reply, printRefusal('settle', request, network));
+    const settlement = await settle(request);
+    log.info('settled', { ...summary(request, settlement), ms: clock.now() - startedAt });
+    return answer(reply, printSettlement(request, settlement, network));
+  });
+  app.setNotFoundHandler((_, reply) => reply.code(404).send({ error: 'not_found' }));
+  app.setErrorHandler((error, request, reply) => {
+    const kind = request.url.startsWith('/settle') ? 'settle' : 'verify';
+    const status = statusOf(error);
+    if (status >= 500) log.error('request_failed', { route: request.routeOptions.url, error });
+    const reason = status >= 500 ? `unexpected_${kind}_error` : 'invalid_payload';
+    const message = status >= 500 ? 'something went wrong here' : 'the body must be JSON of at most 65536 bytes';
+    return answer(reply, { ...printRefusal(kind, { status: 400, version: 2, reason, message }, network), status });
+  });
+  return app;
+}
+
+async function verifyInTime(served: Served, request: Parameters<typeof verifyPayment>[2]): Promise<Verdict> {
+  const { clock, timing } = served.context;
+  const giveUp = new AbortController();
+  const late = clock
+    .sleep(timing.answerMs, giveUp.signal)
+    .then((): Verdict => ({ kind: 'unknown', cause: new Error('the chain took too long') }));
+  try {
+    return await Promise.race([verifyPayment(served.context, served.sender, request), late]);
+  } finally {
+    giveUp.abort();
+  }
+}
+
+function summary(request: { payer: string; version: number }, outcome: object): Record<string, unknown> {
+  const { kind, reason, transaction, cause } = outcome as Record<string, unknown>;
+  const failure = cause === undefined ? {} : { error: cause };
+  return {
+    payer: request.payer,
+    version: request.version,
+    outcome: kind,
+    reason,
+    transaction_hash: transaction,
+    ...failure,
+  };
+}
+
+function statusOf(error: unknown): number {
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  return status >= 400 && status < 500 ? status : 500;
+}
+
+function answer(reply: FastifyReply, { status, body }: { status: number; body: object }): FastifyReply {
+  if (status === 503) reply.header('retry-after', '1');
+  return reply.code(status).send(body);
+}

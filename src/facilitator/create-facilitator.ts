@@ -1,0 +1,109 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PrivateKeyAccount } from 'viem/accounts';
+import type { Network } from '../contract/vocabulary.ts';
+import { createRpc } from '../platform/chain/rpc.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { lockDataFolder } from '../platform/database/embedded/data-folder-lock.ts';
+import { type Hex, isHex } from '../platform/hex.ts';
+import type { Log } from '../platform/log.ts';
+import { checkChain, type Health } from './check-chain.ts';
+import { type Context, domainOf, TIMING, type Timing } from './context.ts';
+import { createApp } from './create-app.ts';
+import { createSender } from './create-sender.ts';
+import { createSettle } from './create-settle.ts';
+import { openJournal } from './journal/open-journal.ts';
+import { tendOpen } from './tend-open.ts';
+
+export interface FacilitatorOptions {
+  network: Network;
+  rpcUrl: string;
+  /** Pays the gas. It must be used by this server alone, or two transactions would take the same place. */
+  account: PrivateKeyAccount;
+  dataDir: string;
+  log: Log;
+  /** 127.0.0.1 when left out. */
+  host?: string;
+  /** 0, and when left out: a free one. */
+  port?: number;
+  clock?: Clock;
+  timing?: Partial<Timing>;
+  /** Below this it is not ready. */
+  balanceFloorWei?: bigint;
+}
+
+export interface Facilitator {
+  url: string;
+  /** Of the account that settles, lower case. */
+  address: Hex;
+  /** Answers what has begun, then lets go of the folder. */
+  close(): Promise<void>;
+}
+
+/** Some hundred settlements on Base. */
+const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
+const RPC_MS = 2_500;
+
+/** Starts the server; resolves when it listens. Throws when the chain is not the configured one or the folder is in use. */
+export async function createFacilitator(options: FacilitatorOptions): Promise<Facilitator> {
+  const folder = join(options.dataDir, 'facilitator');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const lock = await lockDataFolder(folder, folder).catch((error: unknown) => {
+    throw new Error(`FACILITATOR_DATA_DIR: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  try {
+    const context = await openContext(options, join(folder, 'settlements'));
+    const balanceFloorWei = options.balanceFloorWei ?? BALANCE_FLOOR_WEI;
+    refuseUnfit(await checkChain(context, balanceFloorWei), context);
+    const sender = createSender(context);
+    const settle = createSettle(context, sender);
+    const app = createApp({ context, sender, settle, balanceFloorWei });
+    const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
+    const tending = tendOpen(context);
+    context.log.info('facilitator_listening', { url, from: context.address, network: context.network.name });
+    return {
+      url,
+      address: context.address,
+      close: async () => {
+        await app.close();
+        sender.close();
+        await settle.idle();
+        await tending.stop();
+        await context.journal.close();
+        await lock.release();
+      },
+    };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function openContext(options: FacilitatorOptions, folder: string): Promise<Context> {
+  const { network, account, log } = options;
+  const clock = options.clock ?? systemClock;
+  const address = account.address.toLowerCase();
+  if (!isHex(address, 20)) throw new TypeError('the account has no address');
+  return {
+    network,
+    domain: domainOf(network),
+    rpc: createRpc({ url: options.rpcUrl, deadlineMs: RPC_MS }),
+    account,
+    address,
+    journal: await openJournal({ folder, chainId: network.chainId, clock, log }),
+    clock,
+    log,
+    timing: { ...TIMING, ...options.timing },
+  };
+}
+
+function refuseUnfit(health: Health, { network, rpc, address, log }: Context): void {
+  const where = `the node at ${rpc.endpoint}`;
+  if (health.chain === 'unreachable') throw new Error(`FACILITATOR_RPC_URL: ${where} does not answer`);
+  if (health.chain === 'wrong_chain') {
+    throw new Error(`FACILITATOR_RPC_URL: ${where} is not on ${network.name} (chain id ${network.chainId})`);
+  }
+  if (health.chain === 'wrong_token') throw new Error(`FACILITATOR_RPC_URL: ${where} has no USDC at ${network.usdc}`);
+  // It can be filled while the server runs, and until then it still answers for what it has settled.
+  if (health.signer_balance !== 'ok') log.warn('signer_balance_low', { from: address });
+}

@@ -1,0 +1,31 @@
+import { createLog } from '../platform/create-log.ts';
+import { createFacilitator } from './create-facilitator.ts';
+import { ConfigurationError, readConfiguration } from './read-configuration.ts';
+import { readKeyFile } from './read-key-file.ts';
+
+async function main(): Promise<void> {
+  const { host, port, network, rpcUrl, keyFile, dataDir } = readConfiguration(process.env);
+  const account = await readKeyFile(keyFile);
+  const log = createLog({ hide: [rpcUrl] });
+  const facilitator = await createFacilitator({ network, rpcUrl, account, dataDir, host, port, log });
+  const stop = (signal: NodeJS.Signals): void => {
+    log.info('facilitator_stopping', { signal });
+    facilitator.close().then(
+      () => log.info('facilitator_stopped'),
+      (error: unknown) => {
+        log.error('facilitator_not_stopped', { error });
+        process.exitCode = 1;
+      },
+    );
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+}
+
+main().catch((error: unknown) => {
+  // The message is written for the operator and holds no value; a stack would only be in the way.
+  const expected =
+    error instanceof ConfigurationError || (error instanceof Error && /^FACILITATOR_/.test(error.message));
+  console.error(expected && error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,78 @@
+import { checksummed } from '../../contract/chain-values.ts';
+import type { ListingDetail, ListingSummary } from '../../contract/listings.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
+import type { ListingState } from '../../contract/vocabulary.ts';
+import { isoTime } from '../../platform/clock.ts';
+import { toHex } from '../../platform/hex.ts';
+import type { ListingRow } from './store.ts';
+
+export const REMOVAL_NOTICE = 'Removed by the maintainer';
+
+/** What a removed listing was called is kept, for the day on which it is restored, and shown to nobody. */
+export function shownTitle(row: { state: ListingState; title: string }): string {
+  return row.state === 'removed' ? REMOVAL_NOTICE : row.title;
+}
+
+export function presentSummary(row: ListingRow): ListingSummary {
+  return {
+    id: Number(row.id),
+    merchant: row.merchant,
+    title: shownTitle(row),
+    description: row.description,
+    preview: row.state === 'removed' ? '' : row.preview,
+    store_url: `/api/store/${row.merchant}`,
+    price_usdc: usdcOfUnits(row.price_units),
+    seller_wallet: checksummed(toHex(row.seller_wallet)),
+    tags: row.tags,
+    aisle: row.aisle,
+    votes: 0,
+    sales: Number(row.sales),
+    pinned: row.pinned,
+    created_at: isoTime(row.created_at),
+    delivery_kind: 'artifact',
+    city_url: null,
+    world_offer_id: null,
+    world_asset_id: null,
+    world_seller_handle: null,
+    world_draft_id: null,
+    world_state: null,
+    city_offer_url: null,
+    world_asset_url: null,
+    requires_city_resident: false,
+    state: row.state,
+    artifact_commitment: toHex(row.artifact_commitment),
+    artifact_bytes: row.artifact_bytes,
+    artifact_media_type: row.artifact_media_type,
+    verified_sales: Number(row.verified_sales),
+    supersedes: null,
+    superseded_by: null,
+    text_flags: [],
+  };
+}
+
+export function presentDetail(row: ListingRow): ListingDetail {
+  return {
+    ...presentSummary(row),
+    removed: row.removed_at !== null,
+    removed_at: row.removed_at && isoTime(row.removed_at),
+    removed_reason: row.removed_reason,
+    removed_reason_code: row.removed_reason_code,
+    withdrawn: row.withdrawn_at !== null,
+    withdrawn_at: row.withdrawn_at && isoTime(row.withdrawn_at),
+    withdrawn_reason: row.withdrawn_reason,
+  };
+}
+
+const ENDINGS: Readonly<Record<Exclude<ListingState, 'live'>, string>> = {
+  removed: 'it was removed by the maintainer',
+  withdrawn: 'it was withdrawn by its merchant',
+  sold: 'it is sold',
+  canceled: 'it was canceled',
+  stale: 'it has lapsed',
+};
+
+/** What stands in a detail where the goods would be. */
+export function artifactMessage(row: { id: bigint; state: ListingState }): string {
+  if (row.state !== 'live') return `Unavailable: this listing is not for sale, ${ENDINGS[row.state]}.`;
+  return `Purchase required: POST /api/buy/${row.id} delivers the artifact.`;
+}

@@ -1,0 +1,34 @@
+import { type EventKind, SCOPE_KINDS } from '../../contract/vocabulary.ts';
+import { canonicalJson } from '../../platform/canonical-json.ts';
+import { isoTime } from '../../platform/clock.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Market } from '../context.ts';
+import { insertEvent } from './store.ts';
+
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+
+export interface EventToRecord {
+  kind: EventKind;
+  /** A handle, or `system`. */
+  actor: string;
+  /** Public for ever: ids and facts, never bodies or secrets. */
+  detail: Record<string, JsonValue>;
+}
+
+/** Queues the event in the transaction of the act it tells of. It is numbered, and so readable, soon after the commit. */
+export async function recordEvent(
+  tx: Tx,
+  market: Pick<Market, 'clock' | 'wakeEvents'>,
+  { kind, actor, detail }: EventToRecord,
+): Promise<void> {
+  const now = market.clock.now();
+  const canonical = canonicalJson({ actor, at: isoTime(now), detail, kind });
+  await insertEvent(tx, {
+    kind,
+    at: new Date(now),
+    canonical: Buffer.from(canonical, 'utf8'),
+    inDoor: SCOPE_KINDS.door.includes(kind),
+    inWindow: SCOPE_KINDS.window.includes(kind),
+  });
+  tx.afterCommit(market.wakeEvents);
+}

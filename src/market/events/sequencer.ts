@@ -1,0 +1,117 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { isUnavailable } from '../../platform/database/database-error.ts';
+import type { Log } from '../../platform/log.ts';
+import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
+
+const BATCH = 500;
+/** For rows that other processes committed, and for what a failed pass left. */
+const POLL_MS = 100;
+const ALARM_MS = 5_000;
+const ALARM_CHECK_MS = 1_000;
+
+export interface Sequencer {
+  /** Numbers soon; calls that come together are one pass. */
+  wake(): void;
+  /** Begins to poll. */
+  start(): void;
+  /** Ends the polling and waits for what is running. */
+  stop(): Promise<void>;
+  /** Resolves once everything committed before the call is numbered; rejects when that pass fails or after `stop`. */
+  settled(): Promise<void>;
+}
+
+/**
+ * Gives committed events their numbers: gapless, in queue order, one numbering at a time across all processes. Nothing is
+ * numbered inside the business transactions, so those never wait for each other here.
+ */
+export function createSequencer({ database, clock, log }: { database: Database; clock: Clock; log: Log }): Sequencer {
+  const stopping = new AbortController();
+  const loops: Promise<void>[] = [];
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+  let failing = false;
+
+  const numberAll = async (): Promise<void> => {
+    if (stopping.signal.aborted) throw new Error('the sequencer is stopped');
+    try {
+      if (await hasUnnumbered(database)) while ((await numberUnderLock(database)) === BATCH);
+      if (failing) log.info('events_numbered_again');
+      failing = false;
+    } catch (error) {
+      // One line for a whole outage; the poll goes on trying.
+      if (!failing) log.error('events_not_numbered', { error });
+      failing = true;
+      throw error;
+    }
+  };
+
+  const launch = (): Promise<void> => {
+    const pass = numberAll().finally(() => {
+      if (running === pass) running = null;
+    });
+    running = pass;
+    return pass;
+  };
+
+  // A pass that runs may have looked before the caller's commit: only one that starts later counts.
+  const freshPass = (): Promise<void> => {
+    if (next !== null) return next;
+    if (running === null) return launch();
+    next = running
+      .catch(() => {})
+      .then(() => {
+        next = null;
+        return launch();
+      });
+    return next;
+  };
+
+  const quietly = (): Promise<void> => freshPass().catch(() => {});
+
+  const poll = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await quietly();
+      await clock.sleep(POLL_MS, stopping.signal);
+    }
+  };
+
+  const watch = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(ALARM_CHECK_MS, stopping.signal);
+      if (!stopping.signal.aborted) await raiseAlarm(database, log);
+    }
+  };
+
+  return {
+    wake: () => {
+      if (!stopping.signal.aborted) void quietly();
+    },
+    start: () => {
+      if (loops.length === 0 && !stopping.signal.aborted) loops.push(poll(), watch());
+    },
+    stop: async () => {
+      stopping.abort();
+      await Promise.all([...loops, next?.catch(() => {}), running?.catch(() => {})]);
+    },
+    settled: freshPass,
+  };
+}
+
+/** The lock is held until the numbers are visible, so that no number ever appears below one that was read. */
+function numberUnderLock(database: Database): Promise<number> {
+  return database.transaction(async (tx) => {
+    await tx.lock('events');
+    return numberBatch(tx, BATCH);
+  });
+}
+
+async function raiseAlarm(database: Database, log: Log): Promise<void> {
+  try {
+    const waitedMs = await oldestUnnumberedMs(database);
+    if (waitedMs !== null && waitedMs >= ALARM_MS) log.error('event_unnumbered', { waited_ms: Math.round(waitedMs) });
+  } catch (error) {
+    // That the database is away, the numbering says itself.
+    if (!isUnavailable(error)) log.error('events_not_watched', { error });
+  }
+}

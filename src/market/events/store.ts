@@ -1,0 +1,113 @@
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { EventKind, Scope } from '../../contract/vocabulary.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
+
+export interface QueuedEvent {
+  kind: EventKind;
+  at: Date;
+  canonical: Buffer;
+  inDoor: boolean;
+  inWindow: boolean;
+}
+
+/** Which part of the log: one kind, one fixed view, or all of it. */
+export type EventFilter = { kind: EventKind } | { scope: Scope } | null;
+
+export interface EventSlice {
+  /** Of the whole filter, whatever the cursor. */
+  total: bigint;
+  /** Whether the cursor names a row of the filtered log; true without one. */
+  cursorKnown: boolean;
+  rows: { id: bigint; nth: bigint; canonical: Buffer }[];
+}
+
+export async function insertEvent(tx: Tx, event: QueuedEvent): Promise<void> {
+  await tx.run(sql`insert into events (kind, at, canonical, in_door, in_window)
+    values (${event.kind}, ${event.at}, ${event.canonical}, ${event.inDoor}, ${event.inWindow})`);
+}
+
+export async function hasUnnumbered(database: Queryable): Promise<boolean> {
+  const { waiting } = await database.one<{ waiting: boolean }>(
+    sql`select exists (select from events where id is null) as waiting`,
+  );
+  return waiting;
+}
+
+/** How long the first row of the queue has waited by the database's own clock; null when nothing waits. */
+export async function oldestUnnumberedMs(database: Queryable): Promise<number | null> {
+  const row = await database.maybe<{ waited_ms: number }>(sql`
+    select (extract(epoch from clock_timestamp() - queued_at) * 1000)::float8 as waited_ms
+    from events where id is null order by queue_id limit 1`);
+  return row?.waited_ms ?? null;
+}
+
+/** Numbers the first rows of the queue. To be called under the lock that makes this the only one who numbers. */
+export async function numberBatch(tx: Tx, most: number): Promise<number> {
+  return tx.run(sql`
+    with batch as (
+      select queue_id, kind, in_door, in_window from events where id is null order by queue_id limit ${most}
+    ), newest as (
+      select id, nth_of_door, nth_of_window from events where id is not null order by id desc limit 1
+    ), kinds as (
+      select present.kind, coalesce((
+        select earlier.nth_of_kind from events earlier
+        where earlier.kind = present.kind and earlier.id is not null order by earlier.id desc limit 1
+      ), 0) as nth
+      from (select distinct kind from batch) present
+    ), numbered as (
+      select batch.queue_id,
+        coalesce((select id from newest), 0) + row_number() over upto as id,
+        kinds.nth + row_number() over (partition by batch.kind order by batch.queue_id) as nth_of_kind,
+        coalesce((select nth_of_door from newest), 0) + count(*) filter (where batch.in_door) over upto as nth_of_door,
+        coalesce((select nth_of_window from newest), 0) + count(*) filter (where batch.in_window) over upto as nth_of_window
+      from batch join kinds using (kind)
+      window upto as (order by batch.queue_id)
+    )
+    update events set id = numbered.id, nth_of_kind = numbered.nth_of_kind,
+      nth_of_door = numbered.nth_of_door, nth_of_window = numbered.nth_of_window
+    from numbered where events.queue_id = numbered.queue_id`);
+}
+
+/** One statement, so that the total, the cursor and the rows are of one moment. */
+export async function readSlice(
+  database: Queryable,
+  filter: EventFilter,
+  page: { limit: number; beforeId: bigint | null },
+): Promise<EventSlice> {
+  const { nth, matches } = inSql(filter);
+  const older = page.beforeId === null ? empty : sql`and id < ${page.beforeId}`;
+  const known =
+    page.beforeId === null ? sql`true` : sql`exists (select from events where id = ${page.beforeId} ${matches})`;
+  const found = await database.rows<{
+    total: bigint;
+    cursor_known: boolean;
+    id: bigint | null;
+    nth: bigint;
+    canonical: Buffer;
+  }>(sql`
+    select whole.total, whole.cursor_known, page.id, page.nth, page.canonical
+    from (
+      select coalesce((select ${nth} from events where id is not null ${matches} order by id desc limit 1), 0) as total,
+        ${known} as cursor_known
+    ) whole
+    left join (
+      select id, ${nth} as nth, canonical from events
+      where id is not null ${matches} ${older} order by id desc limit ${page.limit}
+    ) page on true
+    order by page.id desc`);
+  const [first] = found;
+  return {
+    total: first?.total ?? 0n,
+    cursorKnown: first?.cursor_known ?? true,
+    rows: found.flatMap(({ id, nth: position, canonical }) => (id === null ? [] : [{ id, nth: position, canonical }])),
+  };
+}
+
+/** The running count that numbers the filtered log, and what its rows have in common. */
+function inSql(filter: EventFilter): { nth: Sql; matches: Sql } {
+  if (filter === null) return { nth: sql`id`, matches: empty };
+  if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
+  return filter.scope === 'door'
+    ? { nth: sql`nth_of_door`, matches: sql`and in_door` }
+    : { nth: sql`nth_of_window`, matches: sql`and in_window` };
+}

@@ -1,0 +1,89 @@
+import sql, { empty } from 'sql-template-tag';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { toBytes } from '../../platform/hex.ts';
+import type { Sighting } from '../payments/decide.ts';
+import type { Payment } from '../payments/store.ts';
+
+export interface FeeRow {
+  id: bigint;
+  /** Null while no listing has spent it. */
+  listing_id: bigint | null;
+  merchant: string;
+  amount_units: bigint;
+  tx_hash: Buffer;
+  verified_via: 'x402' | 'direct';
+  block_time: Date;
+  created_at: Date;
+}
+
+export interface FeeSlice {
+  count: bigint;
+  collectedUnits: bigint;
+  rows: FeeRow[];
+}
+
+interface Newest {
+  newest_id: bigint | null;
+  running_units: bigint | null;
+}
+
+/** Ids are gapless and totals run along, so nothing is counted. One statement, so that all is of one moment. */
+export async function readFees(
+  database: Queryable,
+  page: { limit: number; beforeId: bigint | null },
+): Promise<FeeSlice> {
+  const older = page.beforeId === null ? empty : sql`where f.id < ${page.beforeId}`;
+  const found = await database.rows<Newest & (FeeRow | { [K in keyof FeeRow]: null })>(sql`
+    select newest.id as newest_id, newest.running_units, page.*
+    from (select 1) always
+    left join (select id, running_units from fees order by id desc limit 1) newest on true
+    left join (
+      select f.id, l.id as listing_id, m.handle as merchant, f.amount_units, f.tx_hash, f.verified_via, f.block_time,
+        f.created_at
+      from fees f join merchants m on m.id = f.merchant_id left join listings l on l.fee_id = f.id
+      ${older} order by f.id desc limit ${page.limit}
+    ) page on true
+    order by page.id desc`);
+  const [first] = found;
+  return {
+    count: first?.newest_id ?? 0n,
+    collectedUnits: first?.running_units ?? 0n,
+    rows: found.flatMap((row) => (row.id === null ? [] : [row])),
+  };
+}
+
+/** Paid fees of this merchant that no listing has spent. */
+export async function countCredits(database: Queryable, merchantId: bigint): Promise<bigint> {
+  const { credits } = await database.one<{ credits: bigint }>(sql`
+    select count(*) as credits from fees f
+    where f.merchant_id = ${merchantId} and not exists (select from listings l where l.fee_id = f.id)`);
+  return credits;
+}
+
+/** Call under the lock `listings`: ids are gapless and the running total is right. */
+export async function insertFee(tx: Tx, payment: Payment, transfer: Sighting, now: Date): Promise<bigint> {
+  const { id } = await tx.one<{ id: bigint }>(sql`
+    insert into fees (id, merchant_id, payment_id, amount_units, running_units, tx_hash, verified_via, block_time, created_at)
+    select coalesce(max(id), 0) + 1, ${payment.merchantId}, ${payment.id}, ${payment.valueUnits},
+      coalesce((array_agg(running_units order by id desc))[1], 0) + ${payment.valueUnits},
+      ${toBytes(transfer.txHash)}, 'x402', ${new Date(Number(transfer.blockTime) * 1000)}, ${now}
+    from (select id, running_units from fees order by id desc limit 1) newest
+    returning id`);
+  return id;
+}
+
+/** The oldest unspent fee of this merchant, held until the end of the transaction. */
+export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | null> {
+  const row = await tx.maybe<{ id: bigint }>(sql`
+    select f.id from fees f
+    where f.merchant_id = ${merchantId} and not exists (select from listings l where l.fee_id = f.id)
+    order by f.id limit 1 for update of f skip locked`);
+  return row && row.id;
+}
+
+/** The listing that a fee's payment made, if it has been made. */
+export async function findListingOfFee(database: Queryable, paymentId: bigint): Promise<bigint | null> {
+  const row = await database.maybe<{ id: bigint }>(sql`
+    select l.id from fees f join listings l on l.fee_id = f.id where f.payment_id = ${paymentId}`);
+  return row && row.id;
+}

@@ -1,0 +1,108 @@
+import type { Endpoints } from '../../contract/index.ts';
+import { isoTime } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { presentDetail } from '../catalog/present-listing.ts';
+import { readListingsOf } from '../catalog/store.ts';
+import type { Market, MarketOperation } from '../context.ts';
+import { countCredits } from '../fees/store.ts';
+import { inSnapshot } from '../in-snapshot.ts';
+import { readQuota } from '../limits/read-quota.ts';
+import { presentMerchant } from '../merchants/present-merchant.ts';
+import { readMerchant } from '../merchants/store.ts';
+import { readOrRefuse } from '../read-or-refuse.ts';
+import { presentPurchase, presentSale } from './present-purchase.ts';
+import { type History, readHistory } from './read-history.ts';
+import * as store from './store.ts';
+
+const DAY_SECONDS = 86_400;
+
+export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) => {
+  const { query, caller } = call;
+  // Nobody can comment yet, so no cursor of replies was ever given out.
+  if (query.replies_before_id !== undefined)
+    throw new Refusal('cursor_invalid', { detail: 'replies_before_id does not name a reply to you.' });
+  const pageOf = (limit: number, beforeId: bigint | undefined): store.HistoryPage => ({
+    merchantId: caller.id,
+    limit,
+    beforeId: beforeId ?? null,
+  });
+  return readOrRefuse(() =>
+    inSnapshot(market.database, async (snapshot) => {
+      const listings = await readHistory(
+        snapshot,
+        pageOf(query.listings_limit, query.listings_before_id),
+        { stand: store.standInListings, read: readOwnListings, cursorName: 'listings_before_id' },
+        presentDetail,
+      );
+      const sales = await readHistory(
+        snapshot,
+        pageOf(query.sales_limit, query.sales_before_id),
+        { stand: store.standInSales, read: store.readSales, cursorName: 'sales_before_id' },
+        presentSale,
+      );
+      const purchases = await readHistory(
+        snapshot,
+        pageOf(query.purchases_limit, query.purchases_before_id),
+        { stand: store.standInPurchases, read: store.readPurchases, cursorName: 'purchases_before_id' },
+        presentPurchase,
+      );
+      const replies: History<never> = { items: [], total: 0, hasMore: false, nextBeforeId: null };
+      return {
+        status: 200,
+        body: {
+          ...(await readStanding(market, snapshot, caller.id)),
+          ...section('listings', listings, query.listings_limit),
+          ...section('sales', sales, query.sales_limit),
+          ...section('purchases', purchases, query.purchases_limit),
+          ...section('replies', replies, query.replies_limit),
+        },
+      };
+    }),
+  );
+};
+
+async function readStanding(market: Market, snapshot: Queryable, merchantId: bigint) {
+  const merchant = await readMerchant(snapshot, merchantId);
+  if (merchant === null) throw new Error(`merchant ${merchantId} has a key and no row`);
+  const removals = await store.readRemovals(snapshot, merchantId);
+  const name = 'guard_runs_per_merchant_day';
+  const guardRuns = await readQuota(snapshot, market.clock.now(), {
+    name,
+    subject: String(merchantId),
+    limit: market.config.limits[name],
+    windowSeconds: DAY_SECONDS,
+  });
+  return {
+    merchant: presentMerchant(merchant),
+    credits: Number(await countCredits(snapshot, merchantId)),
+    reviews: [],
+    removal_notices: removals.map((row) => ({
+      listing_id: Number(row.id),
+      reason_code: row.removed_reason_code,
+      reason: row.removed_reason,
+      removed_at: isoTime(row.removed_at),
+      appeal: null,
+    })),
+    quotas: { [name]: { limit: guardRuns.limit, used: guardRuns.used, resets_at: isoTime(guardRuns.resetsAt) } },
+    pending_codes: null,
+  };
+}
+
+const readOwnListings = (database: Queryable, page: store.HistoryPage) =>
+  readListingsOf(database, { ...page, everyState: true });
+
+type Section<Name extends string, Item> = { [K in Name]: Item[] } & {
+  [K in `${Name}_${'total' | 'returned' | 'page_size'}`]: number;
+} & { [K in `${Name}_has_more`]: boolean } & { [K in `${Name}_next_before_id`]: number | null };
+
+function section<Name extends string, Item>(name: Name, history: History<Item>, size: number): Section<Name, Item> {
+  return {
+    [name]: history.items,
+    [`${name}_total`]: history.total,
+    [`${name}_returned`]: history.items.length,
+    [`${name}_page_size`]: size,
+    [`${name}_has_more`]: history.hasMore,
+    [`${name}_next_before_id`]: history.nextBeforeId,
+  } as Section<Name, Item>;
+}

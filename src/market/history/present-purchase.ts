@@ -1,0 +1,37 @@
+import type { z } from 'zod';
+import type { purchaseOut } from '../../contract/listings.ts';
+import type { saleOut } from '../../contract/merchants.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
+import { isoTime } from '../../platform/clock.ts';
+import { toHex } from '../../platform/hex.ts';
+import { shownTitle } from '../catalog/present-listing.ts';
+import type { PurchaseRow, SaleRow } from './store.ts';
+
+export function presentPurchase(row: PurchaseRow): z.output<typeof purchaseOut> {
+  return {
+    id: Number(row.id),
+    listing_id: Number(row.listing_id),
+    title: shownTitle(row),
+    seller: row.seller,
+    price_usdc: usdcOfUnits(row.price_units),
+    paid_usdc: usdcOfUnits(row.paid_units),
+    tx_hash: row.tx_hash && toHex(row.tx_hash),
+    verified_via: row.verified_via,
+    block_number: row.block_number === null ? null : Number(row.block_number),
+    created_at: isoTime(row.created_at),
+    delivery_kind: 'artifact',
+  };
+}
+
+export function presentSale(row: SaleRow): z.output<typeof saleOut> {
+  return {
+    id: Number(row.id),
+    listing_id: Number(row.listing_id),
+    title: shownTitle(row),
+    buyer: row.buyer,
+    paid_usdc: usdcOfUnits(row.paid_units),
+    tx_hash: row.tx_hash && toHex(row.tx_hash),
+    verified_via: row.verified_via,
+    created_at: isoTime(row.created_at),
+  };
+}

@@ -1,0 +1,112 @@
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { ListingState, VerifiedVia } from '../../contract/vocabulary.ts';
+import type { Queryable } from '../../platform/database/database.ts';
+
+export interface PurchaseRow {
+  id: bigint;
+  listing_id: bigint;
+  title: string;
+  state: ListingState;
+  seller: string;
+  price_units: bigint;
+  paid_units: bigint;
+  tx_hash: Buffer | null;
+  verified_via: VerifiedVia;
+  block_number: bigint | null;
+  created_at: Date;
+}
+
+export interface BoughtRow extends PurchaseRow {
+  payer_collects_only: boolean;
+  artifact_encoding: 'utf-8' | 'base64';
+  artifact_media_type: string;
+  artifact_filename: string | null;
+  salt: Buffer;
+  content: Buffer;
+}
+
+export interface SaleRow {
+  id: bigint;
+  listing_id: bigint;
+  title: string;
+  state: ListingState;
+  buyer: string | null;
+  paid_units: bigint;
+  tx_hash: Buffer | null;
+  verified_via: VerifiedVia;
+  created_at: Date;
+}
+
+export interface HistoryPage {
+  merchantId: bigint;
+  limit: number;
+  beforeId: bigint | null;
+}
+
+export interface Standing {
+  total: bigint;
+  /** Whether the cursor names a row of this history; true without one. */
+  cursorKnown: boolean;
+}
+
+const columns = sql`p.id, p.listing_id, l.title, l.state, seller.handle as seller, p.price_units, p.paid_units, p.tx_hash,
+  p.verified_via, p.block_number, p.created_at`;
+const joined = sql`purchases p join listings l on l.id = p.listing_id join merchants seller on seller.id = l.merchant_id`;
+const older = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
+
+/** What the merchant bought, newest first. */
+export async function readPurchases(database: Queryable, page: HistoryPage): Promise<PurchaseRow[]> {
+  return database.rows<PurchaseRow>(sql`
+    select ${columns} from ${joined}
+    where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+}
+
+/** The same with the goods. */
+export async function readBought(database: Queryable, page: HistoryPage): Promise<BoughtRow[]> {
+  return database.rows<BoughtRow>(sql`
+    select ${columns}, p.payer_collects_only, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
+    from ${joined} join artifacts a on a.listing_id = l.id
+    where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+}
+
+/** What others bought of the merchant, newest first. */
+export async function readSales(database: Queryable, page: HistoryPage): Promise<SaleRow[]> {
+  return database.rows<SaleRow>(sql`
+    select p.id, p.listing_id, l.title, l.state, buyer.handle as buyer, p.paid_units, p.tx_hash, p.verified_via, p.created_at
+    from listings l join purchases p on p.listing_id = l.id left join merchants buyer on buyer.id = p.merchant_id
+    where l.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+}
+
+export async function standInPurchases(database: Queryable, page: HistoryPage): Promise<Standing> {
+  return stand(database, sql`purchases p where p.merchant_id = ${page.merchantId}`, sql`p.id = ${page.beforeId}`, page);
+}
+
+export async function standInSales(database: Queryable, page: HistoryPage): Promise<Standing> {
+  const sales = sql`listings l join purchases p on p.listing_id = l.id where l.merchant_id = ${page.merchantId}`;
+  return stand(database, sales, sql`p.id = ${page.beforeId}`, page);
+}
+
+export async function standInListings(database: Queryable, page: HistoryPage): Promise<Standing> {
+  return stand(database, sql`listings l where l.merchant_id = ${page.merchantId}`, sql`l.id = ${page.beforeId}`, page);
+}
+
+async function stand(database: Queryable, history: Sql, isCursor: Sql, page: HistoryPage): Promise<Standing> {
+  const known = page.beforeId === null ? sql`true` : sql`exists (select from ${history} and ${isCursor})`;
+  const { total, cursor_known } = await database.one<{ total: bigint; cursor_known: boolean }>(
+    sql`select (select count(*) from ${history}) as total, ${known} as cursor_known`,
+  );
+  return { total, cursorKnown: cursor_known };
+}
+
+export interface RemovalRow {
+  id: bigint;
+  removed_at: Date;
+  removed_reason: string | null;
+  removed_reason_code: string | null;
+}
+
+export async function readRemovals(database: Queryable, merchantId: bigint): Promise<RemovalRow[]> {
+  return database.rows<RemovalRow>(sql`
+    select id, removed_at, removed_reason, removed_reason_code from listings
+    where merchant_id = ${merchantId} and state = 'removed' order by id desc`);
+}

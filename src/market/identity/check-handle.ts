@@ -1,0 +1,11 @@
+import type { Queryable } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { handleSkeleton, isReservedHandle } from './handle-skeleton.ts';
+import { isSkeletonTaken } from './store.ts';
+
+/** Refuses a handle that a public registration cannot have. */
+export async function checkHandle(database: Queryable, handle: string, nextStep?: string): Promise<void> {
+  if (isReservedHandle(handle)) throw new Refusal('handle_reserved');
+  if (await isSkeletonTaken(database, handleSkeleton(handle)))
+    throw new Refusal('handle_taken', nextStep === undefined ? {} : { nextStep });
+}

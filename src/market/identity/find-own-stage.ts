@@ -1,0 +1,20 @@
+import { timingSafeEqual } from 'node:crypto';
+import { sha256 } from '../../platform/canonical-json.ts';
+import type { Queryable } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { findStage, type Stage } from './store.ts';
+
+/** The stage of this session. Somebody else's, shown by a wrong csrf, answers like one that never was. */
+export async function findOwnStage(
+  database: Queryable,
+  { session, csrf }: { session: string; csrf: string },
+  options: { lock: boolean },
+): Promise<Stage> {
+  const stage = await findStage(database, sha256(session), options);
+  if (stage === null || !timingSafeEqual(sha256(csrf), stage.csrfHash))
+    throw new Refusal('not_found', {
+      detail: 'There is no such stage.',
+      nextStep: 'Send session and csrf as the stage gave them, or begin a new stage.',
+    });
+  return stage;
+}

@@ -1,0 +1,123 @@
+import { createHmac } from 'node:crypto';
+import { type FileHandle, link, mkdir, open, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Random, systemRandom } from '../../platform/random.ts';
+import type { Pepper } from '../context.ts';
+
+export interface LoadPepperOptions {
+  file: string;
+  /** Make the file with one fresh pepper when there is none. Never for a file that an operator named. */
+  createIfMissing: boolean;
+  random?: Random;
+}
+
+/** The file the operator named, which must be there; else the one in the data folder, made at the first start. */
+export function loadMarketPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
+  const { pepperFile, dataDir } = where;
+  return pepperFile === null
+    ? loadPepper({ file: join(dataDir, 'pepper'), createIfMissing: true })
+    : loadPepper({ file: pepperFile, createIfMissing: false });
+}
+
+const LINE = /^([1-9]\d{0,8}):([0-9a-f]{64})$/;
+
+/**
+ * Reads the peppers that keys and codes are hashed under: lines of `version:64 hex digits`, the highest version is the current
+ * one. Who adds a line rotates the pepper; a line may go once no hash of its version is in use.
+ */
+export async function loadPepper({ file, createIfMissing, random = systemRandom }: LoadPepperOptions): Promise<Pepper> {
+  const text = (await readPrivate(file)) ?? (createIfMissing ? await createPepper(file, random) : null);
+  if (text === null)
+    throw new Error(`the pepper file ${file} does not exist; one line of it is 1:64 random hex digits, its mode 0600`);
+  return createPepperFrom(parsePeppers(text, file));
+}
+
+export function createPepperFrom(peppers: ReadonlyMap<number, Buffer>): Pepper {
+  const hashers = [...peppers]
+    .sort(([a], [b]) => b - a)
+    .map(([version, key]) => ({
+      version,
+      hash: (secret: string) => createHmac('sha256', key).update(secret, 'utf8').digest(),
+    }));
+  const [current] = hashers;
+  if (current === undefined) throw new Error('at least one pepper is needed');
+  return {
+    version: current.version,
+    hash: current.hash,
+    hashes: (secret) => hashers.map(({ version, hash }) => ({ version, hash: hash(secret) })),
+  };
+}
+
+/** Its messages never quote a line. */
+function parsePeppers(text: string, file: string): Map<number, Buffer> {
+  const peppers = new Map<number, Buffer>();
+  for (const [index, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const match = LINE.exec(line.trim());
+    const [version, hex] = [Number(match?.[1]), match?.[2]];
+    if (hex === undefined) throw new Error(`${file} line ${index + 1}: must be version:64 lower-case hex digits`);
+    if (peppers.has(version)) throw new Error(`${file} line ${index + 1}: version ${version} is there twice`);
+    peppers.set(version, Buffer.from(hex, 'hex'));
+  }
+  if (peppers.size === 0) throw new Error(`the pepper file ${file} holds no pepper`);
+  return peppers;
+}
+
+async function readPrivate(file: string): Promise<string | null> {
+  const handle = await open(file, 'r').catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  });
+  if (handle === null) return null;
+  try {
+    const { mode } = await handle.stat();
+    if ((mode & 0o077) !== 0) throw new Error(`the pepper file ${file} can be read by others: make its mode 0600`);
+    return await handle.readFile('utf8');
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Written whole under another name and then linked: of two processes that start at once one wins, and neither ever reads half a
+ * file or keeps a pepper that a crash could take away again.
+ */
+async function createPepper(file: string, random: Random): Promise<string> {
+  const text = `1:${random.bytes(32).toString('hex')}\n`;
+  const draft = `${file}.${random.uuid()}`;
+  await mkdir(dirname(file), { recursive: true });
+  try {
+    await writeDurably(await open(draft, 'wx', 0o600), text);
+    await link(draft, file).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST')) throw error;
+    });
+  } finally {
+    await unlink(draft).catch(() => {});
+  }
+  await syncFolder(dirname(file));
+  const written = await readPrivate(file);
+  if (written === null) throw new Error(`the pepper file ${file} is gone again`);
+  return written;
+}
+
+async function writeDurably(handle: FileHandle, text: string): Promise<void> {
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

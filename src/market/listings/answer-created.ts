@@ -1,0 +1,29 @@
+import type { Endpoints } from '../../contract/index.ts';
+import type { AnswerOf } from '../../contract/endpoint.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
+import { toHex } from '../../platform/hex.ts';
+import { readListingDetail } from '../catalog/read-listing-detail.ts';
+import type { Market } from '../context.ts';
+import { findFeeOfListing, noteAnswered } from './store.ts';
+
+export type CreateAnswer = AnswerOf<Endpoints['createListing']>;
+
+/** 201 goes to the first answer that names the listing, 200 to every later one; neither charges anything. */
+export async function answerCreated(market: Market, listingId: bigint): Promise<CreateAnswer> {
+  const { database } = market;
+  const listing = await readListingDetail(database, listingId);
+  if (listing === null) throw new TypeError('a listing that was just made is gone');
+  const fee = await findFeeOfListing(database, listingId);
+  const body = {
+    listing_id: Number(listingId),
+    url: `${market.config.baseUrl}/api/listing/${listingId}`,
+    listing,
+    fee: {
+      amount_usdc: fee === null ? 0 : usdcOfUnits(fee.amount_units),
+      tx_hash: fee && toHex(fee.tx_hash),
+      verified_via: fee?.verified_via ?? ('free' as const),
+    },
+  };
+  const first = await noteAnswered(database, listingId, new Date(market.clock.now()));
+  return { status: first ? 201 : 200, body };
+}

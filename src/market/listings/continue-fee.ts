@@ -1,0 +1,85 @@
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { findListingOfFee } from '../fees/store.ts';
+import { pendingBody, unseenRefusal } from '../payments/answer-pending.ts';
+import { findWatermark } from '../payments/head/store.ts';
+import { mayDrive } from '../payments/may-drive.ts';
+import type { Payments } from '../payments/payments.ts';
+import { findByAuthorization, findOpenFee, type Payment } from '../payments/store.ts';
+import type { Proof } from '../payments/terms.ts';
+import { askPayment } from '../payments/x402/ask-payment.ts';
+import { answerCreated, type CreateAnswer } from './answer-created.ts';
+import { MEMORY_MS } from './complete-fee.ts';
+import { feeTerms, type ListRequest } from './list-request.ts';
+import { findListingByBody } from './store.ts';
+
+/** What this merchant's earlier request with the same body, or this very proof, already amounts to; null when there is none. */
+export async function answerEarlier(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+): Promise<CreateAnswer | null> {
+  const { merchant, bodyHash, proof } = request;
+  const since = new Date(market.clock.now() - MEMORY_MS);
+  const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
+  if (made !== null) return await answerCreated(market, made);
+  const presented = proof && (await findPresented(market, proof));
+  if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
+  const open = await findOpenFee(market.database, merchant.id, bodyHash);
+  const payment = open ?? presented;
+  return payment && (await continueFee(market, payments, payment, proof));
+}
+
+async function findPresented(market: Market, proof: Proof): Promise<Payment | null> {
+  const { network } = market.config;
+  return await findByAuthorization(market.database, {
+    chainId: network.chainId,
+    asset: network.usdc,
+    payer: proof.authorization.from,
+    nonce: proof.authorization.nonce,
+  });
+}
+
+function isOfRequest(payment: Payment, request: ListRequest): boolean {
+  return (
+    payment.purpose === 'listing_fee' &&
+    payment.merchantId === request.merchant.id &&
+    payment.bodyHash !== null &&
+    payment.bodyHash.equals(request.bodyHash)
+  );
+}
+
+/** Moves a fee on as far as the proof and the chain allow, and says where it stands. Null: its fee is paid and is a credit now. */
+export async function continueFee(
+  market: Market,
+  payments: Payments,
+  payment: Payment,
+  proof: Proof | null,
+): Promise<CreateAnswer | null> {
+  const terms = feeTerms(market, payment);
+  const drives = proof !== null && (await mayDrive(market, payment, proof));
+  const refusal = drives ? await payments.drive(payment, proof, terms) : null;
+  const current = await payments.settle((await payments.reread(payment)) ?? payment);
+  switch (current.status) {
+    case 'completed':
+      return await answerCompleted(market, current);
+    case 'unpaid':
+    case 'rejected':
+      throw askPayment(market.config, feeTerms(market), 'authorization_lapsed', 'That payment ended unpaid.');
+    case 'needs_review':
+      throw new Refusal('needs_review', { fields: { payment_status: 'needs_review' } });
+    case 'verifying':
+      throw refusal ?? unseenRefusal(current);
+    case 'settling': {
+      if (refusal !== null && current.txHash === null) throw refusal;
+      const watermark = await findWatermark(market.database, current.chainId);
+      return { status: 202, body: pendingBody(current, watermark, 'same_request') };
+    }
+  }
+}
+
+async function answerCompleted(market: Market, payment: Payment): Promise<CreateAnswer | null> {
+  market.crashPoint('after_commit_before_answer');
+  const listingId = await findListingOfFee(market.database, payment.id);
+  return listingId === null ? null : await answerCreated(market, listingId);
+}

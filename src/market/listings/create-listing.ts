@@ -1,0 +1,103 @@
+import type { Endpoints } from '../../contract/index.ts';
+import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, MarketCall, MarketOperation } from '../context.ts';
+import { countCredits, takeCredit } from '../fees/store.ts';
+import type { Payments } from '../payments/payments.ts';
+import { askPayment } from '../payments/x402/ask-payment.ts';
+import { checkBalance, checkProof } from '../payments/x402/check-proof.ts';
+import { readProof } from '../payments/x402/read-proof.ts';
+import { addListing } from './add-listing.ts';
+import { answerCreated, type CreateAnswer } from './answer-created.ts';
+import { checkGoods, duplicate, takeGuardRun } from './check-goods.ts';
+import { MEMORY_MS } from './complete-fee.ts';
+import { answerEarlier, continueFee } from './continue-fee.ts';
+import { feeTerms, type ListRequest } from './list-request.ts';
+import { openFee } from './open-fee.ts';
+import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
+import { findGuard, holdGuard } from './store.ts';
+
+type CreateCall = MarketCall<Endpoints['createListing']>;
+
+/** POST /api/listing (W6): earlier request, checks, then the fee. A proof that comes where no fee is due is left alone. */
+export function makeCreateListing(payments: Payments): MarketOperation<Endpoints['createListing']> {
+  return async (market, call) => {
+    const request = readRequest(market, call);
+    if (call.query.dry_run === 'true') return await dryRun(market, request);
+    const earlier = await answerEarlier(market, payments, request);
+    if (earlier !== null) return earlier;
+    try {
+      return await listAnew(market, payments, request);
+    } catch (error) {
+      // The same request, sent twice at once, holds the place of the goods against itself: then the other one is the answer.
+      const isDuplicate = error instanceof Refusal && error.reason === 'duplicate_listing';
+      const rival = isDuplicate ? await answerEarlier(market, payments, request) : null;
+      if (rival === null) throw error;
+      return rival;
+    }
+  };
+}
+
+async function listAnew(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
+  await takeGuardRun(market, request);
+  await checkGoods(market, request);
+  const free = await listWithoutFee(market, request);
+  if (free !== null) return await answerCreated(market, free);
+  return await listWithFee(market, payments, request);
+}
+
+function readRequest(market: Market, call: CreateCall): ListRequest {
+  const goods = readGoods(call.body, market.config.limits);
+  return {
+    merchant: call.caller,
+    goods,
+    rawBody: call.rawBody,
+    bodyHash: bodyHashOf(call.rawBody),
+    guardKey: guardKeyOf(goods, call.caller.id),
+    proof: readProof(call.payment),
+  };
+}
+
+async function dryRun(market: Market, request: ListRequest): Promise<CreateAnswer> {
+  await takeGuardRun(market, request);
+  await checkGoods(market, request);
+  const free = request.merchant.maintainer || (await countCredits(market.database, request.merchant.id)) > 0n;
+  return { status: 200, body: { dry_run: true, would_cost_usdc: free ? 0 : usdcOfUnits(LISTING_FEE_UNITS) } };
+}
+
+/** The maintainer's listings are free, and a merchant's unspent fee is spent before another is asked for. Null: a fee is due. */
+async function listWithoutFee(market: Market, request: ListRequest): Promise<bigint | null> {
+  return await market.database.transaction(async (tx) => {
+    const { merchant, goods, bodyHash } = request;
+    const feeId = merchant.maintainer ? null : await takeCredit(tx, merchant.id);
+    if (feeId === null && !merchant.maintainer) return null;
+    const id = await addListing(tx, market, { merchantId: merchant.id, goods, bodyHash, feeId });
+    const now = market.clock.now();
+    const owner = { merchantId: merchant.id, listingId: id, paymentId: null };
+    const held = await holdGuard(tx, request.guardKey, owner, new Date(now + MEMORY_MS), new Date(now));
+    if (!held) throw duplicate(request, (await findGuard(tx, request.guardKey, new Date(now))) ?? owner);
+    return id;
+  });
+}
+
+async function listWithFee(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
+  const terms = feeTerms(market);
+  await payments.payees.mustReceive(terms.payee);
+  const { proof } = request;
+  if (proof === null) throw askPayment(market.config, terms, 'payment_required', 'A listing costs 1 USDC.');
+  const check = await checkProof(market, proof, terms);
+  if ('refusal' in check) throw check.refusal;
+  const poor = await checkBalance(market, proof, terms);
+  if (poor !== null) throw poor;
+  const payment = await openFee(market, request, proof);
+  const answer = payment
+    ? await continueFee(market, payments, payment, proof)
+    : await answerEarlier(market, payments, request);
+  if (answer !== null) return answer;
+  // Paid, and the goods could not go live: the fee is a credit now, and the next request with other goods spends it.
+  throw new Refusal('duplicate_listing', {
+    detail: 'The fee is paid and kept as a credit: send the request again with goods that can be listed.',
+    doNotPayAgain: true,
+  });
+}

@@ -1,0 +1,66 @@
+import type { Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { readLatestBlock } from '../payments/head/read-latest-block.ts';
+import { countOpenFees, insertPayment, type Payment } from '../payments/store.ts';
+import type { Proof } from '../payments/terms.ts';
+import { duplicate } from './check-goods.ts';
+import { bodyBytes, feeTerms, type ListRequest } from './list-request.ts';
+import { findGuard, holdGuard, insertPending } from './store.ts';
+
+/**
+ * Commits, before anybody is asked: the attempt, the exact body, and the place of these goods. Null when another request took
+ * the authorization or the body meanwhile: then that one is the answer.
+ */
+export async function openFee(market: Market, request: ListRequest, proof: Proof): Promise<Payment | null> {
+  const openedBlock = await readLatestBlock(market);
+  return await market.database.transaction(async (tx) => {
+    const { merchant } = request;
+    await tx.lock(`fees:${merchant.id}`);
+    const limit = market.config.limits.open_fee_attempts_per_merchant;
+    if ((await countOpenFees(tx, merchant.id)) >= limit) {
+      throw new Refusal('too_many_open_fees', { detail: `${limit} fees are undecided.`, retryAfterSeconds: 30 });
+    }
+    const payment = await insertAttempt(tx, market, request, proof, openedBlock);
+    if (payment === null) return null;
+    await hold(tx, market, request, payment);
+    await insertPending(tx, payment.id, merchant.id, bodyBytes(request));
+    return payment;
+  });
+}
+
+async function insertAttempt(
+  tx: Tx,
+  market: Market,
+  request: ListRequest,
+  proof: Proof,
+  openedBlock: bigint,
+): Promise<Payment | null> {
+  const terms = feeTerms(market);
+  const { authorization } = proof;
+  return await insertPayment(tx, {
+    purpose: 'listing_fee',
+    listingId: null,
+    merchantId: request.merchant.id,
+    bodyHash: request.bodyHash,
+    chainId: market.config.network.chainId,
+    asset: market.config.network.usdc,
+    payee: terms.payee,
+    payer: authorization.from,
+    valueUnits: terms.valueUnits,
+    nonce: authorization.nonce,
+    validAfter: authorization.validAfter,
+    validBefore: authorization.validBefore,
+    openedBlock,
+    deliveryTokenHash: null,
+    now: new Date(market.clock.now()),
+  });
+}
+
+async function hold(tx: Tx, market: Market, request: ListRequest, payment: Payment): Promise<void> {
+  const now = new Date(market.clock.now());
+  const owner = { merchantId: request.merchant.id, listingId: null, paymentId: payment.id };
+  if (await holdGuard(tx, request.guardKey, owner, 'infinity', now)) return;
+  const holder = await findGuard(tx, request.guardKey, now);
+  throw duplicate(request, holder ?? owner);
+}

@@ -1,0 +1,80 @@
+import type { NewListing } from '../../contract/listings.ts';
+import { AISLES, type Aisle } from '../../contract/vocabulary.ts';
+import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
+import { Refusal } from '../../platform/refusal.ts';
+
+/** A new listing after every rule that needs no database and no chain. */
+export interface Goods {
+  title: string;
+  description: string;
+  preview: string;
+  priceUnits: bigint;
+  sellerWallet: `0x${string}`;
+  tags: string[];
+  aisle: Aisle;
+  content: Buffer;
+  encoding: 'utf-8' | 'base64';
+  mediaType: string;
+  filename: string | null;
+}
+
+export function readGoods(body: NewListing, limits: { artifact_bytes: number }): Goods {
+  const content = contentOf(body);
+  if (content.length === 0 || content.length > limits.artifact_bytes) {
+    throw invalid('artifact', `must have 1 to ${limits.artifact_bytes} bytes, has ${content.length}`);
+  }
+  return {
+    title: body.title,
+    description: body.description,
+    preview: body.preview,
+    priceUnits: body.price_usdc,
+    sellerWallet: body.seller_wallet,
+    tags: body.tags,
+    aisle: aisleOf(body),
+    content,
+    encoding: body.artifact_encoding,
+    mediaType: body.artifact_media_type ?? DEFAULT_MEDIA_TYPES[body.artifact_encoding],
+    filename: body.artifact_filename ?? null,
+  };
+}
+
+const DEFAULT_MEDIA_TYPES = { 'utf-8': 'text/plain; charset=utf-8', base64: 'application/octet-stream' } as const;
+
+function invalid(path: string, message: string): Refusal {
+  return new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
+}
+
+/** Kept byte for byte; so the spelling must be one that stands for exactly these bytes. */
+function contentOf(body: NewListing): Buffer {
+  if (body.artifact_encoding === 'base64') {
+    const bytes = Buffer.from(body.artifact, 'base64');
+    if (bytes.toString('base64') !== body.artifact) throw invalid('artifact', 'must be canonical base64 with padding');
+    return bytes;
+  }
+  if (!body.artifact.isWellFormed()) throw invalid('artifact', 'must be text that UTF-8 can hold');
+  return Buffer.from(body.artifact, 'utf8');
+}
+
+/** The aisle named, else the first tag that names one, else other. The world has its own way in. */
+function aisleOf(body: NewListing): Aisle {
+  if (body.aisle === 'world') throw new Refusal('world_needs_draft');
+  if (body.aisle !== undefined) return body.aisle;
+  const tagged = body.tags.find((tag): tag is Aisle => tag !== 'world' && AISLES.some((aisle) => aisle === tag));
+  return tagged ?? 'other';
+}
+
+/** Below this many characters goods of two merchants may be alike by chance, and a guard over all would serve to guess them. */
+const SHARED_GUARD_CHARACTERS = 200;
+
+/** What makes two listings the same goods: the folded title and the exact artifact (W6). */
+export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
+  const title = goods.title.normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
+  const length = goods.encoding === 'base64' ? goods.content.length : [...goods.content.toString('utf8')].length;
+  const owner = length < SHARED_GUARD_CHARACTERS ? merchantId.toString() : '';
+  return sha256(JSON.stringify(['exact', owner, title]), goods.content);
+}
+
+/** Identity of a request: the same merchant and the same body are the same listing to be. */
+export function bodyHashOf(rawBody: unknown): Buffer {
+  return sha256(canonicalJson(rawBody));
+}

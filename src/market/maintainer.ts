@@ -1,0 +1,108 @@
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../platform/clock.ts';
+import { findEmbeddedPostgres, startEmbeddedPostgres } from '../platform/database/embedded.ts';
+import { migrate } from '../platform/database/migrate.ts';
+import { openDatabase } from '../platform/database/open-database.ts';
+import type { Log } from '../platform/log.ts';
+import { systemRandom } from '../platform/random.ts';
+import { SECRET_PREFIX } from '../platform/secret-format.ts';
+import { createSequencer } from './events/sequencer.ts';
+import { createMaintainer } from './identity/create-maintainer.ts';
+import { loadMarketPepper } from './identity/pepper.ts';
+
+const HELP = `Creates the maintainer, merchant 1, of the market that the environment describes. The market may be running.
+
+  npm run maintainer -- --handle NAME --out FILE [--json]
+
+  --handle NAME   3 to 32 of a-z, 0-9 and -, not beginning with -
+  --out FILE      a new file for the key and the recovery codes (mode 0600); they are shown nowhere else
+  --json          say the outcome as one JSON object
+  --help          this text
+
+Environment, as for the market itself: DATABASE_URL, or the embedded database of OPENAISLE_DATA_DIR (./data);
+OPENAISLE_PEPPER_FILE, or the file pepper in the data folder; OPENAISLE_KEY_PREFIX (aisle).
+`;
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+const silent: Log = { info: () => {}, warn: () => {}, error: () => {}, with: () => silent };
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      handle: { type: 'string' },
+      out: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const { handle, out, json, help } = values;
+  if (help) {
+    process.stdout.write(HELP);
+    return;
+  }
+  if (handle === undefined || out === undefined)
+    throw new Error('--handle NAME and --out FILE are needed; --help tells more');
+  const made = await create(handle, out);
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ status: 'created', merchant_id: made.merchantId, handle: made.handle, out })}\n`
+      : `Merchant ${made.merchantId}, ${made.handle}, is the maintainer now. Key and recovery codes are in ${out}: keep them safe.\n`,
+  );
+}
+
+async function create(handle: string, out: string): Promise<{ merchantId: number; handle: string }> {
+  const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
+  const keyPrefix = setting('OPENAISLE_KEY_PREFIX') ?? 'aisle';
+  if (!SECRET_PREFIX.test(keyPrefix)) throw new Error(`OPENAISLE_KEY_PREFIX must match ${SECRET_PREFIX.source}`);
+  const databaseUrl = setting('DATABASE_URL');
+  const pepperFile = setting('OPENAISLE_PEPPER_FILE');
+  if (databaseUrl !== null && pepperFile === null)
+    throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses');
+  const server = await reachServer(databaseUrl, dataDir);
+  try {
+    await migrate(server.url, MIGRATIONS);
+    const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-maintainer' });
+    try {
+      const pepper = await loadMarketPepper({ pepperFile, dataDir });
+      // The event is numbered here, as the market may not be running.
+      const sequencer = createSequencer({ database, clock: systemClock, log: silent });
+      const { wake: wakeEvents } = sequencer;
+      const market = { database, clock: systemClock, random: systemRandom, pepper, keyPrefix, wakeEvents };
+      const made = await createMaintainer(market, { handle, out });
+      await sequencer.settled().catch(() => {});
+      await sequencer.stop();
+      return made;
+    } finally {
+      await database.close();
+    }
+  } finally {
+    await server.release();
+  }
+}
+
+/** The database named, or the one that the market runs, or one that runs for as long as this command does. */
+async function reachServer(
+  databaseUrl: string | null,
+  dataDir: string,
+): Promise<{ url: string; release(): Promise<void> }> {
+  const url = databaseUrl ?? (await findEmbeddedPostgres(dataDir));
+  if (url !== null) return { url, release: async () => {} };
+  const own = await startEmbeddedPostgres({ dataDir });
+  return { url: own.url, release: () => own.stop() };
+}
+
+function setting(name: string): string | null {
+  const value = process.env[name];
+  return value === undefined || value === '' ? null : value;
+}
+
+try {
+  await main();
+} catch (error) {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(
+    process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,105 @@
+import { checksummed } from '../../contract/chain-values.ts';
+import { HANDLE_PATTERN } from '../../contract/identity.ts';
+import type { Endpoints } from '../../contract/index.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
+import type { OfficialFacts } from '../../contract/official.ts';
+import { RESERVED_HANDLES } from '../../contract/reserved-handles.ts';
+import {
+  CLIENT_CLASSES,
+  EVENT_KINDS,
+  FACILITATOR_DEADLINE_SECONDS,
+  LISTING_FEE_UNITS,
+  MAINTAINER_MERCHANT_ID,
+  PAGE_SIZES,
+  RECOVERY_CODE_COUNT,
+  SCOPE_KINDS,
+} from '../../contract/vocabulary.ts';
+import { toHex } from '../../platform/hex.ts';
+import { secretPattern } from '../../platform/secret-format.ts';
+import type { MarketConfig, MarketOperation } from '../context.ts';
+import { MAINTAINER_POWERS } from './maintainer-powers.ts';
+import { readPublishedFacts } from './store.ts';
+
+const STATEMENT =
+  'There is no token, coin or points program. The treasury address is the only official address: it takes listing fees and nothing else. A sale is paid to the wallet of its seller.';
+
+const COMPLETENESS =
+  'Every bounded collection says its exact total, the rows returned, the page size and whether there are more; a walk is complete when its continuation is null, and it never gives a row twice nor more rows than its first total.';
+
+/** What is not built, or not open, is null, false or empty. */
+export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = async (market) => {
+  const { config } = market;
+  const published = await readPublishedFacts(market.database, config.network.chainId);
+  const facts: OfficialFacts = {
+    domain: new URL(config.baseUrl).host,
+    deployment_commit: config.deploymentCommit,
+    treasury: checksummed(config.treasury),
+    network: config.network.name,
+    usdc_contract: checksummed(config.network.usdc),
+    token: null,
+    statement: STATEMENT,
+    listing_fee_usdc: usdcOfUnits(LISTING_FEE_UNITS),
+    ordinary_direct_payment: null,
+    x402_facilitator: facilitatorFacts(config, published.signers),
+    city: null,
+    world: null,
+    public_pagination: { completeness: COMPLETENESS, sizes: { ...PAGE_SIZES } },
+    maintainer: {
+      handle: published.maintainer,
+      merchant_id: MAINTAINER_MERCHANT_ID,
+      powers: MAINTAINER_POWERS.map((power) => ({ ...power })),
+    },
+    source: config.sourceUrl,
+    identity: identityFacts(config),
+    limits: { ...config.limits },
+    event_kinds: [...EVENT_KINDS],
+    scopes: { door: [...SCOPE_KINDS.door], window: [...SCOPE_KINDS.window] },
+    patterns: {
+      handle: HANDLE_PATTERN,
+      key: secretPattern('sk', config.keyPrefix),
+      recovery_code: secretPattern('rc', config.keyPrefix),
+      reserved: [...RESERVED_HANDLES],
+    },
+  };
+  return { status: 200, body: facts };
+};
+
+function facilitatorFacts(config: MarketConfig, signers: Buffer[]): OfficialFacts['x402_facilitator'] {
+  return {
+    url: config.facilitatorUrl,
+    x402_versions: [1, 2],
+    verify_deadline_seconds: FACILITATOR_DEADLINE_SECONDS,
+    settle_deadline_seconds: FACILITATOR_DEADLINE_SECONDS,
+    verification_retry: 'A verification that times out comes before settlement: send the same request with the same proof.',
+    settlement_retry:
+      'After a settlement that times out the payment may have gone through: send the same request with the same proof, and do not pay again.',
+    signers: signers.map((address) => checksummed(toHex(address))),
+  };
+}
+
+function identityFacts(config: MarketConfig): OfficialFacts['identity'] {
+  const open = config.openDoors.has('register');
+  return {
+    join: null,
+    recovery: null,
+    rotate: null,
+    recovery_enabled: false,
+    rotation_enabled: false,
+    hosted_connector: null,
+    hosted_proven_hosts: [],
+    legacy_registration:
+      'Retired: one call that answered with a key. A stage now shows key and codes once, and a confirm with the saved key makes them real.',
+    coding_client_doors: open
+      ? {
+          register: { url: `${config.baseUrl}/api/register`, actions: ['stage', 'confirm', 'cancel'] },
+          rotate: null,
+          recovery: null,
+          pair: null,
+          client_classes: [...CLIENT_CLASSES],
+          registration_requires_human_approved: true,
+          key_and_codes_shown_exactly_once: true,
+          recovery_code_count: RECOVERY_CODE_COUNT,
+        }
+      : null,
+  };
+}

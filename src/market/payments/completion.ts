@@ -1,0 +1,21 @@
+import type { PaymentPurpose } from '../../contract/vocabulary.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Sighting } from './decide.ts';
+import type { Payment } from './store.ts';
+
+export type SettledTransfer = Sighting & { logIndex: number };
+
+/**
+ * What a purpose does when its payment ends. Every function runs inside the transaction that ends the payment, so that proof,
+ * goods and event stand or fall together. The money core is handed one of these per purpose and knows nothing else about them.
+ */
+export interface Completion {
+  /** Share-locks what is paid for and says when the maintainer removed it. Called before the payment row is locked. */
+  lockSubject(tx: Tx, payment: Payment): Promise<{ removedAt: Date | null }>;
+  /** The money is final and the proof row is written. */
+  complete(tx: Tx, payment: Payment, transfer: SettledTransfer, payerCollectsOnly: boolean): Promise<void>;
+  /** The payment ended without completing: unpaid, or for review. */
+  endUncompleted(tx: Tx, payment: Payment): Promise<void>;
+}
+
+export type Completions = Readonly<Record<PaymentPurpose, Completion>>;

@@ -1,0 +1,126 @@
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../../platform/chain/usdc-reads.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import type { Completions } from './completion.ts';
+import { askSettle, askVerify } from './facilitator/ask-facilitator.ts';
+import { findPayment, markSettling, type Payment } from './store.ts';
+import type { Proof, Terms } from './terms.ts';
+
+/**
+ * Hands an open payment's proof to the facilitator: verify while `verifying`, settle while `settling`. One driver per payment at a
+ * time, across all processes; others wait here or go by what the row says. Returns what the facilitator's part amounts to, as the
+ * answer to give if the chain shows nothing better; null says only that it may be on its way.
+ */
+export function createDriver(market: Market, completions: Completions) {
+  const underway = new Map<bigint, Promise<Refusal | null>>();
+
+  return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
+    const running = underway.get(payment.id);
+    if (running) return await running;
+    const run = market.database
+      .exclusively(`payment:${payment.id}`, () => driveAlone(market, completions, payment.id, proof, terms))
+      .then((held) => held?.value ?? null);
+    underway.set(payment.id, run);
+    try {
+      return await run;
+    } finally {
+      underway.delete(payment.id);
+    }
+  };
+}
+export type Driver = ReturnType<typeof createDriver>;
+
+async function driveAlone(
+  market: Market,
+  completions: Completions,
+  id: bigint,
+  proof: Proof,
+  terms: Terms,
+): Promise<Refusal | null> {
+  const payment = await findPayment(market.database, id);
+  if (payment?.status === 'verifying') {
+    market.crashPoint('before_verify');
+    const refusal = await verify(market, payment, proof, terms);
+    if (refusal !== null) return refusal;
+    const stopped = await commitSettling(market, completions, payment);
+    if (stopped !== null) return stopped;
+    market.crashPoint('after_settling_committed');
+    return await settle(market, proof, terms);
+  }
+  if (payment?.status === 'settling' && (await maySettleStill(market, payment))) {
+    return await settle(market, proof, terms);
+  }
+  return null;
+}
+
+async function verify(market: Market, payment: Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
+  const answer = await askVerify(market, proof, terms);
+  if (answer.kind === 'valid') return null;
+  if (answer.kind === 'unknown') {
+    const detail = `The facilitator gave no verdict (${answer.why}); nothing was submitted.`;
+    return new Refusal('verification_pending', { detail, retryAfterSeconds: 2 });
+  }
+  const confirmed = await confirmRejection(market, payment);
+  if (confirmed === null) return facilitatorRefused('verify', answer.reason);
+  const seconds = Math.ceil(Number(payment.validBefore) - market.clock.now() / 1000);
+  return new Refusal('payment_rejected', { detail: confirmed, retryAfterSeconds: Math.max(1, seconds) });
+}
+
+function facilitatorRefused(step: string, reason: string): Refusal {
+  const words = /^[\w :.,-]{1,120}$/.test(reason) ? reason : 'unreadable reason';
+  return new Refusal('facilitator_refused', {
+    detail: `The facilitator refused to ${step} (${words}); the chain does not show why.`,
+    retryAfterSeconds: 5,
+  });
+}
+
+/** What the chain itself says against this payment, in words; null when it shows nothing, or cannot be read. */
+async function confirmRejection(market: Market, payment: Payment): Promise<string | null> {
+  const { rpc, clock } = market;
+  const { asset, payer, payee } = payment;
+  if (clock.now() >= Number(payment.validBefore) * 1000) return 'The authorization has expired.';
+  try {
+    const [balance, paused, payerBlocked, payeeBlocked] = await Promise.all([
+      readBalance(rpc, asset, payer),
+      readPaused(rpc, asset),
+      readBlacklisted(rpc, asset, payer),
+      readBlacklisted(rpc, asset, payee),
+    ]);
+    if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
+    if (paused) return 'USDC transfers are paused.';
+    if (payerBlocked) return 'The payer is blocked by the USDC contract.';
+    if (payeeBlocked) return 'The payee is blocked by the USDC contract.';
+    return null;
+  } catch (error) {
+    if (error instanceof RpcFailure) return null;
+    throw error;
+  }
+}
+
+/** The point of no return, stored before anything is submitted. Not for a listing that was removed meanwhile. */
+async function commitSettling(market: Market, completions: Completions, payment: Payment): Promise<Refusal | null> {
+  return await market.database.transaction(async (tx) => {
+    const { removedAt } = await completions[payment.purpose].lockSubject(tx, payment);
+    if (removedAt !== null) return new Refusal('listing_removed');
+    const moved = await markSettling(tx, payment.id, new Date(market.clock.now()));
+    return moved ? null : new Refusal('verification_pending', { retryAfterSeconds: 1 });
+  });
+}
+
+async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
+  const answer = await askSettle(market, proof, terms);
+  market.crashPoint('after_settle_before_answer');
+  return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
+}
+
+/** The nonce makes this one payment, however often it is submitted; once used or expired there is nothing to submit. */
+async function maySettleStill(market: Market, payment: Payment): Promise<boolean> {
+  if (market.clock.now() >= Number(payment.validBefore) * 1000) return false;
+  try {
+    return !(await readAuthorizationState(market.rpc, payment.asset, payment.payer, payment.nonce, 'latest'));
+  } catch (error) {
+    if (error instanceof RpcFailure) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import type { FinalizedHead } from '../decide.ts';
+
+export interface HeadReading {
+  latest: FinalizedHead;
+  finalized: FinalizedHead | null;
+  /** The block at the finalized number, asked for by number. */
+  reread: FinalizedHead | null;
+  /** The block at the watermark's number, asked for by number; null when there is no watermark. */
+  atWatermark: FinalizedHead | null;
+}
+
+/** The highest finalized block ever accepted, and when, in milliseconds. */
+export interface Watermark extends FinalizedHead {
+  acceptedAt: number;
+}
+
+export type HeadVerdict =
+  | { accepted: FinalizedHead }
+  | { unknown: 'no_finalized' | 'beyond_latest' | 'not_canonical' | 'newer_than_clock' | 'too_young' | 'outruns_time' }
+  | { unknown: 'behind_watermark' | 'watermark_contradicted'; alarm: true };
+
+/** Finality gains on real time when batches catch up; more than this is a provider that calls young blocks final. */
+const CATCH_UP_SECONDS = 600;
+
+/** Whether a provider's finalized head is to be believed (W9). Pure. Times in milliseconds where not said otherwise. */
+export function acceptHead(
+  reading: HeadReading,
+  watermark: Watermark | null,
+  now: number,
+  minAgeSeconds: number,
+): HeadVerdict {
+  const { latest, finalized, reread } = reading;
+  if (finalized === null) return { unknown: 'no_finalized' };
+  if (finalized.number > latest.number) return { unknown: 'beyond_latest' };
+  if (reread === null || reread.hash !== finalized.hash) return { unknown: 'not_canonical' };
+  if (Number(finalized.timestamp) * 1000 > now) return { unknown: 'newer_than_clock' };
+  if (minAgeSeconds > 0 && Number(finalized.timestamp) * 1000 > now - minAgeSeconds * 1000) {
+    return { unknown: 'too_young' };
+  }
+  if (watermark === null) return { accepted: finalized };
+  if (reading.atWatermark === null || reading.atWatermark.hash !== watermark.hash) {
+    return finalized.number < watermark.number
+      ? { unknown: 'behind_watermark', alarm: true }
+      : { unknown: 'watermark_contradicted', alarm: true };
+  }
+  if (minAgeSeconds > 0 && outruns(finalized, watermark, now)) return { unknown: 'outruns_time' };
+  // The provider's tag lags behind, but its chain still holds the block that was final before: final does not end.
+  if (finalized.number < watermark.number) return { accepted: watermark };
+  return { accepted: finalized };
+}
+
+function outruns(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {
+  const advanced = Number(finalized.timestamp - watermark.timestamp) * 1000;
+  return advanced > now - watermark.acceptedAt + CATCH_UP_SECONDS * 1000;
+}

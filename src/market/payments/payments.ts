@@ -1,0 +1,22 @@
+import type { Market } from '../context.ts';
+import type { Completions } from './completion.ts';
+import { createDriver } from './drive-payment.ts';
+import { createReconciler, reconcileOnce } from './reconcile.ts';
+import { settlePayment } from './settle-payment.ts';
+import { findPayment, type Payment } from './store.ts';
+import { createPayeeCheck } from './x402/check-payee.ts';
+
+/** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
+export function createPayments(market: Market, completions: Completions, options: { reconcileEveryMs: number }) {
+  return {
+    payees: createPayeeCheck(market),
+    /** Hands a proof to the facilitator, step by step; see drive-payment.ts. */
+    drive: createDriver(market, completions),
+    reread: (payment: Payment) => findPayment(market.database, payment.id),
+    /** Reads the chain about one payment and ends it if it can. */
+    settle: (payment: Payment) => settlePayment(market, completions, payment),
+    reconcileOnce: () => reconcileOnce(market, completions),
+    reconciler: createReconciler(market, completions, options.reconcileEveryMs),
+  };
+}
+export type Payments = ReturnType<typeof createPayments>;

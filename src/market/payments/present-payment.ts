@@ -1,0 +1,76 @@
+import { isoTime } from '../../platform/clock.ts';
+import type { PaymentOut } from '../../contract/payments.ts';
+import type { Watermark } from './head/accept-head.ts';
+import { isOpen, type Payment } from './store.ts';
+
+type Stage = PaymentOut['stage'];
+
+/** The public view of a payment: where it stands and what to do, never who bought or with what signature. */
+export function presentPayment(payment: Payment, watermark: Watermark | null, listingId: bigint | null): PaymentOut {
+  const open = isOpen(payment);
+  return {
+    id: Number(payment.id),
+    purpose: payment.purpose,
+    payment_status: statusOf(payment),
+    ...(payment.endReason === null ? {} : { outcome: payment.endReason }),
+    stage: stageOf(payment, watermark),
+    listing_id: listingId === null ? null : Number(listingId),
+    tx_hash: payment.txHash,
+    block_number: payment.blockNumber === null ? null : Number(payment.blockNumber),
+    block_time: payment.blockTime === null ? null : isoTime(payment.blockTime),
+    finalized_head: watermark === null ? null : Number(watermark.number),
+    payment_ends_at: open ? isoTime(Number(payment.validBefore) * 1000) : null,
+    next_step: nextStepOf(payment),
+    do_not_pay_again: !mayPayAgain(payment),
+    updated_at: isoTime(payment.updatedAt),
+  };
+}
+
+/** False from the committed row until the attempt has ended without the money being kept. */
+export function mayPayAgain(payment: Payment): boolean {
+  return payment.status === 'unpaid' || payment.status === 'rejected';
+}
+
+function statusOf(payment: Payment): PaymentOut['payment_status'] {
+  switch (payment.status) {
+    case 'verifying':
+    case 'settling':
+      return 'payment_pending';
+    default:
+      return payment.status;
+  }
+}
+
+function stageOf(payment: Payment, watermark: Watermark | null): Stage {
+  if (payment.status === 'completed') return 'delivered';
+  if (payment.blockNumber !== null) {
+    return watermark !== null && payment.blockNumber <= watermark.number ? 'finalized' : 'mined';
+  }
+  return payment.status === 'verifying' ? 'verifying' : 'settling';
+}
+
+function nextStepOf(payment: Payment): string {
+  switch (payment.status) {
+    case 'verifying':
+      return 'Send the same request with the same proof again. Do not pay again.';
+    case 'settling':
+      return 'Wait, or send the same request with the same proof again. Do not pay again.';
+    case 'completed':
+      return payment.purpose === 'purchase'
+        ? 'Collect the goods with the key, the delivery token or a fresh signature of the payer. Do not pay again.'
+        : 'The fee is paid. Do not pay again.';
+    case 'needs_review':
+      return 'The payee decides what happens. Do not pay again.';
+    case 'unpaid':
+      return 'Nothing was taken and nothing can be any more. A new payment may be signed.';
+    case 'rejected':
+      return 'The payee has decided. A new payment may be made.';
+  }
+}
+
+/** Whole seconds until the transfer's block should be final: finality moves forward as fast as time does. Null while not mined. */
+export function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
+  if (payment.blockTime === null || watermark === null) return null;
+  const behind = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);
+  return Math.max(1, Math.ceil(behind));
+}

@@ -1,0 +1,41 @@
+import { MAX_TIMEOUT_SECONDS, type Network, type PaymentPurpose } from '../../contract/vocabulary.ts';
+import type { Authorization } from '../../platform/chain/authorization.ts';
+import type { Hex } from '../../platform/hex.ts';
+
+/** What somebody is asked to pay, and for what. */
+export interface Terms {
+  purpose: PaymentPurpose;
+  payee: Hex;
+  valueUnits: bigint;
+  /** Absolute URL of the request that is paid for; a v2 proof that names another one is refused. */
+  resource: string;
+  description: string;
+}
+
+/** A payment proof after its shape was checked, v1 and v2 alike. The signature in it is a live cheque: never stored or logged. */
+export interface Proof {
+  version: 1 | 2;
+  authorization: Authorization;
+  signature: Hex;
+  /** As the client named them; checked against the terms. */
+  network: string;
+  scheme: string;
+  /** v2 only. */
+  asset: string | null;
+  payTo: string | null;
+  amount: string | null;
+  resourceUrl: string | null;
+}
+
+/** The v2 requirement that terms amount to; what facilitators are handed, whichever version the client spoke. */
+export function requirementOf(terms: Terms, network: Network, checksummed: (address: Hex) => string) {
+  return {
+    scheme: 'exact',
+    network: network.caip2,
+    amount: terms.valueUnits.toString(),
+    asset: checksummed(network.usdc),
+    payTo: checksummed(terms.payee),
+    maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+    extra: { name: network.domainName, version: network.domainVersion },
+  };
+}

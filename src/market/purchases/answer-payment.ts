@@ -1,0 +1,88 @@
+import { checksummed } from '../../contract/chain-values.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import type { ListingTerms } from '../listings/store.ts';
+import { pendingBody, unseenRefusal } from '../payments/answer-pending.ts';
+import { findWatermark } from '../payments/head/store.ts';
+import { mayDrive } from '../payments/may-drive.ts';
+import type { Payments } from '../payments/payments.ts';
+import type { Payment } from '../payments/store.ts';
+import { askPayment } from '../payments/x402/ask-payment.ts';
+import { type BuyRequest, purchaseTerms } from './buy-request.ts';
+import { type Collector, mayCollect, signToCollect } from './collector.ts';
+import { type BuyAnswer, deliver, paymentResponse } from './deliver.ts';
+import { findPurchase } from './store.ts';
+
+/**
+ * Moves a payment on as far as this request and the chain allow, and answers where it stands. Null when it ended unpaid and was
+ * not found by its own proof: then it says nothing about this request.
+ */
+export async function answerPayment(
+  market: Market,
+  payments: Payments,
+  payment: Payment,
+  request: BuyRequest,
+  listing: ListingTerms,
+  collector: Collector,
+): Promise<BuyAnswer | null> {
+  const refusal = await driveOn(market, payments, payment, request, listing);
+  const current = await payments.settle((await payments.reread(payment)) ?? payment);
+  switch (current.status) {
+    case 'completed':
+      return await answerCompleted(market, current, listing, collector);
+    case 'needs_review':
+      throw new Refusal('needs_review', { fields: { payment_status: 'needs_review' } });
+    case 'unpaid':
+    case 'rejected':
+      if (request.proof?.authorization.nonce !== current.nonce) return null;
+      throw lapsed(market, listing);
+    case 'verifying':
+    case 'settling':
+      return await answerUndecided(market, current, request, refusal);
+  }
+}
+
+/** Only a request that shows the payment's own proof, and does more than collect, has it verified or settled. */
+async function driveOn(
+  market: Market,
+  payments: Payments,
+  payment: Payment,
+  request: BuyRequest,
+  listing: ListingTerms,
+): Promise<Refusal | null> {
+  const { proof } = request;
+  if (proof === null || request.collectOnly || !(await mayDrive(market, payment, proof))) return null;
+  return await payments.drive(payment, proof, purchaseTerms(market, listing));
+}
+
+async function answerCompleted(
+  market: Market,
+  payment: Payment,
+  listing: ListingTerms,
+  collector: Collector,
+): Promise<BuyAnswer> {
+  market.crashPoint('after_commit_before_answer');
+  const purchase = await findPurchase(market.database, listing.id, { paymentId: payment.id });
+  if (purchase === null) throw new TypeError('a completed payment without its purchase');
+  if (!mayCollect(collector, purchase, payment.deliveryTokenHash)) throw signToCollect();
+  return await deliver(market, listing.id, purchase);
+}
+
+function lapsed(market: Market, listing: ListingTerms): Refusal {
+  if (listing.state !== 'live') return new Refusal('authorization_lapsed');
+  return askPayment(market.config, purchaseTerms(market, listing), 'authorization_lapsed', 'That payment ended unpaid.');
+}
+
+async function answerUndecided(
+  market: Market,
+  payment: Payment,
+  request: BuyRequest,
+  refusal: Refusal | null,
+): Promise<BuyAnswer> {
+  if (payment.txHash === null && !request.collectOnly) throw refusal ?? unseenRefusal(payment);
+  const watermark = await findWatermark(market.database, payment.chainId);
+  const body = pendingBody(payment, watermark, request.proof === null ? 'same_request' : 'same_proof');
+  const settlement =
+    payment.txHash === null ? {} : paymentResponse(market, payment.txHash, checksummed(payment.payer));
+  return { status: 202, body, headers: { ...settlement, 'retry-after': body.retry_after_seconds.toString() } };
+}

@@ -1,0 +1,73 @@
+import { usdcOfUnits } from '../../contract/money.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Market } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { findHandle, findListingTerms, shareListing } from '../listings/store.ts';
+import type { Completion, SettledTransfer } from '../payments/completion.ts';
+import type { Payment } from '../payments/store.ts';
+import { insertPaidPurchase } from './store.ts';
+
+/** What a purchase does once its transfer is final: the purchase, and the event that tells of the sale. */
+export function completePurchase(market: Market): Completion {
+  return {
+    lockSubject: async (tx, payment) => {
+      const listing = payment.listingId === null ? null : await shareListing(tx, payment.listingId);
+      if (listing === null) throw new TypeError('a purchase of no listing');
+      return { removedAt: listing.removedAt };
+    },
+    complete: (tx, payment, transfer, payerCollectsOnly) => record(tx, market, payment, transfer, payerCollectsOnly),
+    endUncompleted: async () => {},
+  };
+}
+
+async function record(
+  tx: Tx,
+  market: Market,
+  payment: Payment,
+  transfer: SettledTransfer,
+  payerCollectsOnly: boolean,
+): Promise<void> {
+  const listing = payment.listingId === null ? null : await findListingTerms(tx, payment.listingId);
+  if (listing === null) throw new TypeError('a purchase of no listing');
+  await lockWalks(tx, listing.merchantId, payment.merchantId);
+  await insertPaidPurchase(tx, payment, transfer, payerCollectsOnly, new Date(market.clock.now()));
+  await recordSale(tx, market, {
+    listingId: listing.id,
+    merchantId: listing.merchantId,
+    buyerId: payment.merchantId,
+    paidUnits: payment.valueUnits,
+    paymentId: payment.id,
+    txHash: transfer.txHash,
+  });
+}
+
+/** In one order for all, so that two sales between the same merchants do not wait for each other for ever. */
+export async function lockWalks(tx: Tx, sellerId: bigint, buyerId: bigint | null): Promise<void> {
+  const ids = buyerId === null ? [sellerId] : [sellerId, buyerId];
+  for (const id of [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))) await tx.lock(`purchases:${id}`);
+}
+
+export interface Sale {
+  listingId: bigint;
+  merchantId: bigint;
+  buyerId: bigint | null;
+  paidUnits: bigint;
+  paymentId: bigint | null;
+  txHash: string | null;
+}
+
+export async function recordSale(tx: Tx, market: Market, sale: Sale): Promise<void> {
+  await recordEvent(tx, market, {
+    kind: 'sale',
+    // A wallet without an account has no name to act under.
+    actor: sale.buyerId === null ? 'system' : await findHandle(tx, sale.buyerId),
+    detail: {
+      listing_id: Number(sale.listingId),
+      merchant_id: Number(sale.merchantId),
+      paid_usdc: usdcOfUnits(sale.paidUnits),
+      verified_via: sale.paymentId === null ? 'free' : 'x402',
+      ...(sale.paymentId === null ? {} : { payment_id: Number(sale.paymentId) }),
+      ...(sale.txHash === null ? {} : { tx_hash: sale.txHash }),
+    },
+  });
+}

@@ -1,0 +1,81 @@
+import { checksummed } from '../../contract/chain-values.ts';
+import type { AnswerOf } from '../../contract/endpoint.ts';
+import type { Endpoints } from '../../contract/index.ts';
+import type { Delivery } from '../../contract/listings.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
+import { isoTime } from '../../platform/clock.ts';
+import { toHex } from '../../platform/hex.ts';
+import type { Market } from '../context.ts';
+import { findPayment, findProof } from '../payments/store.ts';
+import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
+
+export type BuyAnswer = AnswerOf<Endpoints['buyListing']>;
+
+/** Hands the goods over. Who may have them has been decided before. `purchase` is null for free goods taken without a key. */
+export async function deliver(
+  market: Market,
+  listingId: bigint,
+  purchase: Purchase | null,
+  deliveryToken?: string,
+): Promise<BuyAnswer> {
+  const artifact = await readArtifact(market.database, listingId);
+  const receipt = purchase?.paymentId ? await readReceipt(market, purchase.paymentId) : null;
+  const body: Delivery = {
+    listing_id: Number(listingId),
+    title: artifact.title,
+    artifact: artifact.content.toString(artifact.encoding === 'base64' ? 'base64' : 'utf8'),
+    artifact_encoding: artifact.encoding,
+    artifact_media_type: artifact.mediaType,
+    artifact_filename: artifact.filename,
+    artifact_salt: toHex(artifact.salt),
+    purchase: purchase && presentPurchase(purchase, artifact),
+    receipt,
+    do_not_pay_again: true,
+    ...(deliveryToken === undefined ? {} : { delivery_token: deliveryToken }),
+  };
+  const headers = receipt ? paymentResponse(market, receipt.tx_hash, receipt.payer) : {};
+  return { status: 200, body, headers, bytes: artifact.content };
+}
+
+function presentPurchase(purchase: Purchase, artifact: ArtifactRow): Delivery['purchase'] {
+  return {
+    id: Number(purchase.id),
+    listing_id: Number(purchase.listingId),
+    title: artifact.title,
+    seller: artifact.seller,
+    price_usdc: usdcOfUnits(purchase.priceUnits),
+    paid_usdc: usdcOfUnits(purchase.paidUnits),
+    tx_hash: purchase.txHash,
+    verified_via: purchase.verifiedVia,
+    block_number: purchase.blockNumber === null ? null : Number(purchase.blockNumber),
+    created_at: isoTime(purchase.createdAt),
+    delivery_kind: 'artifact',
+  };
+}
+
+async function readReceipt(market: Market, paymentId: bigint): Promise<NonNullable<Delivery['receipt']>> {
+  const payment = await findPayment(market.database, paymentId);
+  const proof = await findProof(market.database, { paymentId });
+  if (payment === null || proof === null) throw new TypeError('a purchase without its proof');
+  return {
+    payment_id: Number(payment.id),
+    tx_hash: proof.txHash,
+    block_number: Number(proof.blockNumber),
+    block_hash: proof.blockHash,
+    block_time: isoTime(proof.blockTime),
+    payer: checksummed(payment.payer),
+    payee: checksummed(payment.payee),
+    asset: checksummed(payment.asset),
+    amount_usdc: usdcOfUnits(payment.valueUnits),
+    amount_units: payment.valueUnits.toString(),
+    network: market.config.network.caip2,
+  };
+}
+
+/** The settlement as x402 clients read it, in both versions. */
+export function paymentResponse(market: Market, transaction: string, payer: string): Record<string, string> {
+  const { name, caip2 } = market.config.network;
+  const encode = (network: string): string =>
+    Buffer.from(JSON.stringify({ success: true, transaction, network, payer })).toString('base64');
+  return { 'x-payment-response': encode(name), 'payment-response': encode(caip2) };
+}

@@ -1,0 +1,152 @@
+import { pino } from 'pino';
+import { type Clock, isoTime, systemClock } from './clock.ts';
+import type { Log } from './log.ts';
+import { redact } from './redact.ts';
+
+/**
+ * The only names under which a line carries anything. A value under another name is left out and its name is listed in `left_out`, so
+ * that nothing new reaches the log without somebody having put it here.
+ */
+export const LOG_FIELDS: ReadonlySet<string> = new Set([
+  // Requests
+  'request_id',
+  'method',
+  'route',
+  'status',
+  'ms',
+  'aborted',
+  'reason',
+  // Whom and what it is about; ids only
+  'merchant_id',
+  'listing_id',
+  'payment_id',
+  'attempt_id',
+  'event_id',
+  'purpose',
+  'state',
+  'stage',
+  'from',
+  'to',
+  'outcome',
+  'network',
+  'tx_hash',
+  'transaction_hash',
+  'transmission',
+  'payer',
+  'block_number',
+  'confirmations',
+  // The process
+  'error',
+  'detail',
+  'why',
+  'path',
+  'endpoint',
+  'waited_ms',
+  'signal',
+  'step',
+  'name',
+  'count',
+  'attempt',
+  'host',
+  'port',
+  'url',
+  'version',
+  'commit',
+  'migration',
+  'pid',
+]);
+
+export interface LogOptions {
+  /** Standard output when left out. */
+  stream?: { write(line: string): void };
+  clock?: Clock;
+  /** Fields beyond LOG_FIELDS. */
+  fields?: readonly string[];
+  /** Texts of the configuration that never leave, whole: URLs with a key in them, a header value. */
+  hide?: readonly string[];
+}
+
+const LONGEST_TEXT = 8_192;
+const DEEPEST_CAUSE = 4;
+const MOST_ITEMS = 50;
+
+/** Structured lines, one JSON object each, with secrets taken out of every text. */
+export function createLog(options: LogOptions = {}): Log {
+  const clock = options.clock ?? systemClock;
+  const cut = createCut(options.hide ?? []);
+  const allowed = new Set([...LOG_FIELDS, ...(options.fields ?? [])]);
+  const settings = {
+    base: null,
+    messageKey: 'event',
+    timestamp: () => `,"time":"${isoTime(clock.now())}"`,
+    formatters: { level: (level: string) => ({ level }) },
+  };
+  const out = options.stream
+    ? pino(settings, options.stream)
+    : pino(settings, pino.destination({ dest: 1, sync: true }));
+
+  const bind = (standing: Readonly<Record<string, unknown>>): Log => {
+    const write =
+      (level: 'info' | 'warn' | 'error') =>
+      (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+        out[level](present({ ...standing, ...fields }, { allowed, cut }), cut(event));
+      };
+    return {
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      with: (fields) => bind({ ...standing, ...fields }),
+    };
+  };
+  return bind({});
+}
+
+interface Presented {
+  allowed: ReadonlySet<string>;
+  cut: Cut;
+}
+
+type Cut = (text: string) => string;
+
+function createCut(hide: readonly string[]): Cut {
+  const hidden = hide.filter((text) => text !== '');
+  return (text) => {
+    const safe = redact(hidden.reduce((rest, secret) => rest.replaceAll(secret, '[removed]'), text));
+    return safe.length > LONGEST_TEXT ? `${safe.slice(0, LONGEST_TEXT)} [cut]` : safe;
+  };
+}
+
+function present(fields: Readonly<Record<string, unknown>>, { allowed, cut }: Presented): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  const leftOut: string[] = [];
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    if (!allowed.has(name)) leftOut.push(cut(name));
+    else shown[name] = name === 'error' ? describe(value, cut) : plain(value, cut);
+  }
+  return leftOut.length > 0 ? { ...shown, left_out: leftOut } : shown;
+}
+
+/** Simple values only: an object could carry a whole request in. */
+function plain(value: unknown, cut: Cut): unknown {
+  if (typeof value === 'string') return cut(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : isoTime(value);
+  if (value instanceof Error) return describe(value, cut);
+  if (Array.isArray(value))
+    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : plain(item, cut)));
+  return `[${typeof value}]`;
+}
+
+/** Name, message and stack; not an error's own fields, which in a driver's hold the values of a row. */
+function describe(error: unknown, cut: Cut, depth = 0): unknown {
+  if (!(error instanceof Error)) return plain(error, cut);
+  const code =
+    'code' in error && (typeof error.code === 'string' || typeof error.code === 'number')
+      ? { code: plain(error.code, cut) }
+      : {};
+  const cause =
+    error.cause === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: describe(error.cause, cut, depth + 1) };
+  return { name: cut(error.name), message: cut(error.message), ...code, stack: cut(error.stack ?? ''), ...cause };
+}

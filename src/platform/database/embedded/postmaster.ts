@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process';
+import { readFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import { systemClock } from '../../clock.ts';
+import { isMissing } from './is-missing.ts';
+
+const POLL_MS = 10;
+const FAST_SHUTDOWN_MS = 30_000;
+const IMMEDIATE_SHUTDOWN_MS = 15_000;
+
+/** What a running server writes into its data directory. */
+export interface Postmaster {
+  pid: number;
+  socketFolder: string;
+  /** The shared memory that its processes are attached to. */
+  memoryId: string;
+  ready: boolean;
+}
+
+export async function readPostmaster(cluster: string): Promise<Postmaster | null> {
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return '';
+    throw error;
+  });
+  const lines = text.split('\n');
+  const pid = Number(lines[0]);
+  if (!Number.isSafeInteger(pid) || pid <= 1) return null;
+  return {
+    pid,
+    socketFolder: lines[4] ?? '',
+    memoryId: lines[6]?.trim().split(/\s+/)[1] ?? '',
+    ready: lines[7]?.trim() === 'ready',
+  };
+}
+
+/** Whether that process id is, today, a server on this cluster: after a crash the id may be anybody's. */
+export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
+  if (process.platform === 'linux')
+    return readFile(`/proc/${pid}/cmdline`, 'utf8').then(
+      (command) => command.split('\0').includes(cluster),
+      () => false,
+    );
+  return promisify(execFile)('ps', ['-p', String(pid), '-o', 'command=']).then(
+    ({ stdout }) => stdout.includes(cluster),
+    () => false,
+  );
+}
+
+/**
+ * Ends the server that a killed owner left behind, so that the new one starts with today's binaries and settings.
+ * Call it only under the folder's lock: without it the server might have an owner.
+ */
+export async function stopOrphan(cluster: string, log: (line: string) => void): Promise<void> {
+  const left = await readPostmaster(cluster);
+  if (left === null) return;
+  if (await isServerOf(cluster, left.pid)) {
+    log(`stopping the PostgreSQL (process ${left.pid}) that an earlier run left behind`);
+    await stopServer(cluster, left.pid);
+  }
+  if ((await readPostmaster(cluster)) !== null && isAlive(left.pid)) {
+    // It was killed, and its id is that of a dead process nobody has cleared away yet, or by now somebody else's.
+    // PostgreSQL would take that one for its predecessor and refuse to start, so the file goes. The file also is how
+    // it finds processes that outlive a killed server: look for them here instead.
+    if (!(await waitUntil(async () => !(await isAttached(left.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
+      throw new Error(`processes of a killed PostgreSQL are still at work on ${cluster}: end them first`);
+    await rm(join(cluster, 'postmaster.pid'), { force: true });
+  }
+  if (basename(left.socketFolder).startsWith('openaisle-'))
+    await rm(left.socketFolder, { recursive: true, force: true });
+}
+
+async function stopServer(cluster: string, pid: number): Promise<void> {
+  const ended = async (): Promise<boolean> => !(await isServerOf(cluster, pid));
+  signal(pid, 'SIGINT');
+  if (await waitUntil(ended, FAST_SHUTDOWN_MS)) return;
+  signal(pid, 'SIGQUIT');
+  if (await waitUntil(ended, IMMEDIATE_SHUTDOWN_MS)) return;
+  throw new Error(`PostgreSQL process ${pid}, left behind on ${cluster}, does not end`);
+}
+
+/** It may end by itself just before. */
+function signal(pid: number, name: 'SIGINT' | 'SIGQUIT'): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
+/** Whether any process is attached to that shared memory. Only Linux shows it. */
+async function isAttached(memoryId: string): Promise<boolean> {
+  const segments = await readFile('/proc/sysvipc/shm', 'utf8').catch(() => '');
+  const [, id, , , , , attached] =
+    segments
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .find((fields) => fields[1] === memoryId) ?? [];
+  return id !== undefined && attached !== '0';
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function waitUntil(condition: () => Promise<boolean>, limitMs: number): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < limitMs; waitedMs += POLL_MS) {
+    if (await condition()) return true;
+    await systemClock.sleep(POLL_MS);
+  }
+  return condition();
+}

@@ -1,0 +1,104 @@
+import { chmod, lstat, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { isMissing } from './is-missing.ts';
+import { blockingFolder, type ServerUser, serverUser } from './server-user.ts';
+
+/** Where root keeps databases whose data folder the server's user may not enter. */
+const COMMON_ROOT = '/var/lib/openaisle';
+
+export interface Home {
+  /** Real path of the folder that holds everything of the server. This process owns it. */
+  folder: string;
+  /** Inside of it: PostgreSQL's own data directory, owned by the server's user. */
+  cluster: string;
+  user: ServerUser | null;
+}
+
+/**
+ * Finds or makes `<dataDir>/postgres`. When root starts it and the server's user may not come that far (below /root, or
+ * in a private temporary folder), the real folder is made under /var/lib/openaisle and `postgres` is a link to it.
+ */
+export async function prepareHome(
+  dataDir: string,
+  log: (line: string) => void,
+  commonRoot: string = COMMON_ROOT,
+): Promise<Home> {
+  const wanted = join(resolve(dataDir), 'postgres');
+  await mkdir(dirname(wanted), { recursive: true });
+  const there = await lstat(wanted).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (there === null) await makeHome(wanted, log, commonRoot);
+  const folder = await realpath(wanted).catch((cause: unknown) => {
+    throw new Error(`${wanted} points to a folder that is gone: restore it, or remove ${wanted} to start empty`, {
+      cause,
+    });
+  });
+  const cluster = join(folder, 'cluster');
+  const user = await serverUser(cluster);
+  if (user !== null) {
+    // Somebody may have closed the data folder again since the first start.
+    if (there?.isDirectory() === true) await letPass(dirname(wanted), user, log);
+    const blocked = await blockingFolder(folder, user);
+    if (blocked !== null) throw new Error(blockedMessage(blocked, user));
+  }
+  return { folder, cluster, user };
+}
+
+async function makeHome(wanted: string, log: (line: string) => void, commonRoot: string): Promise<void> {
+  const user = await serverUser(join(wanted, 'cluster'));
+  if (user === null) {
+    await mkdir(wanted, { recursive: true, mode: 0o700 });
+    return;
+  }
+  const blocked = await letPass(dirname(wanted), user, log);
+  if (blocked === null) {
+    await makePassable(wanted);
+    return;
+  }
+  let real: string;
+  try {
+    await makePassable(commonRoot);
+    real = await mkdtemp(join(commonRoot, 'postgres-'));
+    await chmod(real, 0o711);
+  } catch (cause) {
+    throw new Error(blockedMessage(blocked, user), { cause });
+  }
+  if ((await blockingFolder(await realpath(real), user)) !== null) {
+    await rm(real, { recursive: true });
+    throw new Error(blockedMessage(blocked, user));
+  }
+  try {
+    await symlink(real, wanted);
+    log(`the database is kept in ${real} (linked from ${wanted}): ${user.name} may not enter ${blocked}`);
+  } catch (error) {
+    await rm(real, { recursive: true });
+    // Another process that starts now was faster: its link is as good.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+/** Opens the data folder itself for passing through (not for listing) when only it is in the way. Returns what still is. */
+async function letPass(dataDir: string, user: ServerUser, log: (line: string) => void): Promise<string | null> {
+  const real = await realpath(dataDir);
+  const blocked = await blockingFolder(real, user);
+  if (blocked !== real) return blocked;
+  const { mode } = await lstat(real);
+  await chmod(real, (mode & 0o777) | 0o011);
+  log(`${real} may now be passed through (mode +x), so that the database can run as ${user.name}`);
+  return blockingFolder(real, user);
+}
+
+async function makePassable(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o711);
+}
+
+function blockedMessage(blocked: string, user: ServerUser): string {
+  return (
+    `PostgreSQL does not run as root, so it is started as ${user.name}, who may not enter ${blocked}. ` +
+    'Keep the data in a folder that everybody may pass through (for example /var/lib/openaisle), ' +
+    'or start as a user without root rights, or set DATABASE_URL'
+  );
+}

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import type { ServerUser } from './server-user.ts';
+
+export interface Launch {
+  /** Holds bin, lib and share. */
+  binaries: string;
+  libraryPath: string;
+  user: ServerUser | null;
+}
+
+/** Nothing of this process's own environment reaches the server. */
+export function launchOptions(launch: Launch): { env: NodeJS.ProcessEnv; cwd: string; uid?: number; gid?: number } {
+  return {
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC', LD_LIBRARY_PATH: launch.libraryPath },
+    cwd: '/',
+    ...(launch.user === null ? {} : { uid: launch.user.uid, gid: launch.user.gid }),
+  };
+}
+
+/** Runs one of the binaries to its end and returns what it printed. */
+export function runBinary(launch: Launch, name: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(`${launch.binaries}/bin/${name}`, args, {
+      ...launchOptions(launch),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let printed = '';
+    const collect = (chunk: Buffer): void => {
+      printed += chunk.toString('utf8');
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+    child.on('error', (cause) => reject(new Error(`${name} of the embedded PostgreSQL cannot be run`, { cause })));
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve(printed);
+      else reject(new Error(`${name} failed (${signal ?? code}): ${printed.trim()}`));
+    });
+  });
+}

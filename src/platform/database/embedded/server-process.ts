@@ -1,0 +1,151 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseError } from 'pg';
+import { systemClock } from '../../clock.ts';
+import { connectClient } from '../connection.ts';
+import { isUnavailable } from '../database-error.ts';
+import { SUPERUSER } from './init-cluster.ts';
+import type { Home } from './prepare-home.ts';
+import { type Launch, launchOptions } from './run-binary.ts';
+import { SOCKET_PORT } from './socket-folder.ts';
+
+export const DATABASE_NAME = 'openaisle';
+
+const POLL_MS = 10;
+/** After a crash the server first replays its log, which can take a while. */
+const READY_MS = 300_000;
+const FAST_SHUTDOWN_MS = 30_000;
+const LOG_BYTES = 8_000_000;
+/** Said when processes of a killed server still end. They notice soon. */
+const STILL_IN_USE = 'pre-existing shared memory block';
+const STILL_IN_USE_ATTEMPTS = 60;
+const STILL_IN_USE_MS = 250;
+const INVALID_CATALOG_NAME = '3D000';
+
+export interface ServerProcess {
+  pid: number;
+  /** Resolves when it has ended, for whatever reason. */
+  exited: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function socketUrl(socketFolder: string, database: string = DATABASE_NAME): string {
+  // Everything is said here: what is left out, the driver would take from PGPORT, PGSSLMODE and the like.
+  return `postgres://${SUPERUSER}@localhost:${SOCKET_PORT}/${database}?host=${encodeURIComponent(socketFolder)}&sslmode=disable`;
+}
+
+function serverArguments(cluster: string, socketFolder: string): string[] {
+  const settings = {
+    listen_addresses: '',
+    unix_socket_directories: socketFolder,
+    unix_socket_permissions: '0700',
+    port: SOCKET_PORT,
+    max_connections: 100,
+    shared_buffers: '128MB',
+    fsync: 'on',
+    synchronous_commit: 'on',
+    full_page_writes: 'on',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    log_checkpoints: 'off',
+    // Failed statements are the caller's to report: here they would carry values into the log.
+    log_min_messages: 'log',
+  };
+  return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+}
+
+/** Starts the server and waits until it answers and the database is there. */
+export async function startServer(home: Home, launch: Launch, socketFolder: string): Promise<ServerProcess> {
+  const logFile = join(home.folder, 'server.log');
+  for (let attempt = 1; ; attempt += 1) {
+    const logStart = await turnLog(logFile);
+    const { child, exited } = spawnServer(home, launch, socketFolder, logFile);
+    try {
+      await waitUntilReady(child, socketFolder);
+      return { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) };
+    } catch (error) {
+      await stop(child, exited);
+      const said = (await readFile(logFile)).subarray(logStart).toString('utf8').trim();
+      if (said.includes(STILL_IN_USE) && attempt < STILL_IN_USE_ATTEMPTS) {
+        await systemClock.sleep(STILL_IN_USE_MS);
+        continue;
+      }
+      throw new Error(`the embedded PostgreSQL did not start; ${logFile} says: ${said}`, { cause: error });
+    }
+  }
+}
+
+/** Keeps one old log. Returns where the new entries will begin. */
+async function turnLog(logFile: string): Promise<number> {
+  const size = await stat(logFile).then(
+    (file) => file.size,
+    () => 0,
+  );
+  if (size < LOG_BYTES) return size;
+  await rename(logFile, `${logFile}.1`);
+  return 0;
+}
+
+function spawnServer(
+  home: Home,
+  launch: Launch,
+  socketFolder: string,
+  logFile: string,
+): { child: ChildProcess; exited: Promise<void> } {
+  const logDescriptor = openSync(logFile, 'a', 0o600);
+  const child = spawn(`${launch.binaries}/bin/postgres`, serverArguments(home.cluster, socketFolder), {
+    ...launchOptions(launch),
+    stdio: ['ignore', logDescriptor, logDescriptor],
+    // Its own group: Ctrl-C in the terminal reaches this process alone, which finishes its requests first.
+    detached: true,
+  });
+  closeSync(logDescriptor);
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  return { child, exited };
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
+
+async function waitUntilReady(child: ChildProcess, socketFolder: string): Promise<void> {
+  for (let waitedMs = 0; waitedMs < READY_MS; waitedMs += POLL_MS) {
+    if (hasEnded(child)) throw new Error(`it ended with ${child.signalCode ?? child.exitCode ?? 'no process'}`);
+    try {
+      const client = await connectClient({ url: socketUrl(socketFolder), statementTimeoutMs: 0 });
+      await client.end();
+      return;
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code === INVALID_CATALOG_NAME) await createDatabase(socketFolder);
+      else if (!isUnavailable(error)) throw error;
+    }
+    await systemClock.sleep(POLL_MS);
+  }
+  throw new Error('it does not answer');
+}
+
+async function createDatabase(socketFolder: string): Promise<void> {
+  const client = await connectClient({ url: socketUrl(socketFolder, 'postgres'), statementTimeoutMs: 0 });
+  try {
+    await client.query(`create database ${DATABASE_NAME}`);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
+async function stop(child: ChildProcess, exited: Promise<void>): Promise<void> {
+  if (hasEnded(child)) return;
+  child.kill('SIGINT');
+  const impatient = new AbortController();
+  await Promise.race([exited, systemClock.sleep(FAST_SHUTDOWN_MS, impatient.signal)]);
+  impatient.abort();
+  // Immediate shutdown: nothing acknowledged is lost, the next start replays the log.
+  if (!hasEnded(child)) child.kill('SIGQUIT');
+  await exited;
+}

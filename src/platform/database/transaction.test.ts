@@ -1,0 +1,198 @@
+import sql from 'sql-template-tag';
+import { beforeEach, expect, test } from 'vitest';
+import { testDatabase } from '../../../test/support/database.ts';
+import type { Tx } from './database.ts';
+import { isForeignKeyViolation, isOutcomeUnknown, isUnavailable, isUniqueViolation } from './database-error.ts';
+
+const db = testDatabase({ migrated: false });
+
+beforeEach(async () => {
+  await db.database.run(sql`drop table if exists notes`);
+  await db.database.run(sql`create table notes (
+    n int4 primary key, parent int4 references notes deferrable initially deferred)`);
+});
+
+const insert = (n: number, parent: number | null = null) => sql`insert into notes values (${n}, ${parent})`;
+
+async function stored(): Promise<number[]> {
+  return (await db.database.rows<{ n: number }>(sql`select n from notes order by n`)).map(({ n }) => n);
+}
+
+test('what returns is committed, what throws is rolled back', async () => {
+  expect(await db.database.transaction(async (tx) => tx.run(insert(1)))).toBe(1);
+  const refused = db.database.transaction(async (tx) => {
+    await tx.run(insert(2));
+    throw new Error('refused');
+  });
+  await expect(refused).rejects.toThrow('refused');
+  expect(await stored()).toEqual([1]);
+});
+
+test('a finished transaction cannot be used', async () => {
+  let kept: Tx | undefined;
+  await db.database.transaction(async (tx) => {
+    kept = tx;
+  });
+  await expect(kept?.run(insert(1))).rejects.toThrow('this transaction has ended');
+  await expect(kept?.lock('key')).rejects.toThrow('this transaction has ended');
+  await expect(kept?.savepoint(async () => {})).rejects.toThrow('this transaction has ended');
+  expect(() => kept?.afterCommit(() => {})).toThrow('this transaction has ended');
+  expect(await stored()).toEqual([]);
+});
+
+test('the database itself is refused inside a transaction, also deep below and after a wait', async () => {
+  const outside: (() => Promise<unknown>)[] = [
+    () => db.database.run(insert(1)),
+    () => db.database.transaction(async () => {}),
+    () => db.database.exclusively('key', async () => {}),
+  ];
+  for (const use of outside) {
+    const escaped = db.database.transaction(async (tx) => {
+      await tx.run(insert(2));
+      await Promise.resolve();
+      await use();
+    });
+    await expect(escaped).rejects.toThrow('inside an open transaction');
+  }
+  expect(await stored()).toEqual([]);
+});
+
+test('work that a transaction leaves behind may use the database once it has ended', async () => {
+  const ended = Promise.withResolvers<void>();
+  let later: Promise<number> | undefined;
+  await db.database.transaction(async () => {
+    later = ended.promise.then(() => db.database.run(insert(1)));
+  });
+  ended.resolve();
+  expect(await later).toBe(1);
+});
+
+test('a savepoint loses only its own work, and its after-commit acts', async () => {
+  const acts: string[] = [];
+  await db.database.transaction(async (tx) => {
+    await tx.run(insert(1));
+    tx.afterCommit(() => acts.push('outer'));
+    const failed = tx.savepoint(async () => {
+      await tx.run(insert(2));
+      tx.afterCommit(() => acts.push('lost'));
+      await tx.savepoint(() => tx.run(insert(3)));
+      await tx.run(insert(1));
+    });
+    await expect(failed).rejects.toSatisfy(isUniqueViolation);
+    await tx.savepoint(() => tx.run(insert(4)));
+    tx.afterCommit(() => acts.push('last'));
+  });
+  expect(await stored()).toEqual([1, 4]);
+  expect(acts).toEqual(['outer', 'last']);
+});
+
+test('savepoints that overlap are a bug and roll everything back', async () => {
+  const first = Promise.withResolvers<void>();
+  const overlapping = db.database.transaction(async (tx) => {
+    const outer = tx.savepoint(() => first.promise);
+    const inner = tx.savepoint(async () => {
+      first.resolve();
+      await outer;
+    });
+    await inner;
+  });
+  await expect(overlapping).rejects.toThrow('reverse order');
+});
+
+test('after-commit acts run after the commit, and never after a rollback', async () => {
+  const seen: string[] = [];
+  const watched = (fails: boolean) =>
+    db.database.transaction(async (tx) => {
+      tx.afterCommit(() => seen.push(fails ? 'rolled back' : 'committed'));
+      await tx.run(insert(1));
+      expect(seen).toEqual([]);
+      if (fails) throw new Error('refused');
+    });
+  await expect(watched(true)).rejects.toThrow('refused');
+  await watched(false);
+  expect(seen).toEqual(['committed']);
+});
+
+test('a failed statement that was passed over is not taken for a commit', async () => {
+  const acts: string[] = [];
+  const passedOver = db.database.transaction(async (tx) => {
+    tx.afterCommit(() => acts.push('committed'));
+    await tx.run(insert(1));
+    await tx.run(insert(1)).catch(() => {});
+  });
+  await expect(passedOver).rejects.toThrow('rolled back');
+  expect(await stored()).toEqual([]);
+  expect(acts).toEqual([]);
+});
+
+test('a constraint checked at commit keeps its name, and the connection lives on', async () => {
+  const orphan = db.database.transaction((tx) => tx.run(insert(1, 99)));
+  await expect(orphan).rejects.toSatisfy((error) => isForeignKeyViolation(error, 'notes_parent_fkey'));
+  expect(await stored()).toEqual([]);
+});
+
+test('a connection lost before the commit is a known outcome, one lost in the commit an unknown one', async () => {
+  const suicide = sql`select pg_terminate_backend(pg_backend_pid())`;
+  const before = await db.database.transaction((tx) => tx.rows(suicide)).catch((error: unknown) => error);
+  expect([isUnavailable(before), isOutcomeUnknown(before)]).toEqual([true, false]);
+
+  // A deferred trigger runs inside of the commit.
+  await db.database.run(sql`create or replace function die() returns trigger language plpgsql as
+    'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'`);
+  await db.database.run(sql`create constraint trigger die after insert on notes deferrable initially deferred
+    for each row execute function die()`);
+  const acts: string[] = [];
+  const during = await db.database
+    .transaction(async (tx) => {
+      tx.afterCommit(() => acts.push('committed'));
+      await tx.run(insert(1));
+    })
+    .catch((error: unknown) => error);
+  expect([isUnavailable(during), isOutcomeUnknown(during)]).toEqual([true, true]);
+  expect(acts).toEqual([]);
+});
+
+test('statements handed in at once run one after the other, and all of them before the commit', async () => {
+  await db.database.transaction(async (tx) => {
+    await Promise.all(Array.from({ length: 20 }, (_, index) => tx.run(insert(index))));
+    for (const forgotten of [20, 21, 22]) tx.run(insert(forgotten)).catch(() => {});
+  });
+  expect(await stored()).toHaveLength(23);
+});
+
+test('isolation and read-only are what was asked for', async () => {
+  const settings = await db.database.transaction(
+    (tx) =>
+      tx.one(sql`select current_setting('transaction_isolation') as isolation,
+        current_setting('transaction_read_only') as read_only`),
+    { isolation: 'repeatable read', readOnly: true },
+  );
+  expect(settings).toEqual({ isolation: 'repeatable read', read_only: 'on' });
+});
+
+test('a lock makes the second transaction wait for the end of the first', async () => {
+  const order: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const free = Promise.withResolvers<void>();
+  const first = db.database.transaction(async (tx) => {
+    await tx.lock('seat');
+    held.resolve();
+    await free.promise;
+    order.push('first');
+  });
+  await held.promise;
+  const second = db.database.transaction(async (tx) => {
+    await tx.lock('seat');
+    order.push('second');
+  });
+  await db.database.transaction((tx) => tx.lock('another seat'));
+  await expect
+    .poll(() =>
+      db.database.one(sql`select count(*) as n from pg_locks where locktype = 'advisory' and not granted
+      and database = (select oid from pg_database where datname = current_database())`),
+    )
+    .toEqual({ n: 1n });
+  free.resolve();
+  await Promise.all([first, second]);
+  expect(order).toEqual(['first', 'second']);
+});

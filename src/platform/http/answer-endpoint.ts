@@ -1,0 +1,148 @@
+import type { EndpointShape } from '../../contract/endpoint.ts';
+import { Refusal } from '../refusal.ts';
+import type { SecretGuard } from '../secret-guard.ts';
+import { wantsBytes } from './accept.ts';
+import { cacheAnswer } from './cache-answer.ts';
+import { guardBody } from './guard-request.ts';
+import { type Identification, identifyCaller } from './identify-caller.ts';
+import type { Incoming, Outgoing } from './incoming.ts';
+import type { Call } from './operation.ts';
+import { readPaymentHeaders } from './payment-headers.ts';
+import { readBody } from './read-body.ts';
+import { refuseIssues } from './refuse-issues.ts';
+import { readQuery } from './request-target.ts';
+
+type AnyCall = Call<EndpointShape, unknown>;
+
+/** An operation with its types forgotten: the server's options have checked that it fits the endpoint. */
+export type AnyOperation = (call: AnyCall) => Promise<{
+  status: 200 | 201 | 202;
+  body: unknown;
+  headers?: Readonly<Record<string, string>>;
+  bytes?: Uint8Array;
+}>;
+
+export interface EndpointRoute {
+  endpoint: EndpointShape;
+  operation: AnyOperation;
+  preSchema?: ((rawBody: unknown) => Refusal | null) | undefined;
+}
+
+export interface Door<Caller> extends Identification<Caller> {
+  guard: SecretGuard;
+  callerId(caller: Caller): bigint;
+}
+
+const NO_PAYMENT = { v1: null, v2: null, deliveryToken: null };
+const NUL = '\u0000';
+
+/** A request's way through one endpoint: guard, caller, schemas, operation, answer schema. Address and headers are guarded already. */
+export async function answerEndpoint<Caller>(
+  door: Door<Caller>,
+  route: EndpointRoute,
+  incoming: Incoming,
+): Promise<Outgoing> {
+  const { endpoint } = route;
+  const read = tryToRead(endpoint, incoming);
+  guardBody(door.guard, read.refusal ? incoming.body : read.value, endpoint.secret_fields);
+  const { caller, bearer } = await identifyCaller(endpoint.auth, incoming.rawHeaders, door);
+  if (caller !== null) incoming.notes['merchant_id'] = door.callerId(caller);
+  const payment = endpoint.payment ? readPaymentHeaders(incoming.rawHeaders) : NO_PAYMENT;
+  const params = checkParams(endpoint, incoming.params);
+  const query = checkQuery(endpoint, incoming.target.query);
+  if (read.refusal) throw read.refusal;
+  const early = route.preSchema?.(read.value);
+  if (early) throw early;
+  const body = checkBody(endpoint, read.value);
+  // The schemas made these values; their types are known where the operation is written, not here.
+  const call = {
+    params,
+    query,
+    body,
+    rawBody: read.value,
+    caller,
+    bearer,
+    payment,
+    path: incoming.target.whole,
+    wantsBytes: wantsBytes(incoming.headers.accept),
+    requestId: incoming.requestId,
+    clientNetwork: incoming.clientNetwork,
+    signal: incoming.signal,
+  } as AnyCall;
+  return present(endpoint, await route.operation(call), call.wantsBytes, incoming);
+}
+
+/** The guard comes before any word about the body's shape, so a refusal waits until it is due. */
+function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknown; refusal?: Refusal } {
+  const { body, headers } = incoming;
+  if (!endpoint.body) {
+    if (body.length === 0) return { value: undefined };
+    return { value: undefined, refusal: new Refusal('malformed_request', { detail: 'This route takes no body.' }) };
+  }
+  if (body.length === 0) {
+    if (endpoint.body_optional) return { value: {} };
+    return { value: undefined, refusal: new Refusal('malformed_json', { detail: 'The body is missing.' }) };
+  }
+  try {
+    const encoding = { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
+    return { value: readBody(body, encoding) };
+  } catch (error) {
+    if (error instanceof Refusal) return { value: undefined, refusal: error };
+    throw error;
+  }
+}
+
+/** An id that cannot be one names nothing. */
+function checkParams(endpoint: EndpointShape, params: Readonly<Record<string, string>>): unknown {
+  if (!endpoint.params) return undefined;
+  const checked = endpoint.params.safeParse(params);
+  if (!checked.success || Object.values(params).some((value) => value.includes(NUL))) throw new Refusal('not_found');
+  return checked.data;
+}
+
+function checkQuery(endpoint: EndpointShape, text: string): unknown {
+  const given = readQuery(text);
+  if (endpoint.query) {
+    const checked = endpoint.query.safeParse(given);
+    if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_query');
+    return checked.data;
+  }
+  const keys = Object.keys(given);
+  if (keys.length > 0) {
+    throw refuseIssues([{ code: 'unrecognized_keys', keys, path: [], message: '' }], 'invalid_query');
+  }
+  return undefined;
+}
+
+function checkBody(endpoint: EndpointShape, value: unknown): unknown {
+  if (!endpoint.body) return undefined;
+  const checked = endpoint.body.safeParse(value);
+  if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_fields');
+  return checked.data;
+}
+
+/** The answer's schema is the list of what may leave: whatever it does not name stays in. */
+function present(
+  endpoint: EndpointShape,
+  answer: Awaited<ReturnType<AnyOperation>>,
+  asBytes: boolean,
+  incoming: Incoming,
+): Outgoing {
+  const checked = endpoint.answers[answer.status]?.safeParse(answer.body);
+  if (!checked?.success) {
+    const places = checked?.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
+    throw new Error(
+      `${endpoint.name} answered ${answer.status} with what its schema refuses: ${places ?? 'no such status'}`,
+    );
+  }
+  const bytes = asBytes ? answer.bytes : undefined;
+  const outgoing: Outgoing = {
+    status: answer.status,
+    headers: {
+      ...answer.headers,
+      'content-type': bytes ? 'application/octet-stream' : 'application/json; charset=utf-8',
+    },
+    body: bytes ?? JSON.stringify(checked.data),
+  };
+  return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
+}

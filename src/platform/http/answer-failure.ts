@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Log } from '../log.ts';
+import { Refusal } from '../refusal.ts';
+import type { Exchange } from './exchanges.ts';
+import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
+import { buildProblem } from './problem.ts';
+import { refuseFailure } from './refuse-failure.ts';
+import { sendAnswer } from './send-answer.ts';
+
+export interface FailureOptions {
+  log: Log;
+  docsUrl(reason: string): string;
+  classifyError?(error: unknown): Refusal | null;
+}
+
+/** Answers whatever was thrown. Only the log sees what a bug was. */
+export function answerFailure(
+  options: FailureOptions,
+  error: unknown,
+  exchange: Exchange,
+  at: { request: FastifyRequest; reply: FastifyReply },
+): void {
+  const { request, reply } = at;
+  const expected = refuseFailure(error, options.classifyError);
+  const refusal = expected ?? new Refusal('internal_error');
+  exchange.notes['reason'] = refusal.reason;
+  if (expected === null) options.log.error('request_failed', { request_id: exchange.requestId, error });
+  else if (!(error instanceof Refusal) && refusal.row.status >= 500) {
+    options.log.warn('request_not_served', { request_id: exchange.requestId, reason: refusal.reason, error });
+  }
+  const proofSent = PAYMENT_HEADER_NAMES.some((name) => request.headers[name] !== undefined);
+  const problem = buildProblem(refusal, {
+    requestId: exchange.requestId,
+    docsUrl: (reason) => options.docsUrl(reason),
+    ...(request.routeOptions.config.facts?.payment ? { payment: { proofSent } } : {}),
+  });
+  sendAnswer(reply, problem);
+}

@@ -1,0 +1,65 @@
+export type OutboundWhy = 'timeout' | 'unreachable' | 'redirect' | 'too_large' | 'not_json';
+
+/** Another server gave no answer that can be read. Says nothing about what that server did. */
+export class OutboundFailure extends Error {
+  override readonly name = 'OutboundFailure';
+  readonly why: OutboundWhy;
+
+  constructor(why: OutboundWhy, options?: ErrorOptions) {
+    super(`the other server gave no readable answer: ${why}`, options);
+    this.why = why;
+  }
+}
+
+export interface AskOptions {
+  /** POSTed as JSON; null asks with GET. */
+  body: unknown;
+  /** For connection, headers and body together. */
+  deadlineMs: number;
+  maxBytes: number;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** One request, no redirects, a bounded answer. Any status is handed back; what cannot be read is an OutboundFailure. */
+export async function askJson(url: string, options: AskOptions): Promise<{ status: number; json: unknown }> {
+  const signal = AbortSignal.timeout(options.deadlineMs);
+  const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
+  if (options.body !== null) headers['content-type'] = 'application/json';
+  try {
+    const response = await fetch(url, {
+      method: options.body === null ? 'GET' : 'POST',
+      headers,
+      body: options.body === null ? null : JSON.stringify(options.body),
+      redirect: 'manual',
+      signal,
+    });
+    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
+      await response.body?.cancel();
+      throw new OutboundFailure('redirect');
+    }
+    const text = await readText(response, options.maxBytes);
+    return { status: response.status, json: parse(text) };
+  } catch (error) {
+    if (error instanceof OutboundFailure) throw error;
+    throw new OutboundFailure(signal.aborted ? 'timeout' : 'unreachable', { cause: error });
+  }
+}
+
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new OutboundFailure('too_large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new OutboundFailure('not_json', { cause: error });
+  }
+}

@@ -1,0 +1,29 @@
+import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../clock.ts';
+import type { Exchanges } from './exchanges.ts';
+
+/** For the last bytes of the last answers, once nothing is in flight. */
+const FLUSH_MS = 250;
+
+/** Stops accepting at once, waits for what is in flight, then cuts what is left. */
+export async function closeServer(
+  app: FastifyInstance,
+  exchanges: Exchanges,
+  options: { clock: Clock; drainMs: number },
+): Promise<void> {
+  const { clock, drainMs } = options;
+  const stop = new AbortController();
+  let closed = false;
+  const closing = app.close().then(() => {
+    closed = true;
+    stop.abort();
+  });
+  await Promise.race([closing, exchanges.idle(), clock.sleep(drainMs, stop.signal)]);
+  if (!closed) {
+    app.server.closeIdleConnections();
+    // A connection that never sent a request would hold the server open for ever.
+    await Promise.race([closing, clock.sleep(FLUSH_MS, stop.signal)]);
+    app.server.closeAllConnections();
+  }
+  await closing;
+}

@@ -1,0 +1,34 @@
+const EXPOSED = [
+  'x-request-id',
+  'retry-after',
+  'etag',
+  'payment-required',
+  'payment-response',
+  'x-payment-response',
+].join(', ');
+
+const ACCEPTED = [
+  'authorization',
+  'content-type',
+  'if-none-match',
+  'payment-signature',
+  'x-payment',
+  'x-delivery-token',
+].join(', ');
+
+const PREFLIGHT_SECONDS = 600;
+
+/** For answers that scripts of any origin may read. Credentials are never allowed: there are none but the key a caller sends itself. */
+export const CORS_HEADERS: Readonly<Record<string, string>> = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': EXPOSED,
+};
+
+export function preflightHeaders(methods: readonly string[]): Record<string, string> {
+  return {
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': methods.join(', '),
+    'access-control-allow-headers': ACCEPTED,
+    'access-control-max-age': String(PREFLIGHT_SECONDS),
+  };
+}

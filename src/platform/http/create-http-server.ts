@@ -1,0 +1,141 @@
+import type { Socket } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, LightMyRequestResponse } from 'fastify';
+import type { Clock } from '../clock.ts';
+import { Refusal } from '../refusal.ts';
+import { createSecretGuard } from '../secret-guard.ts';
+import { answerFailure } from './answer-failure.ts';
+import { checkHead } from './check-head.ts';
+import { closeServer } from './close-server.ts';
+import { CORS_HEADERS, preflightHeaders } from './cors.ts';
+import { createApp } from './create-app.ts';
+import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
+import { guardBody } from './guard-request.ts';
+import type { Outgoing } from './incoming.ts';
+import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
+import { bytesOf, readIncoming } from './read-incoming.ts';
+import { splitTarget } from './request-target.ts';
+import { routesOf } from './route.ts';
+import { type AllowedMethod, createRouteTable } from './route-table.ts';
+import { sendAnswer } from './send-answer.ts';
+import type { Endpoints, ServerOptions } from './server-options.ts';
+import { standingHeaders } from './standing-headers.ts';
+
+export interface HttpServer {
+  listen(at: { host: string; port: number }): Promise<{ url: string; port: number }>;
+  /** Stops accepting, lets what is in flight finish for that long, then cuts. */
+  close(options: { drainMs: number }): Promise<void>;
+  /** A request without a socket, for tests. */
+  inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
+}
+
+const DEFAULT_MAX_IN_FLIGHT = 2_000;
+const BUSY_RETRY_SECONDS = 1;
+const LINGER_MS = 500;
+
+/** HTTP for a table of endpoints and a few pages. Knows no business: what it refuses by itself is the shape of a request. */
+export function createHttpServer<E extends Endpoints, Context, Caller>(
+  options: ServerOptions<E, Context, Caller>,
+): HttpServer {
+  const { clock, log, random } = options;
+  const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
+  const guard = createSecretGuard(options.secretPrefixes);
+  const exchanges = createExchanges({ clock, log });
+  const routes = routesOf(options, guard);
+  const allowedAt = createRouteTable(routes);
+
+  const begin = (request: FastifyRequest, reply: FastifyReply): Exchange => {
+    const exchange = exchanges.begin(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
+    reply.headers(standingHeaders(exchange.requestId));
+    if (request.routeOptions.config.facts?.cors) reply.headers(CORS_HEADERS);
+    return exchange;
+  };
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
+    answerFailure(options, error, begin(request, reply), { request, reply });
+
+  const app = createApp({
+    random,
+    trustProxy: options.trustProxy,
+    onUnparsed: createUnparsed(options, exchanges),
+    onRouterError: (error, request, reply) => {
+      begin(request, reply);
+      try {
+        checkHead(request.raw, guard);
+        fail(error, request, reply);
+      } catch (refusal) {
+        fail(refusal, request, reply);
+      }
+    },
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    begin(request, reply);
+    if (exchanges.count() > maxInFlight && !request.routeOptions.config.facts?.unlimited) {
+      throw new Refusal('unavailable', {
+        detail: 'The server has as many requests as it can take.',
+        retryAfterSeconds: BUSY_RETRY_SECONDS,
+      });
+    }
+    checkHead(request.raw, guard);
+  });
+  app.setErrorHandler(fail);
+  app.setNotFoundHandler(async (request, reply) => {
+    guardBody(guard, bytesOf(request.body), undefined);
+    return sendAnswer(reply, answerUnrouted(request, allowedAt(splitTarget(request.url).path)));
+  });
+  for (const route of routes) {
+    app.route({
+      method: route.methods,
+      url: route.path,
+      bodyLimit: route.bodyLimit,
+      config: { facts: route.facts },
+      handler: async (request, reply) =>
+        sendAnswer(reply, await route.answer(readIncoming(request, begin(request, reply)))),
+    });
+  }
+  return {
+    listen: (at) => listen(app, at),
+    inject: (request) => app.inject(request),
+    close: createClose(app, exchanges, clock),
+  };
+}
+
+function createUnparsed(
+  options: Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>,
+  exchanges: Exchanges,
+): (error: NodeJS.ErrnoException, socket: Socket) => void {
+  const { clock, log, random } = options;
+  return (error, socket) => {
+    if (!socket.writable || exchanges.answering(socket)) return void socket.destroy();
+    const refusal = refuseUnparsed(error.code);
+    const requestId = random.uuid();
+    log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
+    const text = rawProblem(refusal, { requestId, docsUrl: (reason) => options.docsUrl(reason) });
+    endWith(socket, text, clock.sleep(LINGER_MS));
+  };
+}
+
+async function listen(
+  app: FastifyInstance,
+  at: { host: string; port: number },
+): Promise<{ url: string; port: number }> {
+  await app.listen(at);
+  const address = app.server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return { url: `http://${host}:${address.port}`, port: address.port };
+}
+
+function createClose(app: FastifyInstance, exchanges: Exchanges, clock: Clock): HttpServer['close'] {
+  let closing: Promise<void> | undefined;
+  return ({ drainMs }) => {
+    closing ??= closeServer(app, exchanges, { clock, drainMs });
+    return closing;
+  };
+}
+
+function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod[]): Outgoing {
+  if (allowed.length === 0) throw new Refusal('not_found');
+  const allow = [...allowed.map(({ method }) => method), 'OPTIONS'].join(', ');
+  if (request.method !== 'OPTIONS') throw new Refusal('method_not_allowed', { headers: { allow } });
+  const open = allowed.filter(({ cors }) => cors).map(({ method }) => method);
+  return { status: 204, headers: { allow, ...(open.length > 0 ? preflightHeaders(open) : {}) }, body: '' };
+}

@@ -1,0 +1,44 @@
+import type { Auth } from '../../contract/endpoint.ts';
+import { Refusal } from '../refusal.ts';
+import { headerValues } from './payment-headers.ts';
+
+export interface Identified<Caller> {
+  caller: Caller | null;
+  /** As sent, only where the operation judges it itself. */
+  bearer: string | null;
+}
+
+export interface Identification<Caller> {
+  authenticate(bearer: string): Promise<Caller | null>;
+  isMaintainer(caller: Caller): boolean;
+}
+
+const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
+
+/** Who calls, as far as the route wants to know. `audit` and `public` never look. */
+export async function identifyCaller<Caller>(
+  auth: Auth,
+  rawHeaders: readonly string[],
+  by: Identification<Caller>,
+): Promise<Identified<Caller>> {
+  if (auth === 'audit' || auth === 'public') return { caller: null, bearer: null };
+  const bearer = readBearer(rawHeaders);
+  if (auth === 'staged_key') return { caller: null, bearer };
+  if (bearer === null) {
+    if (auth === 'optional_key') return { caller: null, bearer: null };
+    throw new Refusal('key_required');
+  }
+  const caller = await by.authenticate(bearer);
+  if (caller === null) throw new Refusal('key_invalid');
+  if (auth === 'maintainer' && !by.isMaintainer(caller)) throw new Refusal('maintainer_only');
+  return { caller, bearer: null };
+}
+
+function readBearer(rawHeaders: readonly string[]): string | null {
+  const [value, another] = headerValues(rawHeaders, 'authorization');
+  if (value === undefined) return null;
+  if (another !== undefined) throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
+  const token = BEARER.exec(value.trim())?.[1];
+  if (token === undefined) throw new Refusal('key_invalid', { detail: 'Authorization must be Bearer and one key.' });
+  return token;
+}

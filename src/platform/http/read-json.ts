@@ -1,0 +1,159 @@
+/** Why a body is not the JSON that this service reads, and where. Never holds a value of the body. */
+export class JsonFault extends Error {
+  override readonly name = 'JsonFault';
+}
+
+const MAX_DEPTH = 32;
+const MAX_NAMED_LENGTH = 100;
+const NUMBER = /-?[0-9][0-9.eE+-]*/y;
+const PLAIN_NUMBER = /^(?:0|[1-9][0-9]*)(?:\.[0-9]{1,6})?$/;
+
+interface Reader {
+  text: string;
+  at: number;
+  depth: number;
+}
+
+/**
+ * JSON as W1 wants it, which JSON.parse is too kind for: UTF-8 without a byte order mark, no repeated or magic keys, bounded depth,
+ * numbers that a double holds exactly, in plain spelling. The top is an object.
+ */
+export function readJson(bytes: Uint8Array): Record<string, unknown> {
+  const reader: Reader = { text: decode(bytes), at: 0, depth: 0 };
+  skipSpace(reader);
+  if (reader.text[reader.at] !== '{') throw fault(reader, 'expected an object');
+  const value = readObject(reader);
+  skipSpace(reader);
+  if (reader.at < reader.text.length) throw fault(reader, 'expected the end');
+  return value;
+}
+
+function decode(bytes: Uint8Array): string {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new JsonFault('The body is not valid UTF-8.');
+  }
+  if (text.startsWith('\ufeff')) throw new JsonFault('The body begins with a byte order mark.');
+  return text;
+}
+
+function fault(reader: Reader, problem: string): JsonFault {
+  const before = reader.text.slice(0, reader.at).split('\n');
+  return new JsonFault(`Line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${problem}.`);
+}
+
+function skipSpace(reader: Reader): void {
+  for (;;) {
+    const code = reader.text.charCodeAt(reader.at);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+    reader.at += 1;
+  }
+}
+
+function readValue(reader: Reader): unknown {
+  const first = reader.text[reader.at];
+  if (first === '{') return readObject(reader);
+  if (first === '[') return readArray(reader);
+  if (first === '"') return readString(reader);
+  if (first === 't') return readWord(reader, 'true', true);
+  if (first === 'f') return readWord(reader, 'false', false);
+  if (first === 'n') return readWord(reader, 'null', null);
+  return readNumber(reader);
+}
+
+function readWord<T>(reader: Reader, word: string, value: T): T {
+  if (!reader.text.startsWith(word, reader.at)) throw fault(reader, 'expected a value');
+  reader.at += word.length;
+  return value;
+}
+
+function enter(reader: Reader): void {
+  reader.depth += 1;
+  if (reader.depth > MAX_DEPTH) throw fault(reader, `nested deeper than ${MAX_DEPTH} levels`);
+  reader.at += 1;
+  skipSpace(reader);
+}
+
+function leaves(reader: Reader, close: string): boolean {
+  if (reader.text[reader.at] !== close) return false;
+  reader.at += 1;
+  reader.depth -= 1;
+  return true;
+}
+
+function expectComma(reader: Reader, close: string): void {
+  if (reader.text[reader.at] !== ',') throw fault(reader, `expected a comma or ${close}`);
+  reader.at += 1;
+  skipSpace(reader);
+}
+
+function readObject(reader: Reader): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  enter(reader);
+  for (let first = true; !leaves(reader, '}'); first = false) {
+    if (!first) expectComma(reader, '}');
+    if (reader.text[reader.at] !== '"') throw fault(reader, 'expected a field name in double quotes');
+    const nameAt = reader.at;
+    const name = readString(reader);
+    const shown = JSON.stringify(name.slice(0, MAX_NAMED_LENGTH));
+    if (name === '__proto__') throw fault({ ...reader, at: nameAt }, 'a field of this name is not allowed');
+    if (Object.hasOwn(members, name)) throw fault({ ...reader, at: nameAt }, `the field ${shown} is given twice`);
+    skipSpace(reader);
+    if (reader.text[reader.at] !== ':') throw fault(reader, 'expected a colon');
+    reader.at += 1;
+    skipSpace(reader);
+    members[name] = readValue(reader);
+    skipSpace(reader);
+  }
+  return members;
+}
+
+function readArray(reader: Reader): unknown[] {
+  const items: unknown[] = [];
+  enter(reader);
+  for (let first = true; !leaves(reader, ']'); first = false) {
+    if (!first) expectComma(reader, ']');
+    items.push(readValue(reader));
+    skipSpace(reader);
+  }
+  return items;
+}
+
+function readString(reader: Reader): string {
+  const close = closingQuote(reader);
+  const spelled = reader.text.slice(reader.at, close + 1);
+  try {
+    const text: string = JSON.parse(spelled);
+    reader.at = close + 1;
+    return text;
+  } catch {
+    throw fault(reader, 'a text with a bare control character or an unknown escape');
+  }
+}
+
+function closingQuote(reader: Reader): number {
+  for (let close = reader.at; ; ) {
+    close = reader.text.indexOf('"', close + 1);
+    if (close < 0) throw fault(reader, 'a text that does not end');
+    let backslashes = 0;
+    while (reader.text[close - 1 - backslashes] === '\\') backslashes += 1;
+    if (backslashes % 2 === 0) return close;
+  }
+}
+
+function readNumber(reader: Reader): number {
+  NUMBER.lastIndex = reader.at;
+  const spelled = NUMBER.exec(reader.text)?.[0];
+  if (spelled === undefined) throw fault(reader, 'expected a value');
+  if (!PLAIN_NUMBER.test(spelled)) {
+    throw fault(reader, 'a number must be plain: no sign, no exponent, no leading zero, at most 6 decimals');
+  }
+  const value = Number(spelled);
+  // Beyond these a double would round silently.
+  const exact = spelled.includes('.') ? value < 1e9 : Number.isSafeInteger(value);
+  if (!exact) throw fault(reader, 'a number is too large');
+  reader.at += spelled.length;
+  return value;
+}

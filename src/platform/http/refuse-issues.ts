@@ -1,0 +1,31 @@
+import type { z } from 'zod';
+import { Refusal } from '../refusal.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** What a schema found wrong, as a refusal that names places and never values. */
+export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_fields' | 'invalid_query'): Refusal {
+  const unknown = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), message: 'is not known here' }))
+      : [],
+  );
+  if (unknown.length > 0) {
+    return new Refusal('unexpected_fields', { detail: `Not known here: ${list(unknown)}.`, errors: unknown });
+  }
+  const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
+  return new Refusal(otherwise, { detail: `Not acceptable: ${list(errors)}.`, errors });
+}
+
+const MOST_NAMED = 10;
+const LONGEST_NAME = 100;
+
+function list(errors: readonly { path: string }[]): string {
+  const names = [...new Set(errors.map((error) => error.path || 'the whole'))];
+  const rest = names.length - MOST_NAMED;
+  return names.slice(0, MOST_NAMED).join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+}
+
+function pathOf(path: readonly PropertyKey[]): string {
+  return path.map((step) => String(step).slice(0, LONGEST_NAME)).join('.');
+}

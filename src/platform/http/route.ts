@@ -1,0 +1,57 @@
+import type { EndpointShape } from '../../contract/endpoint.ts';
+import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
+import type { SecretGuard } from '../secret-guard.ts';
+import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
+import { answerPage } from './answer-page.ts';
+import type { Incoming, Outgoing } from './incoming.ts';
+import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
+import type { Endpoints, ServerOptions } from './server-options.ts';
+
+export interface Route {
+  path: string;
+  methods: string[];
+  bodyLimit: number;
+  facts: RouteFacts;
+  answer(incoming: Incoming): Promise<Outgoing>;
+}
+
+function methodsOf(method: string): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method];
+}
+
+/** Every endpoint and page as one kind of thing. */
+export function routesOf<E extends Endpoints, Context, Caller>(
+  options: ServerOptions<E, Context, Caller>,
+  guard: SecretGuard,
+): Route[] {
+  const door: Door<Caller> = {
+    guard,
+    authenticate: (bearer) => options.authenticate(bearer),
+    isMaintainer: (caller) => options.isMaintainer(caller),
+    callerId: (caller) => options.callerId(caller),
+  };
+  const endpoints = Object.entries<EndpointShape>(options.endpoints).map(([name, endpoint]) => {
+    // The mapping type of the options has checked this pair; a table of many types can only be walked without them.
+    const typed = options.operations[name] as unknown as (
+      context: Context,
+      ...rest: Parameters<AnyOperation>
+    ) => ReturnType<AnyOperation>;
+    const operation: AnyOperation = (call) => typed(options.context, call);
+    const preSchema = options.preSchema?.[name];
+    return {
+      path: endpoint.path,
+      methods: methodsOf(endpoint.method),
+      bodyLimit: endpoint.body_limit ?? BODY_LIMIT_BYTES,
+      facts: factsOfEndpoint(endpoint),
+      answer: (incoming: Incoming) => answerEndpoint(door, { endpoint, operation, preSchema }, incoming),
+    };
+  });
+  const pages = (options.pages ?? []).map((page) => ({
+    path: page.path,
+    methods: methodsOf(page.method),
+    bodyLimit: BODY_LIMIT_BYTES,
+    facts: factsOfPage(page),
+    answer: (incoming: Incoming) => answerPage(page, incoming),
+  }));
+  return [...endpoints, ...pages];
+}

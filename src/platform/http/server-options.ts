@@ -1,0 +1,73 @@
+import type { EndpointShape } from '../../contract/endpoint.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Random } from '../random.ts';
+import type { Refusal } from '../refusal.ts';
+import type { Operation } from './operation.ts';
+
+export type Endpoints = Readonly<Record<string, EndpointShape>>;
+
+/** One operation for each endpoint: a missing one does not compile. */
+export type Operations<E extends Endpoints, Context, Caller> = {
+  readonly [Name in keyof E]: Operation<E[Name], Context, Caller>;
+};
+
+export interface PageCall {
+  params: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, string>>;
+  /** The Accept header; see accept.ts for reading it. */
+  accept: string | undefined;
+  /** Path and query as sent. */
+  path: string;
+  requestId: string;
+  clientNetwork: string;
+  signal: AbortSignal;
+}
+
+export interface PageAnswer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: string | Uint8Array;
+}
+
+/** A route written by hand. It passes the same guard, and what it throws is answered like everything else. */
+export interface Page {
+  method: 'GET';
+  path: string;
+  /** As for endpoints; `public` is what is assumed. */
+  cache?: 'public' | 'private';
+  /** Served even when the server is full: probes must not fail for load. */
+  unlimited?: true;
+  handler(call: PageCall): PageAnswer | Promise<PageAnswer>;
+}
+
+export function page(definition: Page): Page {
+  return definition;
+}
+
+export interface ServerOptions<E extends Endpoints, Context, Caller> {
+  endpoints: E;
+  operations: Operations<E, Context, Caller>;
+  context: Context;
+  /** Whose key this is, null when it is nobody's. */
+  authenticate(bearer: string): Promise<Caller | null>;
+  isMaintainer(caller: Caller): boolean;
+  /** What the access log calls a caller. */
+  callerId(caller: Caller): bigint;
+  log: Log;
+  clock: Clock;
+  random: Random;
+  /** The page that explains a reason. */
+  docsUrl(reason: string): string;
+  /** Whose keys and codes the secret guard knows: this site's, and its sister site's. */
+  secretPrefixes: readonly string[];
+  /** Proxies that may name the client's address; false: none. */
+  trustProxy: false | string[];
+  /** Requests beyond this are answered 503 at once. */
+  maxInFlight?: number;
+  /** What an error that is no Refusal stands for (a lost database, say); null: a bug, answered 500. */
+  classifyError?(error: unknown): Refusal | null;
+  /** Looks at the body before its schema does, for answers that a schema cannot give. */
+  preSchema?: { readonly [Name in keyof E]?: (rawBody: unknown) => Refusal | null };
+  pages?: readonly Page[];
+}

@@ -1,0 +1,125 @@
+import { crc32 } from 'node:zlib';
+import type { Random } from './random.ts';
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const WEIGHTS = [1, 3, 5, 7] as const;
+
+const KEY_ENTROPY_BYTES = 32;
+const KEY_BODY_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const GROUP_LENGTH = 5;
+const RECOVERY_GROUPS = 5;
+const PAIRING_GROUPS = 3;
+
+/** How many characters follow `<prefix>_<kind>_`. Fixed, so that a search needs no guess at where a secret ends. */
+const LENGTHS = {
+  sk: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
+  rc: RECOVERY_GROUPS * (GROUP_LENGTH + 1) - 1,
+  pc: PAIRING_GROUPS * (GROUP_LENGTH + 1) - 1,
+} as const;
+export type SecretKind = keyof typeof LENGTHS;
+
+/** What a prefix may look like: it stands in front of `_sk_`, so it holds no underscore itself. */
+export const SECRET_PREFIX = /^[a-z][a-z0-9]{1,15}$/;
+
+const BASE62_ONLY = /^[0-9A-Za-z]+$/;
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let text = '';
+  for (let place = 0; place < length; place += 1) {
+    text = BASE62.charAt(Number(rest % 62n)) + text;
+    rest /= 62n;
+  }
+  return text;
+}
+
+function checksum(text: string): string {
+  return base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
+}
+
+/** A merchant key of 256 random bits (W3). */
+export function makeMerchantKey(random: Random, prefix: string): string {
+  const entropy = BigInt(`0x${random.bytes(KEY_ENTROPY_BYTES).toString('hex')}`);
+  const text = `${prefix}_sk_${base62(entropy, KEY_BODY_LENGTH)}`;
+  return text + checksum(text);
+}
+
+/** A recovery code of 100 random bits. */
+export function makeRecoveryCode(random: Random, prefix: string): string {
+  return `${prefix}_rc_${makeGroups(random, RECOVERY_GROUPS)}`;
+}
+
+/** A pairing code of 60 random bits. */
+export function makePairingCode(random: Random, prefix: string): string {
+  return `${prefix}_pc_${makeGroups(random, PAIRING_GROUPS)}`;
+}
+
+function makeGroups(random: Random, count: number): string {
+  return Array.from({ length: count }, (_, index) => {
+    // 256 is a multiple of 32: the low five bits of a random byte are uniform.
+    const values = [...random.bytes(WEIGHTS.length)].map((byte) => byte & 31);
+    return [...values, checkValue(values, index + 1)].map((value) => CROCKFORD.charAt(value)).join('');
+  }).join('-');
+}
+
+function checkValue(values: readonly number[], group: number): number {
+  return WEIGHTS.reduce((sum, weight, place) => sum + weight * (values[place] ?? 0), group) % CROCKFORD.length;
+}
+
+export function isMerchantKey(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'sk');
+}
+
+/** In any case, as people type it. */
+export function isRecoveryCode(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'rc');
+}
+
+export function isPairingCode(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'pc');
+}
+
+function isWhole(text: string, prefix: string, kind: SecretKind): boolean {
+  return text.length === prefix.length + 4 + LENGTHS[kind] && secretAt(text, 0, prefix, kind);
+}
+
+/** Whether a secret with a right checksum begins at that position. Constant work. */
+export function secretAt(text: string, at: number, prefix: string, kind: SecretKind): boolean {
+  const bodyAt = at + prefix.length + 4;
+  const end = bodyAt + LENGTHS[kind];
+  if (end > text.length) return false;
+  const marker = text.slice(at, bodyAt);
+  if (kind !== 'sk') {
+    return marker.toLowerCase() === `${prefix}_${kind}_` && areGroups(text.slice(bodyAt, end).toUpperCase());
+  }
+  const checked = text.slice(at, end - CHECKSUM_LENGTH);
+  return (
+    marker === `${prefix}_sk_` &&
+    BASE62_ONLY.test(text.slice(bodyAt, end)) &&
+    checksum(checked) === text.slice(end - CHECKSUM_LENGTH, end)
+  );
+}
+
+function areGroups(text: string): boolean {
+  return text.split('-').every((group, index) => {
+    const values = [...group].map((character) => CROCKFORD.indexOf(character));
+    if (values.length !== GROUP_LENGTH || values.includes(-1)) return false;
+    return values[GROUP_LENGTH - 1] === checkValue(values, index + 1);
+  });
+}
+
+/** The one spelling of a code under which it is hashed. */
+export function canonicalCode(text: string, prefix: string): string {
+  return (
+    prefix + text.slice(prefix.length, prefix.length + 4).toLowerCase() + text.slice(prefix.length + 4).toUpperCase()
+  );
+}
+
+/** For official facts: what a secret looks like, as a regular expression. */
+export function secretPattern(kind: SecretKind, prefix: string): string {
+  if (kind === 'sk') return `^${prefix}_sk_[0-9A-Za-z]{${LENGTHS.sk}}$`;
+  const groups = kind === 'rc' ? RECOVERY_GROUPS : PAIRING_GROUPS;
+  return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
+}

@@ -1,0 +1,51 @@
+import { SECRET_PREFIX, type SecretKind, secretAt } from './secret-format.ts';
+
+/** Nothing shorter can hold a secret once it is decoded. */
+const SHORTEST_BASE64 = 24;
+const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+={0,2}[\r\n]*$/;
+
+export interface SecretGuard {
+  /** Whether a secret with a right checksum stands anywhere in the text, also when the whole text is base64 of it. */
+  inText(text: string): boolean;
+  /** The same in every string and field name of a JSON value. Members called one of `except` at the top are those secrets' own place. */
+  inValue(value: unknown, except?: readonly string[]): boolean;
+}
+
+/** Looks for merchant keys, recovery codes and pairing codes of these prefixes (W1). Time is linear in the text. */
+export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
+  const markers = prefixes.map((prefix) => {
+    if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
+    // Any case, because codes are read in any case; secretAt is exact about keys.
+    return { prefix, marker: new RegExp(`${prefix}_(sk|rc|pc)_`, 'gi') };
+  });
+
+  const inPlainText = (text: string): boolean =>
+    markers.some(({ prefix, marker }) => {
+      for (const found of text.matchAll(marker)) {
+        if (secretAt(text, found.index, prefix, (found[1] ?? '').toLowerCase() as SecretKind)) return true;
+      }
+      return false;
+    });
+
+  const inText = (text: string): boolean => {
+    if (inPlainText(text)) return true;
+    if (text.length < SHORTEST_BASE64 || !BASE64.test(text)) return false;
+    return inPlainText(Buffer.from(text, 'base64').toString('latin1'));
+  };
+
+  const inValue = (value: unknown, except: readonly string[] = []): boolean => {
+    if (typeof value === 'string') return inText(value);
+    if (Array.isArray(value)) return value.some((item) => inValue(item));
+    if (typeof value !== 'object' || value === null) return false;
+    return Object.entries(value).some(
+      ([name, member]) => inText(name) || (!(except.includes(name) && typeof member === 'string') && inValue(member)),
+    );
+  };
+
+  return { inText, inValue };
+}
+
+/** One search, where no guard is at hand. */
+export function findSecret(text: string, prefixes: readonly string[]): boolean {
+  return createSecretGuard(prefixes).inText(text);
+}

@@ -1,0 +1,107 @@
+import { checkCursor } from './check-cursor.ts';
+import { checkRows, type Ids } from './check-rows.ts';
+import { PageRefused } from './page-refused.ts';
+
+/** One page as the contract gives it, under common names. */
+export interface RawPage<Row> {
+  rows: readonly Row[];
+  /** Of the whole filtered collection, at the time of this page. */
+  total: number;
+  returned: number;
+  page_size: number;
+  has_more: boolean;
+  /** Null at the end. */
+  next: number | string | null;
+}
+
+export interface Collection<Row> {
+  /** The page after that cursor; the first one for undefined. The same filters every time. */
+  read(cursor: string | undefined): Promise<RawPage<Row>>;
+  idOf(row: Row): number;
+  ids: Ids;
+  /** Rows never leave: then the walk must yield exactly the first total. */
+  appendOnly: boolean;
+  /** What was asked for, if it was. */
+  limit: number | undefined;
+}
+
+export interface Page<Row> {
+  rows: readonly Row[];
+  /** How many rows the walk yields at most: the total of its first page. */
+  total: number;
+}
+
+interface Walk {
+  firstTotal: number;
+  seen: Set<number>;
+  cursors: Set<string>;
+  lastId: number | null;
+  /** Newest-first shelves rise once, from the pinned listings to the others. */
+  rises: number;
+}
+
+/**
+ * Walks a collection page by page and stops with `PageRefused` at the first page that cannot be true. An oldest-first collection grows
+ * at its end; of it the walk yields what was there when it began.
+ */
+export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
+  const walk: Walk = { firstTotal: 0, seen: new Set(), cursors: new Set(), lastId: null, rises: 0 };
+  let cursor: string | undefined;
+  for (let first = true; ; first = false) {
+    const page = await collection.read(cursor);
+    if (first) walk.firstTotal = page.total;
+    checkCounts(page, collection.limit);
+    if (first) checkFirst(page, collection);
+    checkRows(page.rows.map(collection.idOf), collection.ids, walk);
+    const rows = withinTotal(page, collection, walk);
+    const complete = !page.has_more || (collection.ids === 'oldest_first' && walk.seen.size >= walk.firstTotal);
+    checkEnd(page, collection.appendOnly, walk, complete);
+    const next = checkCursor(page, collection.ids, walk);
+    yield { rows, total: walk.firstTotal };
+    if (complete || next === null) return;
+    cursor = next;
+  }
+}
+
+function checkCounts(page: RawPage<unknown>, limit: number | undefined): void {
+  const { rows, returned, page_size, has_more } = page;
+  if (returned !== rows.length)
+    throw new PageRefused('wrong_returned', `returned is ${returned} for ${rows.length} rows`);
+  if (limit !== undefined && page_size !== limit) {
+    throw new PageRefused('wrong_page_size', `page_size is ${page_size} where ${limit} was asked for`);
+  }
+  if (rows.length > page_size) throw new PageRefused('page_too_large', `${rows.length} rows on a page of ${page_size}`);
+  if (rows.length === 0 && has_more) throw new PageRefused('empty_page', 'a page is empty and more are promised');
+}
+
+// Only of the first page is it sure that rows and total were true at the same time.
+function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void {
+  const { rows, total, has_more } = page;
+  if (rows.length > total) throw new PageRefused('more_than_total', `${rows.length} rows of a total of ${total}`);
+  if (has_more !== total > rows.length) {
+    throw new PageRefused('wrong_total', `has_more is ${has_more} after ${rows.length} rows of ${total}`);
+  }
+  const [newest] = rows;
+  if (collection.ids === 'gapless' && newest !== undefined && collection.idOf(newest) !== total) {
+    throw new PageRefused('missing_row', `the newest row is ${collection.idOf(newest)} of a total of ${total}`);
+  }
+}
+
+function withinTotal<Row>(page: RawPage<Row>, collection: Collection<Row>, walk: Walk): readonly Row[] {
+  const over = walk.seen.size - walk.firstTotal;
+  if (over <= 0) return page.rows;
+  if (collection.ids !== 'oldest_first' || walk.seen.size > page.total) {
+    throw new PageRefused('more_than_total', `${walk.seen.size} rows came of a total of ${walk.firstTotal}`);
+  }
+  return page.rows.slice(0, -over);
+}
+
+function checkEnd(page: RawPage<unknown>, appendOnly: boolean, walk: Walk, complete: boolean): void {
+  const count = walk.seen.size;
+  if (complete && appendOnly && count < walk.firstTotal) {
+    throw new PageRefused('fewer_than_total', `the walk ended after ${count} rows of ${walk.firstTotal}`);
+  }
+  if (!complete && page.has_more && count >= walk.firstTotal) {
+    throw new PageRefused('more_than_total', `more than the ${walk.firstTotal} rows of the first total are promised`);
+  }
+}

@@ -1,0 +1,34 @@
+import { concatBytes, hexToBytes, sha256, stringToBytes } from 'viem';
+import type { Delivery } from '../../contract/listings.ts';
+
+type Goods = Pick<Delivery, 'artifact' | 'artifact_encoding' | 'artifact_salt'>;
+
+/** The delivered bytes. */
+export function artifactBytes(goods: Pick<Goods, 'artifact' | 'artifact_encoding'>): Uint8Array {
+  return goods.artifact_encoding === 'base64' ? Buffer.from(goods.artifact, 'base64') : stringToBytes(goods.artifact);
+}
+
+/** SHA-256 over the 32 salt bytes and the artifact bytes: what the listing published before it was bought (W6). */
+export function commitmentOf(goods: Goods): string {
+  return sha256(concatBytes([hexToBytes(goods.artifact_salt as `0x${string}`), artifactBytes(goods)]));
+}
+
+/** The goods came, and are not what the listing promised. They are in `delivery`; the payment is made. */
+export class ArtifactMismatch extends Error {
+  override readonly name = 'ArtifactMismatch';
+  readonly doNotPayAgain = true;
+  readonly expected: string;
+  readonly actual: string;
+  readonly #delivery: Delivery;
+
+  constructor(delivery: Delivery, expected: string, actual: string) {
+    super(`the artifact of listing ${delivery.listing_id} does not match its published commitment`);
+    this.expected = expected;
+    this.actual = actual;
+    this.#delivery = delivery;
+  }
+
+  delivery(): Delivery {
+    return this.#delivery;
+  }
+}

@@ -1,0 +1,71 @@
+import type { Delivery } from '../../contract/listings.ts';
+import { unitsOfUsdc } from '../../contract/money.ts';
+import type { Network } from '../../contract/vocabulary.ts';
+import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
+import { finishRun } from './finish-run.ts';
+import { pursuePayment } from './pursue-payment.ts';
+import type { PaymentOptions, Terms } from './pursuit.ts';
+import { TermsRefused } from './terms-refused.ts';
+
+export interface BuyOptions extends PaymentOptions {
+  listingId: number;
+  /** The most that may be signed for, in USDC with at most 6 decimals. */
+  maxPriceUsdc: number;
+  /** Default `base`. */
+  network?: Network['name'];
+}
+
+/**
+ * Buys one listing by x402 and resolves to the goods, checked against the commitment that the listing published. Takes as long as
+ * finality takes (about 20 minutes on Base). Signs one payment and sends that same proof until it is decided; throws `TermsRefused`
+ * before signing what was not agreed to, `MarketError` when the market refuses, `PaymentUndecided` when waiting ends first.
+ */
+export async function buy(options: BuyOptions): Promise<Delivery> {
+  const { client, wallet, listingId, maxPriceUsdc, signal } = options;
+  const maxUnits = unitsOfUsdc(maxPriceUsdc);
+  if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
+  const { done: delivery, run } = await pursuePayment<Delivery>({
+    options,
+    purpose: 'purchase',
+    storeKey: `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`,
+    canCollect: true,
+    readTerms: () => readTerms(options, maxUnits),
+    send: async ({ payment, deliveryToken, collect }) => {
+      const body = collect ? { collect: true } : { max_price_usdc: maxPriceUsdc };
+      const answer = await client.buyListing({ params: { id: listingId }, body, payment, deliveryToken, signal });
+      return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
+    },
+  });
+  await checkGoods(options, delivery, run.terms);
+  await finishRun(run);
+  return delivery;
+}
+
+async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> {
+  const { listing } = await readListing(options);
+  const amountUnits = unitsOfUsdc(listing.price_usdc);
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
+  const expected = {
+    payee: listing.seller_wallet as `0x${string}`,
+    amountUnits,
+    network: options.network ?? ('base' as const),
+  };
+  return { expected, artifactCommitment: listing.artifact_commitment };
+}
+
+async function checkGoods(options: BuyOptions, delivery: Delivery, terms: Terms): Promise<void> {
+  const actual = commitmentOf(delivery);
+  if (delivery.listing_id === options.listingId && actual === terms.artifactCommitment) return;
+  // Free goods may be edited between reading the listing and taking them; goods with a price may not.
+  if (terms.expected.amountUnits === 0n && delivery.listing_id === options.listingId) {
+    const { listing } = await readListing(options);
+    if (listing.artifact_commitment === actual) return;
+  }
+  throw new ArtifactMismatch(delivery, terms.artifactCommitment ?? '', actual);
+}
+
+async function readListing({ client, listingId, signal }: BuyOptions) {
+  const answer = await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal });
+  return answer.body;
+}

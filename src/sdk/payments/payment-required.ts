@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { TermsRefused } from './terms-refused.ts';
+
+export type X402Version = 1 | 2;
+
+const units = z.string().regex(/^(?:0|[1-9]\d{0,38})$/);
+const shared = {
+  scheme: z.string(),
+  network: z.string(),
+  asset: z.string(),
+  payTo: z.string(),
+  maxTimeoutSeconds: z.int(),
+  extra: z.record(z.string(), z.unknown()).optional(),
+};
+const entryV1 = z.looseObject({ ...shared, maxAmountRequired: units });
+const entryV2 = z.looseObject({ ...shared, amount: units });
+const requiredV1 = z.looseObject({ x402Version: z.literal(1), accepts: z.array(entryV1).min(1).max(32) });
+const requiredV2 = z.looseObject({
+  x402Version: z.literal(2),
+  resource: z.record(z.string(), z.unknown()).optional(),
+  accepts: z.array(entryV2).min(1).max(32),
+  extensions: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** One way to pay, in words that both versions share. `raw` is the entry as it came: a v2 client sends it back unchanged. */
+export interface Offer {
+  scheme: string;
+  network: string;
+  asset: string;
+  payTo: string;
+  amountUnits: bigint;
+  maxTimeoutSeconds: number;
+  extra: Readonly<Record<string, unknown>>;
+  raw: Readonly<Record<string, unknown>>;
+}
+
+export interface PaymentRequired {
+  x402Version: X402Version;
+  offers: Offer[];
+  /** v2 only; sent back unchanged. */
+  resource?: Readonly<Record<string, unknown>>;
+  extensions?: Readonly<Record<string, unknown>>;
+}
+
+/** A 402 answer: what of it matters for x402. */
+export interface PaymentRequiredAnswer {
+  /** The header PAYMENT-REQUIRED. */
+  header: string | null;
+  /** The JSON body. */
+  body: unknown;
+}
+
+/** The terms of a 402. Without a wanted version: v2 where it is offered, else v1. */
+export function readPaymentRequired(answer: PaymentRequiredAnswer, wanted?: X402Version): PaymentRequired {
+  const version = wanted ?? (answer.header === null ? 1 : 2);
+  return version === 2 ? readV2(answer.header) : readV1(answer.body);
+}
+
+function readV1(body: unknown): PaymentRequired {
+  if (typeof body !== 'object' || body === null || !('accepts' in body)) {
+    throw new TermsRefused('version_not_offered', 'the answer carries no terms of x402 v1');
+  }
+  const parsed = requiredV1.safeParse(body);
+  if (!parsed.success) throw unreadable();
+  const offers = parsed.data.accepts.map((raw) => toOffer(raw, raw.maxAmountRequired));
+  return { x402Version: 1, offers };
+}
+
+function readV2(header: string | null): PaymentRequired {
+  if (header === null) throw new TermsRefused('version_not_offered', 'the answer carries no terms of x402 v2');
+  const parsed = requiredV2.safeParse(fromBase64(header));
+  if (!parsed.success) throw unreadable();
+  const { accepts, resource, extensions } = parsed.data;
+  return {
+    x402Version: 2,
+    offers: accepts.map((raw) => toOffer(raw, raw.amount)),
+    ...(resource === undefined ? {} : { resource }),
+    ...(extensions === undefined ? {} : { extensions }),
+  };
+}
+
+function toOffer(raw: z.output<typeof entryV1> | z.output<typeof entryV2>, amount: string): Offer {
+  const { scheme, network, asset, payTo, maxTimeoutSeconds } = raw;
+  return { scheme, network, asset, payTo, maxTimeoutSeconds, amountUnits: BigInt(amount), extra: raw.extra ?? {}, raw };
+}
+
+function fromBase64(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64').toString('utf8'));
+  } catch {
+    throw unreadable();
+  }
+}
+
+function unreadable(): TermsRefused {
+  return new TermsRefused('unreadable_terms', 'the terms of the 402 cannot be read');
+}

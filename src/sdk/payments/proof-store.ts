@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import type { Client } from '../client.ts';
+import { paymentProof } from './payment-proof.ts';
+
+/** Everything that a crashed buyer needs to go on with the same payment. It holds secrets: the proof until it lapses, and the token. */
+export const savedPayment = z.object({
+  version: z.literal(1),
+  purpose: z.enum(['purchase', 'listing_fee']),
+  payee: z.templateLiteral(['0x', z.string()]),
+  amount_units: z.string().regex(/^\d{1,39}$/),
+  network: z.enum(['base', 'base-sepolia']),
+  /** Of the listing as it stood before anything was signed; null for fees. */
+  artifact_commitment: z.string().nullable(),
+  proof: paymentProof,
+  delivery_token: z.string().nullable(),
+});
+export type SavedPayment = z.output<typeof savedPayment>;
+
+/**
+ * Where payments under way are kept, under a key that names market, purpose and payer. `save` must have stored durably when it
+ * resolves: the proof is sent only afterwards. Values are plain JSON.
+ */
+export interface ProofStore {
+  save(key: string, payment: SavedPayment): Promise<void>;
+  /** Null when nothing was saved. */
+  load(key: string): Promise<unknown>;
+  clear(key: string): Promise<void>;
+}
+
+/** Keeps payments for as long as the process lives. */
+export function createMemoryProofStore(): ProofStore {
+  const payments = new Map<string, SavedPayment>();
+  return {
+    save: async (key, payment) => {
+      payments.set(key, payment);
+    },
+    load: async (key) => payments.get(key) ?? null,
+    clear: async (key) => {
+      payments.delete(key);
+    },
+  };
+}
+
+const memories = new WeakMap<Client, ProofStore>();
+
+/** The default: one store in memory per client, so that calling again after an error goes on instead of signing anew. */
+export function memoryOf(client: Client): ProofStore {
+  const known = memories.get(client) ?? createMemoryProofStore();
+  memories.set(client, known);
+  return known;
+}
+
+/** What was saved. Something unreadable stops the buyer: signing anew beside an unknown payment could pay twice. */
+export async function loadPayment(store: ProofStore, key: string): Promise<SavedPayment | null> {
+  const found = await store.load(key);
+  if (found === null || found === undefined) return null;
+  const parsed = savedPayment.safeParse(found);
+  if (!parsed.success) throw new TypeError('the saved payment cannot be read; restore it or clear it yourself');
+  return parsed.data;
+}

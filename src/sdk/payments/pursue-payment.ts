@@ -1,0 +1,94 @@
+import { MarketError } from '../market-error.ts';
+import { UnreadableAnswer } from '../unreadable-answer.ts';
+import { beginRun } from './begin-run.ts';
+import { nextStep, type Standing, tellsOfPayment } from './next-step.ts';
+import { type Pending, type Pursuit, type Run, secondsLeft, type Terms } from './pursuit.ts';
+import { signPayment, signToCollect } from './sign-asked.ts';
+import { reportProgress, takeTurn, undecided } from './take-turn.ts';
+
+type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
+
+/**
+ * Asks, signs once, and sends the same proof until the goods come, a refusal is final, or the caller's patience ends. The caller
+ * clears the store once it is content with what came.
+ */
+export async function pursuePayment<Done>(pursuit: Pursuit<Done>): Promise<{ done: Done; run: Run<Done> }> {
+  const run = await beginRun(pursuit);
+  for (;;) {
+    const outcome = await attempt(run);
+    if ('done' in outcome) return { done: outcome.done, run };
+    if ('pending' in outcome) await takeTurn(run, outcome);
+    else await answerRefusal(run, outcome.error);
+  }
+}
+
+async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
+  if (secondsLeft(run, run.collectProof) === 0) run.collectProof = null;
+  const proof = run.collecting ? run.collectProof : run.saved?.proof;
+  if (run.saved !== null && !run.submitted) {
+    run.submitted = true;
+    reportProgress(run, 'submitted');
+  }
+  try {
+    const deliveryToken = run.token ?? undefined;
+    const answer = await run.send({ payment: proof?.header, deliveryToken, collect: run.collecting });
+    run.failures = 0;
+    if ('pending' in answer) {
+      run.knownToExist = true;
+      await keepToken(run, answer.pending.delivery_token ?? null);
+    }
+    return answer;
+  } catch (error) {
+    if (!(error instanceof MarketError || error instanceof UnreadableAnswer)) throw error;
+    run.failures += 1;
+    run.knownToExist ||= tellsOfPayment(error);
+    if (error instanceof MarketError) await keepToken(run, error.deliveryToken());
+    return { error };
+  }
+}
+
+async function answerRefusal(run: Run, error: unknown): Promise<void> {
+  switch (nextStep(error, standingOf(run))) {
+    case 'wait':
+      return takeTurn(run, { error });
+    case 'sign':
+      return signPayment(run, error);
+    case 'collect':
+      run.collecting = true;
+      return;
+    case 'sign_to_collect':
+      return signToCollect(run, error);
+    case 'ask_again':
+      return forgetLapsed(run);
+    case 'stop':
+      throw error instanceof UnreadableAnswer ? undecided(run, 'The market cannot be understood', error) : error;
+  }
+}
+
+// The lapsed proof stays in the store until another takes its place, so that a crash here does not forget it.
+async function forgetLapsed(run: Run): Promise<void> {
+  const terms: Terms = await run.readTerms();
+  Object.assign(run, { terms, saved: null, token: null, submitted: false, askedAgain: true, knownToExist: false });
+}
+
+async function keepToken(run: Run, token: string | null): Promise<void> {
+  if (token === null || token === run.token) return;
+  run.token = token;
+  if (run.saved === null) return;
+  run.saved = { ...run.saved, delivery_token: token };
+  await run.store.save(run.storeKey, run.saved);
+}
+
+function standingOf(run: Run): Standing {
+  const proof = run.collecting ? run.collectProof : (run.saved?.proof ?? null);
+  return {
+    signed: run.saved !== null,
+    secondsLeft: secondsLeft(run, proof),
+    knownToExist: run.knownToExist,
+    collecting: run.collecting,
+    signedToCollect: run.collectProof !== null,
+    canCollect: run.canCollect,
+    mayPayAgain: run.options.mayPayAgain === true && !run.askedAgain,
+    failures: run.failures,
+  };
+}

@@ -1,0 +1,74 @@
+import type { z } from 'zod';
+import type { pendingAnswer } from '../../contract/listings.ts';
+import type { PaymentHeader } from '../call-types.ts';
+import type { Client } from '../client.ts';
+import type { ExpectedPayment } from './choose-offer.ts';
+import type { PaymentProof } from './payment-proof.ts';
+import type { X402Version } from './payment-required.ts';
+import type { OnProgress } from './progress.ts';
+import type { ProofStore, SavedPayment } from './proof-store.ts';
+import type { Wallet } from './sign-authorization.ts';
+
+/** Options that every flow with a payment takes. */
+export interface PaymentOptions {
+  client: Client;
+  wallet: Wallet;
+  /** Without it: v2 where the market offers it, else v1. */
+  x402Version?: X402Version;
+  onProgress?: OnProgress;
+  /** Where the proof is kept. The default lives as long as the client; hand in a durable one to survive a crash. */
+  proofStore?: ProofStore;
+  /** Allows one more signature after the market has said that the first payment ended unpaid and its window is over. */
+  mayPayAgain?: boolean;
+  /** Then `PaymentUndecided` is thrown; calling again goes on. Default 3,600. */
+  maxWaitSeconds?: number;
+  signal?: AbortSignal;
+}
+
+export type Pending = z.output<typeof pendingAnswer>;
+
+/** What the buyer agrees to before anything is signed. */
+export interface Terms {
+  expected: ExpectedPayment;
+  /** Null for fees. */
+  artifactCommitment: string | null;
+}
+
+export interface Ask {
+  payment: PaymentHeader | undefined;
+  deliveryToken: string | undefined;
+  collect: boolean;
+}
+
+/** One thing to be paid for, whatever it is. */
+export interface Pursuit<Done> {
+  options: PaymentOptions;
+  purpose: SavedPayment['purpose'];
+  storeKey: string;
+  /** A wallet that has paid can show by a fresh signature that it may collect. */
+  canCollect: boolean;
+  readTerms(): Promise<Terms>;
+  send(ask: Ask): Promise<{ done: Done } | { pending: Pending }>;
+}
+
+/** How far it has come in this process. */
+export interface Run<Done = unknown> extends Pursuit<Done> {
+  store: ProofStore;
+  saved: SavedPayment | null;
+  terms: Terms;
+  token: string | null;
+  submitted: boolean;
+  collecting: boolean;
+  collectProof: PaymentProof | null;
+  knownToExist: boolean;
+  askedAgain: boolean;
+  failures: number;
+  startedMs: number;
+}
+
+/** Seconds in which the proof can still be used. */
+export function secondsLeft(run: Run, proof: PaymentProof | null): number {
+  return proof === null
+    ? 0
+    : Math.max(0, proof.valid_before - Math.floor(run.options.client.environment.now() / 1_000));
+}

@@ -1,0 +1,101 @@
+import type { EndpointShape } from '../contract/endpoint.ts';
+import { MarketError } from './market-error.ts';
+import { problemIn, type ReadProblem, rowOf } from './problem.ts';
+import { readRetryAfter, UnreadableAnswer } from './unreadable-answer.ts';
+
+export interface LooseAnswer {
+  status: number;
+  body: unknown;
+  requestId: string | null;
+}
+
+/** A success in the contract's shape, or a thrown `MarketError` or `UnreadableAnswer`. */
+export async function readAnswer(
+  endpoint: EndpointShape,
+  response: Response,
+  maxResponseBytes: number,
+): Promise<LooseAnswer> {
+  const { status, headers } = response;
+  if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    await response.body?.cancel();
+    throw new UnreadableAnswer('redirect', 'the answer is a redirect, which is not followed', { status, headers });
+  }
+  const body = readJson(await readText(response, maxResponseBytes), response);
+  if (status < 200 || status >= 300) throw refusal(endpoint, response, body);
+  const schema = Object.entries(endpoint.answers).find(([known]) => Number(known) === status)?.[1];
+  const parsed = schema?.safeParse(body);
+  if (parsed === undefined || !parsed.success) {
+    const where = parsed?.error.issues[0]?.path.join('.') ?? 'status';
+    throw new UnreadableAnswer('unexpected', `the answer is not what the contract says (${where})`, {
+      status,
+      headers,
+    });
+  }
+  return { status, body: parsed.data, requestId: headers.get('x-request-id') };
+}
+
+function refusal(endpoint: EndpointShape, response: Response, body: unknown): MarketError | UnreadableAnswer {
+  const { status, headers } = response;
+  const parsed = problemIn.safeParse(body);
+  if (!parsed.success || parsed.data.status !== status) {
+    return new UnreadableAnswer('not_a_problem', `status ${status} without a reason that can be read`, {
+      status,
+      headers,
+    });
+  }
+  const { delivery_token: token, ...problem } = parsed.data;
+  return new MarketError({
+    problem: problem as ReadProblem,
+    status,
+    requestId: headers.get('x-request-id') ?? problem.request_id,
+    retryAfterSeconds: problem.retry_after_seconds ?? readRetryAfter(headers),
+    doNotPayAgain: mayNotPay(endpoint, problem as ReadProblem),
+    headers,
+    body,
+    deliveryToken: typeof token === 'string' ? token : null,
+  });
+}
+
+// The market's own word first, then the table's. A fault or an unknown reason on a payment route proves nothing: the careful reading.
+function mayNotPay(endpoint: EndpointShape, problem: ReadProblem): boolean | undefined {
+  if (problem.do_not_pay_again !== undefined) return problem.do_not_pay_again;
+  const row = rowOf(problem.reason);
+  if (row?.do_not_pay_again !== undefined) return row.do_not_pay_again;
+  return endpoint.payment === true && (row === undefined || problem.status >= 500) ? true : undefined;
+}
+
+function readJson(text: string, response: Response): unknown {
+  const { status, headers } = response;
+  const type = headers.get('content-type') ?? '';
+  if (!/^application\/(?:problem\+)?json\b/i.test(type)) {
+    throw new UnreadableAnswer('not_json', `status ${status} with content-type ${type.slice(0, 60) || 'missing'}`, {
+      status,
+      headers,
+    });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new UnreadableAnswer('not_json', `status ${status} with a body that is not JSON`, { status, headers, cause });
+  }
+}
+
+async function readText(response: Response, limit: number): Promise<string> {
+  const { status, headers, body } = response;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    // Leaving the loop cancels the stream, so that an endless body costs no more than the limit.
+    for await (const chunk of body ?? []) {
+      size += chunk.byteLength;
+      if (size > limit) break;
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    throw new UnreadableAnswer('no_answer', 'the answer broke off', { status, headers, cause });
+  }
+  if (size > limit) {
+    throw new UnreadableAnswer('too_large', `the answer is larger than ${limit} bytes`, { status, headers });
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

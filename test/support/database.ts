@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, inject } from 'vitest';
+import type { Database } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { onServer } from './on-server.ts';
+
+export interface TestDatabase {
+  /** For a second opener, for example a child process. */
+  readonly url: string;
+  readonly database: Database;
+}
+
+export interface TestDatabaseOptions {
+  /** False for a database without any table. */
+  migrated?: boolean;
+  poolSize?: number;
+}
+
+/** A fresh database on the shared server of this test run. Drop it when done. */
+export async function createTestDatabase(
+  options: TestDatabaseOptions = {},
+): Promise<TestDatabase & { drop(): Promise<void> }> {
+  const { adminUrl, template, templateError } = inject('testPostgres');
+  const migrated = options.migrated ?? true;
+  if (migrated && templateError !== null) throw new Error(`the migrations failed: ${templateError}`);
+  const name = `openaisle_test_${systemRandom.bytes(8).toString('hex')}`;
+  await onServer(adminUrl, `create database ${name} encoding 'UTF8' template ${migrated ? template : 'template0'}`);
+  const address = new URL(adminUrl);
+  address.pathname = `/${name}`;
+  // A server given from outside may be tuned for speed; test data need not survive it.
+  const database = await openDatabase({ url: address.href, poolSize: options.poolSize ?? 8, allowUnsafe: true });
+  return {
+    url: address.href,
+    database,
+    drop: async () => {
+      await database.close();
+      await onServer(adminUrl, `drop database ${name} with (force)`);
+    },
+  };
+}
+
+/** One fresh database for all tests of a file (or of a `describe`), made before the first and dropped after the last. */
+export function testDatabase(options: TestDatabaseOptions = {}): TestDatabase {
+  let made: Awaited<ReturnType<typeof createTestDatabase>> | null = null;
+  beforeAll(async () => {
+    made = await createTestDatabase(options);
+  });
+  afterAll(async () => {
+    await made?.drop();
+  });
+  const current = (): TestDatabase => {
+    if (made === null) throw new Error('the test database exists only while tests run');
+    return made;
+  };
+  return {
+    get url() {
+      return current().url;
+    },
+    get database() {
+      return current().database;
+    },
+  };
+}

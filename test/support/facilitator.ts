@@ -1,0 +1,138 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NETWORKS } from '../../src/contract/vocabulary.ts';
+import { createFacilitator, type Facilitator, type FacilitatorOptions } from '../../src/facilitator/create-facilitator.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import type { Authorization } from '../../src/platform/chain/authorization.ts';
+import { readBlock, readLogs } from '../../src/platform/chain/reads.ts';
+import { AUTHORIZATION_USED_TOPIC, addressTopic } from '../../src/platform/chain/usdc.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { type Hex, toHex } from '../../src/platform/hex.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { signAuthorization } from './chain.ts';
+import { type LogLine, recordingLog } from './recording-log.ts';
+
+export interface SignedPayment {
+  authorization: Authorization;
+  signature: Hex;
+}
+
+export interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+  ms: number;
+}
+
+export interface TestFacilitator extends Facilitator {
+  dataDir: string;
+  lines: LogLine[];
+  logged(event: string): Promise<LogLine>;
+}
+
+export function temporaryFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'openaisle-facilitator-'));
+}
+
+/** In this process, in a folder of its own unless one is given. Closing it removes its own folder. */
+export async function startTestFacilitator(
+  chain: LocalChain,
+  options: Partial<FacilitatorOptions> = {},
+): Promise<TestFacilitator> {
+  const dataDir = options.dataDir ?? (await temporaryFolder());
+  const { log, lines, logged } = recordingLog();
+  const facilitator = await createFacilitator({
+    network: NETWORKS.base,
+    rpcUrl: chain.url,
+    account: WORLD_ACCOUNTS.facilitator.signer,
+    log,
+    ...options,
+    dataDir,
+    timing: { receiptPollMs: 20, tendMs: 100, ...options.timing },
+  });
+  const close = async (): Promise<void> => {
+    await facilitator.close();
+    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+  };
+  return { ...facilitator, dataDir, lines, logged, close };
+}
+
+/** A signed authorization; what is not said is a good payment of 1 USDC from buyer one to seller one. */
+export async function signPayment(
+  chain: LocalChain,
+  terms: Partial<Authorization> & { payer?: TestAccount } = {},
+): Promise<SignedPayment> {
+  const { payer = WORLD_ACCOUNTS.buyerOne, ...rest } = terms;
+  const authorization: Authorization = {
+    from: payer.address,
+    to: WORLD_ACCOUNTS.sellerOne.address,
+    value: 1_000_000n,
+    validAfter: 0n,
+    validBefore: BigInt(Math.floor(systemClock.now() / 1000) + 120),
+    nonce: toHex(systemRandom.bytes(32)),
+    ...rest,
+  };
+  return { authorization, signature: await signAuthorization(chain, payer, authorization) };
+}
+
+/** What a caller sends to /verify and /settle, in version 2 or 1. The requirements are those that the payment meets. */
+export function paymentBody(payment: SignedPayment, version: 1 | 2 = 2, changed: Record<string, unknown> = {}) {
+  const { name, caip2, usdc, domainName, domainVersion } = NETWORKS.base;
+  const { value, validAfter, validBefore, ...rest } = payment.authorization;
+  const amount = value.toString();
+  const numbers = { value: amount, validAfter: validAfter.toString(), validBefore: validBefore.toString() };
+  const payload = { signature: payment.signature, authorization: { ...rest, ...numbers } };
+  const common = {
+    scheme: 'exact',
+    network: version === 1 ? name : caip2,
+    asset: usdc,
+    payTo: rest.to,
+    maxTimeoutSeconds: 120,
+    extra: { name: domainName, version: domainVersion },
+  };
+  if (version === 2) {
+    const requirements = { ...common, amount, ...changed };
+    const paymentPayload = { x402Version: 2, accepted: requirements, payload };
+    return { x402Version: 2, paymentPayload, paymentRequirements: requirements };
+  }
+  const { scheme, network } = { ...common, ...changed };
+  const page = { resource: 'https://aisle.example/api/buy/1', description: '', mimeType: 'application/json' };
+  return {
+    x402Version: 1,
+    paymentPayload: { x402Version: 1, scheme, network, payload },
+    paymentRequirements: { ...common, ...page, maxAmountRequired: amount, ...changed },
+  };
+}
+
+export async function post(url: string, body: unknown): Promise<Answer> {
+  const startedAt = performance.now();
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  const answer = (await response.json()) as Record<string, unknown>;
+  return { status: response.status, body: answer, ms: performance.now() - startedAt };
+}
+
+/** Hashes of all transactions that have used an authorization of this payer, this nonce only where one is given. */
+export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = null): Promise<Hex[]> {
+  const logs = await readLogs(chain.rpc, {
+    address: NETWORKS.base.usdc,
+    topics: [AUTHORIZATION_USED_TOPIC, addressTopic(payer), nonce],
+    fromBlock: 0n,
+  });
+  return logs.map(({ transactionHash }) => transactionHash);
+}
+
+/** How many transactions of the account are in blocks. */
+export async function minedBy(chain: LocalChain, address: Hex): Promise<number> {
+  return Number(await chain.rpc.call('eth_getTransactionCount', [address, 'latest']));
+}
+
+export async function blockTime(chain: LocalChain): Promise<bigint> {
+  const block = await readBlock(chain.rpc, 'latest');
+  if (block === null) throw new Error('no latest block');
+  return block.timestamp;
+}

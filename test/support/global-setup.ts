@@ -1,0 +1,73 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { TestProject } from 'vitest/node';
+import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { onServer } from './on-server.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    testPostgres: {
+      /** A database of the server all test files share, for creating and dropping theirs. */
+      adminUrl: string;
+      /** Already migrated, to be copied. */
+      template: string;
+      /** Why there is no template; tests that need none still run. */
+      templateError: string | null;
+    };
+  }
+}
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+
+interface Server {
+  adminUrl: string;
+  stop(): Promise<void>;
+}
+
+/** DATABASE_URL names the server to test against (its user must be allowed to create databases); else one is started. */
+async function startServer(): Promise<Server> {
+  const given = process.env['DATABASE_URL'];
+  if (given !== undefined && given !== '') return { adminUrl: given, stop: async () => {} };
+  const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-test-'));
+  const postgres = await startEmbeddedPostgres({ dataDir });
+  return {
+    adminUrl: postgres.url,
+    stop: async () => {
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function migrateTemplate(url: string): Promise<string | null> {
+  try {
+    const files = await readdir(MIGRATIONS).catch(() => []);
+    if (files.length > 0) await migrate(url, MIGRATIONS);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Starts what all test files share, once per run, and takes it down again. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { adminUrl, stop } = await startServer();
+  try {
+    const template = `openaisle_template_${systemRandom.bytes(6).toString('hex')}`;
+    await onServer(adminUrl, `create database ${template} encoding 'UTF8' template template0`);
+    const templateUrl = new URL(adminUrl);
+    templateUrl.pathname = `/${template}`;
+    const templateError = await migrateTemplate(templateUrl.href);
+    project.provide('testPostgres', { adminUrl, template, templateError });
+    return async () => {
+      await onServer(adminUrl, `drop database ${template} with (force)`).finally(stop);
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+import { DEFAULT_LIMITS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import type { Market } from '../../src/market/context.ts';
+import { createPepperFrom } from '../../src/market/identity/pepper.ts';
+import { createRpc } from '../../src/platform/chain/rpc.ts';
+import type { Clock } from '../../src/platform/clock.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { recordingLog } from './recording-log.ts';
+
+export interface SettableClock extends Clock {
+  set(nowMs: number): void;
+}
+
+/** Stands still until it is set. Sleeps take real time, so that what polls does not spin. */
+export function settableClock(startMs: number): SettableClock {
+  let current = startMs;
+  return {
+    now: () => current,
+    sleep: systemClock.sleep,
+    set: (nowMs) => {
+      current = nowMs;
+    },
+  };
+}
+
+/** A market for operations that touch neither the chain nor a facilitator: those addresses lead nowhere. */
+export function marketContext(options: {
+  database: Database;
+  clock?: Clock;
+  limits?: Partial<Limits>;
+  changes?: Partial<Market>;
+}): Market {
+  return {
+    config: {
+      host: '127.0.0.1',
+      port: 0,
+      baseUrl: 'http://127.0.0.1:4020',
+      databaseUrl: null,
+      dataDir: '/nonexistent',
+      network: NETWORKS.base,
+      rpcUrl: 'http://127.0.0.1:1',
+      finalityMinAgeSeconds: 300,
+      treasury: '0x1111111111111111111111111111111111111111',
+      facilitatorUrl: 'http://127.0.0.1:1',
+      facilitatorAuth: null,
+      pepperFile: null,
+      keyPrefix: 'aisle',
+      deploymentCommit: null,
+      sourceUrl: null,
+      explorerUrl: null,
+      limits: { ...DEFAULT_LIMITS, ...options.limits },
+      openDoors: new Set(['register']),
+      trustProxy: false,
+    },
+    database: options.database,
+    clock: options.clock ?? systemClock,
+    random: systemRandom,
+    log: recordingLog().log,
+    rpc: createRpc({ url: 'http://127.0.0.1:1' }),
+    pepper: createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]])),
+    wakeEvents: () => {},
+    crashPoint: () => {},
+    ...options.changes,
+  };
+}

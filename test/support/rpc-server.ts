@@ -1,0 +1,58 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface RpcServer {
+  url: string;
+  /** The bodies received, in order. */
+  received: unknown[];
+  requests: IncomingMessage[];
+  /** How the next requests are answered. */
+  answer(with_: (response: ServerResponse, body: unknown) => void): void;
+  close(): Promise<void>;
+}
+
+/** A node that says whatever the test wants. */
+export async function startRpcServer(): Promise<RpcServer> {
+  const received: unknown[] = [];
+  const requests: IncomingMessage[] = [];
+  let reply = (response: ServerResponse, _body: unknown): void => {
+    response.end();
+  };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+      received.push(body);
+      requests.push(request);
+      reply(response, body);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    received,
+    requests,
+    answer: (with_) => {
+      reply = with_;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The id of a single request, as the server got it. */
+export function idOf(body: unknown): unknown {
+  return typeof body === 'object' && body !== null && 'id' in body ? body.id : null;
+}
+
+/** Answers every single request with this result. */
+export function resultIs(result: unknown): (response: ServerResponse, body: unknown) => void {
+  return (response, body) => {
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(body), result }));
+  };
+}

@@ -1,0 +1,57 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface SeenRequest {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: unknown;
+}
+
+/** `cut` ends the connection without an answer. A string body goes out as it is. */
+export type Reply = 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
+
+export interface ScriptedMarket extends AsyncDisposable {
+  baseUrl: string;
+  seen: SeenRequest[];
+}
+
+/** A remote server that answers what the test tells it to: true or false, whole or broken. */
+export async function startScriptedMarket(
+  answer: (request: SeenRequest, index: number) => Reply,
+): Promise<ScriptedMarket> {
+  const seen: SeenRequest[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      const { method = '', url = '', headers } = request;
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
+      const record = { method, path: url, headers, body };
+      const reply = answer(record, seen.push(record) - 1);
+      if (reply === 'cut') {
+        request.socket.destroy();
+        return;
+      }
+      const raw = typeof reply.body === 'string';
+      const type = raw ? 'text/html' : reply.status < 400 ? 'application/json' : 'application/problem+json';
+      response.writeHead(reply.status, {
+        'content-type': type,
+        'x-request-id': `req-${seen.length}`,
+        ...reply.headers,
+      });
+      response.end(raw ? reply.body : JSON.stringify(reply.body));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    seen,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,217 @@
+import sql from 'sql-template-tag';
+import type { Aisle, EventKind } from '../../src/contract/vocabulary.ts';
+import { SCOPE_KINDS } from '../../src/contract/vocabulary.ts';
+import { canonicalJson, sha256 } from '../../src/platform/canonical-json.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
+
+/** Rows put straight into the tables, for tests of reads. What no test names is made up, and different each time. */
+
+let last = 0;
+const next = (): number => ++last;
+const bytes = (what: string, length: number): Buffer => sha256(`${what} ${next()}`).subarray(0, length);
+
+export const SEED_TIME = new Date(Date.UTC(2026, 0, 5, 12, 0, 0));
+const later = (): Date => new Date(SEED_TIME.getTime() + next());
+
+export interface SeededMerchant {
+  id: bigint;
+  handle: string;
+}
+
+export async function seedMerchant(database: Database, given: { handle?: string } = {}): Promise<SeededMerchant> {
+  const handle = given.handle ?? `merchant-${next()}`;
+  return database.transaction(async (tx) => {
+    await tx.lock('merchants');
+    return tx.one<SeededMerchant>(sql`
+      insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
+      values ((select coalesce(max(id), 0) + 1 from merchants), ${handle}, ${handle}, 'a model', 'coding_persistent', ${later()})
+      returning id, handle`);
+  });
+}
+
+export interface SeedListing {
+  title?: string;
+  priceUnits?: bigint;
+  wallet?: Hex;
+  aisle?: Aisle;
+  tags?: string[];
+  pinned?: boolean;
+  feeId?: bigint;
+  artifact?: string | Buffer;
+}
+
+export interface SeededListing {
+  id: bigint;
+  wallet: Hex;
+}
+
+/** A live listing, free of a fee unless one is named. */
+export async function seedListing(
+  database: Database,
+  merchantId: bigint,
+  given: SeedListing = {},
+): Promise<SeededListing> {
+  const wallet = given.wallet === undefined ? bytes('wallet', 20) : toBytes(given.wallet);
+  const artifact = given.artifact ?? `artifact ${next()}`;
+  const content = Buffer.from(artifact);
+  const salt = bytes('salt', 32);
+  const encoding = typeof artifact === 'string' ? 'utf-8' : 'base64';
+  return database.transaction(async (tx) => {
+    await tx.lock('listings');
+    await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
+    const { id } = await tx.one<{ id: bigint }>(sql`
+      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, pinned,
+        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, fee_id)
+      values ((select coalesce(max(id), 0) + 1 from listings), ${merchantId}, ${given.title ?? `Goods ${next()}`},
+        'What it is', 'A look at it', ${given.priceUnits ?? 2_500_000n}, ${wallet}, ${given.tags ?? []},
+        ${given.aisle ?? 'other'}, ${given.pinned ?? false}, ${later()}, ${sha256(salt, content)}, ${content.length},
+        ${encoding}, 'text/plain; charset=utf-8', ${bytes('body', 32)}, ${given.feeId ?? null})
+      returning id`);
+    await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${salt}, ${content})`);
+    return { id, wallet: toHex(wallet) };
+  });
+}
+
+export async function withdrawListing(database: Database, id: bigint): Promise<void> {
+  await database.run(sql`
+    update listings set state = 'withdrawn', withdrawn_at = ${later()}, withdrawn_reason = 'enough' where id = ${id}`);
+}
+
+export async function removeListing(database: Database, id: bigint): Promise<void> {
+  await database.run(sql`
+    update listings set state = 'removed', removed_at = ${later()}, removed_reason = 'not allowed', removed_reason_code = 'policy'
+    where id = ${id}`);
+}
+
+export async function pinListing(database: Database, id: bigint, pinned: boolean): Promise<void> {
+  await database.run(sql`update listings set pinned = ${pinned} where id = ${id}`);
+}
+
+/** As an edit of the aisle does. */
+export async function moveListing(database: Database, id: bigint, aisle: Aisle): Promise<void> {
+  await database.run(sql`update listings set aisle = ${aisle} where id = ${id}`);
+}
+
+/** As a granted appeal does. */
+export async function restoreListing(database: Database, id: bigint): Promise<void> {
+  await database.run(sql`update listings set state = 'live', removed_at = null where id = ${id} and state = 'removed'`);
+}
+
+/** Clears the shelves for the next round of a property. */
+export async function hideAllListings(database: Database): Promise<void> {
+  await database.run(sql`
+    update listings set state = 'withdrawn', withdrawn_at = coalesce(withdrawn_at, ${SEED_TIME}) where state <> 'withdrawn'`);
+}
+
+interface Paid {
+  paymentId: bigint;
+  txHash: Buffer;
+  payer: Buffer;
+  valueUnits: bigint;
+}
+
+interface Bought {
+  purpose: 'purchase' | 'listing_fee';
+  listingId: bigint | null;
+  merchantId: bigint | null;
+  payer: Buffer;
+  valueUnits: bigint;
+}
+
+/** A completed payment and its proof. */
+async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
+  const { purpose, listingId, merchantId, payer, valueUnits } = bought;
+  const txHash = bytes('tx', 32);
+  const block = next();
+  const at = later();
+  const { id } = await database.one<{ id: bigint }>(sql`
+    insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
+      nonce, valid_after, valid_before, opened_block, tx_hash, block_number, block_time, created_at, settling_at, ended_at, updated_at)
+    values (${purpose}, 'x402', 'completed', ${listingId}, ${merchantId},
+      ${purpose === 'listing_fee' ? bytes('body', 32) : null}, 8453, ${bytes('asset', 20)}, ${bytes('payee', 20)}, ${payer},
+      ${valueUnits}, ${bytes('nonce', 32)}, 0, 2000000000, 1, ${txHash}, ${block}, ${at}, ${at}, ${at}, ${at}, ${at})
+    returning id`);
+  await database.run(sql`
+    insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, written_at)
+    values (${txHash}, ${purpose}, ${id}, ${block}, ${bytes('block', 32)}, ${at}, 0, ${at})`);
+  return { paymentId: id, txHash, payer, valueUnits };
+}
+
+/** A purchase paid by x402, by a merchant, a wallet alone, or both. */
+export async function seedPaidPurchase(
+  database: Database,
+  listingId: bigint,
+  given: { merchantId?: bigint; payer?: Hex; payerCollectsOnly?: boolean } = {},
+): Promise<{ id: bigint; txHash: Hex }> {
+  const { price_units: price } = await database.one<{ price_units: bigint }>(
+    sql`select price_units from listings where id = ${listingId}`,
+  );
+  const paid = await seedPayment(database, {
+    purpose: 'purchase',
+    listingId,
+    merchantId: given.merchantId ?? null,
+    payer: given.payer === undefined ? bytes('payer', 20) : toBytes(given.payer),
+    valueUnits: price,
+  });
+  const { id } = await database.one<{ id: bigint }>(sql`
+    insert into purchases (listing_id, merchant_id, payer, payment_id, price_units, paid_units, tx_hash, block_number,
+      verified_via, payer_collects_only, created_at)
+    select ${listingId}, ${given.merchantId ?? null}, ${paid.payer}, ${paid.paymentId}, ${price}, ${price}, tx_hash, block_number,
+      'x402', ${given.payerCollectsOnly ?? false}, written_at
+    from payment_proofs where payment_id = ${paid.paymentId}
+    returning id`);
+  return { id, txHash: toHex(paid.txHash) };
+}
+
+/** A free good taken with a key. */
+export async function seedFreePurchase(database: Database, listingId: bigint, merchantId: bigint): Promise<bigint> {
+  const { id } = await database.one<{ id: bigint }>(sql`
+    insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
+    values (${listingId}, ${merchantId}, 0, 0, 'free', ${later()}) returning id`);
+  return id;
+}
+
+/** A paid listing fee; a credit until a listing names it. */
+export async function seedFee(database: Database, merchantId: bigint): Promise<bigint> {
+  const payer = bytes('payer', 20);
+  const paid = await seedPayment(database, {
+    purpose: 'listing_fee',
+    listingId: null,
+    merchantId,
+    payer,
+    valueUnits: 1_000_000n,
+  });
+  return database.transaction(async (tx) => {
+    await tx.lock('listings');
+    const { id } = await tx.one<{ id: bigint }>(sql`
+      insert into fees (id, merchant_id, payment_id, amount_units, running_units, tx_hash, verified_via, block_time, created_at)
+      select coalesce(max(id), 0) + 1, ${merchantId}, ${paid.paymentId}, ${paid.valueUnits},
+        coalesce(max(running_units), 0) + ${paid.valueUnits}, ${paid.txHash}, 'x402', ${later()}, ${later()}
+      from fees
+      returning id`);
+    return id;
+  });
+}
+
+/** An event with its number already given. Not to be mixed with a running sequencer. */
+export async function seedEvent(
+  database: Database,
+  kind: EventKind,
+  detail: Readonly<Record<string, unknown>> = {},
+  actor = 'system',
+): Promise<void> {
+  const at = later();
+  const canonical = Buffer.from(canonicalJson({ actor, at: at.toISOString(), detail, kind }));
+  const inDoor = SCOPE_KINDS.door.includes(kind);
+  const inWindow = SCOPE_KINDS.window.includes(kind);
+  await database.run(sql`
+    insert into events (kind, at, canonical, in_door, in_window) values (${kind}, ${at}, ${canonical}, ${inDoor}, ${inWindow})`);
+  await database.run(sql`
+    update events set id = n.id, nth_of_kind = n.of_kind, nth_of_door = n.of_door, nth_of_window = n.of_window
+    from (
+      select count(*) filter (where id is not null) + 1 as id, count(*) filter (where kind = ${kind}) as of_kind,
+        count(*) filter (where in_door) as of_door, count(*) filter (where in_window) as of_window
+      from events
+    ) n where events.id is null`);
+}
