@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/support/database.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
@@ -199,14 +199,8 @@ test('more rows than one batch are numbered in the order of the queue', async ()
 });
 
 test('a row that commits after a later one in the queue goes above all that is numbered', async () => {
-  let release = (): void => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let queued = (): void => {};
-  const isQueued = new Promise<void>((resolve) => {
-    queued = resolve;
-  });
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const { promise: isQueued, resolve: queued } = Promise.withResolvers<void>();
   const slow = db.database.transaction(async (tx) => {
     await recordEvent(tx, market, { kind: 'register', actor: 'slow', detail: {} });
     queued();
@@ -223,6 +217,34 @@ test('a row that commits after a later one in the queue goes above all that is n
     [2, 'slow'],
     [1, 'alice'],
   ]);
+});
+
+test('settled does not take the word of a pass that looked before the commit', async () => {
+  const { promise: looked, resolve: hasLooked } = Promise.withResolvers<void>();
+  const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>();
+  let first = true;
+  const database: Market['database'] = {
+    ...db.database,
+    one: async <T>(query: Sql): Promise<T> => {
+      const row = await db.database.one<T>(query);
+      if (first) {
+        first = false;
+        hasLooked();
+        await mayGoOn;
+      }
+      return row;
+    },
+  };
+  const delayed = createSequencer({ database, clock: systemClock, log: recorded.log });
+  const early = delayed.settled();
+  await looked;
+  const idle = marketContext({ database: db.database });
+  await db.database.transaction((tx) => recordEvent(tx, idle, { kind: 'sale', actor: 'alice', detail: {} }));
+  const late = Promise.all([delayed.settled(), delayed.settled()]);
+  goOn();
+  await early;
+  await late;
+  await expectExactNumbers(1);
 });
 
 test('polling numbers what another process queued without waking this one', async () => {

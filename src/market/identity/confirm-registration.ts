@@ -3,6 +3,7 @@ import { sha256 } from '../../platform/canonical-json.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Pepper } from '../context.ts';
+import { inSnapshot } from '../in-snapshot.ts';
 import { takeQuota } from '../limits/take-quota.ts';
 import { addMerchant } from './add-merchant.ts';
 import { checkHandle } from './check-handle.ts';
@@ -29,13 +30,10 @@ export async function confirmRegistration(market: Market, { body, bearer, client
   const judged = { body, bearer, now, pepper: market.pepper };
   // Judged first without any lock: what is refused anyway holds nobody up and uses nothing of the quota of all. In one
   // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
-  await database.transaction(
-    async (tx) => {
-      const stage = await judgeStage(tx, judged, { lock: false });
-      await checkHandle(tx, body.handle ?? stage.handle);
-    },
-    { isolation: 'repeatable read', readOnly: true },
-  );
+  await (async (snapshot: typeof database) => {
+    const stage = await judgeStage(snapshot, judged, { lock: false });
+    await checkHandle(snapshot, body.handle ?? stage.handle);
+  })(database);
   await takeQuota(market, {
     name: 'registration_per_hour',
     subject: 'all',

@@ -1,8 +1,10 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext, type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import { registerCaller, type StagedSecrets } from '../../../test/support/register-caller.ts';
+import type { Database, Queryable } from '../../platform/database/database.ts';
+import { openDatabase } from '../../platform/database/open-database.ts';
 import { isMerchantKey, isRecoveryCode } from '../../platform/secret-format.ts';
 import { authenticate } from './authenticate.ts';
 
@@ -172,6 +174,32 @@ describe('confirm', () => {
     expect(new Set(reasons)).toEqual(new Set(['stage_closed']));
     expect((await registered('fifty'))?.events).toHaveLength(1);
     await expect(door.confirm(staged)).rejects.toMatchObject({ reason: 'stage_closed' });
+  });
+
+  test('a confirm overtaken between its looks at stage and handle finds the stage closed, not its own handle taken', async () => {
+    const staged = await door.stage('overtaken');
+    const second = await openDatabase({ url: db.url, poolSize: 2, allowUnsafe: true });
+    const rival = registerCaller({ ...market(), database: second });
+    let overtaken = false;
+    const overtakenBy = <Q extends Queryable>(queryable: Q): Q => ({
+      ...queryable,
+      maybe: async <T>(query: Sql): Promise<T | null> => {
+        const row = await queryable.maybe<T>(query);
+        if (!overtaken) {
+          overtaken = true;
+          await rival.confirm(staged);
+        }
+        return row;
+      },
+    });
+    const database: Database = {
+      ...overtakenBy(db.database),
+      transaction: (act, options) => db.database.transaction((tx) => act(overtakenBy(tx)), options),
+    };
+    const slow = registerCaller({ ...market(), database });
+    await expect(slow.confirm(staged)).rejects.toMatchObject({ reason: 'stage_closed' });
+    expect(overtaken).toBe(true);
+    await second.close();
   });
 
   test('two stages of one handle at once: the first takes it, the other goes on with another handle', async () => {

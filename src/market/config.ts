@@ -1,0 +1,132 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { DEFAULT_LIMITS, type Limits } from '../contract/vocabulary.ts';
+import { ConfigError, type Environment, optional, readEnvironment } from '../platform/config.ts';
+import { readGitCommit } from '../platform/git-commit.ts';
+import { SECRET_PREFIX } from '../platform/secret-format.ts';
+import {
+  hostVariable,
+  networkVariable,
+  notAvailable,
+  optionalAddress,
+  optionalHttpUrl,
+  originVariable,
+  pathVariable,
+  portVariable,
+  requiredAddress,
+  requiredHttpUrl,
+  rpcUrlVariable,
+  wholeNumberVariable,
+} from '../platform/variables.ts';
+import { readLimits } from './config-limits.ts';
+import { readProxies } from './config-proxies.ts';
+import type { IdentityDoor, MarketConfig } from './context.ts';
+
+const DEFAULT_PORT = 4020;
+const DEFAULT_FINALITY_MIN_AGE_SECONDS = 300;
+const ONE_DAY_SECONDS = 86_400;
+const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
+const DOORS: readonly IdentityDoor[] = ['register'];
+
+const text = z.string();
+
+const variables = {
+  OPENAISLE_HOST: hostVariable('127.0.0.1'),
+  OPENAISLE_PORT: portVariable(DEFAULT_PORT),
+  OPENAISLE_BASE_URL: originVariable(),
+  OPENAISLE_METRICS_PORT: notAvailable('0'),
+  OPENAISLE_WORKERS: notAvailable('1'),
+  DATABASE_URL: optional<string | null>(
+    text.regex(/^postgres(?:ql)?:\/\/\S+$/),
+    'a PostgreSQL connection URL (postgresql://...)',
+    null,
+  ),
+  OPENAISLE_DATA_DIR: pathVariable('./data'),
+  OPENAISLE_NETWORK: networkVariable(),
+  OPENAISLE_RPC_URLS: rpcUrlVariable(),
+  OPENAISLE_FINALITY_MIN_AGE_SECONDS: wholeNumberVariable(ONE_DAY_SECONDS, DEFAULT_FINALITY_MIN_AGE_SECONDS),
+  OPENAISLE_USDC_ADDRESS: optionalAddress(),
+  OPENAISLE_TREASURY: requiredAddress(),
+  OPENAISLE_FACILITATOR_URL: requiredHttpUrl(),
+  OPENAISLE_FACILITATOR_AUTH: optional<string | null>(
+    text.regex(/^[\x20-\x7e]{1,4096}$/),
+    'the value of an HTTP header, in printable ASCII',
+    null,
+  ),
+  OPENAISLE_CITY_URL: notAvailable(),
+  OPENAISLE_PEPPER_FILE: pathVariable(null),
+  OPENAISLE_KEY_PREFIX: optional<string>(
+    text.regex(SECRET_PREFIX),
+    '2 to 16 of a-z and 0-9, beginning with a letter',
+    'aisle',
+  ),
+  OPENAISLE_DEPLOYMENT_COMMIT: optional<string | null>(
+    text.regex(/^[0-9a-f]{7,64}$/),
+    'a git commit: 7 to 64 lower-case hex digits',
+    () => readGitCommit(resolve(import.meta.dirname, '../..')),
+  ),
+  OPENAISLE_SOURCE_URL: optionalHttpUrl(),
+  OPENAISLE_EXPLORER_URL: optionalHttpUrl(),
+  OPENAISLE_LIMITS: optional<Limits>(readLimits, 'a JSON object of limit names and whole numbers', DEFAULT_LIMITS),
+  OPENAISLE_DOORS: optional<ReadonlySet<IdentityDoor>>(
+    text.transform((list, context) => {
+      const names = list.split(',').map((name) => name.trim());
+      const doors = DOORS.filter((door) => names.includes(door));
+      if (doors.length !== names.length)
+        context.addIssue({ code: 'custom', message: 'other doors are not available in this version' });
+      return new Set(doors);
+    }),
+    `a comma-separated list of ${DOORS.join(', ')}`,
+    () => new Set(DOORS),
+  ),
+  OPENAISLE_CATALOG_MEMORY_MB: notAvailable(),
+  OPENAISLE_TRUST_PROXY: optional<false | string[]>(
+    readProxies,
+    'off, or a comma-separated list of addresses, networks (10.0.0.0/8), loopback, linklocal, uniquelocal',
+    false,
+  ),
+};
+
+/** Read by main.ts, for tests that kill the process. */
+const READ_ELSEWHERE = ['OPENAISLE_TEST_CRASH_AT'];
+
+/** The environment of W14. Throws a ConfigError that names every variable at fault and no value. */
+export function readMarketConfig(env: Environment): MarketConfig {
+  const read = readEnvironment(env, variables, { prefix: 'OPENAISLE_', others: READ_ELSEWHERE });
+  const network = { ...read.OPENAISLE_NETWORK, usdc: read.OPENAISLE_USDC_ADDRESS ?? read.OPENAISLE_NETWORK.usdc };
+  const faults: string[] = [];
+  if (read.DATABASE_URL !== null && read.OPENAISLE_PEPPER_FILE === null) {
+    faults.push('OPENAISLE_PEPPER_FILE is required with DATABASE_URL and must be a path');
+  }
+  if (read.OPENAISLE_TREASURY === ZERO_ADDRESS || read.OPENAISLE_TREASURY === network.usdc) {
+    faults.push('OPENAISLE_TREASURY must be neither the zero address nor the USDC contract');
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  return {
+    host: read.OPENAISLE_HOST,
+    port: read.OPENAISLE_PORT,
+    baseUrl: read.OPENAISLE_BASE_URL ?? localUrl(read.OPENAISLE_HOST, read.OPENAISLE_PORT),
+    databaseUrl: read.DATABASE_URL,
+    dataDir: read.OPENAISLE_DATA_DIR,
+    network,
+    rpcUrl: read.OPENAISLE_RPC_URLS,
+    finalityMinAgeSeconds: read.OPENAISLE_FINALITY_MIN_AGE_SECONDS,
+    treasury: read.OPENAISLE_TREASURY,
+    facilitatorUrl: read.OPENAISLE_FACILITATOR_URL,
+    facilitatorAuth: read.OPENAISLE_FACILITATOR_AUTH,
+    pepperFile: read.OPENAISLE_PEPPER_FILE,
+    keyPrefix: read.OPENAISLE_KEY_PREFIX,
+    deploymentCommit: read.OPENAISLE_DEPLOYMENT_COMMIT,
+    sourceUrl: read.OPENAISLE_SOURCE_URL,
+    explorerUrl: read.OPENAISLE_EXPLORER_URL,
+    limits: read.OPENAISLE_LIMITS,
+    openDoors: read.OPENAISLE_DOORS,
+    trustProxy: read.OPENAISLE_TRUST_PROXY,
+  };
+}
+
+/** Nobody can follow a link to "every address"; the own machine is what is left. */
+function localUrl(host: string, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}

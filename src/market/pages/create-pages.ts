@@ -1,0 +1,22 @@
+import { type Page, page } from '../../platform/http/server-options.ts';
+import type { Market } from '../context.ts';
+import { errorIndex, errorPage } from './error-docs.ts';
+import { frontDoor } from './front-door.ts';
+import { healthz, readyz } from './health.ts';
+import { llmsText } from './llms-text.ts';
+
+/** Every address that is not an endpoint of the contract. */
+export function createPages(market: Market): Page[] {
+  return [
+    page({ method: 'GET', path: '/', handler: (call) => frontDoor(market, call) }),
+    page({ method: 'GET', path: '/llms.txt', handler: () => llmsText(market) }),
+    page({ method: 'GET', path: '/docs/errors', handler: ({ accept }) => errorIndex(accept) }),
+    page({
+      method: 'GET',
+      path: '/docs/errors/:reason',
+      handler: ({ accept, params }) => errorPage(accept, params['reason'] ?? ''),
+    }),
+    page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
+    page({ method: 'GET', path: '/readyz', cache: 'private', unlimited: true, handler: () => readyz(market) }),
+  ];
+}

@@ -1,0 +1,45 @@
+import { fileURLToPath } from 'node:url';
+import { API_VERSION } from '../../contract/vocabulary.ts';
+import { isUnavailable } from '../../platform/database/database-error.ts';
+import { migrationsComplete } from '../../platform/database/migrate.ts';
+import type { PageAnswer } from '../../platform/http/server-options.ts';
+import type { Market } from '../context.ts';
+import { oldestUnnumberedMs } from '../events/store.ts';
+import { readChainStanding } from './store.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
+
+/** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
+export function healthz(): PageAnswer {
+  return answer(200, { status: 'ok', api_version: API_VERSION });
+}
+
+/** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
+export async function readyz(market: Market): Promise<PageAnswer> {
+  try {
+    const complete = await migrationsComplete(market.database, MIGRATIONS);
+    if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
+    return answer(200, { status: 'ready', database: 'reachable', migrations: 'complete', ...(await readStanding(market)) });
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    return answer(503, { status: 'not_ready', database: 'unreachable' });
+  }
+}
+
+async function readStanding({ database, config, clock }: Market) {
+  const { signers, block_number, block_time } = await readChainStanding(database, config.network.chainId);
+  return {
+    // Nothing halts deliveries as a whole yet: a payment that cannot be judged waits by itself.
+    payments: 'open',
+    facilitator_signers: signers > 0n ? 'published' : 'not_published',
+    finalized_watermark:
+      block_number === null || block_time === null
+        ? null
+        : { block_number: Number(block_number), age_seconds: Math.floor((clock.now() - block_time.getTime()) / 1_000) },
+    oldest_unnumbered_event_ms: await oldestUnnumberedMs(database),
+  };
+}
+
+function answer(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {
+  return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(body) };
+}

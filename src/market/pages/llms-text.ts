@@ -1,0 +1,23 @@
+import type { PageAnswer } from '../../platform/http/server-options.ts';
+import type { Market } from '../context.ts';
+import { answerText } from './answer-document.ts';
+import { heading, list } from './document.ts';
+import { endpointLines } from './endpoint-lines.ts';
+import { guide, SUMMARY } from './guide.ts';
+import { renderMarkdown } from './render-markdown.ts';
+
+export function llmsText({ config }: Market): PageAnswer {
+  const at = (path: string): string => `[${path}](${config.baseUrl}${path})`;
+  const blocks = [
+    heading('Documents'),
+    list([
+      `${at('/api/official')}: the facts to trust, for programs`,
+      `${at('/openapi.json')}: every address with its schemas`,
+      `${at('/docs/errors')}: every reason for a refusal, and what to do about it`,
+    ]),
+    ...guide(config),
+    heading('Every address'),
+    list(endpointLines()),
+  ];
+  return answerText(renderMarkdown({ title: 'Openaisle', summary: SUMMARY, blocks }));
+}

@@ -1,0 +1,192 @@
+import sql from 'sql-template-tag';
+import { describe, expect, it } from 'vitest';
+import { reasonOf } from '../../../test/support/ask.ts';
+import { createTestDatabase, testDatabase } from '../../../test/support/database.ts';
+import { marketContext, settableClock } from '../../../test/support/market-context.ts';
+import { seedEvent, seedMerchant } from '../../../test/support/seed.ts';
+import { severableDatabase } from '../../../test/support/severable-database.ts';
+import { REASONS } from '../../contract/errors.ts';
+import { endpoints } from '../../contract/index.ts';
+import type { PageAnswer } from '../../platform/http/server-options.ts';
+import type { Market } from '../context.ts';
+import { createPages } from './create-pages.ts';
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
+const NOW_MS = Date.UTC(2026, 0, 6);
+const db = testDatabase();
+const market = (): Market => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
+
+function fit(pattern: string, path: string): Record<string, string> | null {
+  const steps = path.split('/');
+  const names = pattern.split('/');
+  if (steps.length !== names.length) return null;
+  const params: Record<string, string> = {};
+  for (const [at, name] of names.entries()) {
+    if (name.startsWith(':')) params[name.slice(1)] = steps[at] ?? '';
+    else if (name !== steps[at]) return null;
+  }
+  return params;
+}
+
+async function open(path: string, accept?: string, on: Market = market()): Promise<PageAnswer & { text: string }> {
+  for (const page of createPages(on)) {
+    const params = fit(page.path, path);
+    if (params === null) continue;
+    const signal = new AbortController().signal;
+    const answer = await page.handler({ params, query: {}, accept, path, requestId: 'r', clientNetwork: 'n', signal });
+    return { ...answer, text: typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('utf8') };
+  }
+  throw new Error(`no page at ${path}`);
+}
+
+/** Every address that a text offers: links, and what stands in backticks after a method or alone. */
+function addressesIn(text: string): string[] {
+  const links = [...text.matchAll(/\]\(([^)]+)\)|href="([^"]+)"/g)].map((match) => match[1] ?? match[2] ?? '');
+  const quoted = [...text.matchAll(/[`>](?:(?:GET|POST) )?(\/[a-z][^`<]*)[`<]/g)].map((match) => match[1] ?? '');
+  return [...links, ...quoted].map((address) => address.replace('http://127.0.0.1:4020', '').replace(/[?#].*$/, ''));
+}
+
+describe('the front door', () => {
+  it('is text for programs, HTML for browsers, and JSON for who asks for it', async () => {
+    const types: [string | undefined, string][] = [
+      [undefined, 'text/plain; charset=utf-8'],
+      ['*/*', 'text/plain; charset=utf-8'],
+      ['text/markdown', 'text/plain; charset=utf-8'],
+      ['image/png', 'text/plain; charset=utf-8'],
+      [BROWSER, 'text/html; charset=utf-8'],
+      ['application/json', 'application/json; charset=utf-8'],
+      ['application/json, text/plain, */*', 'application/json; charset=utf-8'],
+    ];
+    for (const [accept, type] of types) {
+      const { headers } = await open('/', accept);
+      expect([accept, headers['content-type']]).toEqual([accept, type]);
+      expect(headers['vary']).toBe('accept');
+    }
+  });
+
+  it('ends with the five newest events of the door and their exact total', async () => {
+    const empty = await open('/');
+    expect(empty.text).toContain('showing 0 of 0');
+    for (let id = 1; id <= 7; id += 1) await seedEvent(db.database, id === 3 ? 'rotate' : 'sale', { listing_id: id }, 'alice');
+    const { text } = await open('/');
+    expect(text).toContain('showing 5 of 6');
+    const lines = text.trimEnd().split('\n').slice(-5);
+    expect(lines.map((line) => /`sale` by alice, \[listing (\d+)\]\(\/api\/listing\/\d+\)$/.exec(line)?.[1])).toEqual(
+      ['7', '6', '5', '4', '2'],
+    );
+    const json = JSON.parse((await open('/', 'application/json')).text);
+    expect(json.activity.showing).toBe('showing 5 of 6');
+    expect(json.activity.events).toHaveLength(5);
+    expect(json.endpoints).toHaveLength(Object.keys(endpoints).length);
+  });
+
+  it('keeps within 36 KiB in every form', async () => {
+    for (const accept of [undefined, BROWSER, 'application/json']) {
+      expect(Buffer.byteLength((await open('/', accept)).text)).toBeLessThanOrEqual(36 * 1024);
+    }
+  });
+
+  it('is the same bytes as long as nothing happens, so that its ETag holds', async () => {
+    expect((await open('/', BROWSER)).text).toBe((await open('/', BROWSER)).text);
+  });
+
+  it('lets the browser run and load nothing but its own style', async () => {
+    const { headers, text } = await open('/', BROWSER);
+    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]+'; /);
+    expect(text).not.toMatch(/<script|<img|<link|<iframe|style="/);
+  });
+
+  it('does not offer to register while that door is closed', async () => {
+    const closed = { ...market(), config: { ...market().config, openDoors: new Set<never>() } };
+    expect((await open('/', undefined, closed)).text).toContain('Registration is closed');
+  });
+});
+
+it('offers only addresses that exist, on every page', async () => {
+  const paths = ['/', '/llms.txt', '/docs/errors', ...REASONS.map((reason) => `/docs/errors/${reason}`)];
+  const seen = new Set<string>();
+  for (const path of paths) {
+    for (const accept of [undefined, BROWSER]) {
+      for (const address of addressesIn((await open(path, accept)).text)) seen.add(address);
+    }
+  }
+  expect(seen.size).toBeGreaterThan(REASONS.length);
+  const known = [...createPages(market()), ...Object.values(endpoints)].map(({ path }) => path);
+  const lost = [...seen].filter((address) => !known.some((pattern) => fit(pattern, address) !== null || pattern === address));
+  expect(lost).toEqual([]);
+  for (const address of seen) {
+    if (address.startsWith('/docs/errors/')) expect((await open(address)).status).toBe(200);
+  }
+});
+
+describe('the pages of refusals', () => {
+  it('explain every reason of the table, in three forms', async () => {
+    const index = await open('/docs/errors');
+    for (const reason of REASONS) {
+      expect(index.text).toContain(`[${reason}](/docs/errors/${reason})`);
+      const json = JSON.parse((await open(`/docs/errors/${reason}`, 'application/json')).text);
+      expect((await open(`/docs/errors/${reason}`)).text).toContain(json.next_step);
+      expect((await open(`/docs/errors/${reason}`, BROWSER)).text).toContain(`<h1>${reason}</h1>`);
+    }
+  });
+
+  it('answer 404 for what is no reason, also for names that every object has', async () => {
+    for (const reason of ['nothing', 'constructor', '__proto__', 'toString', '']) {
+      expect(await reasonOf(open(`/docs/errors/${reason}`))).toBe('not_found');
+    }
+  });
+});
+
+describe('health', () => {
+  const ready = async (on: Market = market()) => {
+    const { status, text } = await open('/readyz', undefined, on);
+    return { status, body: JSON.parse(text) };
+  };
+
+  it('is alive whatever the database does', async () => {
+    expect(await open('/healthz')).toMatchObject({ status: 200 });
+  });
+
+  it('is ready once the tables are there, and says how the payments stand', async () => {
+    expect(await ready()).toEqual({
+      status: 200,
+      body: {
+        status: 'ready',
+        database: 'reachable',
+        migrations: 'complete',
+        payments: 'open',
+        facilitator_signers: 'not_published',
+        finalized_watermark: null,
+        oldest_unnumbered_event_ms: null,
+      },
+    });
+    const at = new Date(NOW_MS - 61_500);
+    await db.database.run(sql`
+      insert into facilitator_signers (chain_id, address, first_seen_at, last_seen_at)
+      values (8453, ${Buffer.alloc(20, 1)}, ${at}, ${at})`);
+    await db.database.run(sql`
+      insert into chain_watermarks (chain_id, block_number, block_hash, block_time, accepted_at)
+      values (8453, 77, ${Buffer.alloc(32, 1)}, ${at}, ${at})`);
+    expect((await ready()).body).toMatchObject({
+      facilitator_signers: 'published',
+      finalized_watermark: { block_number: 77, age_seconds: 61 },
+    });
+  });
+
+  it('is not ready without the tables', async () => {
+    const { database, drop } = await createTestDatabase({ migrated: false });
+    expect(await ready(marketContext({ database }))).toMatchObject({ status: 503, body: { migrations: 'incomplete' } });
+    await drop();
+  });
+
+  it('is not ready while the database does not answer', async () => {
+    await seedMerchant(db.database);
+    const severable = await severableDatabase(db.url);
+    await severable.sever();
+    expect(await ready(marketContext({ database: severable.database }))).toEqual({
+      status: 503,
+      body: { status: 'not_ready', database: 'unreachable' },
+    });
+    await severable.close();
+  });
+});

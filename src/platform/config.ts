@@ -1,0 +1,84 @@
+import type { z } from 'zod';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One environment variable: how its text is read, and what it must be, in words that never hold the value. */
+export interface Variable<T> {
+  schema: z.ZodType<T, string>;
+  /** Continues "NAME must be ...". */
+  must: string;
+  /** Used when it is not set. Undefined: it is required. */
+  fallback: (() => T) | undefined;
+}
+
+/** The start stops with all faults at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`the configuration is not usable:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+    this.faults = faults;
+  }
+}
+
+export function required<T>(schema: z.ZodType<T, string>, must: string): Variable<T> {
+  return { schema, must, fallback: undefined };
+}
+
+export function optional<T>(
+  schema: z.ZodType<T, string>,
+  must: string,
+  fallback: NoInfer<T> | (() => NoInfer<T>),
+): Variable<T> {
+  // A function as a value would be taken for the maker of one; no variable is read as a function.
+  return { schema, must, fallback: typeof fallback === 'function' ? (fallback as () => T) : () => fallback };
+}
+
+export type Read<V extends Readonly<Record<string, Variable<unknown>>>> = {
+  [Name in keyof V]: V[Name] extends Variable<infer T> ? T : never;
+};
+
+export interface Known {
+  /** Names that begin so and are not among the variables are refused: a typo must not silently be a default. */
+  prefix: string;
+  /** Names that others read. */
+  others: readonly string[];
+}
+
+/**
+ * Reads every variable and throws one ConfigError for all that is wrong. A variable set to nothing counts as not set, as compose files
+ * leave it. A schema may say more about a fault by a custom issue; every other message of it is left out, since it could hold the value.
+ */
+export function readEnvironment<V extends Readonly<Record<string, Variable<unknown>>>>(
+  env: Environment,
+  variables: V,
+  known?: Known,
+): Read<V> {
+  const faults: string[] = known ? unknownNames(env, Object.keys(variables), known) : [];
+  const read: Record<string, unknown> = {};
+  for (const [name, variable] of Object.entries<Variable<unknown>>(variables)) {
+    const text = env[name]?.trim() ?? '';
+    if (text === '') {
+      if (variable.fallback === undefined) faults.push(`${name} is required and must be ${variable.must}`);
+      else read[name] = variable.fallback();
+      continue;
+    }
+    const checked = variable.schema.safeParse(text);
+    if (checked.success) read[name] = checked.data;
+    else faults.push(describe(name, variable.must, checked.error.issues));
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  return read as Read<V>;
+}
+
+function unknownNames(env: Environment, names: readonly string[], known: Known): string[] {
+  return Object.keys(env)
+    .filter((name) => name.startsWith(known.prefix) && !names.includes(name) && !known.others.includes(name))
+    .map((name) => `${name} is not a variable of this program`);
+}
+
+function describe(name: string, must: string, issues: readonly z.core.$ZodIssue[]): string {
+  const custom = issues.filter((issue) => issue.code === 'custom').map((issue) => issue.message);
+  return `${name} must be ${must}${custom.length > 0 ? `: ${custom.join('; ')}` : ''}`;
+}

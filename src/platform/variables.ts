@@ -1,0 +1,124 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { addressIn } from '../contract/chain-values.ts';
+import { NETWORKS, type Network } from '../contract/vocabulary.ts';
+import { optional, required, type Variable } from './config.ts';
+import type { Hex } from './hex.ts';
+
+/** Kinds of environment variables that more than one server has. */
+
+const portText = z
+  .string()
+  .regex(/^[1-9]\d{0,4}$/)
+  .transform(Number)
+  .refine((port) => port <= 65_535, { abort: true });
+
+export function portVariable(fallback: number): Variable<number> {
+  return optional(withoutWords(portText), 'a port from 1 to 65535', fallback);
+}
+
+export function wholeNumberVariable(max: number, fallback: number): Variable<number> {
+  const schema = z
+    .string()
+    .regex(/^(?:0|[1-9]\d{0,8})$/)
+    .transform(Number)
+    .refine((value) => value <= max);
+  return optional(withoutWords(schema), `a whole number from 0 to ${max}`, fallback);
+}
+
+export function hostVariable(fallback: string): Variable<string> {
+  const schema = z
+    .string()
+    .refine((text) => isIP(text) !== 0 || /^[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/i.test(text));
+  return optional(withoutWords(schema), 'an IP address or a host name, without port or brackets', fallback);
+}
+
+const HTTP_URL = 'an http or https URL without user, password and fragment';
+
+function isHttpUrl(text: string): boolean {
+  if (!/^https?:\/\/[\x21-\x7e]+$/i.test(text) || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  return url.username === '' && url.password === '' && url.hash === '';
+}
+
+const httpUrl = withoutWords(
+  z
+    .string()
+    .refine(isHttpUrl)
+    .transform((text) => text.replace(/\/+$/, '')),
+);
+
+/** Without a trailing slash. */
+export function requiredHttpUrl(): Variable<string> {
+  return required(httpUrl, HTTP_URL);
+}
+
+export function optionalHttpUrl(): Variable<string | null> {
+  return optional<string | null>(httpUrl, HTTP_URL, null);
+}
+
+/** One node: answers of several are not mixed (W9), and a second one is not in this version. */
+export function rpcUrlVariable(): Variable<string> {
+  const schema = z.string().transform((text, context) => {
+    const urls = text.split(',').map((url) => url.trim());
+    if (urls.length > 1 && urls.every(isHttpUrl)) {
+      context.addIssue({ code: 'custom', message: 'more than one is not available in this version' });
+    } else if (urls.length > 1 || !isHttpUrl(text)) {
+      context.addIssue({ code: 'invalid_format', format: 'url' });
+    }
+    return text;
+  });
+  return required(schema, HTTP_URL);
+}
+
+/** Scheme and authority: everything is served from the root. */
+export function originVariable(): Variable<string | null> {
+  const schema = z
+    .string()
+    .refine((text) => isHttpUrl(text) && new URL(text).pathname === '/' && new URL(text).search === '')
+    .transform((text) => new URL(text).origin);
+  return optional<string | null>(
+    withoutWords(schema),
+    'an http or https origin such as https://example.org, without a path',
+    null,
+  );
+}
+
+export function networkVariable(): Variable<Network> {
+  const schema = z.enum(['base', 'base-sepolia']).transform((name) => NETWORKS[name]);
+  return optional(schema as z.ZodType<Network, string>, 'base or base-sepolia', NETWORKS.base);
+}
+
+const ADDRESS = 'an address: 0x and 40 hex digits, all lower case or with a right EIP-55 checksum';
+
+export function requiredAddress(): Variable<Hex> {
+  return required<Hex>(withoutWords(addressIn), ADDRESS);
+}
+
+export function optionalAddress(): Variable<Hex | null> {
+  return optional<Hex | null>(withoutWords(addressIn), ADDRESS, null);
+}
+
+/** A path as it is; relative ones are relative to the working directory. */
+export function pathVariable<Fallback extends string | null>(fallback: Fallback): Variable<string | Fallback> {
+  return optional<string | Fallback>(z.string().min(1), 'a path', () => fallback);
+}
+
+/** For what is written down already but not built: saying nothing would look like having done it. */
+export function notAvailable(only?: string): Variable<null> {
+  const schema = z.string().transform((text, context) => {
+    if (text !== only) context.addIssue({ code: 'custom', message: 'anything else is not available in this version' });
+    return null;
+  });
+  return optional<null>(schema, only === undefined ? 'unset' : `unset or ${only}`, null);
+}
+
+/** The words come from the variable, the same whatever was wrong. */
+function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
+  return z.string().transform((text, context) => {
+    const checked = schema.safeParse(text);
+    if (checked.success) return checked.data;
+    context.addIssue({ code: 'invalid_format', format: 'regex' });
+    return z.NEVER;
+  });
+}

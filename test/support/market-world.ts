@@ -1,0 +1,249 @@
+import sql from 'sql-template-tag';
+import { DEFAULT_LIMITS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain.ts';
+import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
+import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
+import { createPepperFrom } from '../../src/market/identity/pepper.ts';
+import type { Authorization } from '../../src/platform/chain/authorization.ts';
+import { readBlock } from '../../src/platform/chain/reads.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { type Hex, toHex } from '../../src/platform/hex.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { signAuthorization, startTestChain } from './chain.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { startTestFacilitator, type TestFacilitator } from './facilitator.ts';
+import { type LogLine, recordingLog } from './recording-log.ts';
+import { seedMerchant } from './seed.ts';
+
+export const BASE_URL = 'http://127.0.0.1:4020';
+export const TEST_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]]));
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: Record<string, unknown>;
+}
+
+export interface Member {
+  id: bigint;
+  handle: string;
+  key: string;
+}
+
+export interface WorldOptions {
+  chain?: ChainOptions;
+  /** In place of our own facilitator: a liar, or one that never answers. */
+  facilitatorUrl?: string;
+  rpcUrl?: (chain: LocalChain) => string;
+  limits?: Partial<Limits>;
+  clock?: Clock;
+  crashPoint?: (name: CrashPoint) => void;
+  reconcileEveryMs?: number;
+}
+
+/** Chain, token, facilitator, database and market: all real, all of one test file. */
+export interface World {
+  chain: LocalChain;
+  facilitator: TestFacilitator;
+  running: RunningMarket;
+  db: TestDatabase;
+  url: string;
+  logLines: LogLine[];
+  /** A merchant with a key, as if it had come through the door. */
+  join(handle: string): Promise<Member>;
+  ask(method: string, path: string, options?: AskOptions): Promise<Answer>;
+  buy(listingId: bigint, options?: AskOptions): Promise<Answer>;
+  /** Makes everything mined so far final. */
+  finalize(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface AskOptions {
+  key?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+  proof?: { header: string; value: string };
+}
+
+export function worldConfig(given: {
+  databaseUrl: string;
+  rpcUrl: string;
+  facilitatorUrl: string;
+  limits?: Partial<Limits>;
+}): MarketConfig {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    baseUrl: BASE_URL,
+    databaseUrl: given.databaseUrl,
+    dataDir: '/nonexistent',
+    network: NETWORKS.base,
+    rpcUrl: given.rpcUrl,
+    finalityMinAgeSeconds: 0,
+    treasury: WORLD_ACCOUNTS.treasury.address,
+    facilitatorUrl: given.facilitatorUrl,
+    facilitatorAuth: null,
+    pepperFile: null,
+    keyPrefix: 'aisle',
+    deploymentCommit: null,
+    sourceUrl: null,
+    explorerUrl: null,
+    limits: { ...DEFAULT_LIMITS, registration_per_ip_hour: 1_000, ...given.limits },
+    openDoors: new Set(['register']),
+    trustProxy: false,
+  };
+}
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const db = await createTestDatabase();
+  const chain = await startTestChain({ finalityBlocks: 4, ...options.chain });
+  const facilitator = await startTestFacilitator(chain);
+  const { log, lines } = recordingLog();
+  const database = await openDatabase({ url: db.url, allowUnsafe: true });
+  const running = createMarket({
+    config: worldConfig({
+      databaseUrl: db.url,
+      rpcUrl: options.rpcUrl?.(chain) ?? chain.url,
+      facilitatorUrl: options.facilitatorUrl ?? facilitator.url,
+      ...(options.limits ? { limits: options.limits } : {}),
+    }),
+    database,
+    clock: options.clock ?? systemClock,
+    random: systemRandom,
+    log,
+    pepper: TEST_PEPPER,
+    reconcileEveryMs: options.reconcileEveryMs ?? 60_000,
+    ...(options.crashPoint ? { crashPoint: options.crashPoint } : {}),
+  });
+  const { url } = await running.start();
+  const ask = (method: string, path: string, asked: AskOptions = {}): Promise<Answer> =>
+    askMarket(url, method, path, asked);
+  return {
+    chain,
+    facilitator,
+    running,
+    db: { url: db.url, database: db.database },
+    url,
+    logLines: lines,
+    join: (handle) => joinMarket(db, handle),
+    ask,
+    buy: (listingId, asked) => ask('POST', `/api/buy/${listingId}`, asked),
+    finalize: () => chain.mine(6),
+    stop: async () => {
+      await running.stop({ drainMs: 5_000 });
+      await database.close();
+      await facilitator.close();
+      await chain.stop();
+      await db.drop();
+    },
+  };
+}
+
+export async function joinMarket(db: TestDatabase, handle: string): Promise<Member> {
+  const merchant = await seedMerchant(db.database, { handle });
+  const key = makeMerchantKey(systemRandom, 'aisle');
+  await db.database.run(
+    sql`insert into merchant_keys (key_hash, pepper_version, merchant_id, created_at)
+      values (${TEST_PEPPER.hash(key)}, 1, ${merchant.id}, now())`,
+  );
+  return { ...merchant, key };
+}
+
+export async function askMarket(url: string, method: string, path: string, asked: AskOptions = {}): Promise<Answer> {
+  const headers: Record<string, string> = { ...asked.headers };
+  if (asked.key !== undefined) headers['authorization'] = `Bearer ${asked.key}`;
+  if (asked.proof !== undefined) headers[asked.proof.header] = asked.proof.value;
+  if (asked.body !== undefined) headers['content-type'] = 'application/json';
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers,
+    body: asked.body === undefined ? null : JSON.stringify(asked.body),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
+}
+
+export interface SignedProof {
+  authorization: Authorization;
+  signature: Hex;
+  v1: { header: string; value: string };
+  v2: { header: string; value: string };
+}
+
+export interface ProofTerms {
+  payTo: Hex;
+  units: bigint;
+  resource?: string;
+  /** Overrides of what is signed. */
+  signed?: Partial<Authorization>;
+  secondsAhead?: number;
+  now?: number;
+}
+
+/** An authorization as a client signs it, in both envelopes. */
+export async function signProof(chain: LocalChain, payer: TestAccount, terms: ProofTerms): Promise<SignedProof> {
+  const seconds = BigInt(Math.floor((terms.now ?? systemClock.now()) / 1000));
+  const authorization: Authorization = {
+    from: payer.address,
+    to: terms.payTo,
+    value: terms.units,
+    validAfter: 0n,
+    validBefore: seconds + BigInt(terms.secondsAhead ?? 120),
+    nonce: toHex(systemRandom.bytes(32)),
+    ...terms.signed,
+  };
+  const signature = await signAuthorization(chain, payer, authorization);
+  return wrapProof(authorization, signature, terms);
+}
+
+export function wrapProof(authorization: Authorization, signature: Hex, terms: ProofTerms): SignedProof {
+  const payload = {
+    signature,
+    authorization: {
+      from: authorization.from,
+      to: authorization.to,
+      value: authorization.value.toString(),
+      validAfter: authorization.validAfter.toString(),
+      validBefore: authorization.validBefore.toString(),
+      nonce: authorization.nonce,
+    },
+  };
+  const accepted = {
+    scheme: 'exact',
+    network: 'eip155:8453',
+    amount: terms.units.toString(),
+    asset: NETWORKS.base.usdc,
+    payTo: terms.payTo,
+    maxTimeoutSeconds: 120,
+    extra: { name: 'USD Coin', version: '2' },
+  };
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
+  const v1 = encode({ x402Version: 1, scheme: 'exact', network: 'base', payload });
+  const resource = terms.resource === undefined ? {} : { resource: { url: terms.resource } };
+  const v2 = encode({ x402Version: 2, ...resource, accepted, payload });
+  return {
+    authorization,
+    signature,
+    v1: { header: 'x-payment', value: v1 },
+    v2: { header: 'payment-signature', value: v2 },
+  };
+}
+
+/** Transfers of USDC from one wallet to another: what really was paid. */
+export async function paidUnits(chain: LocalChain, from: Hex, to: Hex): Promise<bigint[]> {
+  const { readLogs } = await import('../../src/platform/chain/reads.ts');
+  const { addressTopic, decodeTransfer, TRANSFER_TOPIC } = await import('../../src/platform/chain/usdc.ts');
+  const logs = await readLogs(chain.rpc, {
+    address: NETWORKS.base.usdc,
+    topics: [TRANSFER_TOPIC, addressTopic(from), addressTopic(to)],
+    fromBlock: 0n,
+  });
+  return logs.map((log) => decodeTransfer(log)?.value ?? 0n);
+}
+
+export async function latestNumber(chain: LocalChain): Promise<bigint> {
+  return (await readBlock(chain.rpc, 'latest'))?.number ?? 0n;
+}
