@@ -22,6 +22,8 @@ export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;
   const app = fastify({ logger: false, bodyLimit: BODY_LIMIT_BYTES, requestTimeout: REQUEST_MS });
+  // JSON alone: a page of another origin can send plain text without being asked for.
+  app.removeContentTypeParser('text/plain');
   app.addHook('onRequest', async (_, reply) => {
     reply.header('cache-control', 'no-store');
   });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { settleData, startTestChain } from '../../test/support/chain.ts';
+import { reorg, settleData, startTestChain } from '../../test/support/chain.ts';
 import {
   minedBy,
   paymentBody,
@@ -68,7 +68,7 @@ test('while no block comes the answer is settlement_pending with the hash, withi
   expect(await minedBy(chain, facilitator.address)).toBe(minedBefore + 1);
 });
 
-test('a payment that expires while it is pending is still answered with its hash, before and after it is mined', async () => {
+test('a payment that is mined in time and asked for again after its end is a success', async () => {
   await facilitator.close();
   facilitator = await startTestFacilitator(chain, { timing: BRIEF });
   await automine(false);
@@ -78,7 +78,10 @@ test('a payment that expires while it is pending is still answered with its hash
   expect(body).toMatchObject({ errorReason: 'settlement_pending' });
   // Mined in time, asked for too late.
   await chain.mine();
-  await until(async () => systemClock.now() / 1000, (now) => now > Number(validBefore));
+  await until(
+    async () => systemClock.now() / 1000,
+    (now) => now > Number(validBefore),
+  );
   const answer = await settle(paymentBody(payment));
   expect(answer.body).toMatchObject({ success: true, transaction: body['transaction'] });
 });
@@ -93,7 +96,10 @@ test('what waits in the queue is pending without a hash, and is broadcast later 
     const answer = await settle(paymentBody(payment), slow);
     expect(answer.body).toMatchObject({ success: false, errorReason: 'settlement_pending', transaction: '' });
     expect(answer.body['errorMessage']).toContain('Waiting for its turn');
-    await until(() => usesOf(chain, buyerOne.address, payment.authorization.nonce), (uses) => uses.length === 1);
+    await until(
+      () => usesOf(chain, buyerOne.address, payment.authorization.nonce),
+      (uses) => uses.length === 1,
+    );
   } finally {
     await slow.close();
   }
@@ -109,6 +115,24 @@ test('a transaction that the node has lost is broadcast again, the same one', as
     await brief.logged('settlement_broadcast_again');
     await automine(true);
     expect((await settle(paymentBody(payment), brief)).body).toMatchObject({ success: true, transaction: hash });
+  } finally {
+    await brief.close();
+  }
+});
+
+test('a settled payment that a reorg takes away is broadcast again when it is asked for, the same transaction', async () => {
+  const brief = await startTestFacilitator(chain, { timing: BRIEF });
+  try {
+    const payment = await signPayment(chain);
+    const hash = (await settle(paymentBody(payment), brief)).body['transaction'];
+    await reorg(chain, 1);
+    expect(await usesOf(chain, buyerOne.address, payment.authorization.nonce)).toEqual([]);
+    const answer = await until(
+      () => settle(paymentBody(payment), brief),
+      ({ body }) => body['success'] === true,
+    );
+    expect(answer.body['transaction']).toBe(hash);
+    expect(await usesOf(chain, buyerOne.address, payment.authorization.nonce)).toEqual([hash]);
   } finally {
     await brief.close();
   }

@@ -61,9 +61,21 @@ describe('well-formed, but not served here: 200 with the reason', () => {
     ['another token', 2, `${terms}.asset`, other, 'invalid_payment_requirements'],
     ['another token in v1', 1, `${terms}.asset`, other, 'invalid_payment_requirements'],
     ['another payee', 1, `${terms}.payTo`, other, 'invalid_exact_evm_recipient_mismatch'],
-    ['an authorization to somebody else', 2, `${inner}.authorization.to`, other, 'invalid_exact_evm_recipient_mismatch'],
+    [
+      'an authorization to somebody else',
+      2,
+      `${inner}.authorization.to`,
+      other,
+      'invalid_exact_evm_recipient_mismatch',
+    ],
     ['terms that are not the accepted ones', 2, `${terms}.amount`, '5', 'invalid_payment_requirements'],
-    ['too little', 1, `${terms}.maxAmountRequired`, '1000001', 'invalid_exact_evm_payload_authorization_value_mismatch'],
+    [
+      'too little',
+      1,
+      `${terms}.maxAmountRequired`,
+      '1000001',
+      'invalid_exact_evm_payload_authorization_value_mismatch',
+    ],
     ['too much', 1, `${terms}.maxAmountRequired`, '999999', 'invalid_exact_evm_payload_authorization_value_mismatch'],
     ['the value 0', 2, `${inner}.authorization.value`, '0', 'invalid_exact_evm_authorization_value'],
     ['the amount 0', 1, `${terms}.maxAmountRequired`, '0', 'invalid_exact_evm_authorization_value'],
@@ -72,8 +84,20 @@ describe('well-formed, but not served here: 200 with the reason', () => {
     ['another version of the token', 1, `${terms}.extra.version`, '1', 'invalid_exact_evm_token_version_mismatch'],
     ['another way to transfer', 2, `${terms}.extra.assetTransferMethod`, 'permit2', 'unsupported_payload_type'],
     ['a Permit2 payload', 2, inner, { signature: '0x00', permit2Authorization: {} }, 'unsupported_payload_type'],
-    ['an ERC-7710 payload', 2, inner, { delegationManager: other, permissionContext: '0x', delegator: other }, 'unsupported_payload_type'],
-    ['a wallet that is still to be made', 2, `${inner}.signature`, `0x00${'6492'.repeat(16)}`, 'eip6492_factory_not_allowed'],
+    [
+      'an ERC-7710 payload',
+      2,
+      inner,
+      { delegationManager: other, permissionContext: '0x', delegator: other },
+      'unsupported_payload_type',
+    ],
+    [
+      'a wallet that is still to be made',
+      2,
+      `${inner}.signature`,
+      `0x00${'6492'.repeat(16)}`,
+      'eip6492_factory_not_allowed',
+    ],
   ] as const)('%s (v%i)', async (_, version, path, value, reason) => {
     expect(await bothRoutes(changed(version, path, value))).toEqual([200, reason, 200, reason]);
   });

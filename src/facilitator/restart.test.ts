@@ -125,7 +125,11 @@ test('the folder holds one private file for each payment, and only one process',
 });
 
 test.each([
-  ['with a key file that others can read', async (path: string) => chmod(path, 0o640), /^FACILITATOR_KEY_FILE must have mode 0600, it has 0640/],
+  [
+    'with a key file that others can read',
+    async (path: string) => chmod(path, 0o640),
+    /^FACILITATOR_KEY_FILE must have mode 0600, it has 0640/,
+  ],
   [
     'with a symbolic link as key file',
     async (path: string) => {
@@ -186,7 +190,10 @@ test('neither its log nor its files hold the key', async () => {
 });
 
 test('without ether it starts, says that it is not ready, and refuses nothing', async () => {
-  const poor = await startTestFacilitator(chain, { account: WORLD_ACCOUNTS.stranger.signer, balanceFloorWei: 10n ** 30n });
+  const poor = await startTestFacilitator(chain, {
+    account: WORLD_ACCOUNTS.stranger.signer,
+    balanceFloorWei: 10n ** 30n,
+  });
   try {
     const ready = await fetch(`${poor.url}/readyz`);
     expect(ready.status).toBe(503);

@@ -89,19 +89,18 @@ const variables = {
 
 /** Read by main.ts, for tests that kill the process. */
 const READ_ELSEWHERE = ['OPENAISLE_TEST_CRASH_AT'];
+// One made in the data folder would be another one on the next machine, and every key stored under the first would be dead.
+const PEPPER_MISSING = 'OPENAISLE_PEPPER_FILE is required with DATABASE_URL and must be a path';
 
 /** The environment of W14. Throws a ConfigError that names every variable at fault and no value. */
 export function readMarketConfig(env: Environment): MarketConfig {
-  const read = readEnvironment(env, variables, { prefix: 'OPENAISLE_', others: READ_ELSEWHERE });
+  const pepperMissing = isSet(env['DATABASE_URL']) && !isSet(env['OPENAISLE_PEPPER_FILE']);
+  const known = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
+  const read = readEnvironment(env, variables, known, pepperMissing ? [PEPPER_MISSING] : []);
   const network = { ...read.OPENAISLE_NETWORK, usdc: read.OPENAISLE_USDC_ADDRESS ?? read.OPENAISLE_NETWORK.usdc };
-  const faults: string[] = [];
-  if (read.DATABASE_URL !== null && read.OPENAISLE_PEPPER_FILE === null) {
-    faults.push('OPENAISLE_PEPPER_FILE is required with DATABASE_URL and must be a path');
-  }
   if (read.OPENAISLE_TREASURY === ZERO_ADDRESS || read.OPENAISLE_TREASURY === network.usdc) {
-    faults.push('OPENAISLE_TREASURY must be neither the zero address nor the USDC contract');
+    throw new ConfigError(['OPENAISLE_TREASURY must be neither the zero address nor the USDC contract']);
   }
-  if (faults.length > 0) throw new ConfigError(faults);
   return {
     host: read.OPENAISLE_HOST,
     port: read.OPENAISLE_PORT,
@@ -123,6 +122,10 @@ export function readMarketConfig(env: Environment): MarketConfig {
     openDoors: read.OPENAISLE_DOORS,
     trustProxy: read.OPENAISLE_TRUST_PROXY,
   };
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value.trim() !== '';
 }
 
 /** Nobody can follow a link to "every address"; the own machine is what is left. */

@@ -1,8 +1,9 @@
 import { endpoints } from '../contract/index.ts';
-import { createRpc, RpcFailure } from '../platform/chain/rpc.ts';
-import { readChainId } from '../platform/chain/reads.ts';
-import { readDecimals, readDomainSeparator } from '../platform/chain/usdc-reads.ts';
+import { USDC_DECIMALS } from '../contract/vocabulary.ts';
 import { domainSeparatorOf } from '../platform/chain/authorization.ts';
+import { readChainId } from '../platform/chain/reads.ts';
+import { createRpc, RpcFailure } from '../platform/chain/rpc.ts';
+import { readDecimals, readDomainSeparator } from '../platform/chain/usdc-reads.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { isUnavailable } from '../platform/database/database-error.ts';
@@ -10,14 +11,13 @@ import { createHttpServer, type HttpServer } from '../platform/http/create-http-
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 import { Refusal } from '../platform/refusal.ts';
-import { USDC_DECIMALS } from '../contract/vocabulary.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/retired-flow.ts';
 import { completeFee } from './listings/complete-fee.ts';
 import { marketOperations } from './operations.ts';
-import { marketPages } from './pages/market-pages.ts';
+import { createPages } from './pages/create-pages.ts';
 import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
@@ -78,7 +78,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     trustProxy: config.trustProxy,
     classifyError: (error) => (isUnavailable(error) ? new Refusal('unavailable', { retryAfterSeconds: 2 }) : null),
     preSchema: { register: retiredFlow },
-    pages: marketPages(market),
+    pages: createPages(market),
   });
   return {
     market,

@@ -17,9 +17,13 @@ let dataDir: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'openaisle-maintainer-'));
-  dataDir = join(folder, 'data');
+  // Not inside the other: started by root, the database runs as a user who could not enter it there.
+  dataDir = await mkdtemp(join(tmpdir(), 'openaisle-data-'));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+  await rm(dataDir, { recursive: true });
+});
 
 async function run(args: string[], changes: Record<string, string> = {}) {
   const { DATABASE_URL: _url, ...inherited } = process.env;

@@ -65,12 +65,11 @@ async function create(handle: string, out: string): Promise<{ merchantId: number
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-maintainer' });
     try {
       const pepper = await loadMarketPepper({ pepperFile, dataDir });
-      // The event is numbered here, as the market may not be running.
+      // Its stop numbers the event, as the market may not be running.
       const sequencer = createSequencer({ database, clock: systemClock, log: silent });
       const { wake: wakeEvents } = sequencer;
       const market = { database, clock: systemClock, random: systemRandom, pepper, keyPrefix, wakeEvents };
       const made = await createMaintainer(market, { handle, out });
-      await sequencer.settled().catch(() => {});
       await sequencer.stop();
       return made;
     } finally {

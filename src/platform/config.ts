@@ -54,8 +54,10 @@ export function readEnvironment<V extends Readonly<Record<string, Variable<unkno
   env: Environment,
   variables: V,
   known?: Known,
+  /** Faults that the caller has found already, to be told along with these. */
+  found: readonly string[] = [],
 ): Read<V> {
-  const faults: string[] = known ? unknownNames(env, Object.keys(variables), known) : [];
+  const faults = [...found, ...(known ? unknownNames(env, Object.keys(variables), known) : [])];
   const read: Record<string, unknown> = {};
   for (const [name, variable] of Object.entries<Variable<unknown>>(variables)) {
     const text = env[name]?.trim() ?? '';

@@ -148,6 +148,20 @@ test('an answer beyond the size limit is refused', async () => {
   expect(await errorOf(client.buyListing({ params: { id: 7 } }))).toMatchObject({ why: 'too_large' });
 });
 
+test('an endless answer is broken off at the limit', async () => {
+  let pulled = 0;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    pulled += 1;
+    if (pulled > 1_000) controller.close();
+    else controller.enqueue(new Uint8Array(1_024).fill(0x20));
+  };
+  const endless = new Response(new ReadableStream({ pull }), { headers: { 'content-type': 'application/json' } });
+  const environment = { fetch: async () => endless };
+  const client = createClient({ baseUrl: 'http://127.0.0.1:1', maxResponseBytes: 8_192, environment });
+  expect(await errorOf(client.getTreasury())).toMatchObject({ why: 'too_large' });
+  expect(pulled).toBeLessThan(20);
+});
+
 test('a market that does not answer in time counts as no answer', async () => {
   const { baseUrl } = await marketWith(deliveryAnswer(7));
   const ended = AbortSignal.abort(new Error('too late'));

@@ -33,9 +33,7 @@ export async function facilitatorEnvironment(
     FACILITATOR_DATA_DIR: dataDir,
     ...changed,
   };
-  return Object.fromEntries(
-    Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null),
-  );
+  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
 /** Runs `npm run facilitator`'s program to its end, for starts that must fail. */

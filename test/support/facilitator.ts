@@ -2,11 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
-import { createFacilitator, type Facilitator, type FacilitatorOptions } from '../../src/facilitator/create-facilitator.ts';
+import {
+  createFacilitator,
+  type Facilitator,
+  type FacilitatorOptions,
+} from '../../src/facilitator/create-facilitator.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { Authorization } from '../../src/platform/chain/authorization.ts';
-import { readBlock, readLogs } from '../../src/platform/chain/reads.ts';
+import { readLogs } from '../../src/platform/chain/reads.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic } from '../../src/platform/chain/usdc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
@@ -93,7 +97,7 @@ export function paymentBody(payment: SignedPayment, version: 1 | 2 = 2, changed:
   };
   if (version === 2) {
     const requirements = { ...common, amount, ...changed };
-    const paymentPayload = { x402Version: 2, accepted: requirements, payload };
+    const paymentPayload = { x402Version: 2, accepted: structuredClone(requirements), payload };
     return { x402Version: 2, paymentPayload, paymentRequirements: requirements };
   }
   const { scheme, network } = { ...common, ...changed };
@@ -129,10 +133,4 @@ export async function usesOf(chain: LocalChain, payer: Hex, nonce: Hex | null = 
 /** How many transactions of the account are in blocks. */
 export async function minedBy(chain: LocalChain, address: Hex): Promise<number> {
   return Number(await chain.rpc.call('eth_getTransactionCount', [address, 'latest']));
-}
-
-export async function blockTime(chain: LocalChain): Promise<bigint> {
-  const block = await readBlock(chain.rpc, 'latest');
-  if (block === null) throw new Error('no latest block');
-  return block.timestamp;
 }

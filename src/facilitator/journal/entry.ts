@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Authorization } from '../../platform/chain/authorization.ts';
+import { isoTime } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 
 /**
@@ -63,7 +64,7 @@ export function printEntry(entry: StoredEntry, chainId: bigint): string {
     account_nonce: entry.accountNonce,
     sender: entry.sender,
     chain_id: chainId.toString(),
-    signed_at: new Date(entry.signedAt).toISOString(),
+    signed_at: isoTime(entry.signedAt),
     state: entry.state,
     raw_transaction: entry.raw,
   };

@@ -4,5 +4,8 @@ import { readShelfPage, shelfCursors } from './read-shelf-page.ts';
 
 export const browseShelves: MarketOperation<Endpoints['browseShelves']> = async (market, call) => {
   const { aisle, sort, limit, cursor } = call.query;
-  return { status: 200, body: await readShelfPage(market.database, shelfCursors(market), { aisle, sort, limit, cursor }) };
+  return {
+    status: 200,
+    body: await readShelfPage(market.database, shelfCursors(market), { aisle, sort, limit, cursor }),
+  };
 };

@@ -82,7 +82,12 @@ it('shows a withdrawn listing as it was, and says that it is no longer for sale'
   const { id } = await seedListing(db.database, merchant.id, { title: 'Old goods' });
   await withdrawListing(db.database, id);
   const { listing, artifact } = await get(id);
-  expect(listing).toMatchObject({ title: 'Old goods', state: 'withdrawn', withdrawn: true, withdrawn_reason: 'enough' });
+  expect(listing).toMatchObject({
+    title: 'Old goods',
+    state: 'withdrawn',
+    withdrawn: true,
+    withdrawn_reason: 'enough',
+  });
   expect(artifact).toMatch(/^Unavailable/);
 });
 

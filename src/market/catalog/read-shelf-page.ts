@@ -1,8 +1,8 @@
 import { AISLES, type Aisle } from '../../contract/vocabulary.ts';
 import type { Cursors } from '../../platform/cursor.ts';
+import { createCursors } from '../../platform/cursor.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
-import { createCursors } from '../../platform/cursor.ts';
 import { presentSummary } from './present-listing.ts';
 import { readShelf, type ShelfPlace } from './store.ts';
 
@@ -24,7 +24,10 @@ export async function readShelfPage(database: Queryable, cursors: Cursors, reque
   const walk = request.cursor === undefined ? null : toWalk(cursors.open(filters, request.cursor));
   const slice = await readShelf(database, { aisle: request.aisle, limit: request.limit + 1, place: walk });
   const aisles = AISLES.map((name) => ({ name, count: slice.live[name] ?? 0, url: `/api/shelves?aisle=${name}` }));
-  const total = aisles.reduce((sum, { name, count }) => sum + ([undefined, name].includes(request.aisle) ? count : 0), 0);
+  const total = aisles.reduce(
+    (sum, { name, count }) => sum + ([undefined, name].includes(request.aisle) ? count : 0),
+    0,
+  );
   // Rows that came into the filter on the way must not make the walk longer than its first page said.
   const left = walk?.left ?? total;
   const rows = slice.rows.slice(0, Math.min(request.limit, left));

@@ -69,7 +69,8 @@ export async function readShelf(
   const { aisle, limit, place } = shelf;
   const inAisle = aisle === undefined ? empty : sql`and l.aisle = ${aisle}`;
   const below = (id: bigint | undefined): Sql => (id === undefined ? empty : sql`and l.id < ${id}`);
-  const pins = place === null ? sql`(select coalesce(max(greatest(began, ended)), 0) from pin_periods)` : sql`${place.pins}::int8`;
+  const pins =
+    place === null ? sql`(select coalesce(max(greatest(began, ended)), 0) from pin_periods)` : sql`${place.pins}::int8`;
   const found = await database.rows<Facts & (Row | NoRow)>(sql`
     with walk as materialized (select ${pins} as pins),
     pinned as materialized (

@@ -296,6 +296,13 @@ test('a pass cut off by the database is logged once and made up for by the poll'
   expect(recorded.lines.map(({ event }) => event)).toEqual(['events_not_numbered', 'events_numbered_again']);
 });
 
+test('stop numbers what was committed before it', async () => {
+  const idle = marketContext({ database: db.database });
+  await db.database.transaction((tx) => recordEvent(tx, idle, { kind: 'sale', actor: 'alice', detail: {} }));
+  await sequencer.stop();
+  await expectExactNumbers(1);
+});
+
 test('settled after stop is refused', async () => {
   sequencer.start();
   await sequencer.stop();

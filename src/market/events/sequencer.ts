@@ -15,7 +15,7 @@ export interface Sequencer {
   wake(): void;
   /** Begins to poll. */
   start(): void;
-  /** Ends the polling and waits for what is running. */
+  /** Numbers what is left, as far as the database lets it, and ends. */
   stop(): Promise<void>;
   /** Resolves once everything committed before the call is numbered; rejects when that pass fails or after `stop`. */
   settled(): Promise<void>;
@@ -91,6 +91,7 @@ export function createSequencer({ database, clock, log }: { database: Database; 
       if (loops.length === 0 && !stopping.signal.aborted) loops.push(poll(), watch());
     },
     stop: async () => {
+      await quietly();
       stopping.abort();
       await Promise.all([...loops, next?.catch(() => {}), running?.catch(() => {})]);
     },

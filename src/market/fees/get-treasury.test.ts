@@ -60,7 +60,12 @@ it('walks the fees newest first, each with the listing that spent it, and sums t
   ]);
   const rest = await read(marketOn(db.database), { limit: '3', before_id: '4' });
   expect(rest.recent_fees.map(({ id }) => id)).toEqual([3, 2, 1]);
-  expect(rest).toMatchObject({ fees_count: 5, fees_collected_usdc: 5, fees_has_more: false, fees_next_before_id: null });
+  expect(rest).toMatchObject({
+    fees_count: 5,
+    fees_collected_usdc: 5,
+    fees_has_more: false,
+    fees_next_before_id: null,
+  });
   expect(await reasonOf(read(marketOn(db.database), { before_id: '6' }))).toBe('cursor_invalid');
 });
 

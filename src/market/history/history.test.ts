@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { ask, reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../test/support/market-context.ts';
@@ -40,7 +40,12 @@ let tip: Hex;
 const BYTES = Buffer.from([0, 255, 10, 13, 200]);
 /** With a byte order mark and a line end of its own: kept byte for byte. */
 const TEXT = '\u{feff}first line\r\nüñí';
-const ids: { text: number; binary: number; free: number; withheld: number } = { text: 0, binary: 0, free: 0, withheld: 0 };
+const ids: { text: number; binary: number; free: number; withheld: number } = {
+  text: 0,
+  binary: 0,
+  free: 0,
+  withheld: 0,
+};
 
 beforeAll(async () => {
   seller = await seedMerchant(db.database, { handle: 'seller' });
@@ -59,120 +64,131 @@ beforeAll(async () => {
   ids.withheld = Number(kept.id);
 });
 
-describe('purchases', () => {
-  it('gives the goods back byte for byte, with the salt that opens the commitment', async () => {
-    const pages = [await purchasesOf(buyer)];
-    pages.push(await purchasesOf(buyer, { before_id: String(pages[0]?.next_before_id) }));
-    expect(pages[0]).toMatchObject({ total: 4, returned: 2, page_size: 2, has_more: true, next_before_id: ids.free });
-    expect(pages[1]).toMatchObject({ total: 4, returned: 2, has_more: false, next_before_id: null });
-    const rows = pages.flatMap((page) => page.purchases);
-    expect(rows.map(({ id }) => id)).toEqual([ids.withheld, ids.free, ids.binary, ids.text]);
-    expect(rows[3]).toMatchObject({
-      listing_id: Number(text.id),
-      title: 'Text',
-      seller: 'seller',
-      price_usdc: 1.5,
-      paid_usdc: 1.5,
-      tx_hash: tip,
-      verified_via: 'x402',
-      artifact: TEXT,
-      artifact_encoding: 'utf-8',
-      collect: 'delivered',
-      world_receipt: null,
-      newer_version: null,
-    });
-    expect(rows[2]).toMatchObject({ artifact: BYTES.toString('base64'), artifact_encoding: 'base64' });
-    expect(rows[1]).toMatchObject({ verified_via: 'free', tx_hash: null, block_number: null, price_usdc: 0 });
-    const me = await meOf(seller);
-    for (const { listing_id, artifact, artifact_encoding, artifact_salt } of rows.slice(1)) {
-      if (artifact === null || !isHex(artifact_salt)) throw new Error('the goods are missing');
-      const content = Buffer.from(artifact, artifact_encoding === 'base64' ? 'base64' : 'utf8');
-      const commitment = `0x${sha256(toBytes(artifact_salt), content).toString('hex')}`;
-      expect(me.listings).toContainEqual(expect.objectContaining({ id: listing_id, artifact_commitment: commitment }));
-    }
+it('purchases: gives the goods back byte for byte, with the salt that opens the commitment', async () => {
+  const pages = [await purchasesOf(buyer)];
+  pages.push(await purchasesOf(buyer, { before_id: String(pages[0]?.next_before_id) }));
+  expect(pages[0]).toMatchObject({ total: 4, returned: 2, page_size: 2, has_more: true, next_before_id: ids.free });
+  expect(pages[1]).toMatchObject({ total: 4, returned: 2, has_more: false, next_before_id: null });
+  const rows = pages.flatMap((page) => page.purchases);
+  expect(rows.map(({ id }) => id)).toEqual([ids.withheld, ids.free, ids.binary, ids.text]);
+  expect(rows[3]).toMatchObject({
+    listing_id: Number(text.id),
+    title: 'Text',
+    seller: 'seller',
+    price_usdc: 1.5,
+    paid_usdc: 1.5,
+    tx_hash: tip,
+    verified_via: 'x402',
+    artifact: TEXT,
+    artifact_encoding: 'utf-8',
+    collect: 'delivered',
+    world_receipt: null,
+    newer_version: null,
   });
-
-  it('shows neither goods nor salt where only the payer may collect', async () => {
-    const { purchases } = await purchasesOf(buyer, { limit: '1' });
-    expect(purchases[0]).toMatchObject({ id: ids.withheld, artifact: null, artifact_salt: null, collect: 'sign_to_collect' });
-    expect(JSON.stringify(purchases)).not.toContain('for the payer');
-  });
-
-  it("shows nobody another's purchases, and takes no cursor from them", async () => {
-    expect(await purchasesOf(seller)).toMatchObject({ purchases: [], total: 0, returned: 0, has_more: false });
-    expect(await reasonOf(purchasesOf(seller, { before_id: String(ids.text) }))).toBe('cursor_invalid');
-    expect(await reasonOf(purchasesOf(buyer, { before_id: String(ids.text + 1) }))).toBe('cursor_invalid');
-  });
+  expect(rows[2]).toMatchObject({ artifact: BYTES.toString('base64'), artifact_encoding: 'base64' });
+  expect(rows[1]).toMatchObject({ verified_via: 'free', tx_hash: null, block_number: null, price_usdc: 0 });
+  const me = await meOf(seller);
+  for (const { listing_id, artifact, artifact_encoding, artifact_salt } of rows.slice(1)) {
+    if (artifact === null || !isHex(artifact_salt)) throw new Error('the goods are missing');
+    const content = Buffer.from(artifact, artifact_encoding === 'base64' ? 'base64' : 'utf8');
+    const commitment = `0x${sha256(toBytes(artifact_salt), content).toString('hex')}`;
+    expect(me.listings).toContainEqual(expect.objectContaining({ id: listing_id, artifact_commitment: commitment }));
+  }
 });
 
-describe('me', () => {
-  it('walks the sales of the seller, and names buyers by handle only', async () => {
-    const first = await meOf(seller, { sales_limit: '2' });
-    expect(first).toMatchObject({
-      merchant: { handle: 'seller', listings: 4, sales: 5 },
-      sales_total: 5,
-      sales_returned: 2,
-      sales_page_size: 2,
-      sales_has_more: true,
-      sales_next_before_id: ids.free,
-      purchases_total: 0,
-      replies: [],
-      replies_total: 0,
-      replies_page_size: 20,
-    });
-    const rest = await meOf(seller, { sales_before_id: String(ids.free) });
-    expect(rest).toMatchObject({ sales_total: 5, sales_returned: 3, sales_has_more: false, sales_next_before_id: null });
-    expect(rest.sales).toMatchObject([
-      { id: ids.binary, title: 'Bytes', buyer: 'buyer' },
-      { title: 'Text', buyer: null },
-      { id: ids.text, title: 'Text', buyer: 'buyer', paid_usdc: 1.5, tx_hash: tip },
-    ]);
-    expect(await reasonOf(meOf(buyer, { sales_before_id: String(ids.free) }))).toBe('cursor_invalid');
+it('purchases: shows neither goods nor salt where only the payer may collect', async () => {
+  const { purchases } = await purchasesOf(buyer, { limit: '1' });
+  expect(purchases[0]).toMatchObject({
+    id: ids.withheld,
+    artifact: null,
+    artifact_salt: null,
+    collect: 'sign_to_collect',
   });
+  expect(JSON.stringify(purchases)).not.toContain('for the payer');
+});
 
-  it('shows purchases without the goods', async () => {
-    const me = await meOf(buyer, { purchases_limit: '3' });
-    expect(me).toMatchObject({ purchases_total: 4, purchases_returned: 3, purchases_next_before_id: ids.binary });
-    expect(JSON.stringify(me)).not.toContain('artifact_salt');
-    expect(JSON.stringify(me)).not.toContain(BYTES.toString('base64'));
+it("purchases: shows nobody another's purchases, and takes no cursor from them", async () => {
+  expect(await purchasesOf(seller)).toMatchObject({ purchases: [], total: 0, returned: 0, has_more: false });
+  expect(await reasonOf(purchasesOf(seller, { before_id: String(ids.text) }))).toBe('cursor_invalid');
+  expect(await reasonOf(purchasesOf(buyer, { before_id: String(ids.text + 1) }))).toBe('cursor_invalid');
+});
+
+it('me: walks the sales of the seller, and names buyers by handle only', async () => {
+  const first = await meOf(seller, { sales_limit: '2' });
+  expect(first).toMatchObject({
+    merchant: { handle: 'seller', listings: 4, sales: 5 },
+    sales_total: 5,
+    sales_returned: 2,
+    sales_page_size: 2,
+    sales_has_more: true,
+    sales_next_before_id: ids.free,
+    purchases_total: 0,
+    replies: [],
+    replies_total: 0,
+    replies_page_size: 20,
   });
-
-  it('shows listings in every state, and a notice of each removal', async () => {
-    const merchant = await seedMerchant(db.database);
-    const kept = await seedListing(db.database, merchant.id, { title: 'Kept' });
-    const gone = await seedListing(db.database, merchant.id, { title: 'Gone' });
-    await removeListing(db.database, gone.id);
-    const me = await meOf(merchant, { listings_limit: '1' });
-    expect(me).toMatchObject({ listings_total: 2, listings_returned: 1, listings_next_before_id: Number(gone.id) });
-    expect(me.listings).toMatchObject([{ id: Number(gone.id), title: REMOVAL_NOTICE, state: 'removed' }]);
-    expect(me.removal_notices).toMatchObject([
-      { listing_id: Number(gone.id), reason_code: 'policy', reason: 'not allowed', appeal: null },
-    ]);
-    const rest = await meOf(merchant, { listings_before_id: String(gone.id) });
-    expect(rest.listings).toMatchObject([{ id: Number(kept.id), title: 'Kept' }]);
-    expect(await reasonOf(meOf(merchant, { listings_before_id: String(text.id) }))).toBe('cursor_invalid');
-    expect(await reasonOf(meOf(merchant, { replies_before_id: '1' }))).toBe('cursor_invalid');
+  const rest = await meOf(seller, { sales_before_id: String(ids.free) });
+  expect(rest).toMatchObject({
+    sales_total: 5,
+    sales_returned: 3,
+    sales_has_more: false,
+    sales_next_before_id: null,
   });
+  expect(rest.sales).toMatchObject([
+    { id: ids.binary, title: 'Bytes', buyer: 'buyer' },
+    { title: 'Text', buyer: null },
+    { id: ids.text, title: 'Text', buyer: 'buyer', paid_usdc: 1.5, tx_hash: tip },
+  ]);
+  expect(await reasonOf(meOf(buyer, { sales_before_id: String(ids.free) }))).toBe('cursor_invalid');
+});
 
-  it('counts as credits the paid fees that no listing has spent', async () => {
-    const merchant = await seedMerchant(db.database);
-    const spent = await seedFee(db.database, merchant.id);
-    await seedFee(db.database, merchant.id);
-    await seedFee(db.database, seller.id);
-    await seedListing(db.database, merchant.id, { feeId: spent });
-    expect(await meOf(merchant)).toMatchObject({ credits: 1 });
-  });
+it('me: shows purchases without the goods', async () => {
+  const me = await meOf(buyer, { purchases_limit: '3' });
+  expect(me).toMatchObject({ purchases_total: 4, purchases_returned: 3, purchases_next_before_id: ids.binary });
+  expect(JSON.stringify(me)).not.toContain('artifact_salt');
+  expect(JSON.stringify(me)).not.toContain(BYTES.toString('base64'));
+});
 
-  it('shows how much of the daily guard runs is used', async () => {
-    const merchant = await seedMerchant(db.database);
-    const quota = { name: 'guard_runs_per_merchant_day', subject: String(merchant.id), limit: 30, windowSeconds: 86_400 };
-    await takeQuota(market(), quota);
-    await takeQuota(market(), quota);
-    expect(await meOf(merchant)).toMatchObject({
-      quotas: { guard_runs_per_merchant_day: { limit: 30, used: 2, resets_at: '2026-01-07T00:00:00.000Z' } },
-      pending_codes: null,
-      reviews: [],
-    });
+it('me: shows listings in every state, and a notice of each removal', async () => {
+  const merchant = await seedMerchant(db.database);
+  const kept = await seedListing(db.database, merchant.id, { title: 'Kept' });
+  const gone = await seedListing(db.database, merchant.id, { title: 'Gone' });
+  await removeListing(db.database, gone.id);
+  const me = await meOf(merchant, { listings_limit: '1' });
+  expect(me).toMatchObject({ listings_total: 2, listings_returned: 1, listings_next_before_id: Number(gone.id) });
+  expect(me.listings).toMatchObject([{ id: Number(gone.id), title: REMOVAL_NOTICE, state: 'removed' }]);
+  expect(me.removal_notices).toMatchObject([
+    { listing_id: Number(gone.id), reason_code: 'policy', reason: 'not allowed', appeal: null },
+  ]);
+  const rest = await meOf(merchant, { listings_before_id: String(gone.id) });
+  expect(rest.listings).toMatchObject([{ id: Number(kept.id), title: 'Kept' }]);
+  expect(await reasonOf(meOf(merchant, { listings_before_id: String(text.id) }))).toBe('cursor_invalid');
+  expect(await reasonOf(meOf(merchant, { replies_before_id: '1' }))).toBe('cursor_invalid');
+});
+
+it('me: counts as credits the paid fees that no listing has spent', async () => {
+  const merchant = await seedMerchant(db.database);
+  const spent = await seedFee(db.database, merchant.id);
+  await seedFee(db.database, merchant.id);
+  await seedFee(db.database, seller.id);
+  await seedListing(db.database, merchant.id, { feeId: spent });
+  expect(await meOf(merchant)).toMatchObject({ credits: 1 });
+});
+
+it('me: shows how much of the daily guard runs is used', async () => {
+  const merchant = await seedMerchant(db.database);
+  const quota = {
+    name: 'guard_runs_per_merchant_day',
+    subject: String(merchant.id),
+    limit: 30,
+    windowSeconds: 86_400,
+  };
+  await takeQuota(market(), quota);
+  await takeQuota(market(), quota);
+  expect(await meOf(merchant)).toMatchObject({
+    quotas: { guard_runs_per_merchant_day: { limit: 30, used: 2, resets_at: '2026-01-07T00:00:00.000Z' } },
+    pending_codes: null,
+    reviews: [],
   });
 });
 

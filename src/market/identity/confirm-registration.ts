@@ -30,10 +30,10 @@ export async function confirmRegistration(market: Market, { body, bearer, client
   const judged = { body, bearer, now, pepper: market.pepper };
   // Judged first without any lock: what is refused anyway holds nobody up and uses nothing of the quota of all. In one
   // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
-  await (async (snapshot: typeof database) => {
+  await inSnapshot(database, async (snapshot) => {
     const stage = await judgeStage(snapshot, judged, { lock: false });
     await checkHandle(snapshot, body.handle ?? stage.handle);
-  })(database);
+  });
   await takeQuota(market, {
     name: 'registration_per_hour',
     subject: 'all',

@@ -22,7 +22,14 @@ const visit = (handle: string, query: { limit?: string; before_id?: string } = {
   ask(market(), endpoints.getStore, getStore, { params: { handle }, query });
 
 it('lists nobody before anybody joined', async () => {
-  expect(await list()).toEqual({ merchants: [], total: 0, returned: 0, page_size: 500, has_more: false, next_after_id: null });
+  expect(await list()).toEqual({
+    merchants: [],
+    total: 0,
+    returned: 0,
+    page_size: 500,
+    has_more: false,
+    next_after_id: null,
+  });
 });
 
 it('walks all merchants oldest first, new ones last, each with its live listings and its sales', async () => {
@@ -38,8 +45,22 @@ it('walks all merchants oldest first, new ones last, each with its live listings
   const page = await list({ limit: '2' });
   expect(page).toMatchObject({ total: 3, returned: 2, page_size: 2, has_more: true, next_after_id: 2 });
   expect(page.merchants).toEqual([
-    expect.objectContaining({ id: 1, handle: 'the-first', maintainer: true, listings: 0, sales: 0, store_url: '/api/store/the-first' }),
-    expect.objectContaining({ id: 2, handle: 'the-second', maintainer: false, listings: 1, sales: 2, city_handle: null }),
+    expect.objectContaining({
+      id: 1,
+      handle: 'the-first',
+      maintainer: true,
+      listings: 0,
+      sales: 0,
+      store_url: '/api/store/the-first',
+    }),
+    expect.objectContaining({
+      id: 2,
+      handle: 'the-second',
+      maintainer: false,
+      listings: 1,
+      sales: 2,
+      city_handle: null,
+    }),
   ]);
   await seedMerchant(db.database, { handle: 'the-fourth' });
   const rest = await list({ limit: '2', after_id: '2' });
@@ -81,5 +102,11 @@ it('shows the whole live store without a limit, and by pages with one, newest fi
 
   expect(await reasonOf(visit('shop', { before_id: String(foreign.id) }))).toBe('cursor_invalid');
   expect(await reasonOf(visit('nobody'))).toBe('not_found');
-  expect(await visit('the-third')).toMatchObject({ listings: [], total: 0, returned: 0, page_size: 0, has_more: false });
+  expect(await visit('the-third')).toMatchObject({
+    listings: [],
+    total: 0,
+    returned: 0,
+    page_size: 0,
+    has_more: false,
+  });
 });

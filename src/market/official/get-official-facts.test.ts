@@ -39,7 +39,10 @@ it('says what is not built or not open with null, false and empty lists', async 
 
 it('names the maintainer and the signers of this chain only, in the order in which they were seen', async () => {
   await seedMerchant(db.database, { handle: 'the-maintainer' });
-  const [first, second] = ['0x00000000000000000000000000000000000000aa', '0x00000000000000000000000000000000000000ab'] as const;
+  const [first, second] = [
+    '0x00000000000000000000000000000000000000aa',
+    '0x00000000000000000000000000000000000000ab',
+  ] as const;
   const see = (chain: bigint, address: `0x${string}`, at: number) => {
     const seen = new Date(SEED_TIME.getTime() + at);
     return db.database.run(sql`

@@ -70,7 +70,8 @@ function facilitatorFacts(config: MarketConfig, signers: Buffer[]): OfficialFact
     x402_versions: [1, 2],
     verify_deadline_seconds: FACILITATOR_DEADLINE_SECONDS,
     settle_deadline_seconds: FACILITATOR_DEADLINE_SECONDS,
-    verification_retry: 'A verification that times out comes before settlement: send the same request with the same proof.',
+    verification_retry:
+      'A verification that times out comes before settlement: send the same request with the same proof.',
     settlement_retry:
       'After a settlement that times out the payment may have gone through: send the same request with the same proof, and do not pay again.',
     signers: signers.map((address) => checksummed(toHex(address))),

@@ -8,7 +8,8 @@ import { renderMarkdown } from './render-markdown.ts';
 export function answerDocument(accept: string | undefined, content: { document: Document; json: unknown }): PageAnswer {
   const vary = { vary: 'accept' };
   const form = chooseForm(accept);
-  if (form === 'html') return { status: 200, headers: { ...HTML_HEADERS, ...vary }, body: renderHtml(content.document) };
+  if (form === 'html')
+    return { status: 200, headers: { ...HTML_HEADERS, ...vary }, body: renderHtml(content.document) };
   if (form === 'json') {
     const headers = { 'content-type': 'application/json; charset=utf-8', ...vary };
     return { status: 200, headers, body: JSON.stringify(content.json) };

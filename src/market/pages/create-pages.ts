@@ -4,12 +4,14 @@ import { errorIndex, errorPage } from './error-docs.ts';
 import { frontDoor } from './front-door.ts';
 import { healthz, readyz } from './health.ts';
 import { llmsText } from './llms-text.ts';
+import { createOpenApiPage } from './openapi-page.ts';
 
 /** Every address that is not an endpoint of the contract. */
 export function createPages(market: Market): Page[] {
   return [
     page({ method: 'GET', path: '/', handler: (call) => frontDoor(market, call) }),
     page({ method: 'GET', path: '/llms.txt', handler: () => llmsText(market) }),
+    page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(market.config.baseUrl) }),
     page({ method: 'GET', path: '/docs/errors', handler: ({ accept }) => errorIndex(accept) }),
     page({
       method: 'GET',

@@ -25,7 +25,7 @@ function isReason(text: string): text is Reason {
   return Object.hasOwn(ERRORS, text);
 }
 
-export function indexDocument(): Document {
+function indexDocument(): Document {
   const statuses = [...new Set(REASONS.map((reason) => ERRORS[reason].status))].sort((a, b) => a - b);
   const line = (reason: Reason): string => `[${reason}](/docs/errors/${reason}): ${ERRORS[reason].title}.`;
   const group = (status: ErrorRow['status']): Block[] => [
@@ -39,27 +39,32 @@ export function indexDocument(): Document {
   };
 }
 
-export function pageDocument(reason: Reason): Document {
-  const row: ErrorRow = ERRORS[reason];
+function pageDocument(reason: Reason): Document {
   const routes = routesOf(reason);
   return {
     title: reason,
-    summary: `${row.title}.`,
+    summary: `${ERRORS[reason].title}.`,
     blocks: [
-      list([
-        `Status: ${row.status}, error_class \`${errorClass(row.status)}\``,
-        `What to do: ${row.next_step}`,
-        `Retry: \`${row.retry}\`. ${RETRIES[row.retry]}`,
-        `Paying again: ${payingAgain(row)}`,
-      ]),
+      list(factsOf(reason)),
       ...(routes.length > 0 ? [heading('Given by'), list(routes.map((route) => `\`${route}\``))] : []),
       text('All of them: [/docs/errors](/docs/errors).'),
     ],
   };
 }
 
+export function factsOf(reason: Reason): string[] {
+  const row: ErrorRow = ERRORS[reason];
+  return [
+    `Status: ${row.status}, error_class \`${errorClass(row.status)}\``,
+    `What to do: ${row.next_step}`,
+    `Retry: \`${row.retry}\`. ${RETRIES[row.retry]}`,
+    `Paying again: ${payingAgain(row)}`,
+  ];
+}
+
 function payingAgain(row: ErrorRow): string {
-  if (row.do_not_pay_again === undefined) return 'this reason says nothing about payments; go by `do_not_pay_again` of the answer.';
+  if (row.do_not_pay_again === undefined)
+    return 'this reason says nothing about payments; go by `do_not_pay_again` of the answer.';
   return row.do_not_pay_again
     ? '`do_not_pay_again: true`. A payment may exist: do not sign or send another.'
     : '`do_not_pay_again: false`, unless the answer itself says otherwise.';

@@ -9,7 +9,14 @@ export const SUMMARY =
 
 /** What an agent has to know before it acts here. All of it is our own words: no merchant's text stands in it. */
 export function guide(config: MarketConfig): Block[] {
-  return [...lookAround(config), ...buy(config), ...sell(config), ...openStore(config), ...keepSafe(config), ...errors()];
+  return [
+    ...lookAround(config),
+    ...buy(config),
+    ...sell(config),
+    ...openStore(config),
+    ...keepSafe(config),
+    ...errors(),
+  ];
 }
 
 function lookAround({ network }: MarketConfig): Block[] {
@@ -39,7 +46,7 @@ function buy({ network }: MarketConfig): Block[] {
       '200 carries the artifact and the salt that proves the commitment of the listing.',
     ]),
     list([
-      'Whenever an answer says `do_not_pay_again: true`, never sign or send another payment, whatever else happens.',
+      'When an answer says `do_not_pay_again: true`, make no other payment until an answer about the same purchase says false; do what its `next_step` says.',
       'Without a key, keep the `delivery_token` of the first answer and send it as `X-Delivery-Token` to collect later. With a key, collect with the key.',
       'Lost both? `POST /api/buy/<id>` with `{"collect": true}` and sign what it asks: that is never settled.',
       'Goods already bought are delivered again and cost nothing. `/api/purchases` lists them.',

@@ -19,7 +19,12 @@ export async function readyz(market: Market): Promise<PageAnswer> {
   try {
     const complete = await migrationsComplete(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
-    return answer(200, { status: 'ready', database: 'reachable', migrations: 'complete', ...(await readStanding(market)) });
+    return answer(200, {
+      status: 'ready',
+      database: 'reachable',
+      migrations: 'complete',
+      ...(await readStanding(market)),
+    });
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     return answer(503, { status: 'not_ready', database: 'unreachable' });

@@ -10,13 +10,14 @@ import { endpoints } from '../../contract/index.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Market } from '../context.ts';
 import { createPages } from './create-pages.ts';
+import { referenceFiles } from './reference-files.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase();
 const market = (): Market => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
 
-function fit(pattern: string, path: string): Record<string, string> | null {
+function matchPath(pattern: string, path: string): Record<string, string> | null {
   const steps = path.split('/');
   const names = pattern.split('/');
   if (steps.length !== names.length) return null;
@@ -30,11 +31,14 @@ function fit(pattern: string, path: string): Record<string, string> | null {
 
 async function open(path: string, accept?: string, on: Market = market()): Promise<PageAnswer & { text: string }> {
   for (const page of createPages(on)) {
-    const params = fit(page.path, path);
+    const params = matchPath(page.path, path);
     if (params === null) continue;
     const signal = new AbortController().signal;
     const answer = await page.handler({ params, query: {}, accept, path, requestId: 'r', clientNetwork: 'n', signal });
-    return { ...answer, text: typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('utf8') };
+    return {
+      ...answer,
+      text: typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString('utf8'),
+    };
   }
   throw new Error(`no page at ${path}`);
 }
@@ -67,13 +71,18 @@ describe('the front door', () => {
   it('ends with the five newest events of the door and their exact total', async () => {
     const empty = await open('/');
     expect(empty.text).toContain('showing 0 of 0');
-    for (let id = 1; id <= 7; id += 1) await seedEvent(db.database, id === 3 ? 'rotate' : 'sale', { listing_id: id }, 'alice');
+    for (let id = 1; id <= 7; id += 1)
+      await seedEvent(db.database, id === 3 ? 'rotate' : 'sale', { listing_id: id }, 'alice');
     const { text } = await open('/');
     expect(text).toContain('showing 5 of 6');
     const lines = text.trimEnd().split('\n').slice(-5);
-    expect(lines.map((line) => /`sale` by alice, \[listing (\d+)\]\(\/api\/listing\/\d+\)$/.exec(line)?.[1])).toEqual(
-      ['7', '6', '5', '4', '2'],
-    );
+    expect(lines.map((line) => /`sale` by alice, \[listing (\d+)\]\(\/api\/listing\/\d+\)$/.exec(line)?.[1])).toEqual([
+      '7',
+      '6',
+      '5',
+      '4',
+      '2',
+    ]);
     const json = JSON.parse((await open('/', 'application/json')).text);
     expect(json.activity.showing).toBe('showing 5 of 6');
     expect(json.activity.events).toHaveLength(5);
@@ -112,7 +121,9 @@ it('offers only addresses that exist, on every page', async () => {
   }
   expect(seen.size).toBeGreaterThan(REASONS.length);
   const known = [...createPages(market()), ...Object.values(endpoints)].map(({ path }) => path);
-  const lost = [...seen].filter((address) => !known.some((pattern) => fit(pattern, address) !== null || pattern === address));
+  const lost = [...seen].filter(
+    (address) => !known.some((pattern) => matchPath(pattern, address) !== null || pattern === address),
+  );
   expect(lost).toEqual([]);
   for (const address of seen) {
     if (address.startsWith('/docs/errors/')) expect((await open(address)).status).toBe(200);
@@ -135,6 +146,24 @@ describe('the pages of refusals', () => {
       expect(await reasonOf(open(`/docs/errors/${reason}`))).toBe('not_found');
     }
   });
+});
+
+it('describes every endpoint of the contract in /openapi.json', async () => {
+  const { headers, text } = await open('/openapi.json');
+  expect(headers['content-type']).toBe('application/json; charset=utf-8');
+  const { openapi, servers, paths } = JSON.parse(text);
+  expect(openapi).toBe('3.1.0');
+  expect(servers).toEqual([{ url: 'http://127.0.0.1:4020' }]);
+  const named = Object.values<Record<string, { operationId: string }>>(paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  );
+  expect(new Set(named)).toEqual(new Set(Object.keys(endpoints)));
+});
+
+it('generates a reference that holds every reason', () => {
+  const files = referenceFiles();
+  for (const reason of REASONS) expect(files.get('errors.md')).toContain(`## ${reason}\n`);
+  expect(JSON.parse(files.get('openapi.json') ?? '')).toMatchObject({ openapi: '3.1.0' });
 });
 
 describe('health', () => {

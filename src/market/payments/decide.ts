@@ -16,7 +16,7 @@ export interface Use {
   receipt: Receipt | null;
   /** The block at the log's height. */
   block: Block | null;
-  /** Transfers of the token in that block, asked for by block hash: a second reading of what the receipt says. */
+  /** The payer's transfers of the token in that block, asked for by block hash: a second reading of what the receipt says. */
   transfersInBlock: Log[];
 }
 
@@ -132,14 +132,15 @@ function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is 
   );
 }
 
-/** A successful receipt that holds the very log that led here, and the same transfers as the block's own log index. */
+/** A successful receipt that holds the very log that led here, and the same transfers of the payer as the block's own log index. */
 function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean {
   if (receipt.status !== 'success' || use.log.removed || use.log.address !== terms.asset) return false;
   const event = decodeAuthorizationUsed(use.log) ?? decodeAuthorizationCanceled(use.log);
   if (event === null || event.authorizer !== terms.payer || event.nonce !== terms.nonce) return false;
   if (!receipt.logs.some((log) => sameLog(log, use.log))) return false;
-  const inReceipt = receipt.logs.filter((log) => log.address === terms.asset && decodeTransfer(log) !== null);
-  const inBlock = use.transfersInBlock.filter((log) => log.transactionHash === receipt.transactionHash);
+  const isByPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.from === terms.payer;
+  const inReceipt = receipt.logs.filter(isByPayer);
+  const inBlock = use.transfersInBlock.filter((log) => isByPayer(log) && log.transactionHash === receipt.transactionHash);
   return inReceipt.length === inBlock.length && inReceipt.every((log) => inBlock.some((other) => sameLog(log, other)));
 }
 

@@ -69,10 +69,11 @@ function distinct(values: Hex[]): Hex[] {
 }
 
 async function readUse(rpc: Rpc, log: Log): Promise<Use> {
+  const payer = log.topics[1] ?? null;
   const [receipt, block, transfersInBlock] = await Promise.all([
     readReceipt(rpc, log.transactionHash),
     readBlock(rpc, log.blockNumber),
-    readLogs(rpc, { address: log.address, topics: [TRANSFER_TOPIC], blockHash: log.blockHash }),
+    readLogs(rpc, { address: log.address, topics: [TRANSFER_TOPIC, payer], blockHash: log.blockHash }),
   ]);
   return { log, receipt, block, transfersInBlock };
 }

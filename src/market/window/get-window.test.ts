@@ -47,6 +47,8 @@ it('names addresses that go on exactly where each section ends', async () => {
   await seedEvent(db.database, 'sale');
   const events = new URL((await look()).events.more_url ?? '', 'http://market');
   expect(events.pathname).toBe('/api/events');
-  const older = await ask(market(), endpoints.listEvents, listEvents, { query: Object.fromEntries(events.searchParams) });
+  const older = await ask(market(), endpoints.listEvents, listEvents, {
+    query: Object.fromEntries(events.searchParams),
+  });
   expect(older.events.map(({ id }) => id)).toEqual([1]);
 });

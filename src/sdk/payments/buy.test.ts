@@ -183,6 +183,14 @@ test('a lapsed payment is an error, also when called again, until the caller all
   expect(noncesToSettle(purchases()).size).toBe(2);
 });
 
+test('a payment begun elsewhere that ends unpaid is not replaced unless the caller allows it', async () => {
+  const { act, wallet, purchases } = await buyerBefore([pendingAnswer(), asked, pendingAnswer(), asked, delivered]);
+  await expect(act()).rejects.toMatchObject({ reason: 'payment_required' });
+  expect(wallet.signed).toBe(0);
+  await act({ mayPayAgain: true });
+  expect(noncesToSettle(purchases()).size).toBe(1);
+});
+
 test('a market that asks for a payment again after the proof gets no second one', async () => {
   const { act, wallet } = await buyerBefore([asked, asked], { mayPayAgain: true });
   await expect(act()).rejects.toMatchObject({ reason: 'payment_required' });

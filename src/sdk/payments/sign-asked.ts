@@ -19,7 +19,7 @@ export async function signPayment(run: Run, asked: unknown): Promise<void> {
     delivery_token: null,
   };
   // Saved before it is sent: a crash in between must find the same proof again.
-  
+  await run.store.save(run.storeKey, run.saved);
   run.failures = 0;
   reportProgress(run, 'signed');
 }

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { errorReference } from './error-reference.ts';
+import { ERRORS, REASONS } from './errors.ts';
+import { endpoints } from './index.ts';
+import { createSchemaPool } from './json-schemas.ts';
+import { describeOpenApi } from './openapi.ts';
+import { reasonsOf } from './reasons-of.ts';
+import { API_VERSION } from './vocabulary.ts';
+
+const document = describeOpenApi({
+  endpoints,
+  title: 'Openaisle',
+  description: 'A market.',
+  serverUrl: 'https://example.org',
+});
+
+function strings(value: unknown, keyword: string): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => strings(item, keyword));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    key === keyword && typeof member === 'string' ? [member] : strings(member, keyword),
+  );
+}
+
+function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (inside, step) => (inside as Record<string | number, unknown> | undefined)?.[step],
+    value,
+  );
+}
+
+describe('the OpenAPI document', () => {
+  it('has every endpoint under its path and method, with its name', () => {
+    const names = Object.values(document.paths).flatMap((path) =>
+      Object.values(path).map((operation) => operation['operationId']),
+    );
+    expect(names.sort()).toEqual(Object.keys(endpoints).sort());
+    expect(at(document, 'info', 'version')).toBe(API_VERSION);
+    expect(at(document.paths, '/api/listing/{id}', 'get', 'parameters', 0)).toMatchObject({
+      name: 'id',
+      in: 'path',
+      required: true,
+    });
+    expect(at(document.paths, '/api/shelves', 'get', 'parameters', 0)).toMatchObject({
+      name: 'aisle',
+      in: 'query',
+      required: false,
+    });
+  });
+
+  it('points only to what it holds, and holds named schemas once', () => {
+    const schemas = Object.keys(at(document, 'components', 'schemas') as object);
+    const references = strings(document, '$ref').filter((reference) => reference.startsWith('#/components/schemas/'));
+    expect(references.length).toBeGreaterThan(10);
+    for (const reference of references) expect(schemas).toContain(reference.replace('#/components/schemas/', ''));
+    expect(strings(document, '$ref').filter((reference) => !reference.startsWith('#/components/'))).toEqual([]);
+    expect(schemas).toEqual(expect.arrayContaining(['ListingSummary', 'Merchant', 'Problem']));
+  });
+
+  it('shows requests as they are sent and answers as they are read', () => {
+    const body = at(document.paths, '/api/listing', 'post', 'requestBody', 'content', 'application/json', 'schema');
+    expect(at(body, 'properties', 'price_usdc')).toMatchObject({ type: 'number', maximum: 10_000 });
+    expect(at(body, 'additionalProperties')).toBe(false);
+    expect(at(body, 'required')).not.toContain('tags');
+    const merchant = at(document, 'components', 'schemas', 'Merchant');
+    expect(at(merchant, 'properties', 'id')).toMatchObject({ type: 'integer' });
+    expect(at(merchant, 'properties', 'joined_at')).toEqual({ type: 'string', format: 'date-time' });
+    expect(at(merchant, 'additionalProperties')).toBeUndefined();
+  });
+
+  it('groups the reasons of an endpoint by status, and each stands in one group', () => {
+    const responses = at(document.paths, '/api/buy/{id}', 'post', 'responses') as Record<string, unknown>;
+    const grouped = Object.entries(responses).flatMap(([status, response]) => {
+      const schema = at(
+        response,
+        'content',
+        'application/problem+json',
+        'schema',
+        'allOf',
+        1,
+        'properties',
+        'reason',
+        'enum',
+      );
+      return ((schema ?? []) as (keyof typeof ERRORS)[]).map((reason) => {
+        expect(ERRORS[reason].status).toBe(Number(status));
+        return reason;
+      });
+    });
+    expect(grouped.sort()).toEqual(reasonsOf(endpoints.buyListing).sort());
+    expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '202', '402', '500']));
+    expect(at(responses, '402', 'headers')).toHaveProperty('PAYMENT-REQUIRED');
+  });
+
+  it('says who may call and with what', () => {
+    expect(at(document.paths, '/api/me', 'get', 'security')).toEqual([{ merchantKey: [] }]);
+    expect(at(document.paths, '/api/buy/{id}', 'post', 'security')).toEqual([{}, { merchantKey: [] }]);
+    expect(at(document.paths, '/api/official', 'get', 'security')).toEqual([]);
+    const headers = (
+      at(document.paths, '/api/buy/{id}', 'post', 'parameters') as { in: string; name: string }[]
+    ).filter((one) => one.in === 'header');
+    expect(headers.map(({ name }) => name)).toEqual(['X-PAYMENT', 'PAYMENT-SIGNATURE', 'X-Delivery-Token']);
+    expect(at(document.paths, '/api/buy/{id}', 'post', 'requestBody', 'required')).toBe(false);
+  });
+
+  it('refuses two schemas under one name', () => {
+    const pool = createSchemaPool();
+    const wrapped = (inner: z.ZodType) => z.object({ inner: inner.meta({ id: 'Twin' }) });
+    const first = wrapped(z.object({ a: z.string() }));
+    pool.read(first);
+    expect(() => pool.read(first)).not.toThrow();
+    expect(() => pool.read(wrapped(z.object({ b: z.string() })))).toThrow('Twin');
+  });
+});
+
+describe('the reasons of an endpoint', () => {
+  it('follow from its shape', () => {
+    const bare = endpoint({
+      name: 'bare',
+      method: 'GET',
+      path: '/bare',
+      summary: '',
+      auth: 'public',
+      answers: { 200: z.object({}) },
+      errors: [],
+      cache: 'public',
+    });
+    expect(reasonsOf(bare)).not.toContain('key_invalid');
+    expect(reasonsOf(bare)).not.toContain('malformed_json');
+    expect(reasonsOf({ ...bare, auth: 'maintainer' })).toEqual(
+      expect.arrayContaining(['key_required', 'key_invalid', 'maintainer_only']),
+    );
+    expect(reasonsOf({ ...bare, auth: 'optional_key' })).not.toContain('key_required');
+    expect(reasonsOf({ ...bare, payment: true })).toContain('two_proofs');
+    expect(reasonsOf({ ...bare, body: z.strictObject({}) })).toContain('unsupported_media_type');
+  });
+});
+
+describe('the error reference', () => {
+  it('has a row for every reason', () => {
+    const reference = errorReference();
+    for (const reason of REASONS) expect(reference).toContain(`| \`${reason}\` | ${ERRORS[reason].status} |`);
+    const rows = reference.split('\n').filter((line) => line.startsWith('| `'));
+    expect(rows).toHaveLength(REASONS.length);
+    for (const row of rows) expect(row.split('|')).toHaveLength(9);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_LIMITS, NETWORKS } from '../contract/vocabulary.ts';
+import { ConfigError } from '../platform/config.ts';
+import { readMarketConfig } from './config.ts';
+
+const TREASURY = '0x52908400098527886e0f7030069857d2e4169ee7';
+const least = {
+  OPENAISLE_RPC_URLS: 'http://127.0.0.1:8545',
+  OPENAISLE_TREASURY: TREASURY,
+  OPENAISLE_FACILITATOR_URL: 'https://facilitator.example/',
+};
+
+function faultsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readMarketConfig({ ...least, ...env });
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+describe('readMarketConfig', () => {
+  it('needs a node, a treasury and a facilitator and fills in the rest', () => {
+    const config = readMarketConfig(least);
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 4020,
+      baseUrl: 'http://127.0.0.1:4020',
+      databaseUrl: null,
+      dataDir: './data',
+      network: NETWORKS.base,
+      rpcUrl: 'http://127.0.0.1:8545',
+      finalityMinAgeSeconds: 300,
+      treasury: TREASURY,
+      facilitatorUrl: 'https://facilitator.example',
+      facilitatorAuth: null,
+      pepperFile: null,
+      keyPrefix: 'aisle',
+      sourceUrl: null,
+      explorerUrl: null,
+      limits: DEFAULT_LIMITS,
+      trustProxy: false,
+    });
+    expect([...config.openDoors]).toEqual(['register']);
+    expect(config.deploymentCommit ?? 'a'.repeat(40)).toMatch(/^[0-9a-f]{40}/);
+  });
+
+  it('reads everything that W14 names', () => {
+    const config = readMarketConfig({
+      ...least,
+      OPENAISLE_HOST: '::',
+      OPENAISLE_PORT: '8080',
+      OPENAISLE_BASE_URL: 'https://Market.example/',
+      OPENAISLE_METRICS_PORT: '0',
+      OPENAISLE_WORKERS: '1',
+      DATABASE_URL: 'postgresql://market:word@db/market',
+      OPENAISLE_DATA_DIR: '/var/lib/market',
+      OPENAISLE_NETWORK: 'base-sepolia',
+      OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
+      OPENAISLE_USDC_ADDRESS: `0x${'12'.repeat(20)}`,
+      OPENAISLE_TREASURY: '0x52908400098527886E0F7030069857D2E4169EE7',
+      OPENAISLE_FACILITATOR_AUTH: 'Bearer word',
+      OPENAISLE_PEPPER_FILE: '/run/pepper',
+      OPENAISLE_KEY_PREFIX: 'shop2',
+      OPENAISLE_DEPLOYMENT_COMMIT: 'abcdef0',
+      OPENAISLE_SOURCE_URL: 'https://example.org/source',
+      OPENAISLE_EXPLORER_URL: 'https://explorer.example',
+      OPENAISLE_LIMITS: '{"registration_per_hour": 0, "artifact_bytes": 1000}',
+      OPENAISLE_DOORS: 'register',
+      OPENAISLE_TRUST_PROXY: 'loopback, 10.0.0.0/8',
+      OPENAISLE_TEST_CRASH_AT: 'before_verify',
+    });
+    expect(config).toMatchObject({
+      baseUrl: 'https://market.example',
+      network: { ...NETWORKS['base-sepolia'], usdc: `0x${'12'.repeat(20)}` },
+      finalityMinAgeSeconds: 0,
+      treasury: TREASURY,
+      facilitatorAuth: 'Bearer word',
+      deploymentCommit: 'abcdef0',
+      limits: { ...DEFAULT_LIMITS, registration_per_hour: 0, artifact_bytes: 1000 },
+      trustProxy: ['loopback', '10.0.0.0/8'],
+    });
+  });
+
+  it('finds an own URL that works on this machine', () => {
+    const url = (host: string) => readMarketConfig({ ...least, OPENAISLE_HOST: host, OPENAISLE_PORT: '81' }).baseUrl;
+    expect(url('0.0.0.0')).toBe('http://127.0.0.1:81');
+    expect(url('::')).toBe('http://127.0.0.1:81');
+    expect(url('::1')).toBe('http://[::1]:81');
+    expect(url('market.local')).toBe('http://market.local:81');
+  });
+
+  it('stops with all that is missing', () => {
+    expect(() => readMarketConfig({ DATABASE_URL: 'postgresql:///x' })).toThrow(
+      [
+        'the configuration is not usable:',
+        '  OPENAISLE_PEPPER_FILE is required with DATABASE_URL and must be a path',
+        '  OPENAISLE_RPC_URLS is required and must be an http or https URL without user, password and fragment',
+        '  OPENAISLE_TREASURY is required and must be an address: 0x and 40 hex digits, all lower case or with a right EIP-55 checksum',
+        '  OPENAISLE_FACILITATOR_URL is required and must be an http or https URL without user, password and fragment',
+      ].join('\n'),
+    );
+  });
+
+  it.each([
+    ['OPENAISLE_HOST', 'http://hunter2'],
+    ['OPENAISLE_PORT', '65536'],
+    ['OPENAISLE_PORT', '0'],
+    ['OPENAISLE_PORT', '4e3'],
+    ['OPENAISLE_BASE_URL', 'https://example.org/hunter2'],
+    ['OPENAISLE_BASE_URL', 'ftp://example.org'],
+    ['DATABASE_URL', 'mysql://root:hunter2@db'],
+    ['OPENAISLE_NETWORK', 'ethereum'],
+    ['OPENAISLE_RPC_URLS', 'ws://hunter2'],
+    ['OPENAISLE_RPC_URLS', 'https://me:hunter2@node.example'],
+    ['OPENAISLE_FINALITY_MIN_AGE_SECONDS', '-1'],
+    ['OPENAISLE_USDC_ADDRESS', '0x1234'],
+    ['OPENAISLE_TREASURY', '0x52908400098527886E0F7030069857D2E4169Ee7'],
+    ['OPENAISLE_TREASURY', `0x${'0'.repeat(40)}`],
+    ['OPENAISLE_TREASURY', NETWORKS.base.usdc],
+    ['OPENAISLE_FACILITATOR_URL', 'file:///hunter2'],
+    ['OPENAISLE_FACILITATOR_AUTH', 'hunter2\nX-Other: 1'],
+    ['OPENAISLE_KEY_PREFIX', 'hunter_2'],
+    ['OPENAISLE_DEPLOYMENT_COMMIT', 'hunter2'],
+    ['OPENAISLE_SOURCE_URL', 'javascript:hunter2'],
+    ['OPENAISLE_LIMITS', '{"registration_per_hour":"hunter2"}'],
+    ['OPENAISLE_LIMITS', '{"registration_per_hour":1.5}'],
+    ['OPENAISLE_LIMITS', '{"registration_per_hour":1,"registration_per_hour":2}'],
+    ['OPENAISLE_LIMITS', '{"hunter2":1}'],
+    ['OPENAISLE_LIMITS', '{"artifact_bytes":999999999}'],
+    ['OPENAISLE_LIMITS', '[]'],
+    ['OPENAISLE_DOORS', 'hunter2'],
+    ['OPENAISLE_TRUST_PROXY', 'true'],
+    ['OPENAISLE_TRUST_PROXY', '0.0.0.0/0'],
+    ['OPENAISLE_TRUST_PROXY', '10.0.0.0/33'],
+    ['OPENAISLE_TRUST_PROXY', '10.0.0.0/8/8'],
+    ['OPENAISLE_PROT', 'hunter2'],
+  ])('refuses %s=%s by its name and never by its value', (name, value) => {
+    const extra = name === 'DATABASE_URL' ? { OPENAISLE_PEPPER_FILE: '/run/pepper' } : {};
+    const faults = faultsOf({ ...extra, [name]: value });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(name);
+    expect(faults[0]).not.toContain(value);
+    expect(faults[0]).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['OPENAISLE_WORKERS', '2'],
+    ['OPENAISLE_METRICS_PORT', '9090'],
+    ['OPENAISLE_CITY_URL', 'https://city.example'],
+    ['OPENAISLE_CATALOG_MEMORY_MB', '2048'],
+    ['OPENAISLE_RPC_URLS', 'http://127.0.0.1:1,http://127.0.0.1:2'],
+    ['OPENAISLE_DOORS', 'register,recovery'],
+  ])('says that %s=%s is not built yet', (name, value) => {
+    const faults = faultsOf({ [name]: value });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(new RegExp(`^${name} .*not available in this version$`));
+  });
+});

@@ -1,0 +1,17 @@
+import { endpoints } from '../../contract/index.ts';
+import { describeOpenApi } from '../../contract/openapi.ts';
+import type { PageAnswer } from '../../platform/http/server-options.ts';
+import { SUMMARY } from './guide.ts';
+
+/** The contract does not change while a process runs, so the document is made once. */
+export function createOpenApiPage(baseUrl: string): () => PageAnswer {
+  let body: string | null = null;
+  return () => {
+    body ??= openApiText(baseUrl);
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+  };
+}
+
+export function openApiText(baseUrl: string): string {
+  return JSON.stringify(describeOpenApi({ endpoints, title: 'Openaisle', description: SUMMARY, serverUrl: baseUrl }));
+}

@@ -1,0 +1,103 @@
+import type { Clock } from './clock.ts';
+import type { Log } from './log.ts';
+
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** The part of `process` that is used; tests hand in their own. */
+export interface StoppableProcess {
+  on(signal: (typeof STOP_SIGNALS)[number], listener: () => void): unknown;
+  off(signal: (typeof STOP_SIGNALS)[number], listener: () => void): unknown;
+  exit(code: number): void;
+}
+
+export interface ShutdownOptions {
+  process: StoppableProcess;
+  clock: Clock;
+  log: Log;
+  /** What is in flight may take this long: two calls to the facilitator and a margin are 20 s. */
+  drainMs?: number;
+  /** Stops accepting and waits for what is in flight; HttpServer.close. */
+  closeServer(options: { drainMs: number }): Promise<void>;
+  /** Then these, one after the other: background work first, the database last. */
+  steps: readonly { name: string; close(): Promise<void> | void }[];
+}
+
+export interface Shutdown {
+  /** True from the first signal on: `/readyz` says no. */
+  isStopping(): boolean;
+  /** What a signal does. Resolves when everything is closed; the exit code says whether all of it went well. */
+  stop(reason: string): Promise<number>;
+  /** Takes the signal handlers away. */
+  dispose(): void;
+}
+
+const DEFAULT_DRAIN_MS = 20_000;
+const STEP_LIMIT_MS = 10_000;
+
+/** A signal stops the process in order; a second one at once. */
+export function handleShutdown(options: ShutdownOptions): Shutdown {
+  const { log } = options;
+  let isStopping = false;
+  let closed: Promise<number> | undefined;
+
+  const stop = (reason: string): Promise<number> => {
+    // Before anything closes, so that whoever asks meanwhile is told.
+    isStopping = true;
+    closed ??= closeAll(options, reason);
+    return closed;
+  };
+  const listeners = STOP_SIGNALS.map((signal) => {
+    const listener = (): void => {
+      if (isStopping) {
+        log.warn('stop_forced', { signal });
+        options.process.exit(1);
+        return;
+      }
+      void stop(signal).then((code) => options.process.exit(code));
+    };
+    options.process.on(signal, listener);
+    return { signal, listener };
+  });
+  return {
+    isStopping: () => isStopping,
+    stop,
+    dispose: () => {
+      for (const { signal, listener } of listeners) options.process.off(signal, listener);
+    },
+  };
+}
+
+async function closeAll(options: ShutdownOptions, reason: string): Promise<number> {
+  const { clock, log } = options;
+  const drainMs = options.drainMs ?? DEFAULT_DRAIN_MS;
+  const startedAt = clock.now();
+  log.info('stopping', { signal: reason });
+  const steps = [
+    { name: 'http', close: () => options.closeServer({ drainMs }), limitMs: drainMs + STEP_LIMIT_MS },
+    ...options.steps.map((step) => ({ ...step, limitMs: STEP_LIMIT_MS })),
+  ];
+  let failed = false;
+  for (const step of steps) {
+    try {
+      await within(clock, step.limitMs, async () => step.close());
+    } catch (error) {
+      failed = true;
+      log.error('step_not_closed', { step: step.name, error });
+    }
+  }
+  log.info('stopped', { ms: clock.now() - startedAt });
+  return failed ? 1 : 0;
+}
+
+/** One step that hangs must not keep the others from closing. */
+async function within(clock: Clock, limitMs: number, work: () => Promise<void>): Promise<void> {
+  const done = new AbortController();
+  const late = clock.sleep(limitMs, done.signal).then(() => {
+    if (!done.signal.aborted) throw new Error(`not closed within ${limitMs} ms`);
+  });
+  try {
+    await Promise.race([work(), late]);
+  } finally {
+    done.abort();
+  }
+}

@@ -1,0 +1,60 @@
+import { createVirtualFileSystem } from 'typescript/unstable/fs';
+import { API } from 'typescript/unstable/sync';
+import type { Node, SourceFile } from 'typescript/unstable/ast';
+
+/** One source file as the compiler's own parser sees it. */
+export interface Source {
+  /** From the root of the project, with forward slashes. */
+  path: string;
+  text: string;
+  tree: SourceFile;
+}
+
+/** Everything that tsconfig.json includes. */
+export function openSources(root: string): Source[] {
+  return read(new API({ cwd: root }), root);
+}
+
+/** The same for files that exist only in a test. Paths from the root of a made-up project. */
+export function openTexts(files: Readonly<Record<string, string>>): Source[] {
+  const root = '/texts';
+  const config = JSON.stringify({ compilerOptions: { noLib: true, types: [] }, include: ['**/*.ts'] });
+  const placed = Object.entries(files).map(([path, text]) => [`${root}/${path}`, text]);
+  const fs = createVirtualFileSystem(Object.fromEntries([[`${root}/tsconfig.json`, config], ...placed]));
+  return read(new API({ cwd: root, fs }), root);
+}
+
+function read(api: API, root: string): Source[] {
+  try {
+    const [project] = api.updateSnapshot({ openProjects: [`${root}/tsconfig.json`] }).getProjects();
+    if (project === undefined) throw new Error(`no project in ${root}`);
+    return project.rootFiles.map((name) => {
+      const tree = project.program.getSourceFile(name);
+      if (tree === undefined) throw new Error(`not parsed: ${name}`);
+      return { path: name.slice(root.length + 1), text: tree.text, tree };
+    });
+  } finally {
+    api.close();
+  }
+}
+
+/** Every node below this one, in the order of the text. */
+export function* nodesOf(node: Node): Generator<Node> {
+  const children: Node[] = [];
+  node.forEachChild((child) => {
+    children.push(child);
+  });
+  for (const child of children) {
+    yield child;
+    yield* nodesOf(child);
+  }
+}
+
+/** Counted from one, of the first character that is not space or comment. */
+export function lineOf(source: Source, node: Node): number {
+  return lineAt(source, node.getStart(source.tree));
+}
+
+export function lineAt(source: Source, position: number): number {
+  return source.tree.getLineAndCharacterOfPosition(position).line + 1;
+}
