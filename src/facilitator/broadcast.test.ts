@@ -127,17 +127,20 @@ test('a node that refuses to take it: 503, no hash, and the next try settles', a
 
 test('a node that fails at any one question refuses nobody', async () => {
   const payment = await signPayment(chain);
-  const methods = ['eth_getCode', 'eth_call', 'eth_estimateGas', 'eth_getTransactionCount', 'eth_getBlockByNumber'];
-  for (const method of methods) {
+  const failing = (method: string): void =>
     node.answer((response, body) => {
       const asked = (body as { method: string }).method;
       void (asked === method ? nodeSays('rate limited')(response, body) : forward(response, body));
     });
-    const settled = await settle(paymentBody(payment));
-    expect([method, settled.status, settled.body['errorReason']]).toEqual([method, 503, 'unexpected_settle_error']);
-    if (method !== 'eth_getCode' && method !== 'eth_call') continue;
-    const verified = await post(`${facilitator.url}/verify`, paymentBody(payment));
-    expect([method, verified.status]).toEqual([method, 503]);
+  for (const method of ['eth_getCode', 'eth_estimateGas', 'eth_getTransactionCount']) {
+    failing(method);
+    const { status, body } = await settle(paymentBody(payment));
+    expect([method, status, body['errorReason']]).toEqual([method, 503, 'unexpected_settle_error']);
+  }
+  for (const method of ['eth_getCode', 'eth_call']) {
+    failing(method);
+    const { status, body } = await post(`${facilitator.url}/verify`, paymentBody(payment));
+    expect([method, status, body['invalidReason']]).toEqual([method, 503, 'unexpected_verify_error']);
   }
   node.answer((response, body) => void forward(response, body));
   expect((await settle(paymentBody(payment))).body).toMatchObject({ success: true });
@@ -150,4 +153,22 @@ test('what the node says, its address included, does not reach the caller', asyn
   });
   const answer = await settle(paymentBody(await signPayment(chain)));
   expect(JSON.stringify(answer.body)).not.toMatch(/secret|127\.0\.0\.1|http/);
+});
+
+test('a node that does not count what waits there: two payments get two places', async () => {
+  node.answer((response, body) => {
+    const { method, params } = body as { method: string; params: unknown[] };
+    const counts = method === 'eth_getTransactionCount';
+    void forward(response, counts ? { ...(body as object), params: [params[0], 'latest'] } : body);
+  });
+  const minedBefore = await minedBy(chain, facilitator.address);
+  await chain.rpc.call('evm_setAutomine', [false]);
+  const bodies = [paymentBody(await signPayment(chain)), paymentBody(await signPayment(chain))];
+  const pending = await Promise.all(bodies.map(settle));
+  expect(pending.map(({ body }) => body['errorReason'])).toEqual(['settlement_pending', 'settlement_pending']);
+  await chain.rpc.call('evm_setAutomine', [true]);
+  await chain.mine();
+  const settled = await Promise.all(bodies.map(settle));
+  expect(settled.map(({ body }) => body['success'])).toEqual([true, true]);
+  expect(await minedBy(chain, facilitator.address)).toBe(minedBefore + 2);
 });

@@ -12,12 +12,13 @@ export interface Timing {
   answerMs: number;
   /** How long a settlement waits for its receipt, counted from its beginning. */
   confirmationMs: number;
+  /** At most, between two looks for a receipt. */
   receiptPollMs: number;
   /** Between two looks at the transactions that are not mined yet. */
   tendMs: number;
 }
 
-export const TIMING: Timing = { answerMs: 5_500, confirmationMs: 5_000, receiptPollMs: 150, tendMs: 2_000 };
+export const TIMING: Timing = { answerMs: 5_500, confirmationMs: 5_000, receiptPollMs: 200, tendMs: 2_000 };
 
 /** What the parts of a running facilitator share. */
 export interface Context {

@@ -5,7 +5,7 @@ import type { Hex } from '../platform/hex.ts';
 import { ChainTrouble, TransferRefused } from './chain-trouble.ts';
 import type { Context } from './context.ts';
 import { type Entry, type StoredEntry, sameAuthorization } from './journal/entry.ts';
-import { type Gas, quoteGas } from './quote-gas.ts';
+import { createQuoteGas, type Gas } from './quote-gas.ts';
 import { readTransactionCount } from './read-transaction.ts';
 import { transmit } from './transmit.ts';
 
@@ -22,6 +22,7 @@ const ATTEMPTS = 2;
 
 /** One key has one order of transactions, so all settlements pass through one queue. Each is on disk before the node sees it. */
 export function createSender(context: Context): Sender {
+  const quoteGas = createQuoteGas(context);
   let last: Promise<unknown> = Promise.resolve();
   let closed = false;
   const signAndSend = async (authorization: Authorization, data: Hex, gas: Gas): Promise<Hex> => {
@@ -37,7 +38,7 @@ export function createSender(context: Context): Sender {
   };
   return {
     send: async (authorization, data) => {
-      const gas = await quoteGas(context, data);
+      const gas = await quoteGas(data);
       const turn = last.then(() => signAndSend(authorization, data, gas));
       last = turn.catch(() => undefined);
       return turn;

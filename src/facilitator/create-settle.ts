@@ -68,16 +68,14 @@ async function settleOnce(context: Context, sender: Sender, request: PaymentRequ
   const { authorization } = request;
   const deadlineAt = clock.now() + timing.confirmationMs;
   if (!(await checkSignature(context, request))) return refused(INVALID_SIGNATURE);
-  const isUsed = () => readAuthorizationState(rpc, network.usdc, authorization.from, authorization.nonce, 'latest');
-  // What this server sent itself it knows by hash; only what others sent has to be searched for.
-  if (findLive(context, authorization) === null && (await isUsed())) return reconcile(context, request);
   const exchange = openExchange(context, sender, request, deadlineAt);
   const answer = await exchange.facilitator.settle(request.payload, request.requirements);
   const transaction = isHex(answer.transaction, 32) ? answer.transaction : null;
   if (answer.success && transaction !== null) return { kind: 'settled', transaction };
   if (answer.errorReason === PENDING && transaction !== null) return { kind: 'pending', transaction };
   // Whatever the cause, somebody else may have been faster. A failure here is not evidence that nothing was paid.
-  if (await isUsed()) return reconcile(context, request);
+  const used = await readAuthorizationState(rpc, network.usdc, authorization.from, authorization.nonce, 'latest');
+  if (used) return reconcile(context, request);
   const trouble = exchange.trouble();
   if (trouble !== null && transaction === null) return { kind: 'unknown', cause: trouble };
   return { kind: 'refused', reason: answer.errorReason ?? FAILED, transaction };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Hex } from '../platform/hex.ts';
 import { ChainTrouble, isRevert, TransferRefused } from './chain-trouble.ts';
 import type { Context } from './context.ts';
@@ -22,22 +23,44 @@ const quantity = z
   .transform((text) => BigInt(text));
 const block = z.object({ baseFeePerGas: quantity });
 
+const FEES_KEPT_MS = 1_000;
+
 /** Also the last rehearsal: throws `TransferRefused` when the transfer would revert now. */
-export async function quoteGas(context: Context, data: Hex): Promise<Gas> {
-  const { rpc, address, network } = context;
-  const call = { from: address, to: network.usdc, data, gas: `0x${GAS_CAP.toString(16)}` };
-  try {
-    const [estimate, tip, head] = await Promise.all([
-      rpc.call('eth_estimateGas', [call]),
-      rpc.call('eth_maxPriorityFeePerGas', []),
-      rpc.call('eth_getBlockByNumber', ['latest', false]),
-    ]);
-    const gas = quantity.parse(estimate) + GAS_MARGIN;
-    const maxPriorityFeePerGas = quantity.parse(tip);
-    const maxFeePerGas = block.parse(head).baseFeePerGas * BASE_FEE_MARGIN + maxPriorityFeePerGas;
-    return { gas: gas < GAS_CAP ? gas : GAS_CAP, maxFeePerGas, maxPriorityFeePerGas };
-  } catch (error) {
-    if (isRevert(error)) throw new TransferRefused(error.message);
-    throw new ChainTrouble('the chain gave no price for gas', { cause: error });
-  }
+export type QuoteGas = (data: Hex) => Promise<Gas>;
+
+export function createQuoteGas({ rpc, address, network, clock }: Context): QuoteGas {
+  let fees: { readAt: number; value: Promise<Omit<Gas, 'gas'>> } | null = null;
+  const readFees = (): Promise<Omit<Gas, 'gas'>> => {
+    // The margin bears far more than a second can change.
+    if (fees !== null && fees.readAt + FEES_KEPT_MS > clock.now()) return fees.value;
+    const reading = { readAt: clock.now(), value: askFees(rpc) };
+    fees = reading;
+    reading.value.catch(() => {
+      if (fees === reading) fees = null;
+    });
+    return reading.value;
+  };
+  return async (data) => {
+    const call = { from: address, to: network.usdc, data, gas: `0x${GAS_CAP.toString(16)}` };
+    try {
+      const [estimate, price] = await Promise.all([rpc.call('eth_estimateGas', [call]), readFees()]);
+      const gas = quantity.parse(estimate) + GAS_MARGIN;
+      return { gas: gas < GAS_CAP ? gas : GAS_CAP, ...price };
+    } catch (error) {
+      if (isRevert(error)) throw new TransferRefused(error.message);
+      throw new ChainTrouble('the chain gave no price for gas', { cause: error });
+    }
+  };
+}
+
+async function askFees(rpc: Rpc): Promise<Omit<Gas, 'gas'>> {
+  const [tip, head] = await Promise.all([
+    rpc.call('eth_maxPriorityFeePerGas', []),
+    rpc.call('eth_getBlockByNumber', ['latest', false]),
+  ]);
+  const maxPriorityFeePerGas = quantity.parse(tip);
+  return {
+    maxFeePerGas: block.parse(head).baseFeePerGas * BASE_FEE_MARGIN + maxPriorityFeePerGas,
+    maxPriorityFeePerGas,
+  };
 }

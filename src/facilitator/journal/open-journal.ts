@@ -5,7 +5,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
 import { type Entry, entryName, parseEntry, printEntry, type State, type StoredEntry } from './entry.ts';
-import { UNFINISHED, writeDurably } from './write-durably.ts';
+import { UNFINISHED, writeWhole } from './write-whole.ts';
 
 /** Every settlement that was signed during the last day: on disk before it is broadcast, one file for each authorization. */
 export interface Journal {
@@ -39,6 +39,7 @@ export async function openJournal(options: {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(options);
   const names = new Map([...entries].map(([name, entry]) => [entry.hash, name]));
+  const waiting = new Set([...entries.values()].filter(({ state }) => state === 'open'));
   const pathOf = (entry: Entry): string => join(folder, `${nameOf(entry)}${SUFFIX}`);
   let written: Promise<unknown> = Promise.resolve();
   // One write after the other: two at once could leave the older text behind.
@@ -53,41 +54,50 @@ export async function openJournal(options: {
       throw new Error(`${pathOf(entry)} is not what was written there`);
     return stored;
   };
-  const forget = async (entry: Entry): Promise<void> => {
-    const name = nameOf(entry);
-    if (entries.get(name)?.hash !== entry.hash) return;
-    entries.delete(name);
+  const drop = (entry: Entry): void => {
+    entries.delete(nameOf(entry));
     names.delete(entry.hash);
+    waiting.delete(entry);
+  };
+  const forget = async (hash: Hex): Promise<void> => {
+    const entry = entries.get(names.get(hash) ?? '');
+    if (entry === undefined) return;
+    drop(entry);
     await rm(pathOf(entry), { force: true });
   };
   return {
     find: ({ from, nonce }) => entries.get(entryName(from, nonce)) ?? null,
     findByHash: (hash) => entries.get(names.get(hash) ?? '') ?? null,
-    open: () => [...entries.values()].filter(({ state }) => state === 'open').sort((a, b) => a.signedAt - b.signedAt),
+    open: () => [...waiting].sort((a, b) => a.signedAt - b.signedAt),
     add: (stored) =>
       inOrder(async () => {
         const { raw: _, ...entry } = stored;
-        await writeDurably(pathOf(entry), printEntry(stored, chainId));
+        await writeWhole(pathOf(entry), printEntry(stored, chainId), true);
         const before = entries.get(nameOf(entry));
-        if (before !== undefined) names.delete(before.hash);
+        if (before !== undefined) drop(before);
         entries.set(nameOf(entry), entry);
         names.set(entry.hash, nameOf(entry));
+        if (entry.state === 'open') waiting.add(entry);
       }),
     readRaw: async (entry) => (await readStored(entry)).raw,
     mark: (entry, state) =>
       inOrder(async () => {
         const current = entries.get(nameOf(entry));
         if (current === undefined || current.hash !== entry.hash || current.state === state) return;
-        await writeDurably(pathOf(current), printEntry({ ...(await readStored(current)), state }, chainId));
+        // How it ended the chain tells again; only what still has to be done must not be lost.
+        const durable = state === 'open';
+        await writeWhole(pathOf(current), printEntry({ ...(await readStored(current)), state }, chainId), durable);
         current.state = state;
+        if (state === 'open') waiting.add(current);
+        else waiting.delete(current);
       }),
-    remove: (entry) => inOrder(() => forget(entry)),
+    remove: (entry) => inOrder(() => forget(entry.hash)),
     sweep: () =>
       inOrder(async () => {
         const now = clock.now();
         for (const entry of [...entries.values()]) {
           const over = entry.state !== 'open' || Number(entry.authorization.validBefore) * 1000 + KEPT_MS < now;
-          if (over && entry.signedAt + KEPT_MS < now) await forget(entry);
+          if (over && entry.signedAt + KEPT_MS < now) await forget(entry.hash);
         }
       }),
     close: async () => {

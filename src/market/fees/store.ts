@@ -81,9 +81,11 @@ export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | n
   return row && row.id;
 }
 
-/** The listing that a fee's payment made, if it has been made. */
+/** The listing that a fee's payment was made for, once it is there. One that only spent its credit has another body, and is none. */
 export async function findListingOfFee(database: Queryable, paymentId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(sql`
-    select l.id from fees f join listings l on l.fee_id = f.id where f.payment_id = ${paymentId}`);
+    select l.id from payments p join fees f on f.payment_id = p.id
+      join listings l on l.fee_id = f.id and l.body_hash = p.body_hash
+    where p.id = ${paymentId}`);
   return row && row.id;
 }

@@ -1,6 +1,7 @@
+import type { Reason } from '../../contract/errors.ts';
 import type { Endpoints } from '../../contract/index.ts';
-import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
+import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { countCredits, takeCredit } from '../fees/store.ts';
@@ -20,6 +21,8 @@ import { findGuard, holdGuard } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
+const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>(['duplicate_listing', 'rate_limited']);
+
 /** POST /api/listing (W6): earlier request, checks, then the fee. A proof that comes where no fee is due is left alone. */
 export function makeCreateListing(payments: Payments): MarketOperation<Endpoints['createListing']> {
   return async (market, call) => {
@@ -30,9 +33,10 @@ export function makeCreateListing(payments: Payments): MarketOperation<Endpoints
     try {
       return await listAnew(market, payments, request);
     } catch (error) {
-      // The same request, sent twice at once, holds the place of the goods against itself: then the other one is the answer.
-      const isDuplicate = error instanceof Refusal && error.reason === 'duplicate_listing';
-      const rival = isDuplicate ? await answerEarlier(market, payments, request) : null;
+      // The same request, sent many times at once, holds the place of the goods and uses up the runs against itself: then the one
+      // that came through is the answer.
+      const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
+      const rival = bySelf ? await answerEarlier(market, payments, request) : null;
       if (rival === null) throw error;
       return rival;
     }

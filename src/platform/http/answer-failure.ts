@@ -3,7 +3,7 @@ import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import type { Exchange } from './exchanges.ts';
 import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
-import { buildProblem } from './problem.ts';
+import { buildProblem, type ProblemAnswer, type ProblemContext } from './problem.ts';
 import { refuseFailure } from './refuse-failure.ts';
 import { sendAnswer } from './send-answer.ts';
 
@@ -29,10 +29,20 @@ export function answerFailure(
     options.log.warn('request_not_served', { request_id: exchange.requestId, reason: refusal.reason, error });
   }
   const proofSent = PAYMENT_HEADER_NAMES.some((name) => request.headers[name] !== undefined);
-  const problem = buildProblem(refusal, {
+  const context: ProblemContext = {
     requestId: exchange.requestId,
     docsUrl: (reason) => options.docsUrl(reason),
     ...(request.routeOptions.config.facts?.payment ? { payment: { proofSent } } : {}),
-  });
-  sendAnswer(reply, problem);
+  };
+  sendAnswer(reply, tryToBuild(refusal, context, options.log));
+}
+
+/** Fields of a refusal that are not JSON are a bug too, and must not leave by the framework's own words. */
+function tryToBuild(refusal: Refusal, context: ProblemContext, log: Log): ProblemAnswer {
+  try {
+    return buildProblem(refusal, context);
+  } catch (error) {
+    log.error('refusal_not_json', { request_id: context.requestId, reason: refusal.reason, error });
+    return buildProblem(new Refusal('internal_error'), context);
+  }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemRandom } from '../random.ts';
+import { Refusal } from '../refusal.ts';
 import { makeMerchantKey, makeRecoveryCode } from '../secret-format.ts';
 import type { Operations } from './server-options.ts';
 import {
@@ -163,6 +164,15 @@ describe('errors', () => {
       do_not_pay_again: false,
       reason: 'payment_required',
     });
+  });
+
+  it('are one of ours even where a refusal cannot be put into JSON', async () => {
+    const refuse = () => {
+      throw new Refusal('not_found', { fields: { id: 1n } });
+    };
+    const { server, lines } = start({ pages: [{ method: 'GET', path: '/bad', handler: refuse }] });
+    expect((await server.inject('/bad')).json()).toMatchObject({ status: 500, reason: 'internal_error' });
+    expect(lines.join('')).toContain('refusal_not_json');
   });
 
   it('never call paying again safe on a payment route when a proof was sent and nobody looked it up', async () => {

@@ -1,4 +1,10 @@
-import { isFunctionLikeDeclaration, isIdentifier, isVariableDeclaration, type Node } from 'typescript/unstable/ast';
+import {
+  isCallExpression,
+  isFunctionLikeDeclaration,
+  isIdentifier,
+  isVariableDeclaration,
+  type Node,
+} from 'typescript/unstable/ast';
 import { lineAt, lineOf, nodesOf, type Source } from './open-sources.ts';
 
 export interface FunctionSize {
@@ -8,15 +14,23 @@ export interface FunctionSize {
   lines: number;
 }
 
-/** Every function with a body: declarations, expressions, arrows, methods, accessors and constructors. */
+/**
+ * Every function with a body: declarations, expressions, arrows, methods, accessors and constructors. What is handed to `describe` is
+ * a chapter of a test file rather than a function: the tests in it count each for itself.
+ */
 export function functionLines(source: Source): FunctionSize[] {
   const sizes: FunctionSize[] = [];
   for (const node of nodesOf(source.tree)) {
     if (!isFunctionLikeDeclaration(node) || !('body' in node) || node.body === undefined) continue;
+    if (isChapter(node)) continue;
     const line = lineOf(source, node);
     sizes.push({ name: nameOf(node), line, lines: lineAt(source, node.end) - line + 1 });
   }
   return sizes;
+}
+
+function isChapter({ parent }: Node): boolean {
+  return isCallExpression(parent) && /^describe\b/.test(parent.expression.getText());
 }
 
 function nameOf(node: Node): string {

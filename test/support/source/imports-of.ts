@@ -54,11 +54,10 @@ function moduleNamesOf(node: Node): string[] {
   return [];
 }
 
-/** `import(...)`, `require(...)`, `import.meta.resolve(...)`. */
+/** `import(...)` and `require(...)`. Resolving a path loads nothing. */
 function isImportCall(callee: Node): boolean {
   if (callee.kind === SyntaxKind.ImportKeyword) return true;
-  if (isIdentifier(callee)) return callee.text === 'require' || callee.text === 'createRequire';
-  return callee.getText() === 'import.meta.resolve';
+  return isIdentifier(callee) && callee.text === 'require';
 }
 
 function textOf(node: Node | undefined): string {

@@ -1,6 +1,6 @@
+import type { Node, SourceFile } from 'typescript/unstable/ast';
 import { createVirtualFileSystem } from 'typescript/unstable/fs';
 import { API } from 'typescript/unstable/sync';
-import type { Node, SourceFile } from 'typescript/unstable/ast';
 
 /** One source file as the compiler's own parser sees it. */
 export interface Source {

@@ -1,7 +1,9 @@
 import {
+  type ImportSpecifier,
   isBindingElement,
   isCallExpression,
   isIdentifier,
+  isImportDeclaration,
   isImportSpecifier,
   isNewExpression,
   isPropertyAccessExpression,
@@ -33,6 +35,7 @@ const MEMBERS = new Set([
   'crypto.randomUUID',
   'crypto.subtle',
 ]);
+/** Modules that are means themselves, whatever is taken from them. */
 const MODULES = new Set([
   'node:timers',
   'node:timers/promises',
@@ -40,42 +43,57 @@ const MODULES = new Set([
   'node:http',
   'node:https',
   'node:http2',
-  'node:net',
   'node:tls',
   'node:dgram',
   'node:dns',
   'node:dns/promises',
   'undici',
 ]);
+const CONNECTIONS = /^(?:connect|createConnection|createServer|Socket|Server)$/;
 const CHANCE = /^(?:random|generateKey|generatePrime|generatePrivateKey|webcrypto|getRandomValues)/;
 const CHANCE_FROM = /^(?:node:crypto|viem(?:\/.*)?|@noble\/.*)$/;
 
 /** Where a file reads the clock, throws dice, waits, or goes to the network by itself instead of being handed the means. */
 export function worldUses(source: Source): Use[] {
   const uses: Use[] = [];
-  const note = (node: Node, what: string): void => {
-    uses.push({ path: source.path, line: lineOf(source, node), what });
-  };
   for (const node of nodesOf(source.tree)) {
-    if (isPropertyAccessExpression(node)) {
-      const name = node.getText().replace(/^globalThis\./, '').replaceAll('?.', '.');
-      if (MEMBERS.has(name) || (name !== node.getText() && GLOBALS.has(name))) note(node, name);
-    } else if (isNewExpression(node) && node.expression.getText() === 'Date' && !node.arguments?.length) {
-      note(node, 'new Date()');
-    } else if (isCallExpression(node) && node.expression.getText() === 'Date') {
-      note(node, 'Date()');
-    } else if (isIdentifier(node) && GLOBALS.has(node.text) && isValue(node)) {
-      note(node, node.text);
-    } else if (isImportSpecifier(node)) {
-      const name = (node.propertyName ?? node.name).getText();
-      const module = node.parent.parent.parent.moduleSpecifier.getText().slice(1, -1);
-      if (CHANCE.test(name) && CHANCE_FROM.test(module)) note(node, `${name} of ${module}`);
-    }
+    const what = meansOf(node);
+    if (what !== null) uses.push({ path: source.path, line: lineOf(source, node), what });
   }
   for (const { to, line } of importsOf(source)) {
     if (MODULES.has(to) && !isTypeOnly(source, line)) uses.push({ path: source.path, line, what: to });
   }
   return uses.sort((a, b) => a.line - b.line);
+}
+
+function meansOf(node: Node): string | null {
+  if (isPropertyAccessExpression(node)) return memberMeans(node.getText());
+  if (isNewExpression(node)) return isDate(node.expression) && !node.arguments?.length ? 'new Date()' : null;
+  if (isCallExpression(node)) return isDate(node.expression) ? 'Date()' : null;
+  if (isIdentifier(node)) return GLOBALS.has(node.text) && isValue(node) ? node.text : null;
+  return isImportSpecifier(node) ? importedMeans(node) : null;
+}
+
+function memberMeans(text: string): string | null {
+  const name = text.replaceAll('?.', '.');
+  const bare = name.replace(/^globalThis\./, '');
+  return MEMBERS.has(bare) || (bare !== name && GLOBALS.has(bare)) ? bare : null;
+}
+
+function isDate(callee: Node): boolean {
+  return isIdentifier(callee) && callee.text === 'Date';
+}
+
+function importedMeans(node: ImportSpecifier): string | null {
+  const name = (node.propertyName ?? node.name).getText();
+  const module = moduleOf(node);
+  const means = (CHANCE.test(name) && CHANCE_FROM.test(module)) || (CONNECTIONS.test(name) && module === 'node:net');
+  return means ? `${name} of ${module}` : null;
+}
+
+function moduleOf(node: Node): string {
+  if (isImportDeclaration(node)) return node.moduleSpecifier.getText().slice(1, -1);
+  return moduleOf(node.parent);
 }
 
 /** A type from such a module does nothing. */

@@ -3,17 +3,18 @@ import { dirname } from 'node:path';
 
 export const UNFINISHED = '.unfinished';
 
-/** After this the file is there in full, old or new, whatever happens to the machine. */
-export async function writeDurably(path: string, text: string): Promise<void> {
+/** The file is there in full, old or new. Durable: the new one even if the machine loses its power right afterwards. */
+export async function writeWhole(path: string, text: string, durable: boolean): Promise<void> {
   const unfinished = `${path}${UNFINISHED}`;
   const file = await open(unfinished, 'w', 0o600);
   try {
     await file.writeFile(text);
-    await file.sync();
+    if (durable) await file.sync();
   } finally {
     await file.close();
   }
   await rename(unfinished, path);
+  if (!durable) return;
   // The name is part of the folder, which has to reach the disk as well.
   const folder = await open(dirname(path), 'r');
   try {

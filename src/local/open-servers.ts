@@ -1,0 +1,55 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { WORLD_ACCOUNTS } from './chain/accounts.ts';
+import type { LocalChain } from './chain/start-chain.ts';
+import type { Ports } from './ports.ts';
+import { type ServerProcess, startServer } from './server-process.ts';
+
+/** For a world with one visitor, who may start it many times an hour. */
+const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
+
+export function openFacilitator(
+  dataDir: string,
+  ports: Ports,
+  { chain, signal }: { chain: LocalChain; signal: AbortSignal },
+): Promise<ServerProcess> {
+  const keyFile = join(dataDir, 'facilitator.key');
+  writeFileSync(keyFile, `${WORLD_ACCOUNTS.facilitator.key}\n`, { mode: 0o600 });
+  chmodSync(keyFile, 0o600);
+  return startServer({
+    name: 'facilitator',
+    main: new URL('../facilitator/main.ts', import.meta.url),
+    env: {
+      FACILITATOR_PORT: String(ports.facilitator),
+      FACILITATOR_RPC_URL: chain.url,
+      FACILITATOR_KEY_FILE: keyFile,
+      FACILITATOR_DATA_DIR: dataDir,
+    },
+    logFile: join(dataDir, 'logs', 'facilitator.log'),
+    readyUrl: `http://127.0.0.1:${ports.facilitator}/readyz`,
+    signal,
+  });
+}
+
+export function openMarket(
+  dataDir: string,
+  ports: Ports,
+  { chain, facilitatorUrl, signal }: { chain: LocalChain; facilitatorUrl: string; signal: AbortSignal },
+): Promise<ServerProcess> {
+  return startServer({
+    name: 'market',
+    main: new URL('../market/main.ts', import.meta.url),
+    env: {
+      OPENAISLE_PORT: String(ports.market),
+      OPENAISLE_DATA_DIR: join(dataDir, 'market'),
+      OPENAISLE_RPC_URLS: chain.url,
+      OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
+      OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
+      OPENAISLE_FACILITATOR_URL: facilitatorUrl,
+      OPENAISLE_LIMITS: JSON.stringify(LIMITS),
+    },
+    logFile: join(dataDir, 'logs', 'market.log'),
+    readyUrl: `http://127.0.0.1:${ports.market}/readyz`,
+    signal,
+  });
+}

@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../platform/clock.ts';
+import { systemEnvironment } from '../sdk/environment.ts';
+
+export interface ServerOptions {
+  name: string;
+  /** The program, as npm would start it. */
+  main: URL;
+  env: Record<string, string>;
+  logFile: string;
+  /** Answers 200 once it serves. */
+  readyUrl: string;
+  signal: AbortSignal;
+}
+
+export interface ServerProcess {
+  name: string;
+  pid: number;
+  /** Resolves when it has ended, by `stop` or by itself. */
+  exited: Promise<void>;
+  /** Asks it to end and waits until it has. */
+  stop(): Promise<void>;
+}
+
+const LEASH = fileURLToPath(new URL('./leash.ts', import.meta.url));
+const READY_WITHIN_MS = 60_000;
+/** Longer than any of them drains. */
+const STOP_WITHIN_MS = 45_000;
+const POLL_MS = 25;
+const ASK_MS = 2_000;
+const SHOWN_LINES = 8;
+/** Whoever starts the local world may have a real market configured: none of it is for these servers. */
+const NOT_PASSED_ON = /^(?:OPENAISLE_|FACILITATOR_|CITY_|DATABASE_URL$|PG|NODE_OPTIONS$|VITEST)/;
+
+/** Starts one of our servers as production does: a process of its own, told everything by its environment. Resolves when it serves. */
+export async function startServer(options: ServerOptions): Promise<ServerProcess> {
+  const { name, main, env, logFile } = options;
+  const log = openLog(logFile);
+  const child = spawn(process.execPath, ['--import', LEASH, fileURLToPath(main)], {
+    env: { ...inheritedEnvironment(), ...env },
+    stdio: ['ignore', log, log, 'ipc'],
+    detached: true,
+  });
+  closeSync(log);
+  child.channel?.unref();
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  const server = { name, pid: child.pid ?? 0, exited, stop: () => stop(name, child, exited) };
+  try {
+    await waitUntilReady(child, options);
+    return server;
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+export function inheritedEnvironment(): Record<string, string> {
+  const kept = Object.entries(process.env).filter(([name]) => !NOT_PASSED_ON.test(name));
+  return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}
+
+/** Of this start alone; the one before is kept beside it. */
+function openLog(logFile: string): number {
+  mkdirSync(dirname(logFile), { recursive: true });
+  if (existsSync(logFile)) renameSync(logFile, `${logFile}.before`);
+  return openSync(logFile, 'a', 0o600);
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
+
+async function waitUntilReady(child: ChildProcess, { name, readyUrl, logFile, signal }: ServerOptions): Promise<void> {
+  const startedMs = systemClock.now();
+  while (systemClock.now() - startedMs < READY_WITHIN_MS) {
+    signal.throwIfAborted();
+    if (hasEnded(child)) throw new Error(`The ${name} did not start. ${logFile} ends with:\n${lastLines(logFile)}`);
+    if (await answers(readyUrl)) return;
+    await systemClock.sleep(POLL_MS, signal);
+  }
+  throw new Error(`The ${name} does not answer at ${readyUrl}; see ${logFile}`);
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    const init = { signal: systemEnvironment.deadline(ASK_MS) };
+    return (await systemEnvironment.fetch(url, init)).ok;
+  } catch {
+    return false;
+  }
+}
+
+function lastLines(logFile: string): string {
+  return readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-SHOWN_LINES).join('\n');
+}
+
+async function stop(name: string, child: ChildProcess, exited: Promise<void>): Promise<void> {
+  if (hasEnded(child)) return;
+  child.kill('SIGTERM');
+  const impatient = new AbortController();
+  await Promise.race([exited, systemClock.sleep(STOP_WITHIN_MS, impatient.signal)]);
+  impatient.abort();
+  if (hasEnded(child)) return;
+  child.kill('SIGKILL');
+  await exited;
+  throw new Error(`The ${name} (process ${child.pid}) did not stop within ${STOP_WITHIN_MS / 1_000} s and was killed.`);
+}

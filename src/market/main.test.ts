@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { testDatabase } from '../../test/support/database.ts';
+import { findEmbeddedPostgres } from '../platform/database/embedded.ts';
+
+const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
+/** Nobody listens there. The market starts all the same: reads are served while the chain is away. */
+const NOBODY = 'http://127.0.0.1:1';
+
+const db = testDatabase();
+let folder = '';
+const started: ChildProcess[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'openaisle-main-'));
+});
+afterEach(async () => {
+  for (const child of started.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    // Not SIGKILL: a database of its own would stay behind.
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+type Environment = Record<string, string>;
+
+/** The process's own environment is left out: whoever runs the tests may have a market configured in it. */
+async function environment(changed: Environment = {}): Promise<Environment> {
+  return {
+    PATH: process.env['PATH'] ?? '',
+    OPENAISLE_PORT: String(await freePort()),
+    OPENAISLE_RPC_URLS: NOBODY,
+    OPENAISLE_FACILITATOR_URL: NOBODY,
+    OPENAISLE_TREASURY: '0x00000000000000000000000000000000000000aa',
+    OPENAISLE_DATA_DIR: folder,
+    ...changed,
+  };
+}
+
+async function onGivenDatabase(changed: Environment = {}): Promise<Environment> {
+  const pepperFile = join(folder, 'pepper');
+  await writeFile(pepperFile, `1:${'ab'.repeat(32)}\n`, { mode: 0o600 });
+  return environment({ DATABASE_URL: db.url, OPENAISLE_PEPPER_FILE: pepperFile, ...changed });
+}
+
+function start(env: Environment) {
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  started.push(child);
+  const exited = once(child, 'close').then(() => child.exitCode);
+  const said: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => said.push(line));
+  }
+  const logged = async (event: string): Promise<string> => {
+    const find = (): string | undefined => said.find((line) => line.includes(`"event":"${event}"`));
+    await expect.poll(find, { timeout: 20_000, interval: 10 }).toBeDefined();
+    return find() ?? '';
+  };
+  return { child, exited, said, logged, url: `http://127.0.0.1:${env['OPENAISLE_PORT']}` };
+}
+
+describe('a stop', () => {
+  it('by SIGTERM refuses new connections, answers what is in flight, and exits 0', async () => {
+    const market = start(await onGivenDatabase());
+    await market.logged('market_listening');
+    let answer: Promise<Response> | undefined;
+    await db.database.transaction(async (tx) => {
+      await tx.run(sql`lock table merchants in access exclusive mode`);
+      answer = fetch(`${market.url}/api/merchants`);
+      const waiting = sql`select pid from pg_locks where relation = 'merchants'::regclass and not granted`;
+      await expect.poll(async () => (await tx.rows(waiting)).length).toBeGreaterThan(0);
+      market.child.kill('SIGTERM');
+      await market.logged('stopping');
+      await expect.poll(() => fetch(`${market.url}/healthz`).then(String, () => 'refused')).toBe('refused');
+      expect(market.child.exitCode).toBeNull();
+    });
+    const answered = await answer;
+    expect(answered?.status).toBe(200);
+    expect(await answered?.json()).toMatchObject({ merchants: [], total: 0 });
+    expect(await market.exited).toBe(0);
+  });
+
+  it('during the start ends as cleanly as one after it', async () => {
+    const market = start(await environment());
+    await market.logged('embedded_postgres');
+    market.child.kill('SIGINT');
+    expect(await market.exited).toBe(0);
+    expect(await findEmbeddedPostgres(folder)).toBeNull();
+  });
+});
+
+describe('the embedded database', () => {
+  it('is stopped with the market, and found again with everything in it', async () => {
+    const env = await environment();
+    const first = start(env);
+    await first.logged('market_listening');
+    expect(await findEmbeddedPostgres(folder)).not.toBeNull();
+    first.child.kill('SIGTERM');
+    expect(await first.exited).toBe(0);
+    expect(await findEmbeddedPostgres(folder)).toBeNull();
+    const second = start(env);
+    await second.logged('market_listening');
+    expect(second.said.filter((line) => line.includes('"event":"migrated"'))).toEqual([]);
+    second.child.kill('SIGTERM');
+    expect(await second.exited).toBe(0);
+  });
+
+  it('takes the market with it when it ends by itself', async () => {
+    const market = start(await environment());
+    await market.logged('market_listening');
+    const [pid] = (await readFile(join(folder, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n');
+    process.kill(Number(pid), 'SIGINT');
+    await market.logged('database_ended');
+    expect(await market.exited).toBe(1);
+  });
+});
+
+describe('a start that cannot be', () => {
+  it('names the variables at fault and no value', async () => {
+    const secret = 'https://node.example/key-of-somebody with space';
+    const market = start(await environment({ OPENAISLE_RPC_URLS: secret, OPENAISLE_TREASURY: '' }));
+    expect(await market.exited).toBe(1);
+    const said = market.said.join('\n');
+    expect(said).toContain('OPENAISLE_RPC_URLS must be');
+    expect(said).toContain('OPENAISLE_TREASURY is required');
+    expect(said).not.toContain('key-of-somebody');
+  });
+
+  it('is stopped by a crash point that does not exist', async () => {
+    const market = start(await environment({ OPENAISLE_TEST_CRASH_AT: 'after_lunch' }));
+    expect(await market.exited).toBe(1);
+    expect(market.said.join('\n')).toContain('OPENAISLE_TEST_CRASH_AT must be');
+    expect(market.said.join('\n')).not.toContain('after_lunch');
+  });
+
+  it('warns loudly of a crash point that does', async () => {
+    const market = start(await onGivenDatabase({ OPENAISLE_TEST_CRASH_AT: 'before_verify' }));
+    expect(await market.logged('THIS_PROCESS_KILLS_ITSELF')).toContain('before_verify');
+    await market.logged('market_listening');
+  });
+
+  it('on a port that is taken leaves no database behind', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = address !== null && typeof address === 'object' ? address.port : 0;
+    const market = start(await environment({ OPENAISLE_PORT: String(port) }));
+    expect(await market.exited).toBe(1);
+    expect(await market.logged('market_not_started')).toContain('EADDRINUSE');
+    expect(await findEmbeddedPostgres(folder)).toBeNull();
+    server.close();
+  });
+});

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { cycleFaults, directionFaults, marketFaults, type Part, partOf } from './support/architecture-rules.ts';
+import { COMPUTED, importsOf } from './support/source/imports-of.ts';
+import { openSources } from './support/source/open-sources.ts';
+import { processUses, signingUses, sqlUses } from './support/source/place-uses.ts';
+import { type Use, worldUses } from './support/source/world-uses.ts';
+
+// No rule here has exceptions. What breaks one is moved, or handed what it needs.
+
+const root = resolve(import.meta.dirname, '..');
+const all = openSources(root);
+const shipped = all.filter(({ path }) => partOf(path) !== 'test');
+const imports = shipped.flatMap(importsOf);
+const manifest = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8')) as Record<string, object>;
+
+function outside(uses: Use[], allowed: (path: string, part: Part | null) => boolean): string[] {
+  return uses
+    .filter(({ path }) => !allowed(path, partOf(path)))
+    .map(({ path, line, what }) => `${path}:${line} ${what}`);
+}
+
+function among(...parts: Part[]): (path: string, part: Part | null) => boolean {
+  return (_, part) => part !== null && parts.includes(part);
+}
+
+test('the sources are found, tests and shipped files alike', () => {
+  expect(shipped.map(({ path }) => path)).toContain('src/market/create-market.ts');
+  expect(all.map(({ path }) => path)).toContain('test/architecture.test.ts');
+  expect(imports.length).toBeGreaterThan(shipped.length);
+});
+
+test('imports between parts go in the allowed directions only', () => {
+  expect(directionFaults(imports)).toEqual([]);
+});
+
+test('every import can be followed', () => {
+  const paths = new Set(all.map(({ path }) => path));
+  const lost = imports.filter(({ inside, to }) => to === COMPUTED || (inside && !paths.has(to)));
+  expect(lost).toEqual([]);
+});
+
+test('inside the market doors rest on operations, operations on features, features on foundations', () => {
+  expect(marketFaults(imports)).toEqual([]);
+});
+
+test('no file of src imports itself through others, not even for a type', () => {
+  expect(cycleFaults(imports)).toEqual([]);
+});
+
+test('SQL is in store.ts files and in platform/database only', () => {
+  const allowed = (path: string): boolean => path.endsWith('/store.ts') || path.startsWith('src/platform/database/');
+  expect(outside(shipped.flatMap(sqlUses), allowed)).toEqual([]);
+});
+
+test('only facilitator, SDK and the local world hold keys and sign', () => {
+  expect(outside(shipped.flatMap(signingUses), among('facilitator', 'sdk', 'local'))).toEqual([]);
+});
+
+test('clock, chance, timers and the network are taken from the machine in platform and in the SDK environment only', () => {
+  const allowed = (path: string): boolean =>
+    path.startsWith('src/platform/') || path === 'src/sdk/environment.ts' || path === 'src/cli/environment.ts';
+  expect(outside(shipped.flatMap(worldUses), allowed)).toEqual([]);
+});
+
+test('only platform and the local world start processes', () => {
+  expect(outside(shipped.flatMap(processUses), among('platform', 'local'))).toEqual([]);
+});
+
+test('what runs in production needs no development dependency, and every dependency is needed', () => {
+  const declared = Object.keys(manifest['dependencies'] ?? {});
+  const packages = imports
+    .filter(({ inside, to, from }) => !inside && !to.startsWith('node:') && partOf(from) !== 'local')
+    .map(({ to, ...rest }) => ({ ...rest, name: /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to }));
+  expect(packages.filter(({ name }) => !declared.includes(name))).toEqual([]);
+  expect(declared.filter((name) => !packages.some((found) => found.name === name))).toEqual([]);
+});

@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import type { CrashPoint } from '../../src/market/context.ts';
+import { startTestChain } from './chain.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { startTestFacilitator } from './facilitator.ts';
+import { freePort } from './free-port.ts';
+import { type Answer, type AskOptions, askMarket, BASE_URL, joinMarket, type Member } from './market-world.ts';
+
+export interface MarketProcess {
+  url: string;
+  /** Resolves with the signal that ended it, or null after an orderly exit. */
+  ended: Promise<NodeJS.Signals | null>;
+  ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+/** Chain, facilitator and database of one test file, and markets that run as processes of their own: `npm start`, killed for real. */
+export interface ProcessWorld {
+  chain: LocalChain;
+  db: TestDatabase;
+  join(handle: string): Promise<Member>;
+  /** The market, told to kill itself at that point if one is named. */
+  startMarket(crashAt?: CrashPoint): Promise<MarketProcess>;
+  finalize(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startProcessWorld(): Promise<ProcessWorld> {
+  const db = await createTestDatabase();
+  const chain = await startTestChain({ finalityBlocks: 4 });
+  const facilitator = await startTestFacilitator(chain);
+  const folder = await mkdtemp(join(tmpdir(), 'openaisle-market-'));
+  const pepperFile = join(folder, 'pepper');
+  await writeFile(pepperFile, `1:${'07'.repeat(32)}\n`, { mode: 0o600 });
+  const running = new Set<ChildProcess>();
+  const environment = {
+    PATH: process.env['PATH'] ?? '',
+    OPENAISLE_BASE_URL: BASE_URL,
+    DATABASE_URL: db.url,
+    OPENAISLE_DATA_DIR: folder,
+    OPENAISLE_PEPPER_FILE: pepperFile,
+    OPENAISLE_RPC_URLS: chain.url,
+    OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
+    OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
+    OPENAISLE_FACILITATOR_URL: facilitator.url,
+  };
+  return {
+    chain,
+    db,
+    join: (handle) => joinMarket(db, handle),
+    startMarket: async (crashAt) => {
+      const crash = crashAt === undefined ? {} : { OPENAISLE_TEST_CRASH_AT: crashAt };
+      const child = spawn(process.execPath, ['src/market/main.ts'], {
+        env: { ...environment, ...crash, OPENAISLE_PORT: String(await freePort()) },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      running.add(child);
+      const ended = once(child, 'exit').then(([, signal]) => {
+        running.delete(child);
+        return signal as NodeJS.Signals | null;
+      });
+      const url = await listening(child);
+      return {
+        url,
+        ended,
+        ask: (method, path, asked) => askMarket(url, method, path, asked),
+        stop: async () => {
+          child.kill('SIGTERM');
+          await ended;
+        },
+      };
+    },
+    finalize: () => chain.mine(6),
+    stop: async () => {
+      for (const child of running) child.kill('SIGKILL');
+      await facilitator.close();
+      await chain.stop();
+      await db.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The line with which it says where it listens; everything else it logs is drained. */
+async function listening(child: ChildProcess): Promise<string> {
+  if (child.stdout === null) throw new Error('no output of the market');
+  const seen: string[] = [];
+  const lines = createInterface({ input: child.stdout });
+  return await new Promise<string>((resolve, reject) => {
+    lines.on('line', (line) => {
+      seen.push(line);
+      const entry: unknown = line.startsWith('{') ? JSON.parse(line) : null;
+      if (entry !== null && typeof entry === 'object' && 'event' in entry && entry.event === 'market_listening') {
+        if ('url' in entry) resolve(String(entry.url));
+      }
+    });
+    child.once('exit', () => reject(new Error(`the market ended before it listened:\n${seen.join('\n')}`)));
+  });
+}

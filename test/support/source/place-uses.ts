@@ -1,0 +1,51 @@
+import { isCallExpression, isIdentifier, isPropertyAccessExpression } from 'typescript/unstable/ast';
+import { importsOf } from './imports-of.ts';
+import { lineOf, nodesOf, type Source } from './open-sources.ts';
+import type { Use } from './world-uses.ts';
+
+const SQL_MODULES = /^(?:sql-template-tag|pg|pg-.*|postgres)$/;
+const SIGNING_MODULES = /^(?:viem\/accounts|@noble\/curves.*|@noble\/secp256k1)$/;
+const SIGNING_NAMES = new Set([
+  'signTypedData',
+  'signMessage',
+  'signTransaction',
+  'signAuthorization',
+  'privateKeyToAccount',
+  'mnemonicToAccount',
+  'hdKeyToAccount',
+  'createWalletClient',
+]);
+const PROCESS_MODULES = /^node:(?:child_process|cluster|worker_threads)$/;
+
+/** Queries, and what makes them. */
+export function sqlUses(source: Source): Use[] {
+  const uses = importUses(source, SQL_MODULES);
+  for (const node of nodesOf(source.tree)) {
+    const callee = isCallExpression(node) ? node.expression : null;
+    if (callee && isPropertyAccessExpression(callee) && callee.name.text === 'query') {
+      uses.push({ path: source.path, line: lineOf(source, callee.name), what: '.query(' });
+    }
+  }
+  return uses;
+}
+
+/** Anything that holds a key or signs with one. Recovering a signer is not signing. */
+export function signingUses(source: Source): Use[] {
+  const uses = importUses(source, SIGNING_MODULES);
+  for (const node of nodesOf(source.tree)) {
+    if (isIdentifier(node) && SIGNING_NAMES.has(node.text)) {
+      uses.push({ path: source.path, line: lineOf(source, node), what: node.text });
+    }
+  }
+  return uses;
+}
+
+export function processUses(source: Source): Use[] {
+  return importUses(source, PROCESS_MODULES);
+}
+
+function importUses(source: Source, modules: RegExp): Use[] {
+  return importsOf(source)
+    .filter(({ to }) => modules.test(to))
+    .map(({ from, line, to }) => ({ path: from, line, what: to }));
+}

@@ -1,0 +1,243 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { posix, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { endpoints } from '../src/contract/index.ts';
+import { partOf } from './support/architecture-rules.ts';
+import { listFiles } from './support/list-files.ts';
+import { functionLines } from './support/source/function-lines.ts';
+import { importsOf } from './support/source/imports-of.ts';
+import { openSources } from './support/source/open-sources.ts';
+import { exportedValues, isBarrel, untidyUses } from './support/source/tidy-uses.ts';
+
+const FILE_LINES = 400;
+const FUNCTION_LINES = 70;
+const ARCHITECTURE_LINES = 200;
+
+/** Files that are longer, and how long they may be. An entry only ever shrinks, and goes once it is not needed. */
+const LONG_FILES: Readonly<Record<string, number>> = {
+  // One row per error, and each row is a line or two of prose: a table cannot be cut where the reader would look.
+  'src/contract/errors.ts': 430,
+};
+
+/** Functions that are longer, by file and name; kept like the files. */
+const LONG_FUNCTIONS: Readonly<Record<string, number>> = {};
+
+/** The start of an absolute path that only exists where somebody works. */
+const PLACES = /(?<![\w.~$}-])\/(?:work|home|root|Users)\/[\w.]/;
+
+/** Control characters but tab and line feed; marks without width, marks of direction, byte order marks. */
+const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}]/u;
+
+const root = resolve(import.meta.dirname, '..');
+const sources = openSources(root);
+const files = listFiles(root);
+const texts = files.filter((path) => path !== 'LICENSE' && !readFileSync(resolve(root, path)).includes(0));
+const shipped = sources.filter(({ path }) => partOf(path) !== 'test');
+
+function read(path: string): string {
+  return readFileSync(resolve(root, path), 'utf8');
+}
+
+/** Where a pattern occurs, as `path:line text`. */
+function occurrences(paths: readonly string[], pattern: RegExp): string[] {
+  return paths.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1} ${line.trim().slice(0, 120)}`] : [])),
+  );
+}
+
+/** What is too long and not excused, and excuses that are larger than what they excuse. */
+function overLimit(
+  sizes: readonly { name: string; lines: number }[],
+  limit: number,
+  excused: Readonly<Record<string, number>>,
+): string[] {
+  const long = sizes.filter(({ lines }) => lines > limit);
+  const faults = long.filter(({ name, lines }) => lines > (excused[name] ?? limit));
+  const largest = (name: string): number =>
+    Math.max(0, ...long.filter((one) => one.name === name).map(({ lines }) => lines));
+  const loose = Object.entries(excused).filter(([name, lines]) => largest(name) < lines);
+  return [
+    ...faults.map(({ name, lines }) => `${name} has ${lines} lines`),
+    ...loose.map(([name, lines]) => `the excuse of ${name} (${lines}) can shrink to ${largest(name) || 'nothing'}`),
+  ];
+}
+
+describe('sizes', () => {
+  test('files stay short', () => {
+    const sizes = files
+      .filter((path) => /\.(?:ts|sql)$/.test(path))
+      .map((name) => ({ name, lines: read(name).split('\n').length - 1 }));
+    expect(overLimit(sizes, FILE_LINES, LONG_FILES)).toEqual([]);
+  });
+
+  test('functions stay short', () => {
+    const sizes = sources.flatMap((source) =>
+      functionLines(source).map(({ name, line, lines }) => ({
+        name: name === '(unnamed)' ? `${source.path}:${line}` : `${source.path} ${name}`,
+        lines,
+      })),
+    );
+    expect(sizes.length).toBeGreaterThan(sources.length);
+    expect(overLimit(sizes, FUNCTION_LINES, LONG_FUNCTIONS)).toEqual([]);
+  });
+
+  test('an excuse holds for what it names, up to the size it names, and must be needed', () => {
+    const sizes = [
+      { name: 'a', lines: 12 },
+      { name: 'b', lines: 9 },
+    ];
+    expect(overLimit(sizes, 10, {})).toEqual(['a has 12 lines']);
+    expect(overLimit(sizes, 10, { a: 12 })).toEqual([]);
+    expect(overLimit(sizes, 10, { a: 11 })).toEqual(['a has 12 lines']);
+    expect(overLimit(sizes, 10, { a: 13 })).toEqual(['the excuse of a (13) can shrink to 12']);
+    expect(overLimit(sizes, 10, { a: 12, b: 10 })).toEqual(['the excuse of b (10) can shrink to nothing']);
+  });
+});
+
+describe('names', () => {
+  const named = files.filter((path) => /^(?:src|test|bench|migrations|docs|deploy)\//.test(path));
+
+  test('files and folders are in kebab-case', () => {
+    const faults = named.filter((path) => {
+      const parts = path.replace(/\.(?:test|bench)(?=\.ts$)/, '').split('/');
+      return !parts.every((part) => /^(?:[a-z0-9]+(?:-[a-z0-9]+)*)(?:\.[a-z0-9]+)*$|^Dockerfile$/.test(part));
+    });
+    expect(faults).toEqual([]);
+  });
+
+  test('no name says only that something is in it', () => {
+    const banned = /(?:^|[/-])(?:util|utils|helper|helpers|manager|service|services|common|misc)(?=[/.-])/;
+    expect(named.filter((path) => banned.test(path))).toEqual([]);
+  });
+
+  test('only the contract has a barrel', () => {
+    const barrels = sources.filter((source) => isBarrel(source) || source.path.endsWith('/index.ts'));
+    expect(barrels.map(({ path }) => path)).toEqual(['src/contract/index.ts']);
+  });
+
+  test('each endpoint is answered by the file and the function that bear its name', () => {
+    const faults = Object.keys(endpoints).filter((name) => {
+      const file = `/${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}.ts`;
+      const made = `make${name.slice(0, 1).toUpperCase()}${name.slice(1)}`;
+      const found = shipped.filter(({ path }) => path.startsWith('src/market/') && path.endsWith(file));
+      return !found.some((source) => exportedValues(source).some((value) => value === name || value === made));
+    });
+    expect(faults).toEqual([]);
+  });
+});
+
+describe('words', () => {
+  const code = texts.filter((path) => /\.(?:ts|sql|js|sh)$/.test(path) || path === '.ci/run');
+  // In two parts, so that this file does not find itself.
+  const either = (...halves: [string, string][]): RegExp => new RegExp(halves.map((pair) => pair.join('')).join('|'));
+
+  test('code has no any, no unchecked assertion, no stray printing, no test that is left out or runs alone', () => {
+    expect(sources.flatMap(untidyUses)).toEqual([]);
+  });
+
+  test('nothing is put off in a comment', () => {
+    expect(occurrences(code, either(['\\bTO', 'DO\\b'], ['\\bFIX', 'ME\\b'], ['\\bXX', 'X\\b']))).toEqual([]);
+  });
+
+  test('no check is switched off, or only with a reason', () => {
+    expect(occurrences(code, either(['@ts-', 'ignore'], ['@ts-', 'nocheck'], ['eslint-', 'disable']))).toEqual([]);
+    const bare = [/@ts-expect-error\s*$/, /biome-ignore(?:-all|-start)?\s+[\w/]+(?:\s*$|:\s*$|\s*:\s*<)/];
+    expect(bare.flatMap((pattern) => occurrences(code, pattern))).toEqual([]);
+  });
+
+  test('no file names a place on somebody’s machine', () => {
+    expect(occurrences(texts, PLACES)).toEqual([]);
+  });
+
+  test('no file names a host that packages come from', () => {
+    const hosts = either(
+      ['registry\\.', 'npmjs'],
+      ['registry\\.', 'yarnpkg'],
+      ['npm', 'mirror'],
+      ['"resolved": "', 'http'],
+    );
+    expect(occurrences(texts, hosts)).toEqual([]);
+  });
+
+  test('no file speaks of how it was written', () => {
+    expect(occurrences(texts, new RegExp(either(['AI-', 'generated'], ['\\bCl', 'aude\\b']), 'i'))).toEqual([]);
+  });
+
+  test('no text holds characters that make it read otherwise than it runs', () => {
+    expect(occurrences(texts, UNSEEN)).toEqual([]);
+    expect(UNSEEN.test(`a${String.fromCodePoint(0x202e)}b`)).toBe(true);
+  });
+
+  test('the words are found where they are', () => {
+    expect(PLACES.test(`see /${'home'}/me/x`)).toBe(true);
+    expect(PLACES.test('src/market/work/x')).toBe(false);
+    expect(either(['\\bTO', 'DO\\b']).test(`// ${'TO'}DO later`)).toBe(true);
+    expect(occurrences(['LICENSE'], /Version 2\.0, January 2004/)).toHaveLength(1);
+  });
+});
+
+describe('nothing lies about', () => {
+  test('every shipped file is imported by another, started by a script, or published', () => {
+    const manifest = read('package.json');
+    const imported = new Set(shipped.flatMap(importsOf).map(({ to }) => to));
+    const published = /^src\/(?:sdk|cli)\//;
+    const dead = shipped.filter(({ path }) => {
+      return !imported.has(path) && !published.test(path) && !manifest.includes(path);
+    });
+    expect(dead.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('scripts name files that exist', () => {
+    const named = read('package.json').matchAll(/node ((?:src|bench)\/[\w/.-]+)/g);
+    expect([...named].map(([, path = '']) => path).filter((path) => !existsSync(resolve(root, path)))).toEqual([]);
+  });
+});
+
+describe('documents', () => {
+  const documents = files.filter((path) => path.endsWith('.md'));
+
+  test('ARCHITECTURE.md can be read in one sitting', () => {
+    expect(read('ARCHITECTURE.md').split('\n').length).toBeLessThan(ARCHITECTURE_LINES);
+  });
+
+  test('links between documents lead somewhere', () => {
+    const broken = documents.flatMap((path) =>
+      [...read(path).matchAll(/\]\((?!https?:|mailto:|#|\/)([^)#\s]+)/g)]
+        .map(([, link = '']) => posix.join(posix.dirname(path), link))
+        .filter((link) => !existsSync(resolve(root, link)))
+        .map((link) => `${path} -> ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('files that documents name exist', () => {
+    const lost = documents.flatMap((path) =>
+      [...read(path).matchAll(/`((?:src|test|migrations|bench|docs)\/[\w/.-]+\.\w+)`/g)]
+        .map(([, name = '']) => name)
+        .filter((name) => !existsSync(resolve(root, name)))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(lost).toEqual([]);
+  });
+
+  test('decisions are numbered without a gap, and say why and what follows', () => {
+    const decisions = files.filter((path) => path.startsWith('docs/decisions/')).sort();
+    expect(decisions.length).toBeGreaterThan(0);
+    for (const [index, path] of decisions.entries()) {
+      expect(path).toMatch(new RegExp(`/${(index + 1).toString().padStart(4, '0')}-[a-z0-9-]+\\.md$`));
+      expect(read(path), path).toMatch(/^# .+\n[\s\S]*\n## Context\n[\s\S]*\n## Decision\n[\s\S]*\n## Consequences\n/);
+    }
+  });
+
+  test('each dependency has its reason in writing, and no reason is left of one that is gone', () => {
+    const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string> | undefined>;
+    const groups = ['dependencies', 'devDependencies', 'optionalDependencies'];
+    const declared = groups.flatMap((group) => Object.keys(manifest[group] ?? {}));
+    const explained = [...read('docs/decisions/0002-dependencies.md').matchAll(/^\| `([^`]+)` \|/gm)].map(
+      ([, name]) => name,
+    );
+    expect(explained.sort()).toEqual(declared.sort());
+  });
+});

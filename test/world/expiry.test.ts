@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { usdcAdmin } from '../support/chain.ts';
+import { BASE_URL, type Member, paidUnits, type SignedProof, signProof, startWorld, type World } from '../support/market-world.ts';
+import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
+import { seedListing } from '../support/seed.ts';
+
+const { sellerOne, stranger } = WORLD_ACCOUNTS;
+const PRICE = 2_500_000n;
+
+/** Time of market and chain together; only ever forward. */
+let offsetMs = 0;
+const clock = { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep };
+
+let world: World;
+let seller: Member;
+let buyer: Member;
+let made = 0;
+const facilitator = await startScriptedFacilitator();
+
+beforeAll(async () => {
+  world = await startWorld({ facilitatorUrl: facilitator.url, clock });
+  await world.join('the-keeper');
+  seller = await world.join('seller-one');
+  buyer = await world.join('buyer-one');
+});
+afterAll(async () => {
+  await world?.stop();
+  await facilitator.close();
+});
+
+async function moveTime(seconds: number): Promise<void> {
+  offsetMs += seconds * 1000;
+  await world.chain.rpc.call('evm_increaseTime', [seconds]);
+  await world.chain.mine(1);
+}
+
+async function attempt(script: Parameters<typeof facilitator.script>[0]) {
+  made += 1;
+  facilitator.script(script);
+  const payer = testAccount(`expiry payer ${made}`);
+  await fund(world.chain, [{ address: payer.address, usdcUnits: 4n * PRICE, wei: 10n ** 18n }]);
+  const artifact = `expiry goods ${made}`;
+  const listing = await seedListing(world.db.database, seller.id, {
+    wallet: sellerOne.address,
+    priceUnits: PRICE,
+    artifact,
+  });
+  const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` };
+  const sign = () => signProof(world.chain, payer, { ...terms, now: clock.now(), secondsAhead: 60 });
+  return { id: listing.id, artifact, payer, terms, sign, proof: await sign() };
+}
+
+async function statusOf(proof: SignedProof): Promise<unknown> {
+  const { from, nonce } = proof.authorization;
+  return (await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`)).body['payment'];
+}
+
+async function expectPaidAnew(made: Awaited<ReturnType<typeof attempt>>): Promise<void> {
+  facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+  const lapsed = await world.buy(made.id, { key: buyer.key, proof: made.proof.v1 });
+  expect([lapsed.status, lapsed.body['reason'], lapsed.body['do_not_pay_again']]).toEqual([402, 'authorization_lapsed', false]);
+  expect(lapsed.headers.get('payment-required')).not.toBeNull();
+  const anew = await made.sign();
+  expect((await world.buy(made.id, { key: buyer.key, proof: anew.v2 })).status).toBe(202);
+  await world.finalize();
+  const delivered = await world.buy(made.id, { key: buyer.key });
+  expect([delivered.status, delivered.body['artifact']]).toEqual([200, made.artifact]);
+  expect(await paidUnits(world.chain, made.payer.address, sellerOne.address)).toEqual([PRICE]);
+}
+
+describe('an authorization that expires unused', () => {
+  it('once submitted: only a final block at validBefore ends it, and the buyer can pay again', async () => {
+    const made = await attempt({ verify: 'valid', settle: 'garbage' });
+    expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe('settlement_pending');
+    await moveTime(61);
+    await world.running.payments.reconcileOnce();
+    expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });
+    const undecided = await world.buy(made.id, { key: buyer.key, proof: (await made.sign()).v2 });
+    expect([undecided.status, undecided.body['do_not_pay_again']]).toEqual([503, true]);
+    await world.finalize();
+    await world.running.payments.reconcileOnce();
+    expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired', do_not_pay_again: false });
+    await expectPaidAnew(made);
+  });
+
+  it('never submitted: the latest block past validBefore is enough', async () => {
+    const made = await attempt({ verify: 'garbage', settle: 'garbage' });
+    expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe('verification_pending');
+    await moveTime(62);
+    await world.running.payments.reconcileOnce();
+    expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired' });
+    await expectPaidAnew(made);
+  });
+});
+
+describe('a payment that the token refuses', () => {
+  const admin = () => usdcAdmin(world.chain);
+  const causes = {
+    'a drained balance': {
+      cause: (payer: ReturnType<typeof testAccount>) => admin().transfer(payer, stranger.address, 4n * PRICE),
+      mend: (payer: ReturnType<typeof testAccount>) =>
+        fund(world.chain, [{ address: payer.address, usdcUnits: 4n * PRICE }]),
+      words: 'holds less',
+    },
+    'a pause': { cause: () => admin().pause(), mend: () => admin().unpause(), words: 'paused' },
+    'a blocked payer': {
+      cause: (payer: ReturnType<typeof testAccount>) => admin().blacklist(payer.address),
+      mend: (payer: ReturnType<typeof testAccount>) => admin().unBlacklist(payer.address),
+      words: 'payer is blocked',
+    },
+  };
+  it.each(Object.entries(causes))('%s, found at verify: 402 with the reason, then unpaid, then paid anew', async (_what, { cause, mend, words }) => {
+    const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    facilitator.before('verify', async () => {
+      await cause(made.payer);
+    });
+    const refused = await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 });
+    expect([refused.status, refused.body['reason'], refused.body['do_not_pay_again']]).toEqual([402, 'payment_rejected', true]);
+    expect(refused.body['detail']).toContain(words);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+    await mend(made.payer);
+    await moveTime(62);
+    await world.running.payments.reconcileOnce();
+    expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired' });
+    await expectPaidAnew(made);
+  });
+
+  it('a drained balance after verify: the refused settlement is never taken for the end', async () => {
+    const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    facilitator.before('settle', async () => {
+      await admin().transfer(made.payer, stranger.address, 4n * PRICE);
+    });
+    const refused = await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 });
+    expect([refused.status, refused.body['do_not_pay_again']]).toEqual([503, true]);
+    await fund(world.chain, [{ address: made.payer.address, usdcUnits: 4n * PRICE }]);
+    await moveTime(62);
+    await world.finalize();
+    await world.running.payments.reconcileOnce();
+    expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired' });
+  });
+});

@@ -1,0 +1,128 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import { isHex, toBytes } from '../../src/platform/hex.ts';
+import { rawTransaction, reorg } from '../support/chain.ts';
+import { BASE_URL, type Member, paidUnits, type SignedProof, signProof, startWorld, type World } from '../support/market-world.ts';
+import { seedListing } from '../support/seed.ts';
+
+const { sellerOne } = WORLD_ACCOUNTS;
+const PRICE = 2_500_000n;
+
+let world: World;
+let seller: Member;
+let buyer: Member;
+let made = 0;
+
+beforeAll(async () => {
+  world = await startWorld({ chain: { finalityBlocks: 8 } });
+  await world.join('the-keeper');
+  seller = await world.join('seller-one');
+  buyer = await world.join('buyer-one');
+});
+afterAll(() => world?.stop());
+
+/** Paid, mined, not final. */
+async function paidForGoods() {
+  made += 1;
+  const payer = testAccount(`reorg payer ${made}`);
+  await fund(world.chain, [{ address: payer.address, usdcUnits: 4n * PRICE }]);
+  // So deep that the funding itself is never undone.
+  await world.chain.mine(3);
+  const artifact = `reorg goods ${made}`;
+  const listing = await seedListing(world.db.database, seller.id, {
+    wallet: sellerOne.address,
+    priceUnits: PRICE,
+    artifact,
+  });
+  const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` };
+  const proof = await signProof(world.chain, payer, terms);
+  const answer = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
+  expect(answer.status).toBe(202);
+  const payment = await statusOf(proof);
+  const hash = payment['tx_hash'];
+  if (!isHex(hash, 32)) throw new Error('the transfer was not seen');
+  return { id: listing.id, artifact, payer, proof, hash, terms };
+}
+
+async function statusOf(proof: SignedProof): Promise<Record<string, unknown>> {
+  const { from, nonce } = proof.authorization;
+  const answer = await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`);
+  return answer.body['payment'] as Record<string, unknown>;
+}
+
+async function deliveriesOf(listingId: bigint): Promise<number> {
+  const rows = await world.db.database.rows(sql`select id from purchases where listing_id = ${listingId}`);
+  return rows.length;
+}
+
+describe('a reorganisation before finality', () => {
+  it('that drops the transfer delivers nothing, and says that it is no longer seen', async () => {
+    const { id, artifact, proof, hash } = await paidForGoods();
+    await reorg(world.chain, 2);
+    await world.running.payments.reconcileOnce();
+    expect(await statusOf(proof)).toMatchObject({ payment_status: 'payment_pending', tx_hash: null, stage: 'settling' });
+    const answer = await world.buy(id, { key: buyer.key });
+    expect([answer.status, answer.body['do_not_pay_again']]).toEqual([503, true]);
+    await world.finalize();
+    await world.finalize();
+    await world.running.payments.reconcileOnce();
+    const later = await world.buy(id, { key: buyer.key });
+    expect(later.status).toBe(503);
+    expect(JSON.stringify(later.body)).not.toContain(artifact);
+    expect(await deliveriesOf(id)).toBe(0);
+    const proofs = await world.db.database.rows(sql`select * from payment_proofs where tx_hash = ${toBytes(hash)}`);
+    expect(proofs).toEqual([]);
+  });
+
+  it('that drops it: the same proof, sent again, pays after all, once', async () => {
+    const { id, artifact, payer, proof, terms } = await paidForGoods();
+    await reorg(world.chain, 2);
+    expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([]);
+    // The facilitator knows the dropped transaction and sends the very same one again.
+    await expect
+      .poll(async () => (await world.buy(id, { key: buyer.key, proof: proof.v2 })).status, { timeout: 20_000 })
+      .toBe(202);
+    await world.finalize();
+    await world.finalize();
+    const delivered = await world.buy(id, { key: buyer.key });
+    expect([delivered.status, delivered.body['artifact']]).toEqual([200, artifact]);
+    expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([PRICE]);
+    expect(await deliveriesOf(id)).toBe(1);
+  });
+
+  it.each([1, 2, 3])('that moves the transfer to another block delivers once, at its new place (%i deep)', async (depth) => {
+    const { id, artifact, proof, hash } = await paidForGoods();
+    const before = await statusOf(proof);
+    const raw = await rawTransaction(world.chain, hash);
+    await world.chain.mine(depth - 1);
+    await reorg(world.chain, depth, [[raw, depth - 1]]);
+    await world.finalize();
+    await world.finalize();
+    await world.running.payments.reconcileOnce();
+    const after = await statusOf(proof);
+    expect(after).toMatchObject({ payment_status: 'completed', tx_hash: hash });
+    if (depth > 1) expect(after['block_number']).not.toBe(before['block_number']);
+    const delivered = await world.buy(id, { key: buyer.key });
+    expect([delivered.status, delivered.body['artifact']]).toEqual([200, artifact]);
+    expect(await deliveriesOf(id)).toBe(1);
+  });
+});
+
+it('a chain rewritten below the watermark decides nothing until it holds the watermark again', async () => {
+  const { id, proof } = await paidForGoods();
+  const snapshot = await world.chain.rpc.call('evm_snapshot', []);
+  await world.finalize();
+  // The finalized head of this fork becomes the watermark, by a payment that is looked at and still too young.
+  const watcher = await paidForGoods();
+  await world.running.payments.reconcileOnce();
+  await world.chain.rpc.call('evm_revert', [snapshot]);
+  await world.chain.mine(40);
+  const before = await deliveriesOf(watcher.id);
+  await world.running.payments.reconcileOnce();
+  expect(await deliveriesOf(watcher.id)).toBe(before);
+  expect(await statusOf(proof)).toMatchObject({ do_not_pay_again: true });
+  expect(world.logLines.map((line) => line.event)).toContain('chain_head_refused');
+  expect(id).toBeGreaterThan(0n);
+});
