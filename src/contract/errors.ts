@@ -209,7 +209,8 @@ const rows = {
     status: 422,
     title: 'That wallet cannot be a seller wallet',
     retry: 'after_fix',
-    next_step: 'Use a wallet of your own that can receive USDC: not the zero address, the USDC contract or the treasury.',
+    next_step:
+      'Use a wallet of your own that can receive USDC: not the zero address, the USDC contract or the treasury.',
   },
   wallet_in_use: {
     status: 409,
@@ -249,7 +250,8 @@ const rows = {
     title: 'This payment cannot be settled now',
     retry: 'same_proof',
     do_not_pay_again: true,
-    next_step: 'Mend what detail names and send the same proof, or wait for Retry-After: then the attempt has ended unpaid.',
+    next_step:
+      'Mend what detail names and send the same proof, or wait for Retry-After: then the attempt has ended unpaid.',
   },
   authorization_lapsed: {
     status: 402,

@@ -33,7 +33,9 @@ const summaryFields = {
   world_asset_url: z.string().nullable(),
   requires_city_resident: z.boolean(),
   state: z.enum(LISTING_STATES),
-  artifact_commitment: hashOut.describe('SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact'),
+  artifact_commitment: hashOut.describe(
+    'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact',
+  ),
   artifact_bytes: z.int(),
   artifact_media_type: z.string(),
   verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
@@ -72,7 +74,8 @@ export const comment = z
 const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: z.string() });
 export const aisleSummaries = z.array(aisleSummary);
 
-const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}(?:; ?[a-z0-9-]{1,32}=[A-Za-z0-9._-]{1,64})?$/;
+const MEDIA_TYPE =
+  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}(?:; ?[a-z0-9-]{1,32}=[A-Za-z0-9._-]{1,64})?$/;
 
 /** The fields of a new listing as the merchant sends them. */
 export const newListing = z.strictObject({

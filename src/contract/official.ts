@@ -23,7 +23,9 @@ export const officialFacts = z
       settle_deadline_seconds: z.int(),
       verification_retry: z.string(),
       settlement_retry: z.string(),
-      signers: z.array(addressOut).describe('the addresses from which this facilitator settles; empty if it publishes none'),
+      signers: z
+        .array(addressOut)
+        .describe('the addresses from which this facilitator settles; empty if it publishes none'),
     }),
     city: z.null(),
     world: z.null(),

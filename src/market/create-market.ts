@@ -6,11 +6,9 @@ import { createRpc, RpcFailure } from '../platform/chain/rpc.ts';
 import { readDecimals, readDomainSeparator } from '../platform/chain/usdc-reads.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
-import { isUnavailable } from '../platform/database/database-error.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
-import { Refusal } from '../platform/refusal.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { authenticate } from './identity/authenticate.ts';
@@ -21,6 +19,7 @@ import { createPages } from './pages/create-pages.ts';
 import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
+import { refuseUnreadable } from './refuse-unreadable.ts';
 
 export interface MarketOptions {
   config: MarketConfig;
@@ -76,7 +75,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     docsUrl: (reason) => `${config.baseUrl}/docs/errors/${reason}`,
     secretPrefixes: [config.keyPrefix],
     trustProxy: config.trustProxy,
-    classifyError: (error) => (isUnavailable(error) ? new Refusal('unavailable', { retryAfterSeconds: 2 }) : null),
+    classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow },
     pages: createPages(market),
   });

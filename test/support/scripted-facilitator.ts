@@ -47,17 +47,15 @@ export async function startScriptedFacilitator(): Promise<ScriptedFacilitator> {
     befores.delete(kind);
     await before?.();
     const fault = current[kind];
-    if (fault === 'forward' || fault === 'forward_then_cut') {
-      const forwarded = await fetch(`${current.to}/${kind}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: Buffer.concat(chunks),
-      });
-      const text = await forwarded.text();
-      if (fault === 'forward_then_cut') return void response.destroy();
-      return void response.writeHead(forwarded.status, { 'content-type': 'application/json' }).end(text);
-    }
-    misbehave(fault, response, current);
+    if (fault !== 'forward' && fault !== 'forward_then_cut') return misbehave(fault, response, current);
+    const forwarded = await fetch(`${current.to}/${kind}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.concat(chunks),
+    });
+    const text = await forwarded.text();
+    if (fault === 'forward_then_cut') response.destroy();
+    else response.writeHead(forwarded.status, { 'content-type': 'application/json' }).end(text);
   }
 
   const server = createServer((request, response) => {
@@ -90,21 +88,29 @@ function misbehave(fault: VerifyFault | SettleFault, response: ServerResponse, s
   const network = 'eip155:8453';
   switch (fault) {
     case 'valid':
-      return send(response, 200, { isValid: true });
+      send(response, 200, { isValid: true });
+      return;
     case 'invalid':
-      return send(response, 200, { isValid: false, invalidReason: 'invalid_payload' });
+      send(response, 200, { isValid: false, invalidReason: 'invalid_payload' });
+      return;
     case 'success':
-      return send(response, 200, { success: true, transaction: script.transaction ?? '', network });
+      send(response, 200, { success: true, transaction: script.transaction ?? '', network });
+      return;
     case 'rejected':
-      return send(response, 200, { success: false, errorReason: 'invalid_payload', transaction: '', network });
+      send(response, 200, { success: false, errorReason: 'invalid_payload', transaction: '', network });
+      return;
     case 'garbage':
-      return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"well": ');
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"well": ');
+      return;
     case 'error':
-      return send(response, 500, { error: 'boom' });
+      send(response, 500, { error: 'boom' });
+      return;
     case 'redirect':
-      return void response.writeHead(302, { location: `${script.to ?? ''}/settle` }).end();
+      response.writeHead(302, { location: `${script.to ?? ''}/settle` }).end();
+      return;
     case 'cut':
-      return void response.destroy();
+      response.destroy();
+      return;
     default:
       // hang: no answer, until the other side gives up.
       return;

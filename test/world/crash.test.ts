@@ -34,7 +34,12 @@ const POINTS: readonly { point: CrashPoint; clientRetries: boolean; finalFirst: 
 ];
 
 /** Sends requests until the process dies under one of them; each answer that does come asks for patience, not for money. */
-async function askUntilKilled(market: MarketProcess, path: string, asked: AskOptions, finalFirst: boolean): Promise<void> {
+async function askUntilKilled(
+  market: MarketProcess,
+  path: string,
+  asked: AskOptions,
+  finalFirst: boolean,
+): Promise<void> {
   for (let round = 0; round < 20; round += 1) {
     const answer: Answer | null = await market.ask('POST', path, asked).catch(() => null);
     if (answer === null) break;
@@ -80,28 +85,35 @@ async function fundedPayer(units: bigint) {
 }
 
 describe('kill -9 of the market during a purchase', () => {
-  it.each(POINTS)('$point: one transfer, one purchase, the goods arrive', async ({ point, clientRetries, finalFirst }) => {
-    const payer = await fundedPayer(3n * PRICE);
-    const artifact = `crash goods ${made}`;
-    const listing = await seedListing(world.db.database, seller.id, {
-      wallet: sellerOne.address,
-      priceUnits: PRICE,
-      artifact,
-    });
-    const path = `/api/buy/${listing.id}`;
-    const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}${path}` };
-    const proof = await signProof(world.chain, payer, terms);
-    const asked = { key: buyer.key, proof: proof.v2 };
-    await askUntilKilled(await world.startMarket(point), path, asked, finalFirst);
-    const answer = await finish(path, asked, clientRetries);
-    expect(answer.body['artifact']).toBe(artifact);
-    expect(await paidUnits(world.chain, payer.address, sellerOne.address)).toEqual([PRICE]);
-    const sales = await world.db.database.rows(sql`select id from purchases where listing_id = ${listing.id}`);
-    expect(sales).toHaveLength(1);
-    const events = await world.db.database.rows<{ canonical: Buffer }>(sql`select canonical from events where kind = 'sale'`);
-    const told = events.filter(({ canonical }) => JSON.parse(canonical.toString()).detail.listing_id === Number(listing.id));
-    expect(told).toHaveLength(1);
-  });
+  it.each(POINTS)(
+    '$point: one transfer, one purchase, the goods arrive',
+    async ({ point, clientRetries, finalFirst }) => {
+      const payer = await fundedPayer(3n * PRICE);
+      const artifact = `crash goods ${made}`;
+      const listing = await seedListing(world.db.database, seller.id, {
+        wallet: sellerOne.address,
+        priceUnits: PRICE,
+        artifact,
+      });
+      const path = `/api/buy/${listing.id}`;
+      const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}${path}` };
+      const proof = await signProof(world.chain, payer, terms);
+      const asked = { key: buyer.key, proof: proof.v2 };
+      await askUntilKilled(await world.startMarket(point), path, asked, finalFirst);
+      const answer = await finish(path, asked, clientRetries);
+      expect(answer.body['artifact']).toBe(artifact);
+      expect(await paidUnits(world.chain, payer.address, sellerOne.address)).toEqual([PRICE]);
+      const sales = await world.db.database.rows(sql`select id from purchases where listing_id = ${listing.id}`);
+      expect(sales).toHaveLength(1);
+      const events = await world.db.database.rows<{ canonical: Buffer }>(
+        sql`select canonical from events where kind = 'sale'`,
+      );
+      const told = events.filter(
+        ({ canonical }) => JSON.parse(canonical.toString()).detail.listing_id === Number(listing.id),
+      );
+      expect(told).toHaveLength(1);
+    },
+  );
 });
 
 describe('kill -9 of the market during a listing fee', () => {

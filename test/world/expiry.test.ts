@@ -3,7 +3,15 @@ import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { BASE_URL, type Member, paidUnits, type SignedProof, signProof, startWorld, type World } from '../support/market-world.ts';
+import {
+  BASE_URL,
+  type Member,
+  paidUnits,
+  type SignedProof,
+  signProof,
+  startWorld,
+  type World,
+} from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedListing } from '../support/seed.ts';
 
@@ -61,7 +69,11 @@ async function statusOf(proof: SignedProof): Promise<unknown> {
 async function expectPaidAnew(made: Awaited<ReturnType<typeof attempt>>): Promise<void> {
   facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
   const lapsed = await world.buy(made.id, { key: buyer.key, proof: made.proof.v1 });
-  expect([lapsed.status, lapsed.body['reason'], lapsed.body['do_not_pay_again']]).toEqual([402, 'authorization_lapsed', false]);
+  expect([lapsed.status, lapsed.body['reason'], lapsed.body['do_not_pay_again']]).toEqual([
+    402,
+    'authorization_lapsed',
+    false,
+  ]);
   expect(lapsed.headers.get('payment-required')).not.toBeNull();
   const anew = await made.sign();
   expect((await world.buy(made.id, { key: buyer.key, proof: anew.v2 })).status).toBe(202);
@@ -74,7 +86,9 @@ async function expectPaidAnew(made: Awaited<ReturnType<typeof attempt>>): Promis
 describe('an authorization that expires unused', () => {
   it('once submitted: only a final block at validBefore ends it, and the buyer can pay again', async () => {
     const made = await attempt({ verify: 'valid', settle: 'garbage' });
-    expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe('settlement_pending');
+    expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe(
+      'settlement_pending',
+    );
     await moveTime(61);
     await world.running.payments.reconcileOnce();
     expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });
@@ -82,13 +96,19 @@ describe('an authorization that expires unused', () => {
     expect([undecided.status, undecided.body['do_not_pay_again']]).toEqual([503, true]);
     await world.finalize();
     await world.running.payments.reconcileOnce();
-    expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired', do_not_pay_again: false });
+    expect(await statusOf(made.proof)).toMatchObject({
+      payment_status: 'unpaid',
+      outcome: 'expired',
+      do_not_pay_again: false,
+    });
     await expectPaidAnew(made);
   });
 
   it('never submitted: the latest block past validBefore is enough', async () => {
     const made = await attempt({ verify: 'garbage', settle: 'garbage' });
-    expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe('verification_pending');
+    expect((await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 })).body['reason']).toBe(
+      'verification_pending',
+    );
     await moveTime(62);
     await world.running.payments.reconcileOnce();
     expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired' });
@@ -112,21 +132,28 @@ describe('a payment that the token refuses', () => {
       words: 'payer is blocked',
     },
   };
-  it.each(Object.entries(causes))('%s, found at verify: 402 with the reason, then unpaid, then paid anew', async (_what, { cause, mend, words }) => {
-    const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
-    facilitator.before('verify', async () => {
-      await cause(made.payer);
-    });
-    const refused = await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 });
-    expect([refused.status, refused.body['reason'], refused.body['do_not_pay_again']]).toEqual([402, 'payment_rejected', true]);
-    expect(refused.body['detail']).toContain(words);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
-    await mend(made.payer);
-    await moveTime(62);
-    await world.running.payments.reconcileOnce();
-    expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired' });
-    await expectPaidAnew(made);
-  });
+  it.each(Object.entries(causes))(
+    '%s, found at verify: 402 with the reason, then unpaid, then paid anew',
+    async (_what, { cause, mend, words }) => {
+      const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+      facilitator.before('verify', async () => {
+        await cause(made.payer);
+      });
+      const refused = await world.buy(made.id, { key: buyer.key, proof: made.proof.v2 });
+      expect([refused.status, refused.body['reason'], refused.body['do_not_pay_again']]).toEqual([
+        402,
+        'payment_rejected',
+        true,
+      ]);
+      expect(refused.body['detail']).toContain(words);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+      await mend(made.payer);
+      await moveTime(62);
+      await world.running.payments.reconcileOnce();
+      expect(await statusOf(made.proof)).toMatchObject({ payment_status: 'unpaid', outcome: 'expired' });
+      await expectPaidAnew(made);
+    },
+  );
 
   it('a drained balance after verify: the refused settlement is never taken for the end', async () => {
     const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WORLD_ACCOUNTS, testAccount } from '../../src/local/chain/accounts.ts';
+import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import {
@@ -142,21 +142,24 @@ describe('who may not have the goods', () => {
     return { listing, rebuilt: wrapProof(proof.authorization, proof.signature, listing.terms) };
   }
 
-  it.each(['v1', 'v2'] as const)('an observer who rebuilds the proof from the chain gets neither goods nor token (%s)', async (version) => {
-    const { listing, rebuilt } = await observed();
-    const early = await world.buy(listing.id, { proof: rebuilt[version] });
-    expect(early.status).toBe(202);
-    expect(early.body).not.toHaveProperty('delivery_token');
-    await world.finalize();
-    for (const body of [{}, { collect: true }]) {
-      const late = await world.buy(listing.id, { proof: rebuilt[version], body });
-      expect([late.status, late.body['reason']]).toEqual([409, 'sign_to_collect']);
-      expect(JSON.stringify(late.body)).not.toContain(listing.artifact);
-      expect(late.body).not.toHaveProperty('delivery_token');
-    }
-    const withKey = await world.buy(listing.id, { proof: rebuilt[version], key: buyer.key });
-    expect([withKey.status, withKey.body['reason']]).toEqual([409, 'sign_to_collect']);
-  });
+  it.each(['v1', 'v2'] as const)(
+    'an observer who rebuilds the proof from the chain gets neither goods nor token (%s)',
+    async (version) => {
+      const { listing, rebuilt } = await observed();
+      const early = await world.buy(listing.id, { proof: rebuilt[version] });
+      expect(early.status).toBe(202);
+      expect(early.body).not.toHaveProperty('delivery_token');
+      await world.finalize();
+      for (const body of [{}, { collect: true }]) {
+        const late = await world.buy(listing.id, { proof: rebuilt[version], body });
+        expect([late.status, late.body['reason']]).toEqual([409, 'sign_to_collect']);
+        expect(JSON.stringify(late.body)).not.toContain(listing.artifact);
+        expect(late.body).not.toHaveProperty('delivery_token');
+      }
+      const withKey = await world.buy(listing.id, { proof: rebuilt[version], key: buyer.key });
+      expect([withKey.status, withKey.body['reason']]).toEqual([409, 'sign_to_collect']);
+    },
+  );
 
   it('an observer who is first: submits the authorization himself; the payer’s signature still collects, and only that', async () => {
     const { id, artifact, terms } = await goods();
@@ -193,7 +196,11 @@ describe('who may not have the goods', () => {
   it('a delivery token of another listing is no invitation to pay', async () => {
     const { id } = await goods();
     const answer = await world.buy(id, { headers: { 'x-delivery-token': 'x'.repeat(43) } });
-    expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([404, 'payment_not_found', true]);
+    expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
+      404,
+      'payment_not_found',
+      true,
+    ]);
   });
 });
 
@@ -263,7 +270,11 @@ describe('a listing that ends', () => {
     await removeListing(world.db.database, id);
     await world.finalize();
     const answer = await world.buy(id, { key: buyer.key });
-    expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([422, 'needs_review', true]);
+    expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
+      422,
+      'needs_review',
+      true,
+    ]);
     const { from, nonce } = proof.authorization;
     const status = await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`);
     expect(status.body).toMatchObject({ payment: { payment_status: 'needs_review', outcome: 'listing_removed' } });

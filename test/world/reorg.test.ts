@@ -4,7 +4,15 @@ import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { isHex, toBytes } from '../../src/platform/hex.ts';
 import { rawTransaction, reorg } from '../support/chain.ts';
-import { BASE_URL, type Member, paidUnits, type SignedProof, signProof, startWorld, type World } from '../support/market-world.ts';
+import {
+  BASE_URL,
+  type Member,
+  paidUnits,
+  type SignedProof,
+  signProof,
+  startWorld,
+  type World,
+} from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 
 const { sellerOne } = WORLD_ACCOUNTS;
@@ -62,7 +70,11 @@ describe('a reorganisation before finality', () => {
     const { id, artifact, proof, hash } = await paidForGoods();
     await reorg(world.chain, 2);
     await world.running.payments.reconcileOnce();
-    expect(await statusOf(proof)).toMatchObject({ payment_status: 'payment_pending', tx_hash: null, stage: 'settling' });
+    expect(await statusOf(proof)).toMatchObject({
+      payment_status: 'payment_pending',
+      tx_hash: null,
+      stage: 'settling',
+    });
     const answer = await world.buy(id, { key: buyer.key });
     expect([answer.status, answer.body['do_not_pay_again']]).toEqual([503, true]);
     await world.finalize();
@@ -92,22 +104,25 @@ describe('a reorganisation before finality', () => {
     expect(await deliveriesOf(id)).toBe(1);
   });
 
-  it.each([1, 2, 3])('that moves the transfer to another block delivers once, at its new place (%i deep)', async (depth) => {
-    const { id, artifact, proof, hash } = await paidForGoods();
-    const before = await statusOf(proof);
-    const raw = await rawTransaction(world.chain, hash);
-    await world.chain.mine(depth - 1);
-    await reorg(world.chain, depth, [[raw, depth - 1]]);
-    await world.finalize();
-    await world.finalize();
-    await world.running.payments.reconcileOnce();
-    const after = await statusOf(proof);
-    expect(after).toMatchObject({ payment_status: 'completed', tx_hash: hash });
-    if (depth > 1) expect(after['block_number']).not.toBe(before['block_number']);
-    const delivered = await world.buy(id, { key: buyer.key });
-    expect([delivered.status, delivered.body['artifact']]).toEqual([200, artifact]);
-    expect(await deliveriesOf(id)).toBe(1);
-  });
+  it.each([1, 2, 3])(
+    'that moves the transfer to another block delivers once, at its new place (%i deep)',
+    async (depth) => {
+      const { id, artifact, proof, hash } = await paidForGoods();
+      const before = await statusOf(proof);
+      const raw = await rawTransaction(world.chain, hash);
+      await world.chain.mine(depth - 1);
+      await reorg(world.chain, depth, [[raw, depth - 1]]);
+      await world.finalize();
+      await world.finalize();
+      await world.running.payments.reconcileOnce();
+      const after = await statusOf(proof);
+      expect(after).toMatchObject({ payment_status: 'completed', tx_hash: hash });
+      if (depth > 1) expect(after['block_number']).not.toBe(before['block_number']);
+      const delivered = await world.buy(id, { key: buyer.key });
+      expect([delivered.status, delivered.body['artifact']]).toEqual([200, artifact]);
+      expect(await deliveriesOf(id)).toBe(1);
+    },
+  );
 });
 
 it('a chain rewritten below the watermark decides nothing until it holds the watermark again', async () => {

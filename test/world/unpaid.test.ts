@@ -3,7 +3,16 @@ import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { type Answer, BASE_URL, type Member, paidUnits, type SignedProof, signProof, startWorld, type World } from '../support/market-world.ts';
+import {
+  type Answer,
+  BASE_URL,
+  type Member,
+  paidUnits,
+  type SignedProof,
+  signProof,
+  startWorld,
+  type World,
+} from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedListing } from '../support/seed.ts';
 
@@ -90,7 +99,11 @@ describe('a payment that can never settle ends unpaid, and the buyer can pay aga
 
 describe('while a payment is undecided nobody is asked to pay again', () => {
   it.each([
-    ['a verify that never says yes', { verify: 'garbage' as const, settle: 'garbage' as const }, 'verification_pending'],
+    [
+      'a verify that never says yes',
+      { verify: 'garbage' as const, settle: 'garbage' as const },
+      'verification_pending',
+    ],
     ['a settle that answers rubbish', { verify: 'valid' as const, settle: 'garbage' as const }, 'settlement_pending'],
     ['a settle that fails with 500', { verify: 'valid' as const, settle: 'error' as const }, 'settlement_pending'],
     ['a settle that hangs up', { verify: 'valid' as const, settle: 'cut' as const }, 'settlement_pending'],
@@ -159,7 +172,11 @@ describe('a rejection that the chain confirms', () => {
     const { id } = await goods(blocked.address);
     await admin.blacklist(blocked.address);
     const answer = await world.buy(id);
-    expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([409, 'payee_cannot_receive', false]);
+    expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
+      409,
+      'payee_cannot_receive',
+      false,
+    ]);
   });
 });
 
@@ -176,26 +193,33 @@ describe('a facilitator that lies', () => {
     await world.running.payments.reconcileOnce();
     const later = await world.buy(id, { key: buyer.key, proof: proof.v2 });
     for (const answer of [first, later]) {
-      expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([503, 'settlement_pending', true]);
+      expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
+        503,
+        'settlement_pending',
+        true,
+      ]);
       expect(JSON.stringify(answer.body)).not.toContain(artifact);
     }
   });
 
-  it.each(['another payee', 'another amount', 'another payer'])('success with a real transaction of %s delivers nothing', async (what) => {
-    const { id, artifact, terms } = await goods();
-    const payer = await wallet();
-    const other = await wallet();
-    const from = what === 'another payer' ? other : payer;
-    const to = what === 'another payee' ? stranger.address : terms.payTo;
-    const units = what === 'another amount' ? PRICE - 1n : PRICE;
-    const receipt = await usdcAdmin(world.chain).transfer(from, to, units);
-    facilitator.script({ verify: 'valid', settle: 'success', transaction: receipt.transactionHash });
-    const proof = await signProof(world.chain, payer, terms);
-    await world.buy(id, { key: buyer.key, proof: proof.v2 });
-    await world.finalize();
-    const later = await world.buy(id, { key: buyer.key, proof: proof.v2 });
-    expect([later.status, later.body['reason']]).toEqual([503, 'settlement_pending']);
-    expect(JSON.stringify(later.body)).not.toContain(artifact);
-    expect((await world.ask('GET', `/api/payment?tx_hash=${receipt.transactionHash}`)).status).toBe(404);
-  });
+  it.each(['another payee', 'another amount', 'another payer'])(
+    'success with a real transaction of %s delivers nothing',
+    async (what) => {
+      const { id, artifact, terms } = await goods();
+      const payer = await wallet();
+      const other = await wallet();
+      const from = what === 'another payer' ? other : payer;
+      const to = what === 'another payee' ? stranger.address : terms.payTo;
+      const units = what === 'another amount' ? PRICE - 1n : PRICE;
+      const receipt = await usdcAdmin(world.chain).transfer(from, to, units);
+      facilitator.script({ verify: 'valid', settle: 'success', transaction: receipt.transactionHash });
+      const proof = await signProof(world.chain, payer, terms);
+      await world.buy(id, { key: buyer.key, proof: proof.v2 });
+      await world.finalize();
+      const later = await world.buy(id, { key: buyer.key, proof: proof.v2 });
+      expect([later.status, later.body['reason']]).toEqual([503, 'settlement_pending']);
+      expect(JSON.stringify(later.body)).not.toContain(artifact);
+      expect((await world.ask('GET', `/api/payment?tx_hash=${receipt.transactionHash}`)).status).toBe(404);
+    },
+  );
 });

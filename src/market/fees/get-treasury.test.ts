@@ -4,7 +4,6 @@ import { startTestChain, usdcAdmin } from '../../../test/support/chain.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../test/support/market-context.ts';
 import { seedFee, seedListing, seedMerchant } from '../../../test/support/seed.ts';
-import { severableDatabase } from '../../../test/support/severable-database.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { LocalChain } from '../../local/chain/start-chain.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -81,13 +80,4 @@ it('reads the balance from the chain, keeps it for some seconds, and shows null 
   expect(await read(market)).toMatchObject({ usdc_balance_onchain: 8.000001 });
   const { rpc: deaf } = marketContext({ database: db.database });
   expect(await read({ ...market, rpc: deaf })).toMatchObject({ usdc_balance_onchain: null, fees_count: 5 });
-});
-
-it('says that it cannot read, rather than that nothing was paid, when the database is away', async () => {
-  const severable = await severableDatabase(db.url);
-  const market = marketOn(severable.database);
-  expect(await read(market)).toMatchObject({ fees_count: 5 });
-  await severable.sever();
-  expect(await reasonOf(read(market))).toBe('read_unavailable');
-  await severable.close();
 });

@@ -5,14 +5,13 @@ import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
-import { readOrRefuse } from '../read-or-refuse.ts';
 import { type FeeRow, readFees } from './store.ts';
 import { treasuryBalance } from './treasury-balance.ts';
 
 export const getTreasury: MarketOperation<Endpoints['getTreasury']> = async (market, call) => {
   const { limit, before_id } = call.query;
   const [{ count, collectedUnits, rows }, balance] = await Promise.all([
-    readOrRefuse(() => readFees(market.database, { limit, beforeId: before_id ?? null })),
+    readFees(market.database, { limit, beforeId: before_id ?? null }),
     treasuryBalance(market),
   ]);
   if (before_id !== undefined && before_id > count)

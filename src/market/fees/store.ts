@@ -78,7 +78,7 @@ export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | n
     select f.id from fees f
     where f.merchant_id = ${merchantId} and not exists (select from listings l where l.fee_id = f.id)
     order by f.id limit 1 for update of f skip locked`);
-  return row && row.id;
+  return row?.id ?? null;
 }
 
 /** The listing that a fee's payment was made for, once it is there. One that only spent its credit has another body, and is none. */
@@ -87,5 +87,5 @@ export async function findListingOfFee(database: Queryable, paymentId: bigint): 
     select l.id from payments p join fees f on f.payment_id = p.id
       join listings l on l.fee_id = f.id and l.body_hash = p.body_hash
     where p.id = ${paymentId}`);
-  return row && row.id;
+  return row?.id ?? null;
 }

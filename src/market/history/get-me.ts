@@ -10,7 +10,6 @@ import { inSnapshot } from '../in-snapshot.ts';
 import { readQuota } from '../limits/read-quota.ts';
 import { presentMerchant } from '../merchants/present-merchant.ts';
 import { readMerchant } from '../merchants/store.ts';
-import { readOrRefuse } from '../read-or-refuse.ts';
 import { presentPurchase, presentSale } from './present-purchase.ts';
 import { type History, readHistory } from './read-history.ts';
 import * as store from './store.ts';
@@ -27,39 +26,37 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     limit,
     beforeId: beforeId ?? null,
   });
-  return readOrRefuse(() =>
-    inSnapshot(market.database, async (snapshot) => {
-      const listings = await readHistory(
-        snapshot,
-        pageOf(query.listings_limit, query.listings_before_id),
-        { stand: store.standInListings, read: readOwnListings, cursorName: 'listings_before_id' },
-        presentDetail,
-      );
-      const sales = await readHistory(
-        snapshot,
-        pageOf(query.sales_limit, query.sales_before_id),
-        { stand: store.standInSales, read: store.readSales, cursorName: 'sales_before_id' },
-        presentSale,
-      );
-      const purchases = await readHistory(
-        snapshot,
-        pageOf(query.purchases_limit, query.purchases_before_id),
-        { stand: store.standInPurchases, read: store.readPurchases, cursorName: 'purchases_before_id' },
-        presentPurchase,
-      );
-      const replies: History<never> = { items: [], total: 0, hasMore: false, nextBeforeId: null };
-      return {
-        status: 200,
-        body: {
-          ...(await readStanding(market, snapshot, caller.id)),
-          ...section('listings', listings, query.listings_limit),
-          ...section('sales', sales, query.sales_limit),
-          ...section('purchases', purchases, query.purchases_limit),
-          ...section('replies', replies, query.replies_limit),
-        },
-      };
-    }),
-  );
+  return inSnapshot(market.database, async (snapshot) => {
+    const listings = await readHistory(
+      snapshot,
+      pageOf(query.listings_limit, query.listings_before_id),
+      { stand: store.standInListings, read: readOwnListings, cursorName: 'listings_before_id' },
+      presentDetail,
+    );
+    const sales = await readHistory(
+      snapshot,
+      pageOf(query.sales_limit, query.sales_before_id),
+      { stand: store.standInSales, read: store.readSales, cursorName: 'sales_before_id' },
+      presentSale,
+    );
+    const purchases = await readHistory(
+      snapshot,
+      pageOf(query.purchases_limit, query.purchases_before_id),
+      { stand: store.standInPurchases, read: store.readPurchases, cursorName: 'purchases_before_id' },
+      presentPurchase,
+    );
+    const replies: History<never> = { items: [], total: 0, hasMore: false, nextBeforeId: null };
+    return {
+      status: 200,
+      body: {
+        ...(await readStanding(market, snapshot, caller.id)),
+        ...section('listings', listings, query.listings_limit),
+        ...section('sales', sales, query.sales_limit),
+        ...section('purchases', purchases, query.purchases_limit),
+        ...section('replies', replies, query.replies_limit),
+      },
+    };
+  });
 };
 
 async function readStanding(market: Market, snapshot: Queryable, merchantId: bigint) {

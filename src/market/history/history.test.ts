@@ -12,7 +12,6 @@ import {
   seedMerchant,
   seedPaidPurchase,
 } from '../../../test/support/seed.ts';
-import { severableDatabase } from '../../../test/support/severable-database.ts';
 import { endpoints } from '../../contract/index.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import { type Hex, isHex, toBytes } from '../../platform/hex.ts';
@@ -190,13 +189,4 @@ it('me: shows how much of the daily guard runs is used', async () => {
     pending_codes: null,
     reviews: [],
   });
-});
-
-it('says of both that they cannot be read, rather than that nothing was bought, when the database is away', async () => {
-  const severable = await severableDatabase(db.url);
-  const away = marketContext({ database: severable.database });
-  await severable.sever();
-  expect(await reasonOf(purchasesOf(buyer, {}, away))).toBe('read_unavailable');
-  expect(await reasonOf(meOf(buyer, {}, away))).toBe('read_unavailable');
-  await severable.close();
 });

@@ -2,7 +2,6 @@ import type { Endpoints } from '../../contract/index.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { MarketOperation } from '../context.ts';
 import { inSnapshot } from '../in-snapshot.ts';
-import { readOrRefuse } from '../read-or-refuse.ts';
 import { presentPurchase } from './present-purchase.ts';
 import { readHistory } from './read-history.ts';
 import { type BoughtRow, readBought, standInPurchases } from './store.ts';
@@ -10,9 +9,7 @@ import { type BoughtRow, readBought, standInPurchases } from './store.ts';
 export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async (market, call) => {
   const page = { merchantId: call.caller.id, limit: call.query.limit, beforeId: call.query.before_id ?? null };
   const source = { stand: standInPurchases, read: readBought, cursorName: 'before_id' };
-  const history = await readOrRefuse(() =>
-    inSnapshot(market.database, (snapshot) => readHistory(snapshot, page, source, presentBought)),
-  );
+  const history = await inSnapshot(market.database, (snapshot) => readHistory(snapshot, page, source, presentBought));
   return {
     status: 200,
     body: {

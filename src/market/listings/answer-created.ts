@@ -1,5 +1,5 @@
-import type { Endpoints } from '../../contract/index.ts';
 import type { AnswerOf } from '../../contract/endpoint.ts';
+import type { Endpoints } from '../../contract/index.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { toHex } from '../../platform/hex.ts';
 import { readListingDetail } from '../catalog/read-listing-detail.ts';

@@ -44,8 +44,7 @@ function isOfRequest(payment: Payment, request: ListRequest): boolean {
   return (
     payment.purpose === 'listing_fee' &&
     payment.merchantId === request.merchant.id &&
-    payment.bodyHash !== null &&
-    payment.bodyHash.equals(request.bodyHash)
+    payment.bodyHash?.equals(request.bodyHash) === true
   );
 }
 

@@ -59,7 +59,7 @@ export async function findWalletKind(queryable: Queryable, wallet: Hex): Promise
   const row = await queryable.maybe<{ kind: 'ordinary' | 'world' }>(
     sql`select kind from wallet_uses where wallet = ${toBytes(wallet)}`,
   );
-  return row && row.kind;
+  return row?.kind ?? null;
 }
 
 /** The newest listing of this merchant that this very body made since then. */
@@ -73,7 +73,7 @@ export async function findListingByBody(
     sql`select id from listings where merchant_id = ${merchantId} and body_hash = ${bodyHash} and created_at > ${since}
       order by id desc limit 1`,
   );
-  return row && row.id;
+  return row?.id ?? null;
 }
 
 /** How much of which fee paid for a listing; null for one that was free. */
@@ -177,7 +177,7 @@ export async function takePending(tx: Tx, paymentId: bigint): Promise<Buffer | n
   const row = await tx.maybe<{ body: Buffer }>(
     sql`delete from pending_listings where payment_id = ${paymentId} returning body`,
   );
-  return row && row.body;
+  return row?.body ?? null;
 }
 
 export async function findHandle(queryable: Queryable, merchantId: bigint): Promise<string> {

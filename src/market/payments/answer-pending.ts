@@ -11,7 +11,11 @@ export type Pending = z.input<typeof pendingAnswer>;
 const MAX_RETRY_SECONDS = 30;
 
 /** The 202 for a payment that is undecided. */
-export function pendingBody(payment: Payment, watermark: Watermark | null, retry: 'same_request' | 'same_proof'): Pending {
+export function pendingBody(
+  payment: Payment,
+  watermark: Watermark | null,
+  retry: 'same_request' | 'same_proof',
+): Pending {
   const estimate = estimateSeconds(payment, watermark);
   return {
     status: 'payment_pending',

@@ -86,7 +86,12 @@ function evidence(changes: Changes = {}): Evidence {
   };
 }
 
-const absent = (changes: Partial<Evidence> = {}): Evidence => ({ ...evidence(), use: null, nonceUsed: false, ...changes });
+const absent = (changes: Partial<Evidence> = {}): Evidence => ({
+  ...evidence(),
+  use: null,
+  nonceUsed: false,
+  ...changes,
+});
 
 describe('a settled payment', () => {
   it('is one whose fitting transfer is final, in a block after the opening', () => {
@@ -139,7 +144,10 @@ const unknowns: [string, Evidence][] = [
   ['no_finalized_head', evidence({ evidence: { finalized: null } })],
   ['not_final', evidence({ evidence: { finalized: { number: 99n, hash: word('d'), timestamp: TIME } } })],
   ['contradiction', evidence({ evidence: { finalized: { number: 100n, hash: word('d'), timestamp: TIME } } })],
-  ['used_without_log', absent({ nonceUsed: true, finalized: { number: 200n, hash: word('d'), timestamp: TIME + 999n } })],
+  [
+    'used_without_log',
+    absent({ nonceUsed: true, finalized: { number: 200n, hash: word('d'), timestamp: TIME + 999n } }),
+  ],
   ['not_mined', absent({ nonceUsed: null, finalized: { number: 200n, hash: word('d'), timestamp: TIME + 999n } })],
   ['not_mined', absent()],
   ['not_mined', absent({ finalized: null, latest: { number: 200n, timestamp: TIME + 999n } })],

@@ -140,7 +140,9 @@ function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean 
   if (!receipt.logs.some((log) => sameLog(log, use.log))) return false;
   const isByPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.from === terms.payer;
   const inReceipt = receipt.logs.filter(isByPayer);
-  const inBlock = use.transfersInBlock.filter((log) => isByPayer(log) && log.transactionHash === receipt.transactionHash);
+  const inBlock = use.transfersInBlock.filter(
+    (log) => isByPayer(log) && log.transactionHash === receipt.transactionHash,
+  );
   return inReceipt.length === inBlock.length && inReceipt.every((log) => inBlock.some((other) => sameLog(log, other)));
 }
 

@@ -1,5 +1,5 @@
-import { isoTime } from '../../platform/clock.ts';
 import type { PaymentOut } from '../../contract/payments.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Watermark } from './head/accept-head.ts';
 import { isOpen, type Payment } from './store.ts';
 

@@ -6,7 +6,16 @@ import { type Decision, decide, type Evidence } from './decide.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { findSigner } from './facilitator/store.ts';
 import { gatherEvidence } from './gather-evidence.ts';
-import { attemptTermsOf, endPayment, findPayment, insertProof, isOpen, lockPayment, noteSighting, type Payment } from './store.ts';
+import {
+  attemptTermsOf,
+  endPayment,
+  findPayment,
+  insertProof,
+  isOpen,
+  lockPayment,
+  noteSighting,
+  type Payment,
+} from './store.ts';
 
 /** How long before an attempt a signer may have been seen last and still count as one at its opening. */
 const SIGNER_GRACE_MS = 5 * 60_000;

@@ -130,8 +130,7 @@ export function findHolding(
   listingId: bigint,
   holder: { merchantId: bigint } | { payer: Hex },
 ): Promise<Payment | null> {
-  const who =
-    'merchantId' in holder ? sql`merchant_id = ${holder.merchantId}` : sql`payer = ${toBytes(holder.payer)}`;
+  const who = 'merchantId' in holder ? sql`merchant_id = ${holder.merchantId}` : sql`payer = ${toBytes(holder.payer)}`;
   return maybePayment(
     queryable,
     sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId} and ${who}
@@ -205,7 +204,7 @@ export async function noteSighting(
   now: Date,
 ): Promise<void> {
   const hash = sighting && toBytes(sighting.txHash);
-  const number = sighting && sighting.blockNumber;
+  const number = sighting?.blockNumber ?? null;
   const time = sighting && new Date(Number(sighting.blockTime) * 1000);
   await queryable.run(
     sql`update payments set tx_hash = ${hash}, block_number = ${number}, block_time = ${time}, updated_at = ${now}
@@ -226,7 +225,7 @@ export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date)
   await tx.run(
     sql`update payments set status = ${end.status}, end_reason = ${end.reason},
         payer_collects_only = ${end.payerCollectsOnly},
-        tx_hash = ${transfer && toBytes(transfer.txHash)}, block_number = ${transfer && transfer.blockNumber},
+        tx_hash = ${transfer && toBytes(transfer.txHash)}, block_number = ${transfer?.blockNumber ?? null},
         block_time = ${transfer && new Date(Number(transfer.blockTime) * 1000)},
         ended_at = ${now}, updated_at = ${now}
       where id = ${id}`,
@@ -300,7 +299,7 @@ export function attemptTermsOf(payment: Payment, removedAt: Date | null): Attemp
     validBefore: payment.validBefore,
     openedBlock: payment.openedBlock,
     mayBeSubmitted: payment.status !== 'verifying',
-    removedAt: removedAt && removedAt.getTime(),
+    removedAt: removedAt?.getTime() ?? null,
   };
 }
 
@@ -310,5 +309,5 @@ export async function findListingOfPayment(queryable: Queryable, payment: Paymen
   const row = await queryable.maybe<{ id: bigint }>(
     sql`select l.id from fees f join listings l on l.fee_id = f.id where f.payment_id = ${payment.id}`,
   );
-  return row && row.id;
+  return row?.id ?? null;
 }

@@ -70,7 +70,12 @@ async function answerCompleted(
 
 function lapsed(market: Market, listing: ListingTerms): Refusal {
   if (listing.state !== 'live') return new Refusal('authorization_lapsed');
-  return askPayment(market.config, purchaseTerms(market, listing), 'authorization_lapsed', 'That payment ended unpaid.');
+  return askPayment(
+    market.config,
+    purchaseTerms(market, listing),
+    'authorization_lapsed',
+    'That payment ended unpaid.',
+  );
 }
 
 async function answerUndecided(
@@ -82,7 +87,6 @@ async function answerUndecided(
   if (payment.txHash === null && !request.collectOnly) throw refusal ?? unseenRefusal(payment);
   const watermark = await findWatermark(market.database, payment.chainId);
   const body = pendingBody(payment, watermark, request.proof === null ? 'same_request' : 'same_proof');
-  const settlement =
-    payment.txHash === null ? {} : paymentResponse(market, payment.txHash, checksummed(payment.payer));
+  const settlement = payment.txHash === null ? {} : paymentResponse(market, payment.txHash, checksummed(payment.payer));
   return { status: 202, body, headers: { ...settlement, 'retry-after': body.retry_after_seconds.toString() } };
 }

@@ -29,7 +29,10 @@ export function makeBuyListing(payments: Payments): MarketOperation<Endpoints['b
       const answer = await answerRound(market, payments, request);
       if (answer !== null) return answer;
     }
-    throw new Refusal('verification_pending', { detail: 'Another request for these goods is under way.', retryAfterSeconds: 1 });
+    throw new Refusal('verification_pending', {
+      detail: 'Another request for these goods is under way.',
+      retryAfterSeconds: 1,
+    });
   };
 }
 
@@ -90,7 +93,12 @@ async function buy(
   if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw new Refusal('x402_not_offered');
   await payments.payees.mustReceive(terms.payee);
   if (request.proof === null || check === null) {
-    throw askPayment(market.config, terms, 'payment_required', `This listing costs ${usdcText(listing.priceUnits)} USDC.`);
+    throw askPayment(
+      market.config,
+      terms,
+      'payment_required',
+      `This listing costs ${usdcText(listing.priceUnits)} USDC.`,
+    );
   }
   if ('refusal' in check) throw check.refusal;
   const poor = await checkBalance(market, request.proof, terms);

@@ -1,5 +1,5 @@
-import { Refusal } from '../../platform/refusal.ts';
 import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { findByAuthorization, findByToken, findHolding, type Payment } from '../payments/store.ts';
 import type { BuyRequest } from './buy-request.ts';

@@ -98,7 +98,7 @@ export async function insertFreePurchase(
       values (${listingId}, ${merchantId}, 0, 0, 'free', ${now})
       on conflict do nothing returning id`,
   );
-  return row && row.id;
+  return row?.id ?? null;
 }
 
 export interface ArtifactRow {

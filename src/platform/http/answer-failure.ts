@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Reason } from '../../contract/errors.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import type { Exchange } from './exchanges.ts';
@@ -10,7 +11,7 @@ import { sendAnswer } from './send-answer.ts';
 export interface FailureOptions {
   log: Log;
   docsUrl(reason: string): string;
-  classifyError?(error: unknown): Refusal | null;
+  classifyError?(error: unknown, reasons: readonly Reason[]): Refusal | null;
 }
 
 /** Answers whatever was thrown. Only the log sees what a bug was. */
@@ -21,7 +22,8 @@ export function answerFailure(
   at: { request: FastifyRequest; reply: FastifyReply },
 ): void {
   const { request, reply } = at;
-  const expected = refuseFailure(error, options.classifyError);
+  const { facts } = request.routeOptions.config;
+  const expected = refuseFailure(error, (thrown) => options.classifyError?.(thrown, facts?.errors ?? []) ?? null);
   const refusal = expected ?? new Refusal('internal_error');
   exchange.notes['reason'] = refusal.reason;
   if (expected === null) options.log.error('request_failed', { request_id: exchange.requestId, error });
@@ -32,7 +34,7 @@ export function answerFailure(
   const context: ProblemContext = {
     requestId: exchange.requestId,
     docsUrl: (reason) => options.docsUrl(reason),
-    ...(request.routeOptions.config.facts?.payment ? { payment: { proofSent } } : {}),
+    ...(facts?.payment ? { payment: { proofSent } } : {}),
   };
   sendAnswer(reply, tryToBuild(refusal, context, options.log));
 }

@@ -1,4 +1,5 @@
 import type { EndpointShape } from '../../contract/endpoint.ts';
+import type { Reason } from '../../contract/errors.ts';
 import type { Page } from './server-options.ts';
 
 /** What hooks and error answers have to know about a route. */
@@ -7,16 +8,18 @@ export interface RouteFacts {
   cors: boolean;
   payment: boolean;
   unlimited: boolean;
+  /** What the endpoint may refuse with beyond what every route may. */
+  errors: readonly Reason[];
 }
 
 export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
   const open = endpoint.auth === 'audit' || endpoint.auth === 'public' || endpoint.auth === 'optional_key';
   const payment = endpoint.payment === true;
-  return { cors: open || payment, payment, unlimited: false };
+  return { cors: open || payment, payment, unlimited: false, errors: endpoint.errors };
 }
 
 export function factsOfPage(page: Page): RouteFacts {
-  return { cors: true, payment: false, unlimited: page.unlimited === true };
+  return { cors: true, payment: false, unlimited: page.unlimited === true, errors: [] };
 }
 
 export interface AllowedMethod extends RouteFacts {

@@ -1,4 +1,5 @@
 import type { EndpointShape } from '../../contract/endpoint.ts';
+import type { Reason } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
@@ -65,8 +66,8 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   trustProxy: false | string[];
   /** Requests beyond this are answered 503 at once. */
   maxInFlight?: number;
-  /** What an error that is no Refusal stands for (a lost database, say); null: a bug, answered 500. */
-  classifyError?(error: unknown): Refusal | null;
+  /** What an error that is no Refusal stands for (a lost database, say), on a route with these reasons; null: a bug, answered 500. */
+  classifyError?(error: unknown, reasons: readonly Reason[]): Refusal | null;
   /** Looks at the body before its schema does, for answers that a schema cannot give. */
   preSchema?: { readonly [Name in keyof E]?: (rawBody: unknown) => Refusal | null };
   pages?: readonly Page[];

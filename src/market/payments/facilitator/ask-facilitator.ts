@@ -33,7 +33,8 @@ export async function askVerify(market: Needs, proof: Proof, terms: Terms): Prom
   const read = verifyShape.safeParse(answer.json);
   if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
   // A refusal may come with a 4xx; a yes counts only as a plain 200.
-  if (read.data.isValid) return answer.status === 200 ? { kind: 'valid' } : { kind: 'unknown', why: 'status_contradicts' };
+  if (read.data.isValid)
+    return answer.status === 200 ? { kind: 'valid' } : { kind: 'unknown', why: 'status_contradicts' };
   return answer.status >= 500
     ? { kind: 'unknown', why: 'facilitator_error' }
     : { kind: 'invalid', reason: read.data.invalidReason ?? 'no reason given' };

@@ -29,7 +29,11 @@ it.each<[string, HeadReading, Watermark | null]>([
   ['too_young', { ...reading, finalized: head(100n, 'a', 299n), reread: head(100n, 'a', 299n) }, null],
   ['watermark_contradicted', { ...held, atWatermark: head(90n, '8', 620n) }, mark],
   ['watermark_contradicted', { ...held, atWatermark: null }, mark],
-  ['behind_watermark', { ...held, finalized: head(80n, '7', 640n), reread: head(80n, '7', 640n), atWatermark: null }, mark],
+  [
+    'behind_watermark',
+    { ...held, finalized: head(80n, '7', 640n), reread: head(80n, '7', 640n), atWatermark: null },
+    mark,
+  ],
 ])('does not believe: %s', (why, given, watermark) => {
   expect(acceptHead(given, watermark, NOW, 300)).toMatchObject({ unknown: why });
 });

@@ -43,6 +43,7 @@ export async function readHead(market: Needs): Promise<ChainHead> {
 }
 
 function refuse(market: Needs, latest: Block, verdict: Extract<HeadVerdict, { unknown: string }>): ChainHead {
-  if ('alarm' in verdict) market.log.error('chain_head_refused', { why: verdict.unknown, endpoint: market.rpc.endpoint });
+  if ('alarm' in verdict)
+    market.log.error('chain_head_refused', { why: verdict.unknown, endpoint: market.rpc.endpoint });
   return { latest, finalized: null, why: verdict.unknown };
 }

@@ -10,9 +10,7 @@ export async function findWatermark(queryable: Queryable, chainId: bigint): Prom
     block_hash: Buffer;
     block_time: Date;
     accepted_at: Date;
-  }>(
-    sql`select block_number, block_hash, block_time, accepted_at from chain_watermarks where chain_id = ${chainId}`,
-  );
+  }>(sql`select block_number, block_hash, block_time, accepted_at from chain_watermarks where chain_id = ${chainId}`);
   return (
     row && {
       number: row.block_number,

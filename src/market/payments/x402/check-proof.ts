@@ -24,7 +24,8 @@ export function findFault(proof: Proof, terms: Terms, network: Needs['config']['
   if (proof.network !== wanted) return `The network must be ${wanted}.`;
   if (proof.asset !== null && proof.asset.toLowerCase() !== network.usdc) return 'The asset is not the USDC asked for.';
   if (proof.payTo !== null && proof.payTo.toLowerCase() !== terms.payee) return 'payTo is not the payee asked for.';
-  if (proof.amount !== null && proof.amount !== terms.valueUnits.toString()) return 'The amount is not the one asked for.';
+  if (proof.amount !== null && proof.amount !== terms.valueUnits.toString())
+    return 'The amount is not the one asked for.';
   if (authorization.to !== terms.payee) return 'The authorization pays another payee.';
   if (authorization.value !== terms.valueUnits) return `The value must be exactly ${terms.valueUnits} units.`;
   const seconds = BigInt(Math.floor(now / 1000));
@@ -51,7 +52,8 @@ export async function checkProof(market: Needs, proof: Proof, terms: Terms): Pro
   try {
     return await checkOnChain(market, proof, terms);
   } catch (error) {
-    if (error instanceof RpcFailure) return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 }) };
+    if (error instanceof RpcFailure)
+      return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 }) };
     throw error;
   }
 }

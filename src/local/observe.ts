@@ -1,0 +1,95 @@
+import { type Environment, systemEnvironment } from '../sdk/environment.ts';
+import type { Tell } from './tell.ts';
+
+/** One request of the story and what came back. */
+export interface Exchange {
+  method: string;
+  path: string;
+  headers: Headers;
+  status: number;
+  text: string;
+  body: Record<string, unknown>;
+  answered: Headers;
+}
+
+export interface Observer {
+  exchanges: Exchange[];
+  environment: Pick<Environment, 'fetch'>;
+}
+
+/** Lets a client's requests through and tells each with its status; secrets are told by their header's name alone. */
+export function observe(tell: Tell): Observer {
+  const exchanges: Exchange[] = [];
+  return {
+    exchanges,
+    environment: {
+      fetch: async (url, init) => {
+        const { pathname, search } = new URL(url);
+        const method = init.method ?? 'GET';
+        const path = pathname + search;
+        const headers = new Headers(init.headers);
+        const sent = sentWith(headers, init.body);
+        const before = exchanges.at(-1);
+        const again = before?.method === method && before.path === path && isPending(before.status);
+        if (!again) tell({ kind: 'asking', method, path, sent });
+        const response = await systemEnvironment.fetch(url, init);
+        const text = await response.clone().text();
+        const { status } = response;
+        const exchange = { method, path, headers, status, text, body: readBody(text), answered: response.headers };
+        exchanges.push(exchange);
+        if (!again || status !== before.status)
+          tell({ kind: 'request', method, path, sent, status, word: wordOf(exchange) });
+        if (isPending(status)) tell({ kind: 'waiting', text: waitingText(exchange) });
+        return response;
+      },
+    },
+  };
+}
+
+export function isPending(status: number): boolean {
+  return status === 202 || status === 503;
+}
+
+const TOLD_HEADERS = {
+  authorization: 'Authorization',
+  'x-payment': 'X-PAYMENT',
+  'payment-signature': 'PAYMENT-SIGNATURE',
+  'x-delivery-token': 'X-Delivery-Token',
+};
+
+function sentWith(headers: Headers, body: unknown): string[] {
+  const names = Object.entries(TOLD_HEADERS).flatMap(([name, told]) => (headers.has(name) ? [told] : []));
+  const asked = typeof body === 'string' ? readBody(body) : {};
+  const action = ['action', 'collect'].flatMap((name) => (name in asked ? [`${name}: ${String(asked[name])}`] : []));
+  return [...action, ...names];
+}
+
+function wordOf({ status, body }: Exchange): string {
+  if (typeof body['reason'] === 'string') return body['reason'];
+  return status === 202 || status === 200 ? String(body['status'] ?? '') : '';
+}
+
+interface SeenPayment {
+  block_number?: unknown;
+  finalized_head?: unknown;
+}
+
+function waitingText({ body }: Exchange): string {
+  const payment = (body['payment'] ?? {}) as SeenPayment;
+  const { block_number: block, finalized_head: head } = payment;
+  if (typeof block !== 'number') return 'the transfer is in no block yet';
+  if (typeof head !== 'number') return `the transfer is in block ${block}, which is not final yet`;
+  const left = Math.max(0, block - head);
+  const estimate = body['estimate_seconds'];
+  const seconds = typeof estimate === 'number' ? `, about ${estimate} s` : '';
+  return `the transfer is in block ${block}, final up to ${head}: ${left} block${left === 1 ? '' : 's'} to go${seconds}`;
+}
+
+function readBody(text: string): Record<string, unknown> {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,20 @@
+import type { Reason } from '../contract/errors.ts';
+import { isUnavailable } from '../platform/database/database-error.ts';
+import { Refusal } from '../platform/refusal.ts';
+
+const QUERY_CANCELED = '57014';
+const RETRY_SECONDS = 2;
+
+/**
+ * What a database that is away, or too slow, means on a route with these reasons: a read about money that cannot be served must not
+ * look like "nothing was paid" (W2). Null: the error is something else.
+ */
+export function refuseUnreadable(error: unknown, reasons: readonly Reason[]): Refusal | null {
+  if (!isUnavailable(error) && !tookTooLong(error)) return null;
+  const reason = reasons.includes('read_unavailable') ? 'read_unavailable' : 'unavailable';
+  return new Refusal(reason, { retryAfterSeconds: RETRY_SECONDS });
+}
+
+function tookTooLong(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === QUERY_CANCELED;
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { EndpointShape } from '../../src/contract/endpoint.ts';
+import { type EndpointName, endpoints } from '../../src/contract/index.ts';
+import { newGoods } from './list-goods.ts';
+import type { Member } from './market-world.ts';
+import type { Sending } from './send.ts';
+
+/** A body that the endpoint takes, with every field that it knows. */
+export interface SampleBody {
+  fields: Record<string, unknown>;
+  /** Kept or looked up as they are: any character may stand in them. */
+  opaque: readonly string[];
+}
+
+export interface Sample {
+  name: EndpointName;
+  endpoint: EndpointShape;
+  path: string;
+  /** One for each form that the body may have. */
+  bodies: SampleBody[];
+}
+
+type Given = { params?: Record<string, string>; bodies?: SampleBody[] };
+
+/** Good requests for all endpoints. A new endpoint, or a new field of one, that is missing here is an error. */
+export function sampleRequests(at: { listingId: bigint; handle: string }): Sample[] {
+  const listing = newGoods({
+    artifact_encoding: 'utf-8',
+    artifact_media_type: 'text/plain',
+    artifact_filename: 'goods.txt',
+    tags: ['one'],
+    aisle: 'tools',
+  });
+  const stage = {
+    action: 'stage',
+    handle: 'somebody-new',
+    model: 'a model',
+    client_class: 'coding_persistent',
+    human_approved: true,
+  };
+  const session = { session: 'a session', csrf: 'a csrf' };
+  const given: Record<EndpointName, Given> = {
+    getOfficialFacts: {},
+    browseShelves: {},
+    getListing: { params: { id: String(at.listingId) } },
+    createListing: { bodies: [{ fields: listing, opaque: ['artifact'] }] },
+    buyListing: {
+      params: { id: String(at.listingId) },
+      bodies: [{ fields: { max_price_usdc: 5, collect: false }, opaque: [] }],
+    },
+    listPurchases: {},
+    getStore: { params: { handle: at.handle } },
+    listMerchants: {},
+    getMe: {},
+    listEvents: {},
+    getWindow: {},
+    getPayment: {},
+    getTreasury: {},
+    register: {
+      bodies: [
+        { fields: stage, opaque: [] },
+        {
+          fields: { action: 'confirm', ...session, merchant_key: 'a key', handle: 'another-one' },
+          opaque: ['session', 'csrf', 'merchant_key'],
+        },
+        { fields: { action: 'cancel', ...session }, opaque: ['session', 'csrf'] },
+      ],
+    },
+  };
+  return Object.entries(given).map(([name, { params, bodies }]) => {
+    const known = name as EndpointName;
+    const endpoint: EndpointShape = endpoints[known];
+    return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [] };
+  });
+}
+
+export function pathOf(endpoint: EndpointShape, params: Record<string, string>): string {
+  return endpoint.path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? '1');
+}
+
+/** What the request needs to come as far as its schemas: a key where one is asked for, a good body where there is one. */
+export function sendingOf(sample: Sample, member: Member): Sending {
+  const { auth } = sample.endpoint;
+  const [body] = sample.bodies;
+  return {
+    ...(auth === 'key' || auth === 'maintainer' ? { key: member.key } : {}),
+    ...(body ? { body: body.fields } : {}),
+  };
+}
+
+/** The forms of an object schema, each with the names of its fields. */
+export function fieldNames(schema: z.ZodType | undefined): string[][] {
+  if (schema === undefined) return [];
+  const { anyOf, oneOf, ...whole } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const forms = anyOf ?? oneOf ?? [whole];
+  return forms.map((form) => Object.keys((form as { properties?: object }).properties ?? {}));
+}
