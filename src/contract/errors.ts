@@ -264,7 +264,7 @@ const rows = {
     status: 409,
     title: 'That authorization was already used or cancelled',
     retry: 'after_fix',
-    do_not_pay_again: true,
+    do_not_pay_again: false,
     next_step: 'It was not spent on this purchase here. Check where you used it before you sign another.',
   },
   payment_bound_elsewhere: {
@@ -273,13 +273,6 @@ const rows = {
     retry: 'never',
     do_not_pay_again: true,
     next_step: 'Send it only to the listing or body for which it was first sent.',
-  },
-  terms_changed: {
-    status: 409,
-    title: 'The terms changed while the request was on its way',
-    retry: 'same_request',
-    do_not_pay_again: true,
-    next_step: 'Nothing was submitted. Read the listing again before you decide.',
   },
   price_above_limit: {
     status: 409,

@@ -268,7 +268,6 @@ export const buyListing = endpoint({
     'authorization_lapsed',
     'authorization_used_elsewhere',
     'payment_bound_elsewhere',
-    'terms_changed',
     'price_above_limit',
     'payee_cannot_receive',
     'x402_not_offered',

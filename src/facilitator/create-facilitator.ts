@@ -4,7 +4,7 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import type { Network } from '../contract/vocabulary.ts';
 import { createRpc } from '../platform/chain/rpc.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
-import { lockDataFolder } from '../platform/database/embedded/data-folder-lock.ts';
+import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
 import { checkChain, type Health } from './check-chain.ts';

@@ -27,18 +27,20 @@ export function observe(tell: Tell): Observer {
         const { pathname, search } = new URL(url);
         const method = init.method ?? 'GET';
         const path = pathname + search;
+        // A whole hash would fill the line.
+        const told = path.replace(/(0x[0-9a-f]{8})[0-9a-f]{50}/gi, '$1...');
         const headers = new Headers(init.headers);
         const sent = sentWith(headers, init.body);
         const before = exchanges.at(-1);
         const again = before?.method === method && before.path === path && isPending(before.status);
-        if (!again) tell({ kind: 'asking', method, path, sent });
+        if (!again) tell({ kind: 'asking', method, path: told, sent });
         const response = await systemEnvironment.fetch(url, init);
         const text = await response.clone().text();
         const { status } = response;
         const exchange = { method, path, headers, status, text, body: readBody(text), answered: response.headers };
         exchanges.push(exchange);
         if (!again || status !== before.status)
-          tell({ kind: 'request', method, path, sent, status, word: wordOf(exchange) });
+          tell({ kind: 'request', method, path: told, sent, status, word: wordOf(exchange) });
         if (isPending(status)) tell({ kind: 'waiting', text: waitingText(exchange) });
         return response;
       },

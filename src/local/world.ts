@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { systemClock } from '../platform/clock.ts';
-import { lockDataFolder } from '../platform/database/embedded/data-folder-lock.ts';
+import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import type { LocalChain } from './chain/start-chain.ts';
 import { makeMaintainer } from './maintainer-file.ts';
 import { openChain } from './open-chain.ts';

@@ -42,6 +42,8 @@ export interface WorldOptions {
   clock?: Clock;
   crashPoint?: (name: CrashPoint) => void;
   reconcileEveryMs?: number;
+  /** Another way for the market to its database: through a proxy, or as a role of few rights. */
+  databaseUrl?: (db: TestDatabase) => Promise<string>;
 }
 
 /** Chain, token, facilitator, database and market: all real, all of one test file. */
@@ -102,10 +104,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const chain = await startTestChain({ finalityBlocks: 4, ...options.chain });
   const facilitator = await startTestFacilitator(chain);
   const { log, lines } = recordingLog();
-  const database = await openDatabase({ url: db.url, allowUnsafe: true });
+  const databaseUrl = (await options.databaseUrl?.(db)) ?? db.url;
+  const database = await openDatabase({ url: databaseUrl, allowUnsafe: true });
   const running = createMarket({
     config: worldConfig({
-      databaseUrl: db.url,
+      databaseUrl,
       rpcUrl: options.rpcUrl?.(chain) ?? chain.url,
       facilitatorUrl: options.facilitatorUrl ?? facilitator.url,
       ...(options.limits ? { limits: options.limits } : {}),

@@ -16,7 +16,7 @@ export function send(url: string, method: string, path: string, sending: Sending
   if (sending.key !== undefined) headers['authorization'] = `Bearer ${sending.key}`;
   if (body !== null) {
     headers['content-type'] ??= 'application/json';
-    headers['content-length'] = String(body.length);
+    headers['content-length'] ??= String(body.length);
   }
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

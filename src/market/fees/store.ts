@@ -74,10 +74,11 @@ export async function insertFee(tx: Tx, payment: Payment, transfer: Sighting, no
 
 /** The oldest unspent fee of this merchant, held until the end of the transaction. */
 export async function takeCredit(tx: Tx, merchantId: bigint): Promise<bigint | null> {
+  await tx.lock(`credits:${merchantId}`);
   const row = await tx.maybe<{ id: bigint }>(sql`
     select f.id from fees f
     where f.merchant_id = ${merchantId} and not exists (select from listings l where l.fee_id = f.id)
-    order by f.id limit 1 for update of f skip locked`);
+    order by f.id limit 1`);
   return row?.id ?? null;
 }
 

@@ -6,7 +6,7 @@ import {
   addressTopic,
   TRANSFER_TOPIC,
 } from '../../platform/chain/usdc.ts';
-import { readAuthorizationState } from '../../platform/chain/usdc-reads.ts';
+import { readAuthorizationStateWithHeight } from '../../platform/chain/usdc-reads.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
 import type { Evidence, Use } from './decide.ts';
@@ -35,7 +35,7 @@ export async function gatherEvidence(market: Needs, payments: readonly Payment[]
       (found) => found.topics[1] === addressTopic(payment.payer) && found.topics[2] === payment.nonce,
     );
     const use = log ? await readUse(rpc, log) : null;
-    const nonceUsed = use === null ? await readNonce(market, payment) : null;
+    const nonceUsed = use === null ? await readNonce(market, payment, head.latest.number) : null;
     gathered.set(payment.id, { chainId, latest: head.latest, finalized: head.finalized, nonceUsed, use });
   }
   return (await isStillFinal(rpc, head)) ? gathered : withoutFinalized(gathered);
@@ -78,10 +78,12 @@ async function readUse(rpc: Rpc, log: Log): Promise<Use> {
   return { log, receipt, block, transfersInBlock };
 }
 
-/** Asked only once it can decide something: until then "no log yet" says all there is. */
-async function readNonce(market: Needs, payment: Payment): Promise<boolean | null> {
+/** Asked only once it can decide something, and believed only of a node that is as far as the heads: otherwise it was not asked. */
+async function readNonce(market: Needs, payment: Payment, latest: bigint): Promise<boolean | null> {
   if (market.clock.now() < Number(payment.validBefore) * 1000) return null;
-  return await readAuthorizationState(market.rpc, payment.asset, payment.payer, payment.nonce, 'latest');
+  const { asset, payer, nonce } = payment;
+  const { used, height } = await readAuthorizationStateWithHeight(market.rpc, asset, payer, nonce);
+  return height < latest ? null : used;
 }
 
 /** A balancer that switched nodes in between, or a tag that lied, shows here. */

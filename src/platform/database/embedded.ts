@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lockDataFolder } from './embedded/data-folder-lock.ts';
+import { lockDataFolder } from '../data-folder-lock.ts';
 import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
 import { initCluster } from './embedded/init-cluster.ts';
 import { placeBinaries } from './embedded/place-binaries.ts';

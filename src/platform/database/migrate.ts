@@ -11,7 +11,7 @@ interface Applied {
   sha256: Buffer;
 }
 
-const CREATE_TABLE = `create table if not exists schema_migrations (
+const CREATE_TABLE = `create table schema_migrations (
   number int4 primary key,
   name text not null,
   sha256 bytea not null,
@@ -28,7 +28,11 @@ export async function migrate(url: string, folder: string): Promise<string[]> {
   const client = await connectClient({ url, applicationName: 'openaisle-migrate', statementTimeoutMs: 0 });
   try {
     await client.query('select pg_advisory_lock($1::int8)', [lockKey('migration', 'schema_migrations')]);
-    await client.query(CREATE_TABLE);
+    // Not "if not exists": that asks for the right to create, which a market that finds all in place need not have.
+    const found = await client.query<{ there: boolean }>(
+      "select to_regclass('schema_migrations') is not null as there",
+    );
+    if (found.rows[0]?.there !== true) await client.query(CREATE_TABLE);
     const applied = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number');
     const pending = pendingAfter(applied.rows, migrations);
     for (const migration of pending) await apply(client, migration);

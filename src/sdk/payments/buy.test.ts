@@ -200,9 +200,8 @@ test('a market that asks for a payment again after the proof gets no second one'
 test.each([
   ['payment_rejected', { doNotPayAgain: true }],
   ['needs_review', { doNotPayAgain: true }],
-  ['terms_changed', { doNotPayAgain: true }],
-  ['listing_removed', { doNotPayAgain: false }],
   ['payment_bound_elsewhere', { doNotPayAgain: true }],
+  ['listing_removed', { doNotPayAgain: false }],
 ] as const)('%s ends the call with the market’s word', async (reason, expected) => {
   const { act, wallet } = await buyerBefore([asked, refusalAnswer(reason)]);
   await expect(act()).rejects.toMatchObject({ reason, ...expected });

@@ -8,8 +8,10 @@ import {
   isImportEqualsDeclaration,
   isImportTypeNode,
   isLiteralTypeNode,
+  isNewExpression,
   isNoSubstitutionTemplateLiteral,
   isStringLiteral,
+  type NewExpression,
   type Node,
   SyntaxKind,
 } from 'typescript/unstable/ast';
@@ -50,8 +52,17 @@ function moduleNamesOf(node: Node): string[] {
     return isExternalModuleReference(moduleReference) ? [textOf(moduleReference.expression)] : [];
   }
   if (isImportTypeNode(node)) return [isLiteralTypeNode(node.argument) ? textOf(node.argument.literal) : COMPUTED];
+  if (isNewExpression(node)) return fileNamesOf(node);
   if (isCallExpression(node) && isImportCall(node.expression)) return [textOf(node.arguments[0])];
   return [];
+}
+
+/** `new URL('./x.ts', import.meta.url)`: a module that is started rather than loaded. */
+function fileNamesOf(node: NewExpression): string[] {
+  const [name, base] = node.arguments ?? [];
+  if (node.expression.getText() !== 'URL' || base?.getText() !== 'import.meta.url') return [];
+  const text = textOf(name);
+  return text.endsWith('.ts') ? [text] : [];
 }
 
 /** `import(...)` and `require(...)`. Resolving a path loads nothing. */

@@ -30,6 +30,7 @@ let ten: import('./ten.ts').Ten;
 import eleven = require('./eleven.ts');
 let twelve: typeof import('twelve');
 const thirteen = await import(one + '.ts');
+const fourteen = new URL('../c/fourteen.ts', import.meta.url);
 `);
   expect(importsOf(source).map(({ to, line, inside }) => `${line} ${to}${inside ? '' : ' outside'}`)).toEqual([
     '1 src/a/one.ts',
@@ -45,6 +46,7 @@ const thirteen = await import(one + '.ts');
     '11 src/a/eleven.ts',
     '12 twelve outside',
     '13 (computed) outside',
+    '14 src/c/fourteen.ts',
   ]);
 });
 
@@ -52,6 +54,7 @@ test('words in comments, strings and names of members are no import', () => {
   const source = open(`// import x from './x.ts'
 const text = "import y from './y.ts'"; const quoted = \`import('./z.ts')\`;
 loader.import('./w.ts'); loader.require('./v.ts'); export const a = 1; export { text };
+new URL('./data/', import.meta.url); new URL('/u.ts', base);
 `);
   expect(importsOf(source)).toEqual([]);
 });

@@ -49,7 +49,7 @@ const MODULES = new Set([
   'node:dns/promises',
   'undici',
 ]);
-const CONNECTIONS = /^(?:connect|createConnection|createServer|Socket|Server)$/;
+const CONNECTIONS = /^(?:connect|createConnection|Socket)$/;
 const CHANCE = /^(?:random|generateKey|generatePrime|generatePrivateKey|webcrypto|getRandomValues)/;
 const CHANCE_FROM = /^(?:node:crypto|viem(?:\/.*)?|@noble\/.*)$/;
 

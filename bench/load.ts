@@ -1,0 +1,52 @@
+import { openWire } from './wire.ts';
+
+export interface Slice {
+  perSecond: number;
+  bytesPerRequest: number;
+  /** Of one core, what the client itself took. */
+  clientShare: number;
+}
+
+/** As many requests as get answered in that time, always the same ones in the same order. Every answer must be a 200. */
+export async function load(
+  url: string,
+  requests: readonly Buffer[],
+  given: { connections: number; seconds: number },
+): Promise<Slice> {
+  const wires = await Promise.all(Array.from({ length: given.connections }, () => openWire(url, { keepBody: false })));
+  const cpu = process.cpuUsage();
+  const begin = performance.now();
+  const end = begin + given.seconds * 1_000;
+  let next = 0;
+  let answered = 0;
+  let bytes = 0;
+  const run = async (wire: (typeof wires)[number]): Promise<void> => {
+    while (performance.now() < end) {
+      const request = requests[next++ % requests.length];
+      if (request === undefined) throw new Error('nothing to ask');
+      const answer = await wire.ask(request);
+      if (answer.status !== 200) throw new Error(`answered ${answer.status}: ${request.toString().split('\r\n')[0]}`);
+      answered += 1;
+      bytes += answer.bytes;
+    }
+  };
+  try {
+    await Promise.all(wires.map(run));
+  } finally {
+    for (const wire of wires) wire.close();
+  }
+  const seconds = (performance.now() - begin) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    perSecond: answered / seconds,
+    bytesPerRequest: bytes / answered,
+    clientShare: (user + system) / 1e6 / seconds,
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const [low, high] = [sorted[Math.ceil(middle) - 1] ?? Number.NaN, sorted[Math.floor(middle)] ?? Number.NaN];
+  return (low + high) / 2;
+}

@@ -1,0 +1,89 @@
+import type { LocalChain } from '../src/local/chain/start-chain.ts';
+import { USDC_ADDRESS } from '../src/local/chain/usdc-contract.ts';
+import { readReceipt } from '../src/platform/chain/reads.ts';
+import { systemClock } from '../src/platform/clock.ts';
+import { type Hex, isHex } from '../src/platform/hex.ts';
+import { settleData, signAuthorization } from '../test/support/chain.ts';
+import { makeAuthorization } from './proof.ts';
+import type { Goods } from './seed.ts';
+import { SENDERS } from './settings.ts';
+import { openWire, requestBytes } from './wire.ts';
+import { payerAccount, senderAccount } from './world.ts';
+
+const GAS = 200_000n;
+const FEE_LIMIT = 100_000_000_000n;
+const TIP = 1_000_000_000n;
+const POLL_MS = 5;
+const MINED_WITHIN_MS = 60_000;
+/** So little that it is the price of no listing. */
+const UNITS = 1n;
+
+/** Signed beforehand: in the order in which each sender must submit them. */
+export type Lanes = Hex[][];
+
+export async function signTransfers(
+  chain: LocalChain,
+  goods: readonly Goods[],
+  given: { count: number; sentBefore: number },
+): Promise<Lanes> {
+  const lanes: Lanes = Array.from({ length: SENDERS }, () => []);
+  for (let n = 0; n < given.count; n += 1) {
+    const payer = payerAccount(n);
+    const payee = goods[n % goods.length]?.payee;
+    const lane = lanes[n % SENDERS];
+    if (payee === undefined || lane === undefined) throw new Error('no listing to pay for');
+    const authorization = makeAuthorization(payer, payee, UNITS);
+    const signature = await signAuthorization(chain, payer, authorization);
+    const raw = await senderAccount(n).signer.signTransaction({
+      type: 'eip1559',
+      chainId: chain.chainId,
+      nonce: given.sentBefore / SENDERS + lane.length,
+      gas: GAS,
+      maxFeePerGas: FEE_LIMIT,
+      maxPriorityFeePerGas: TIP,
+      to: USDC_ADDRESS,
+      data: settleData(authorization, signature),
+    });
+    lane.push(raw);
+  }
+  return lanes;
+}
+
+/** All of them, from the first submission to the block of the last; per second. Nothing is asked in between. */
+export async function measureTransfers(chain: LocalChain, lanes: Lanes): Promise<number> {
+  const wires = await Promise.all(lanes.map(() => openWire(chain.url, { keepBody: true })));
+  const requests = lanes.map((lane) => lane.map((raw) => sendRequest(chain.url, raw)));
+  const begin = performance.now();
+  try {
+    const hashes = await Promise.all(
+      wires.map(async (wire, index) => {
+        let last: Hex | null = null;
+        for (const request of requests[index] ?? []) last = hashIn((await wire.ask(request)).body);
+        return last;
+      }),
+    );
+    for (const hash of hashes) if (hash !== null) await mined(chain, hash);
+  } finally {
+    for (const wire of wires) wire.close();
+  }
+  return lanes.flat().length / ((performance.now() - begin) / 1_000);
+}
+
+function sendRequest(url: string, raw: Hex): Buffer {
+  const body = { jsonrpc: '2.0', id: 1, method: 'eth_sendRawTransaction', params: [raw] };
+  return requestBytes(url, { method: 'POST', path: '/', body });
+}
+
+function hashIn(body: Buffer): Hex {
+  const { result } = JSON.parse(body.toString()) as { result?: unknown };
+  if (!isHex(result, 32)) throw new Error(`the chain refused a transfer: ${body.toString().slice(0, 300)}`);
+  return result;
+}
+
+async function mined(chain: LocalChain, hash: Hex): Promise<void> {
+  for (let waited = 0; waited < MINED_WITHIN_MS; waited += POLL_MS) {
+    if ((await readReceipt(chain.rpc, hash)) !== null) return;
+    await systemClock.sleep(POLL_MS);
+  }
+  throw new Error(`transfer ${hash} is in no block`);
+}

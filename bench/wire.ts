@@ -1,0 +1,147 @@
+import { connect, type Socket } from 'node:net';
+
+export interface WireAnswer {
+  status: number;
+  /** Header and body as sent. */
+  bytes: number;
+  retryAfterSeconds: number | null;
+  /** Empty when it is not kept. */
+  body: Buffer;
+}
+
+/** One HTTP/1.1 connection that is kept open, with one request on it at a time. */
+export interface Wire {
+  ask(request: Buffer): Promise<WireAnswer>;
+  close(): void;
+}
+
+interface Waiting {
+  resolve(answer: WireAnswer): void;
+  reject(error: Error): void;
+}
+
+interface Head {
+  status: number;
+  length: number;
+  size: number;
+  retryAfterSeconds: number | null;
+}
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Reads as little of an answer as it can: the client runs on the same cores as what it measures. Understands answers with a
+ * content-length only, and says so when there is none.
+ */
+export async function openWire(url: string, options: { keepBody: boolean }): Promise<Wire> {
+  const { hostname, port } = new URL(url);
+  const socket = await connected(hostname, Number(port));
+  let waiting: Waiting | null = null;
+  let head: Head | null = null;
+  let kept: Buffer[] = [];
+  let received = 0;
+  let early = NOTHING;
+
+  const fail = (error: Error): void => {
+    const { reject } = waiting ?? { reject: () => {} };
+    waiting = null;
+    socket.destroy();
+    reject(error);
+  };
+  const finish = ({ status, size, retryAfterSeconds }: Head): void => {
+    const answer = { status, bytes: size + received, retryAfterSeconds, body: Buffer.concat(kept) };
+    const { resolve } = waiting ?? { resolve: () => {} };
+    waiting = null;
+    head = null;
+    kept = [];
+    received = 0;
+    resolve(answer);
+  };
+  const read = (given: Buffer): void => {
+    let chunk = given;
+    if (head === null) {
+      const all = early.length === 0 ? chunk : Buffer.concat([early, chunk]);
+      const end = all.indexOf(HEAD_END);
+      early = end < 0 ? all : NOTHING;
+      if (end < 0) return;
+      head = readHead(all, end);
+      chunk = all.subarray(head.size);
+    }
+    received += chunk.length;
+    if (options.keepBody) kept.push(chunk);
+    if (received > head.length) throw new Error('more bytes than the answer said');
+    if (received === head.length) finish(head);
+  };
+  socket.on('data', (chunk) => {
+    try {
+      read(chunk);
+    } catch (error) {
+      fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  });
+  socket.on('error', fail);
+  socket.on('close', () => fail(new Error('the server closed the connection')));
+  return {
+    ask: (request) =>
+      new Promise((resolve, reject) => {
+        if (waiting !== null || socket.destroyed) return reject(new Error('the connection is busy or closed'));
+        waiting = { resolve, reject };
+        socket.write(request);
+      }),
+    close: () => void socket.destroy(),
+  };
+}
+
+function connected(host: string, port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, noDelay: true });
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
+}
+
+function readHead(bytes: Buffer, end: number): Head {
+  const text = bytes.latin1Slice(0, end);
+  const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1];
+  if (length === undefined) throw new Error(`an answer without a content-length: ${text.slice(0, 40)}`);
+  const retryAfter = /\r\nretry-after: *(\d+)/i.exec(text)?.[1];
+  return {
+    status: Number(text.slice(9, 12)),
+    length: Number(length),
+    size: end + HEAD_END.length,
+    retryAfterSeconds: retryAfter === undefined ? null : Number(retryAfter),
+  };
+}
+
+export interface WireRequest {
+  method: 'GET' | 'POST';
+  /** Path and query. */
+  path: string;
+  headers?: Readonly<Record<string, string>>;
+  body?: unknown;
+}
+
+/** Put together beforehand, so that sending it costs one write. */
+export function requestBytes(url: string, { method, path, headers = {}, body }: WireRequest): Buffer {
+  const content = body === undefined ? null : Buffer.from(JSON.stringify(body));
+  const all: Record<string, string> = {
+    host: new URL(url).host,
+    accept: 'application/json',
+    ...(content === null ? {} : { 'content-type': 'application/json' }),
+    ...(content === null && method === 'GET' ? {} : { 'content-length': String(content?.length ?? 0) }),
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), content ?? NOTHING]);
+}
+
+/** One request on a connection of its own; the body read as JSON. */
+export async function askOnce(wire: Wire, url: string, request: WireRequest): Promise<Record<string, unknown>> {
+  const { status, body } = await wire.ask(requestBytes(url, request));
+  if (status !== 200) throw new Error(`${request.path} was answered ${status}: ${body.toString().slice(0, 300)}`);
+  return JSON.parse(body.toString()) as Record<string, unknown>;
+}

@@ -1,0 +1,34 @@
+-- Rights of the role under which the market runs, where the operator gives it one apart from the owner of the tables.
+-- Run it as the owner, after the migrations: create role openaisle_app login password '...' first, then
+--   psql "$OWNER_URL" -f deploy/app-role.sql
+-- Run it again after an upgrade whose migrations were applied by the owner. Triggers hold the same rules for every role; this
+-- makes sure that the market itself could not switch them off.
+
+revoke all on all tables in schema public from openaisle_app;
+grant usage on schema public to openaisle_app;
+grant select on all tables in schema public to openaisle_app;
+grant usage on all sequences in schema public to openaisle_app;
+
+-- The log only grows: content is written once, the number is given once.
+grant insert on events to openaisle_app;
+grant update (id, nth_of_kind, nth_of_door, nth_of_window) on events to openaisle_app;
+
+-- The books only grow.
+grant insert on payment_proofs, fees, purchases to openaisle_app;
+
+-- A payment moves forward; its terms and its existence are not the role's to change.
+grant insert on payments to openaisle_app;
+grant update (status, tx_hash, block_number, block_time, end_reason, payer_collects_only, settling_at, ended_at, updated_at)
+  on payments to openaisle_app;
+
+-- Price, wallet and origin of a listing are not here either.
+grant insert on listings, artifacts, listing_answers, wallet_uses to openaisle_app;
+grant update (state, pinned, removed_at, removed_reason, removed_reason_code, withdrawn_at, withdrawn_reason)
+  on listings to openaisle_app;
+grant insert, update on pin_periods to openaisle_app;
+
+grant insert on merchants, merchant_keys, recovery_codes to openaisle_app;
+grant update (revoked_at, last_used_on) on merchant_keys to openaisle_app;
+grant update (ended_at) on recovery_codes to openaisle_app;
+grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
+grant insert, update on facilitator_signers, chain_watermarks to openaisle_app;

@@ -1,0 +1,94 @@
+import { resolve } from 'node:path';
+import { systemClock } from '../platform/clock.ts';
+import { STOP_SIGNALS } from '../platform/shutdown.ts';
+import { portsFrom } from './ports.ts';
+import { type DemoArguments, HELP, readArguments, WrongArguments } from './read-arguments.ts';
+import { shownPath } from './shown-path.ts';
+import { StepFailed, tellStory } from './story/tell-story.ts';
+import { createTell, type Tell } from './tell.ts';
+import { tellWhereToLook } from './where-to-look.ts';
+import { type LocalWorld, startWorld } from './world.ts';
+
+const INTERRUPTED_CODE = 130;
+const USAGE_CODE = 2;
+
+/** Starts the world, tells the story, serves until told to stop. Resolves with the exit code when nothing runs any more. */
+async function run(args: DemoArguments, tell: Tell): Promise<number> {
+  const { dataDir, finalityBlocks, firstPort } = args;
+  const signal = interruption();
+  const startedMs = systemClock.now();
+  const end = (ok: boolean, text: string): void =>
+    tell({ kind: 'end', ok, text, seconds: (systemClock.now() - startedMs) / 1_000 });
+  let world: LocalWorld | null = null;
+  try {
+    tell({ kind: 'title', text: 'Openaisle, the local world' });
+    const onPart = (part: { name: string; url: string; detail: string; seconds: number }): void =>
+      tell({ kind: 'part', ...part });
+    world = await startWorld({ dataDir, finalityBlocks, ports: portsFrom(firstPort), signal, onPart });
+    await whileRunning(world, signal, tellStory({ world, tell, signal }));
+    end(true, 'Every step held.');
+    if (args.exit) return 0;
+    tellWhereToLook(world, tell);
+    await whileRunning(world, null, aborted(signal));
+    return 0;
+  } catch (error) {
+    if (signal.aborted) return INTERRUPTED_CODE;
+    if (error instanceof StepFailed) tell({ kind: 'broken', step: error.step, text: error.message });
+    end(false, failureText(error, dataDir));
+    return 1;
+  } finally {
+    if (world !== null) {
+      tell({
+        kind: 'meaning',
+        text: 'Closing: the market finishes what it has begun, then facilitator and chain stop.',
+      });
+      await world.stop();
+      tell({ kind: 'meaning', text: 'Closed. Nothing is left running; the next start finds everything again.' });
+    }
+  }
+}
+
+/** Aborted by Ctrl-C, however often it is pressed: what is stopped half-way would have to be mended by the next start. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of STOP_SIGNALS) process.on(signal, () => controller.abort(new Error('interrupted')));
+  return controller.signal;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+/** The outcome of an act, unless a part of the world ends before, or somebody interrupts it. */
+async function whileRunning(world: LocalWorld, signal: AbortSignal | null, act: Promise<void>): Promise<void> {
+  const died = world.ended.then((name) => {
+    throw new Error(`The ${name} ended by itself.`);
+  });
+  const interrupted = signal === null ? [] : [aborted(signal).then(() => signal.throwIfAborted())];
+  await Promise.race([act, died, ...interrupted]);
+}
+
+function failureText(error: unknown, dataDir: string): string {
+  const logs = `The servers' logs are in ${shownPath(resolve(dataDir))}/logs.`;
+  if (error instanceof StepFailed) return `The step ${error.step} did not hold. ${logs}`;
+  return `${error instanceof Error ? error.message : String(error)} ${logs}`;
+}
+
+async function main(): Promise<number> {
+  const args = readArguments(process.argv.slice(2));
+  if (args.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const noColour = (process.env['NO_COLOR'] ?? '') !== '';
+  const tell = createTell({ stream: process.stdout, json: args.json, colour: noColour ? false : null });
+  return run(args, tell);
+}
+
+try {
+  process.exit(await main());
+} catch (error) {
+  console.error(error instanceof WrongArguments ? error.message : error);
+  process.exit(error instanceof WrongArguments ? USAGE_CODE : 1);
+}

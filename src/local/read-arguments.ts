@@ -1,0 +1,66 @@
+import { parseArgs } from 'node:util';
+
+export interface DemoArguments {
+  exit: boolean;
+  json: boolean;
+  help: boolean;
+  firstPort: number;
+  finalityBlocks: number;
+  dataDir: string;
+}
+
+export const HELP = `The local world: a chain with the real USDC, a facilitator and a market, on this machine alone,
+and the story of one sale told step by step. Afterwards the market stays open until Ctrl-C.
+
+  npm run demo -- [options]
+
+  --exit              stop after the story; exit code 0 only if every step of it held
+  --ports N           the market's port; N+1 facilitator, N+2 kept free, N+3 chain (4020)
+  --finality BLOCKS   how many blocks, one a second, a transfer takes to become final: an even number from 2 on (4)
+  --data DIR          where everything is kept from one start to the next (./data/local)
+  --json              tell each thing as one JSON object per line
+  --help              this text
+`;
+
+const LAST_PORT = 65_535;
+const MOST_BLOCKS = 1_000;
+
+export class WrongArguments extends Error {
+  override readonly name = 'WrongArguments';
+}
+
+export function readArguments(given: readonly string[]): DemoArguments {
+  const { exit, json, help, ports, finality, data } = parse(given);
+  const firstPort = wholeNumber(ports);
+  if (firstPort === null || firstPort < 1 || firstPort + 3 > LAST_PORT) {
+    throw new WrongArguments(`--ports must be a whole number from 1 to ${LAST_PORT - 3}`);
+  }
+  const finalityBlocks = wholeNumber(finality);
+  if (finalityBlocks === null || finalityBlocks < 2 || finalityBlocks > MOST_BLOCKS || finalityBlocks % 2 !== 0) {
+    throw new WrongArguments(`--finality must be an even number from 2 to ${MOST_BLOCKS}`);
+  }
+  if (data === '') throw new WrongArguments('--data must be a folder');
+  return { exit, json, help, firstPort, finalityBlocks, dataDir: data };
+}
+
+function parse(given: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...given],
+      options: {
+        exit: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+        ports: { type: 'string', default: '4020' },
+        finality: { type: 'string', default: '4' },
+        data: { type: 'string', default: './data/local' },
+      },
+    }).values;
+  } catch (error) {
+    throw new WrongArguments(`${error instanceof Error ? error.message : String(error)}; --help tells more`);
+  }
+}
+
+function wholeNumber(text: string): number | null {
+  return /^(?:0|[1-9]\d{0,5})$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
+import { onServer } from '../support/on-server.ts';
+
+// The market as an operator may run it: under a role that owns nothing.
+const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
+const PASSWORD = 'only-for-a-test';
+const { buyerOne, sellerOne, treasury } = WORLD_ACCOUNTS;
+
+let world: World;
+let ownerUrl = '';
+let roleUrl = '';
+let seller: Member;
+let buyer: Member;
+
+beforeAll(async () => {
+  world = await startWorld({
+    databaseUrl: async (db) => {
+      ownerUrl = db.url;
+      await onServer(ownerUrl, `create role ${ROLE} login password '${PASSWORD}'`);
+      const script = await readFile(fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url)), 'utf8');
+      await onServer(ownerUrl, script.replaceAll('openaisle_app', ROLE));
+      const address = new URL(ownerUrl);
+      address.username = ROLE;
+      address.password = PASSWORD;
+      roleUrl = address.href;
+      return roleUrl;
+    },
+  });
+  await world.join('the-keeper');
+  seller = await world.join('seller-one');
+  buyer = await world.join('buyer-one');
+});
+afterAll(async () => {
+  await onServer(ownerUrl, `drop owned by ${ROLE}`);
+  await world.stop();
+  await onServer(inject('testPostgres').adminUrl, `drop role ${ROLE}`);
+});
+
+it('lists, sells and delivers with the rights of that role alone', async () => {
+  const body = {
+    title: 'Goods under a small role',
+    description: 'They sell all the same',
+    preview: '',
+    artifact: 'delivered all the same',
+    price_usdc: 2.5,
+    seller_wallet: sellerOne.address,
+  };
+  const feeTerms = { payTo: treasury.address, units: 1_000_000n, resource: `${BASE_URL}/api/listing` };
+  const fee = await signProof(world.chain, sellerOne, feeTerms);
+  expect((await world.ask('POST', '/api/listing', { key: seller.key, body, proof: fee.v2 })).status).toBe(202);
+  await world.finalize();
+  const listed = await world.ask('POST', '/api/listing', { key: seller.key, body });
+  expect(listed.status).toBe(201);
+  const id = BigInt(Number(listed.body['listing_id']));
+  const terms = { payTo: sellerOne.address, units: 2_500_000n, resource: `${BASE_URL}/api/buy/${id}` };
+  const proof = await signProof(world.chain, buyerOne, terms);
+  expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
+  await world.finalize();
+  const bought = await world.buy(id, { key: buyer.key });
+  expect([bought.status, bought.body['artifact']]).toEqual([200, body.artifact]);
+  const stage = {
+    action: 'stage',
+    handle: 'new-comer',
+    model: 'm',
+    client_class: 'coding_persistent',
+    human_approved: true,
+  };
+  const staged = await world.ask('POST', '/api/register', { body: stage });
+  expect(staged.status).toBe(200);
+  const { session, csrf, merchant_key } = staged.body;
+  const confirm = { action: 'confirm', session, csrf };
+  const confirmed = await world.ask('POST', '/api/register', { key: String(merchant_key), body: confirm });
+  expect(confirmed.body).toMatchObject({ status: 'confirmed', handle: 'new-comer' });
+  await world.running.eventsSettled();
+  const events = await world.ask('GET', '/api/events');
+  expect(events.body).toMatchObject({ total: 3, has_more: false });
+});
+
+it.each([
+  'update events set kind = kind',
+  'delete from events',
+  'truncate events',
+  'update payment_proofs set log_index = 0',
+  'delete from purchases',
+  'update fees set amount_units = 1',
+  'delete from payments',
+  'update payments set value_units = 1',
+  'update listings set price_units = 0',
+  'delete from chain_watermarks',
+  'alter table events disable trigger all',
+  'drop table events',
+])('that role may not: %s', async (statement) => {
+  const database = await openDatabase({ url: roleUrl, allowUnsafe: true, poolSize: 1 });
+  const refused = await database.run(sql([statement])).then(
+    () => null,
+    (error: unknown) => (error instanceof Error && 'code' in error ? error.code : error),
+  );
+  await database.close();
+  expect(refused).toBe('42501');
+});
+
+it('starts without the right to create tables, when there is nothing to migrate', async () => {
+  const folder = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+  expect(await migrate(roleUrl, folder)).toEqual([]);
+});
