@@ -20,7 +20,7 @@ export interface BuyOutcome {
 
 /** Direct transfers and whole purchases in turn, on the same chain with the same settings. */
 export async function measureBuys(world: World, tell: (line: string) => void): Promise<BuyOutcome> {
-  const { chain, seeded, market } = world;
+  const { chain, seeded, marketUrl } = world;
   tell('buying: warming up');
   const warmUp = await signOrders(chain, seeded, { count: BUYING_AT_ONCE * 2, madeBefore: 0 });
   const ordered: Order[] = [...warmUp];
@@ -28,14 +28,14 @@ export async function measureBuys(world: World, tell: (line: string) => void): P
   const transfers: number[] = [];
   const finalizing = keepFinalizing(chain);
   try {
-    const warm = await measurePurchases(market.url, warmUp);
+    const warm = await measurePurchases(marketUrl, warmUp);
     const delivered = [...warm.delivered];
     for (let round = 0; round < ROUNDS; round += 1) {
       const orders = await signOrders(chain, seeded, { count: PURCHASES_PER_ROUND, madeBefore: ordered.length });
       const sentBefore = round * TRANSFERS_PER_ROUND;
       const lanes = await signTransfers(chain, seeded.goods, { count: TRANSFERS_PER_ROUND, sentBefore });
       transfers.push(await measureTransfers(chain, lanes));
-      const bought = await measurePurchases(market.url, orders);
+      const bought = await measurePurchases(marketUrl, orders);
       ordered.push(...orders);
       delivered.push(...bought.delivered);
       rounds.push(bought);

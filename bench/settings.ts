@@ -6,7 +6,7 @@ export const WARM_UP_SECONDS = 1;
 
 export const PAYERS = 16;
 export const BUYING_AT_ONCE = 8;
-export const PURCHASES_PER_ROUND = 80;
+export const PURCHASES_PER_ROUND = 100;
 
 /** Accounts that submit transfers directly, one order of transactions each. */
 export const SENDERS = 8;

@@ -41,7 +41,7 @@ export async function openWire(url: string, options: { keepBody: boolean }): Pro
   let head: Head | null = null;
   let kept: Buffer[] = [];
   let received = 0;
-  let early = NOTHING;
+  let early: Buffer = NOTHING;
 
   const fail = (error: Error): void => {
     const { reject } = waiting ?? { reject: () => {} };
@@ -105,7 +105,7 @@ function connected(host: string, port: number): Promise<Socket> {
 }
 
 function readHead(bytes: Buffer, end: number): Head {
-  const text = bytes.latin1Slice(0, end);
+  const text = bytes.toString('latin1', 0, end);
   const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1];
   if (length === undefined) throw new Error(`an answer without a content-length: ${text.slice(0, 40)}`);
   const retryAfter = /\r\nretry-after: *(\d+)/i.exec(text)?.[1];

@@ -1,38 +1,47 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { testAccount, WORLD_ACCOUNTS } from '../src/local/chain/accounts.ts';
+import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../src/local/chain/accounts.ts';
 import { deployUsdc } from '../src/local/chain/deploy-usdc.ts';
 import { fund } from '../src/local/chain/fund.ts';
 import { type LocalChain, startChain } from '../src/local/chain/start-chain.ts';
+import { startServer } from '../src/local/server-process.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { startEmbeddedPostgres } from '../src/platform/database/embedded.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { openDatabase } from '../src/platform/database/open-database.ts';
 import { systemRandom } from '../src/platform/random.ts';
 import { type Seeded, seed } from './seed.ts';
-import { type ServerProcess, startServerProcess } from './server-process.ts';
 import { CHAIN_SETTINGS, PAYERS, SENDERS } from './settings.ts';
 
 export interface World {
   chain: LocalChain;
   database: Database;
-  market: ServerProcess;
-  facilitator: ServerProcess;
+  marketUrl: string;
   seeded: Seeded;
+  /** Of market and facilitator. */
+  logFiles: string[];
+}
+
+export interface StartOptions {
+  listings: number;
+  /** Everything that is started is handed to it at once. */
+  begun: AsyncDisposableStack;
+  signal: AbortSignal;
+  tell(line: string): void;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../migrations/market', import.meta.url));
+const MARKET = new URL('../src/market/main.ts', import.meta.url);
+const FACILITATOR = new URL('../src/facilitator/main.ts', import.meta.url);
 const ETHER = 10n ** 18n;
 const PAYER_UNITS = 1_000_000_000_000n;
 
-/** Everything a purchase passes through, each in its own process. What is started is handed to the stack at once. */
-export async function startWorld(
-  begun: AsyncDisposableStack,
-  listings: number,
-  tell: (line: string) => void,
-): Promise<World> {
+/** Everything a purchase passes through, each in its own process. */
+export async function startWorld(options: StartOptions): Promise<World> {
+  const { listings, begun, tell } = options;
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-bench-'));
   begun.defer(() => rm(folder, { recursive: true, force: true }));
   tell('starting anvil, with USDC and funded wallets');
@@ -45,67 +54,115 @@ export async function startWorld(
   begun.defer(() => database.close());
   tell(`seeding ${listings} listings`);
   const pepper = systemRandom.bytes(32);
-  const pepperFile = join(folder, 'pepper-of-bench');
-  await writeFile(pepperFile, `1:${pepper.toString('hex')}\n`, { mode: 0o600 });
   const seeded = await seed(database, { listings, buyers: PAYERS, pepper });
   tell('starting facilitator and market');
-  const facilitator = await startFacilitator(chain, folder);
-  begun.defer(() => facilitator.stop());
-  const market = await startServerProcess({
-    name: 'market',
-    program: 'src/market/main.ts',
-    logFile: join(folder, 'market.log'),
-    ready: 'market_listening',
-    env: {
-      DATABASE_URL: postgres.url,
-      OPENAISLE_PORT: '0',
-      OPENAISLE_BASE_URL: 'http://127.0.0.1:4020',
-      OPENAISLE_PEPPER_FILE: pepperFile,
-      OPENAISLE_NETWORK: 'base',
-      OPENAISLE_RPC_URLS: chain.url,
-      OPENAISLE_FACILITATOR_URL: facilitator.url,
-      OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
-      OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
-    },
+  const facilitator = await startFacilitator(options, folder, chain);
+  const market = await startMarket(options, folder, {
+    databaseUrl: postgres.url,
+    pepperFile: await writePrivate(join(folder, 'pepper-of-bench'), `1:${pepper.toString('hex')}\n`),
+    rpcUrl: chain.url,
+    facilitatorUrl: facilitator.url,
   });
-  begun.defer(() => market.stop());
-  return { chain, database, market, facilitator, seeded };
+  return { chain, database, marketUrl: market.url, seeded, logFiles: [market.logFile, facilitator.logFile] };
 }
 
 async function startFundedChain(begun: AsyncDisposableStack): Promise<LocalChain> {
   const chain = await startChain({ finalityBlocks: CHAIN_SETTINGS.finalityBlocks });
   begun.defer(() => chain.stop());
   await deployUsdc(chain);
-  const funded = [
+  await fund(chain, [
     { address: WORLD_ACCOUNTS.facilitator.address, wei: 1_000n * ETHER },
     ...Array.from({ length: SENDERS }, (_, n) => ({ address: senderAccount(n).address, wei: 1_000n * ETHER })),
     ...Array.from({ length: PAYERS }, (_, n) => ({ address: payerAccount(n).address, usdcUnits: PAYER_UNITS })),
-  ];
-  await fund(chain, funded);
+  ]);
   return chain;
 }
 
-async function startFacilitator(chain: LocalChain, folder: string): Promise<ServerProcess> {
-  const keyFile = join(folder, 'signer.key');
-  await writeFile(keyFile, `${WORLD_ACCOUNTS.facilitator.key}\n`, { mode: 0o600 });
-  return startServerProcess({
-    name: 'facilitator',
-    program: 'src/facilitator/main.ts',
-    logFile: join(folder, 'facilitator.log'),
-    ready: 'facilitator_listening',
-    env: {
-      FACILITATOR_PORT: '0',
-      FACILITATOR_RPC_URL: chain.url,
-      FACILITATOR_KEY_FILE: keyFile,
-      FACILITATOR_DATA_DIR: folder,
-    },
+interface Started {
+  url: string;
+  logFile: string;
+}
+
+async function startFacilitator(options: StartOptions, folder: string, chain: LocalChain): Promise<Started> {
+  const port = await freePort();
+  return start(options, folder, 'facilitator', FACILITATOR, port, {
+    FACILITATOR_PORT: String(port),
+    FACILITATOR_RPC_URL: chain.url,
+    FACILITATOR_KEY_FILE: await writePrivate(join(folder, 'signer.key'), `${WORLD_ACCOUNTS.facilitator.key}\n`),
+    FACILITATOR_DATA_DIR: folder,
   });
 }
 
-export function payerAccount(n: number) {
+async function startMarket(
+  options: StartOptions,
+  folder: string,
+  given: { databaseUrl: string; pepperFile: string; rpcUrl: string; facilitatorUrl: string },
+): Promise<Started> {
+  const port = await freePort();
+  return start(options, folder, 'market', MARKET, port, {
+    DATABASE_URL: given.databaseUrl,
+    OPENAISLE_PORT: String(port),
+    OPENAISLE_PEPPER_FILE: given.pepperFile,
+    OPENAISLE_NETWORK: 'base',
+    OPENAISLE_RPC_URLS: given.rpcUrl,
+    OPENAISLE_FACILITATOR_URL: given.facilitatorUrl,
+    OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
+    OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
+  });
+}
+
+/** It logs into a file, so that nobody has to read along while it is measured. */
+async function start(
+  { begun, signal }: StartOptions,
+  folder: string,
+  name: string,
+  main: URL,
+  port: number,
+  env: Record<string, string>,
+): Promise<Started> {
+  const url = `http://127.0.0.1:${port}`;
+  const logFile = join(folder, `${name}.log`);
+  const profiled = profiling(name);
+  const server = await startServer({
+    name,
+    main,
+    env: { ...env, ...profiled },
+    logFile,
+    readyUrl: `${url}/readyz`,
+    signal,
+  });
+  begun.defer(() => server.stop());
+  return { url, logFile };
+}
+
+/** `OPENAISLE_BENCH_PROFILE` names a folder for CPU profiles of market and facilitator. */
+function profiling(name: string): Record<string, string> {
+  const folder = process.env['OPENAISLE_BENCH_PROFILE'];
+  if (folder === undefined || folder === '') return {};
+  return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder} --cpu-prof-name=${name}.cpuprofile` };
+}
+
+async function writePrivate(file: string, text: string): Promise<string> {
+  await writeFile(file, text, { mode: 0o600 });
+  return file;
+}
+
+/** Our servers must be told their ports. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      if (address === null || typeof address === 'string') return reject(new Error('no free port'));
+      server.close(() => resolve(address.port));
+    });
+  });
+}
+
+export function payerAccount(n: number): TestAccount {
   return testAccount(`bench payer ${n % PAYERS}`);
 }
 
-export function senderAccount(n: number) {
+export function senderAccount(n: number): TestAccount {
   return testAccount(`bench sender ${n % SENDERS}`);
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { errorReference } from './error-reference.ts';
-import { ERRORS, REASONS } from './errors.ts';
+import { ERRORS } from './errors.ts';
 import { endpoints } from './index.ts';
 import { createSchemaPool } from './json-schemas.ts';
 import { describeOpenApi } from './openapi.ts';
@@ -135,15 +134,5 @@ describe('the reasons of an endpoint', () => {
     expect(reasonsOf({ ...bare, auth: 'optional_key' })).not.toContain('key_required');
     expect(reasonsOf({ ...bare, payment: true })).toContain('two_proofs');
     expect(reasonsOf({ ...bare, body: z.strictObject({}) })).toContain('unsupported_media_type');
-  });
-});
-
-describe('the error reference', () => {
-  it('has a row for every reason', () => {
-    const reference = errorReference();
-    for (const reason of REASONS) expect(reference).toContain(`| \`${reason}\` | ${ERRORS[reason].status} |`);
-    const rows = reference.split('\n').filter((line) => line.startsWith('| `'));
-    expect(rows).toHaveLength(REASONS.length);
-    for (const row of rows) expect(row.split('|')).toHaveLength(9);
   });
 });

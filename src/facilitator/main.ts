@@ -1,10 +1,11 @@
+import { ConfigError } from '../platform/config.ts';
 import { createLog } from '../platform/create-log.ts';
+import { readFacilitatorConfig } from './config.ts';
 import { createFacilitator } from './create-facilitator.ts';
-import { ConfigurationError, readConfiguration } from './read-configuration.ts';
 import { readKeyFile } from './read-key-file.ts';
 
 async function main(): Promise<void> {
-  const { host, port, network, rpcUrl, keyFile, dataDir } = readConfiguration(process.env);
+  const { host, port, network, rpcUrl, keyFile, dataDir } = readFacilitatorConfig(process.env);
   const account = await readKeyFile(keyFile);
   const log = createLog({ hide: [rpcUrl] });
   const facilitator = await createFacilitator({ network, rpcUrl, account, dataDir, host, port, log });
@@ -24,8 +25,7 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   // The message is written for the operator and holds no value; a stack would only be in the way.
-  const expected =
-    error instanceof ConfigurationError || (error instanceof Error && /^FACILITATOR_/.test(error.message));
+  const expected = error instanceof ConfigError || (error instanceof Error && /^FACILITATOR_/.test(error.message));
   console.error(expected && error instanceof Error ? error.message : error);
   process.exitCode = 1;
 });

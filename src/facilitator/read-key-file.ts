@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import { ConfigError } from '../platform/config.ts';
 import { isHex } from '../platform/hex.ts';
-import { ConfigurationError } from './read-configuration.ts';
 
 const SIZE_LIMIT_BYTES = 200;
 
@@ -11,13 +11,13 @@ export async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
   const file = await openFile(path);
   try {
     const { mode, size } = await file.stat().then((stats) => {
-      if (!stats.isFile()) throw new ConfigurationError('FACILITATOR_KEY_FILE must be a regular file');
+      if (!stats.isFile()) throw new ConfigError(['FACILITATOR_KEY_FILE must be a regular file']);
       return stats;
     });
     // Asked of the open file, so that nobody can exchange it in between.
     if ((mode & 0o777) !== 0o600) {
       const found = (mode & 0o777).toString(8).padStart(4, '0');
-      throw new ConfigurationError(`FACILITATOR_KEY_FILE must have mode 0600, it has ${found}: chmod 600 it`);
+      throw new ConfigError([`FACILITATOR_KEY_FILE must have mode 0600, it has ${found}: chmod 600 it`]);
     }
     const text = size > SIZE_LIMIT_BYTES ? '' : (await file.readFile('utf8')).trim().toLowerCase();
     const key = text.startsWith('0x') ? text : `0x${text}`;
@@ -35,7 +35,7 @@ async function openFile(path: string): Promise<FileHandle> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
     const why = code === 'ELOOP' ? 'it is a symbolic link' : code;
-    throw new ConfigurationError(`FACILITATOR_KEY_FILE must be a regular file that can be read (${why})`);
+    throw new ConfigError([`FACILITATOR_KEY_FILE must be a regular file that can be read (${why})`]);
   }
 }
 
@@ -48,6 +48,6 @@ function accountOf(key: `0x${string}`): PrivateKeyAccount {
   }
 }
 
-function notAKey(): ConfigurationError {
-  return new ConfigurationError('FACILITATOR_KEY_FILE must hold a private key: 64 hex digits, with or without 0x');
+function notAKey(): ConfigError {
+  return new ConfigError(['FACILITATOR_KEY_FILE must hold a private key: 64 hex digits, with or without 0x']);
 }

@@ -128,7 +128,7 @@ test.each([
   [
     'with a key file that others can read',
     async (path: string) => chmod(path, 0o640),
-    /^FACILITATOR_KEY_FILE must have mode 0600, it has 0640/,
+    /^ {2}FACILITATOR_KEY_FILE must have mode 0600, it has 0640/m,
   ],
   [
     'with a symbolic link as key file',
@@ -136,13 +136,13 @@ test.each([
       await rm(path);
       await symlink('/dev/null', path);
     },
-    /^FACILITATOR_KEY_FILE must be a regular file/,
+    /^ {2}FACILITATOR_KEY_FILE must be a regular file/m,
   ],
-  ['without a key file', async (path: string) => rm(path), /^FACILITATOR_KEY_FILE must be a regular file/],
+  ['without a key file', async (path: string) => rm(path), /^ {2}FACILITATOR_KEY_FILE must be a regular file/m],
   [
     'with a key file that holds something else',
     async (path: string) => writeFile(path, 'correct horse battery staple'),
-    /^FACILITATOR_KEY_FILE must hold a private key/,
+    /^ {2}FACILITATOR_KEY_FILE must hold a private key/m,
   ],
 ] as const)('it does not start %s, and does not show what is in it', async (_, spoil, message) => {
   const env = await facilitatorEnvironment(chain, dataDir);

@@ -67,7 +67,11 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
   const keyFile = (handle: string): string => join(dataDir, 'keys', `${handle}.json`);
   const marketDataDir = join(dataDir, 'market');
   const made = await makeMaintainer({ marketUrl, marketDataDir, handle: MAINTAINER, file: keyFile(MAINTAINER) });
-  part('maintainer', `${marketUrl}/api/store/${MAINTAINER}`, `merchant 1, ${made} by npm run maintainer`);
+  part(
+    'maintainer',
+    `${marketUrl}/api/store/${MAINTAINER}`,
+    made === 'made' ? 'merchant 1, made by npm run maintainer' : 'merchant 1, found again',
+  );
 
   const all = begun.move();
   return {

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testDatabase } from '../../test/support/database.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { findEmbeddedPostgres } from '../platform/database/embedded.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
@@ -31,16 +32,6 @@ afterEach(async () => {
   }
   await rm(folder, { recursive: true, force: true });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
 
 type Environment = Record<string, string>;
 

@@ -12,7 +12,7 @@ import { makeCreateListing } from './listings/create-listing.ts';
 import { getStore } from './merchants/get-store.ts';
 import { listMerchants } from './merchants/list-merchants.ts';
 import { getOfficialFacts } from './official/get-official-facts.ts';
-import { getPayment } from './payments/get-payment.ts';
+import { makeGetPayment } from './payments/get-payment.ts';
 import type { Payments } from './payments/payments.ts';
 import { makeBuyListing } from './purchases/buy-listing.ts';
 import { getWindow } from './window/get-window.ts';
@@ -31,7 +31,7 @@ export function marketOperations(payments: Payments): Operations<Endpoints, Mark
     getMe,
     listEvents,
     getWindow,
-    getPayment,
+    getPayment: makeGetPayment(payments),
     getTreasury,
     register,
   };

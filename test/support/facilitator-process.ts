@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/facilitator/main.ts', import.meta.url));
 
@@ -27,7 +28,7 @@ export async function facilitatorEnvironment(
   await writeFile(keyFile, `${WORLD_ACCOUNTS.facilitator.key}\n`, { mode: 0o600 });
   const all: Record<string, string | null> = {
     PATH: process.env['PATH'] ?? null,
-    FACILITATOR_PORT: '0',
+    FACILITATOR_PORT: String(await freePort()),
     FACILITATOR_RPC_URL: chain.url,
     FACILITATOR_KEY_FILE: keyFile,
     FACILITATOR_DATA_DIR: dataDir,

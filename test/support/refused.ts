@@ -1,5 +1,7 @@
 import { expect } from 'vitest';
+import type { EndpointShape } from '../../src/contract/endpoint.ts';
 import { ERRORS, errorClass, type Reason } from '../../src/contract/errors.ts';
+import { reasonsOf } from '../../src/contract/reasons-of.ts';
 import { BASE_URL } from './market-world.ts';
 
 /** An answer as it came over the line. */
@@ -41,4 +43,10 @@ export function expectRefusal(answer: SentAnswer, reason?: Reason): Record<strin
   if (status === 401) expect(headers.get('www-authenticate')).toBe('Bearer');
   expect(text + JSON.stringify([...headers])).not.toContain(CANARY);
   return problem;
+}
+
+/** A client generated from the contract must not meet a refusal that the contract does not name for that endpoint. */
+export function expectDeclared(endpoint: EndpointShape, answer: SentAnswer): SentAnswer {
+  if (answer.status >= 300) expect(reasonsOf(endpoint), endpoint.name).toContain(JSON.parse(answer.text).reason);
+  return answer;
 }

@@ -3,7 +3,7 @@ import { endpoints } from '../../src/contract/index.ts';
 import { BODY_LIMIT_BYTES, HEADER_LIMIT_BYTES } from '../../src/contract/vocabulary.ts';
 import { countRows } from '../support/count-rows.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
-import { CANARY, expectRefusal, type SentAnswer } from '../support/refused.ts';
+import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { fieldNames, pathOf, type Sample, sampleRequests, sendingOf } from '../support/sample-requests.ts';
 import { seedListing } from '../support/seed.ts';
 import { type Sending, send } from '../support/send.ts';
@@ -33,9 +33,9 @@ afterEach(async () => {
   expect(await countRows(world.db.database)).toEqual(rows);
 });
 
-function ask(sample: Sample, changed: Sending = {}, query = ''): Promise<SentAnswer> {
+async function ask(sample: Sample, changed: Sending = {}, query = ''): Promise<SentAnswer> {
   const sending = { ...sendingOf(sample, member), ...changed };
-  return send(world.url, sample.endpoint.method, sample.path + query, sending);
+  return expectDeclared(sample.endpoint, await send(world.url, sample.endpoint.method, sample.path + query, sending));
 }
 
 function pathsIn(problem: Record<string, unknown>): string[] {

@@ -4,7 +4,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secret-format.ts';
 import { countRows } from '../support/count-rows.ts';
 import { type Member, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';
-import { CANARY, expectRefusal, type SentAnswer } from '../support/refused.ts';
+import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { type Sample, sampleRequests, sendingOf } from '../support/sample-requests.ts';
 import { seedListing } from '../support/seed.ts';
 import { type Sending, send } from '../support/send.ts';
@@ -52,7 +52,11 @@ function authorized(value: string | string[]): Sending {
 describe.each(samples)('$name', (sample) => {
   const { auth } = sample.endpoint;
   const { key: _, ...keyless } = { key: '', ...sendingOf(sample, { id: 0n, handle: '', key: '' }) };
-  const call = (changed: Sending) => send(world.url, sample.endpoint.method, sample.path, { ...keyless, ...changed });
+  const call = async (changed: Sending) =>
+    expectDeclared(
+      sample.endpoint,
+      await send(world.url, sample.endpoint.method, sample.path, { ...keyless, ...changed }),
+    );
 
   async function badKeys(): Promise<Sending[]> {
     const revoked = makeMerchantKey(systemRandom, 'aisle');

@@ -41,13 +41,7 @@ export async function openJournal(options: {
   const names = new Map([...entries].map(([name, entry]) => [entry.hash, name]));
   const waiting = new Set([...entries.values()].filter(({ state }) => state === 'open'));
   const pathOf = (entry: Entry): string => join(folder, `${nameOf(entry)}${SUFFIX}`);
-  let written: Promise<unknown> = Promise.resolve();
-  // One write after the other: two at once could leave the older text behind.
-  const inOrder = <T>(write: () => Promise<T>): Promise<T> => {
-    const turn = written.then(write);
-    written = turn.catch(() => undefined);
-    return turn;
-  };
+  const { inOrder, allWritten } = createTurns();
   const readStored = async (entry: Entry): Promise<StoredEntry> => {
     const stored = parseEntry(await readFile(pathOf(entry), 'utf8'));
     if (stored === null || stored.hash !== entry.hash)
@@ -100,7 +94,20 @@ export async function openJournal(options: {
           if (over && entry.signedAt + KEPT_MS < now) await forget(entry.hash);
         }
       }),
-    close: async () => {
+    close: allWritten,
+  };
+}
+
+/** One write after the other: two at once could leave the older text behind. */
+function createTurns() {
+  let written: Promise<unknown> = Promise.resolve();
+  return {
+    inOrder: <T>(write: () => Promise<T>): Promise<T> => {
+      const turn = written.then(write);
+      written = turn.catch(() => undefined);
+      return turn;
+    },
+    allWritten: async (): Promise<void> => {
       await written;
     },
   };

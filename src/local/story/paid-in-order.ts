@@ -13,6 +13,11 @@ interface Paid {
   last: 200 | 201;
 }
 
+const LAST = {
+  200: '200: once it was final, the market handed over the goods',
+  201: '201: once it was final, the listing was live',
+};
+
 /** What every payment by x402 looks like from outside: asked for, made, waited for, answered. */
 export function holdPaidInOrder(scene: Scene, exchanges: readonly Exchange[], paid: Paid): Exchange[] {
   const asked = exchanges.filter((exchange) => exchange.method === 'POST' && exchange.path === paid.path);
@@ -29,11 +34,7 @@ export function holdPaidInOrder(scene: Scene, exchanges: readonly Exchange[], pa
     between.some(isNotFinal) && between.every(isWaiting),
     '202: while the transfer was not final there was nothing to do but wait',
   );
-  hold(
-    scene,
-    asked.at(-1)?.status === paid.last,
-    `${paid.last}: once it was final, the market answered with the goods or the listing`,
-  );
+  hold(scene, asked.at(-1)?.status === paid.last, LAST[paid.last]);
   return asked;
 }
 

@@ -21,53 +21,21 @@ export interface Sequencer {
   settled(): Promise<void>;
 }
 
+interface Needs {
+  database: Database;
+  clock: Clock;
+  log: Log;
+}
+
 /**
  * Gives committed events their numbers: gapless, in queue order, one numbering at a time across all processes. Nothing is
  * numbered inside the business transactions, so those never wait for each other here.
  */
-export function createSequencer({ database, clock, log }: { database: Database; clock: Clock; log: Log }): Sequencer {
+export function createSequencer({ database, clock, log }: Needs): Sequencer {
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
-  let running: Promise<void> | null = null;
-  let next: Promise<void> | null = null;
-  let failing = false;
-
-  const numberAll = async (): Promise<void> => {
-    if (stopping.signal.aborted) throw new Error('the sequencer is stopped');
-    try {
-      if (await hasUnnumbered(database)) while ((await numberUnderLock(database)) === BATCH);
-      if (failing) log.info('events_numbered_again');
-      failing = false;
-    } catch (error) {
-      // One line for a whole outage; the poll goes on trying.
-      if (!failing) log.error('events_not_numbered', { error });
-      failing = true;
-      throw error;
-    }
-  };
-
-  const launch = (): Promise<void> => {
-    const pass = numberAll().finally(() => {
-      if (running === pass) running = null;
-    });
-    running = pass;
-    return pass;
-  };
-
-  // A pass that runs may have looked before the caller's commit: only one that starts later counts.
-  const freshPass = (): Promise<void> => {
-    if (next !== null) return next;
-    if (running === null) return launch();
-    next = running
-      .catch(() => {})
-      .then(() => {
-        next = null;
-        return launch();
-      });
-    return next;
-  };
-
-  const quietly = (): Promise<void> => freshPass().catch(() => {});
+  const passes = createPasses(createNumbering(database, log, stopping.signal));
+  const quietly = (): Promise<void> => passes.fresh().catch(() => {});
 
   const poll = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -93,9 +61,59 @@ export function createSequencer({ database, clock, log }: { database: Database; 
     stop: async () => {
       await quietly();
       stopping.abort();
-      await Promise.all([...loops, next?.catch(() => {}), running?.catch(() => {})]);
+      await Promise.all([...loops, passes.ended()]);
     },
-    settled: freshPass,
+    settled: passes.fresh,
+  };
+}
+
+/** One pass over all that is unnumbered. */
+function createNumbering(database: Database, log: Log, stopped: AbortSignal): () => Promise<void> {
+  let failing = false;
+  return async () => {
+    if (stopped.aborted) throw new Error('the sequencer is stopped');
+    try {
+      if (await hasUnnumbered(database)) while ((await numberUnderLock(database)) === BATCH);
+      if (failing) log.info('events_numbered_again');
+      failing = false;
+    } catch (error) {
+      // One line for a whole outage; the poll goes on trying.
+      if (!failing) log.error('events_not_numbered', { error });
+      failing = true;
+      throw error;
+    }
+  };
+}
+
+/** One pass at a time, and at most one that waits: whoever comes meanwhile shares it. */
+function createPasses(numberAll: () => Promise<void>) {
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+
+  const launch = (): Promise<void> => {
+    const pass = numberAll().finally(() => {
+      if (running === pass) running = null;
+    });
+    running = pass;
+    return pass;
+  };
+
+  return {
+    // A pass that runs may have looked before the caller's commit: only one that starts later counts.
+    fresh: (): Promise<void> => {
+      if (next !== null) return next;
+      if (running === null) return launch();
+      next = running
+        .catch(() => {})
+        .then(() => {
+          next = null;
+          return launch();
+        });
+      return next;
+    },
+    ended: async (): Promise<void> => {
+      await Promise.all([next?.catch(() => {}), running?.catch(() => {})]);
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { insertFee } from '../fees/store.ts';
+import { findListingOfFee, insertFee } from '../fees/store.ts';
 import type { Completion } from '../payments/completion.ts';
 import type { Payment } from '../payments/store.ts';
 import { addListing, LISTINGS_LOCK } from './add-listing.ts';
@@ -15,6 +15,7 @@ export const MEMORY_MS = REQUEST_MEMORY_DAYS * 86_400_000;
 /** What a listing fee does once it is final: one line in the books, and the listing that it was paid for. */
 export function completeFee(market: Market): Completion {
   return {
+    listingOf: (queryable, payment) => findListingOfFee(queryable, payment.id),
     lockSubject: async () => ({ removedAt: null }),
     complete: async (tx, payment, transfer) => {
       await tx.lock(LISTINGS_LOCK);

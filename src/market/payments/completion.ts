@@ -1,5 +1,5 @@
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
-import type { Tx } from '../../platform/database/database.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { Sighting } from './decide.ts';
 import type { Payment } from './store.ts';
 
@@ -10,6 +10,8 @@ export type SettledTransfer = Sighting & { logIndex: number };
  * goods and event stand or fall together. The money core is handed one of these per purpose and knows nothing else about them.
  */
 export interface Completion {
+  /** The listing that was bought, or that the fee has paid for; null while there is none. */
+  listingOf(queryable: Queryable, payment: Payment): Promise<bigint | null>;
   /** Share-locks what is paid for and says when the maintainer removed it. Called before the payment row is locked. */
   lockSubject(tx: Tx, payment: Payment): Promise<{ removedAt: Date | null }>;
   /** The money is final and the proof row is written. */

@@ -12,6 +12,7 @@ export function createPayments(market: Market, completions: Completions, options
     payees: createPayeeCheck(market),
     /** Hands a proof to the facilitator, step by step; see drive-payment.ts. */
     drive: createDriver(market, completions),
+    listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: (payment: Payment) => settlePayment(market, completions, payment),

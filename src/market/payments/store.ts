@@ -302,12 +302,3 @@ export function attemptTermsOf(payment: Payment, removedAt: Date | null): Attemp
     removedAt: removedAt?.getTime() ?? null,
   };
 }
-
-/** For a purchase what was bought; for a fee the listing that it paid for, once there is one. */
-export async function findListingOfPayment(queryable: Queryable, payment: Payment): Promise<bigint | null> {
-  if (payment.listingId !== null) return payment.listingId;
-  const row = await queryable.maybe<{ id: bigint }>(
-    sql`select l.id from fees f join listings l on l.fee_id = f.id where f.payment_id = ${payment.id}`,
-  );
-  return row?.id ?? null;
-}

@@ -10,6 +10,7 @@ import { insertPaidPurchase } from './store.ts';
 /** What a purchase does once its transfer is final: the purchase, and the event that tells of the sale. */
 export function completePurchase(market: Market): Completion {
   return {
+    listingOf: async (_queryable, payment) => payment.listingId,
     lockSubject: async (tx, payment) => {
       const listing = payment.listingId === null ? null : await shareListing(tx, payment.listingId);
       if (listing === null) throw new TypeError('a purchase of no listing');

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createSampleServer, type SampleOptions, sampleKey, sendRaw } from '../../../test/support/sample-server.ts';
 import type { Page } from './server-options.ts';
-import { createSampleServer, type SampleOptions, sampleKey, sendRaw } from './test-server.ts';
 
 async function listen(changed: Partial<SampleOptions> = {}) {
   const { server, lines } = createSampleServer(changed);

@@ -1,13 +1,14 @@
 import { connect } from 'node:net';
+import { onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { endpoint } from '../../contract/endpoint.ts';
-import { systemClock } from '../clock.ts';
-import { createLog } from '../create-log.ts';
-import { systemRandom } from '../random.ts';
-import { Refusal } from '../refusal.ts';
-import { makeMerchantKey } from '../secret-format.ts';
-import { createHttpServer, type HttpServer } from './create-http-server.ts';
-import { type Page, page, type ServerOptions } from './server-options.ts';
+import { endpoint } from '../../src/contract/endpoint.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createLog } from '../../src/platform/create-log.ts';
+import { createHttpServer, type HttpServer } from '../../src/platform/http/create-http-server.ts';
+import { type Page, page, type ServerOptions } from '../../src/platform/http/server-options.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { Refusal } from '../../src/platform/refusal.ts';
+import { makeMerchantKey } from '../../src/platform/secret-format.ts';
 
 const thing = z.object({ name: z.string(), size: z.int().optional() });
 const anything = z.object({ saw: z.record(z.string(), z.unknown()) });
@@ -201,4 +202,11 @@ export function sendRaw(port: number, text: string, silenceMs = 400): Promise<st
     socket.on('error', (error) => (answer === '' ? reject(error) : resolve(answer)));
     socket.on('close', () => resolve(answer));
   });
+}
+
+/** One that ends with the test that started it. */
+export function startSample(changed: Partial<SampleOptions> = {}) {
+  const sample = createSampleServer(changed);
+  onTestFinished(() => sample.server.close({ drainMs: 0 }));
+  return sample;
 }

@@ -1,0 +1,193 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { checkPortsFree, portsFrom } from '../../src/local/ports.ts';
+import type { Told } from '../../src/local/tell.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+
+const DEMO = fileURLToPath(new URL('../../src/local/demo.ts', import.meta.url));
+/** The story waits for real blocks. */
+const STORY_MS = 60_000;
+
+const dataDir = mkdtempSync(join(tmpdir(), 'openaisle-demo-'));
+const started: ChildProcess[] = [];
+
+afterEach(async () => {
+  for (const child of started.splice(0)) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+});
+afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+
+async function freePorts(): Promise<number> {
+  for (let attempt = 0; attempt < 50; attempt += 1) {
+    const first = 20_000 + systemRandom.int(10_000);
+    const free = await checkPortsFree(portsFrom(first)).then(
+      () => true,
+      () => false,
+    );
+    if (free) return first;
+  }
+  throw new Error('no four free ports in a row');
+}
+
+async function start(...more: string[]) {
+  const firstPort = await freePorts();
+  const args = [DEMO, '--json', '--data', dataDir, '--ports', String(firstPort), ...more];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  started.push(child);
+  const told: Told[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => told.push(JSON.parse(line) as Told));
+  const exited = once(child, 'close').then(() => child.exitCode);
+  const until = (wanted: (line: Told) => boolean): Promise<void> =>
+    expect.poll(() => told.some(wanted), { timeout: STORY_MS, interval: 20 }).toBe(true);
+  return { child, told, exited, until, ports: portsFrom(firstPort) };
+}
+
+const stepsIn = (told: readonly Told[]): string[] => told.flatMap((line) => (line.kind === 'step' ? [line.name] : []));
+const heldIn = (told: readonly Told[]): string[] => told.flatMap((line) => (line.kind === 'held' ? [line.text] : []));
+const isPart = (name: string) => (line: Told) => line.kind === 'part' && line.name === name;
+
+/** Processes that have the data folder on their command line or in their environment. */
+function processesOfWorld(): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => ['cmdline', 'environ'].some((file) => readOrNothing(`/proc/${pid}/${file}`).includes(dataDir)));
+}
+
+function readOrNothing(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+async function nothingIsLeft(ports: ReturnType<typeof portsFrom>): Promise<void> {
+  await expect.poll(processesOfWorld, { timeout: 20_000, interval: 50 }).toEqual([]);
+  await checkPortsFree(ports);
+}
+
+describe.runIf(process.platform === 'linux')('npm run demo', () => {
+  it(
+    'tells the whole story, every step of it holds, it exits 0 and leaves no process behind',
+    async () => {
+      const { told, exited, ports } = await start('--exit');
+      expect(await exited).toBe(0);
+      expect(stepsIn(told)).toEqual([
+        'join',
+        'list-priced',
+        'buy-with-key',
+        'buy-with-wallet',
+        'replay',
+        'maintainer-lists',
+        'take-free',
+        'books',
+      ]);
+      const purchases = told.filter((line) => line.kind === 'request' && line.path === '/api/buy/1');
+      const statuses = purchases
+        .map((line) => (line.kind === 'request' ? line.status : 0))
+        .filter((status) => status !== 503);
+      expect(statuses).toEqual([402, 202, 200, 402, 202, 200, 409]);
+      await nothingIsLeft(ports);
+    },
+    STORY_MS,
+  );
+
+  it('shows no secret, and keeps keys where only their owner can read them', async () => {
+    for (const name of ['keeper', 'mira', 'tomas']) {
+      expect(statSync(join(dataDir, 'keys', `${name}.json`)).mode & 0o777).toBe(0o600);
+    }
+    expect(statSync(join(dataDir, 'facilitator.key')).mode & 0o777).toBe(0o600);
+    const { merchant_key: key } = JSON.parse(readFileSync(join(dataDir, 'keys', 'mira.json'), 'utf8'));
+    for (const log of readdirSync(join(dataDir, 'logs'))) {
+      expect(readFileSync(join(dataDir, 'logs', log), 'utf8')).not.toContain(key);
+    }
+  });
+
+  it(
+    'finds everything again, sells one more item, and serves until Ctrl-C closes it cleanly',
+    async () => {
+      const { child, told, exited, until, ports } = await start();
+      await until((line) => line.kind === 'places');
+      expect(stepsIn(told)).toEqual(['found-again', 'list-priced', 'buy-with-key', 'replay', 'books']);
+      expect(heldIn(told)).toContain('what was bought is delivered again');
+      expect(heldIn(told)).toContain('2 fees of 1 USDC, each with its transaction');
+      const front = await fetch(`http://127.0.0.1:${ports.market}/`);
+      expect(front.status).toBe(200);
+      child.kill('SIGINT');
+      expect(await exited).toBe(0);
+      await nothingIsLeft(ports);
+    },
+    STORY_MS,
+  );
+
+  it(
+    'exits 1 and names the step when something does not hold',
+    async () => {
+      const file = join(dataDir, 'story.json');
+      const kept = readFileSync(file, 'utf8');
+      writeFileSync(file, JSON.stringify({ ...JSON.parse(kept), events_total: 1_000_000 }));
+      const { told, exited, ports } = await start('--exit');
+      expect(await exited).toBe(1);
+      expect(told).toContainEqual(expect.objectContaining({ kind: 'broken', step: 'found-again' }));
+      expect(told).toContainEqual(expect.objectContaining({ kind: 'end', ok: false }));
+      writeFileSync(file, kept);
+      await nothingIsLeft(ports);
+    },
+    STORY_MS,
+  );
+
+  it(
+    'stops at once when a part of it dies, and says which',
+    async () => {
+      const { told, exited, until, ports } = await start();
+      await until((line) => line.kind === 'step');
+      const facilitator = processesOfWorld().find((pid) =>
+        readOrNothing(`/proc/${pid}/cmdline`).includes('/src/facilitator/main.ts'),
+      );
+      process.kill(Number(facilitator), 'SIGKILL');
+      expect(await exited).toBe(1);
+      const end = told.find((line) => line.kind === 'end');
+      expect(end?.kind === 'end' && end.text).toContain('The facilitator ended by itself');
+      await nothingIsLeft(ports);
+    },
+    STORY_MS,
+  );
+
+  it(
+    'leaves nothing running when it is killed',
+    async () => {
+      const { child, exited, until, ports } = await start();
+      await until(isPart('market'));
+      child.kill('SIGKILL');
+      await exited;
+      await nothingIsLeft(ports);
+    },
+    STORY_MS,
+  );
+
+  it('says which port is taken before it starts anything', async () => {
+    const firstPort = await freePorts();
+    const server = createServer().listen(firstPort + 1, '127.0.0.1');
+    await once(server, 'listening');
+    const child = spawn(process.execPath, [DEMO, '--data', dataDir, '--ports', String(firstPort)], { stdio: 'pipe' });
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    await once(child, 'close');
+    server.close();
+    expect(child.exitCode).toBe(1);
+    expect(said).toContain(`Port ${firstPort + 1} (facilitator) is in use`);
+    expect(said).not.toContain('chain id');
+  });
+});
