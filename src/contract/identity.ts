@@ -58,6 +58,7 @@ export const register = endpoint({
     'stage_closed',
     'retired_flow',
     'door_closed',
+    'rate_limited',
     'not_found',
     'key_required',
     'key_invalid',

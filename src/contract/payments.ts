@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressOut, hashIn, hashOut } from './chain-values.ts';
+import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { usdcOut } from './money.ts';
 import { idOut, timeOut } from './paging.ts';
@@ -52,10 +52,7 @@ export const getPayment = endpoint({
   query: z
     .strictObject({
       tx_hash: hashIn.optional(),
-      payer: z
-        .string()
-        .regex(/^0x[0-9a-fA-F]{40}$/, 'must be 0x and 40 hex digits')
-        .optional(),
+      payer: addressIn.optional(),
       nonce: hashIn.optional(),
     })
     .refine(

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { systemClock } from '../platform/clock.ts';
 import { STOP_SIGNALS } from '../platform/shutdown.ts';
 import { portsFrom } from './ports.ts';
@@ -11,6 +10,7 @@ import { type LocalWorld, startWorld } from './world.ts';
 
 const INTERRUPTED_CODE = 130;
 const USAGE_CODE = 2;
+const PARENT_WATCH_MS = 500;
 
 /** Starts the world, tells the story, serves until told to stop. Resolves with the exit code when nothing runs any more. */
 async function run(args: DemoArguments, tell: Tell): Promise<number> {
@@ -32,9 +32,12 @@ async function run(args: DemoArguments, tell: Tell): Promise<number> {
     await whileRunning(world, null, aborted(signal));
     return 0;
   } catch (error) {
-    if (signal.aborted) return INTERRUPTED_CODE;
+    if (signal.aborted) {
+      end(false, 'Interrupted.');
+      return INTERRUPTED_CODE;
+    }
     if (error instanceof StepFailed) tell({ kind: 'broken', step: error.step, text: error.message });
-    end(false, failureText(error, dataDir));
+    end(false, failureText(error, world));
     return 1;
   } finally {
     if (world !== null) {
@@ -51,8 +54,16 @@ async function run(args: DemoArguments, tell: Tell): Promise<number> {
 /** Aborted by Ctrl-C, however often it is pressed: what is stopped half-way would have to be mended by the next start. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
-  for (const signal of STOP_SIGNALS) process.on(signal, () => controller.abort(new Error('interrupted')));
+  const interrupt = (): void => controller.abort(new Error('interrupted'));
+  for (const signal of STOP_SIGNALS) process.on(signal, interrupt);
+  if (process.env['npm_lifecycle_event'] !== undefined) void parentEnd().then(interrupt);
   return controller.signal;
+}
+
+/** A signal to npm ends npm and its shell, and is not passed on. */
+async function parentEnd(): Promise<void> {
+  const parent = process.ppid;
+  while (process.ppid === parent) await systemClock.sleep(PARENT_WATCH_MS);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
@@ -69,10 +80,12 @@ async function whileRunning(world: LocalWorld, signal: AbortSignal | null, act: 
   await Promise.race([act, died, ...interrupted]);
 }
 
-function failureText(error: unknown, dataDir: string): string {
-  const logs = `The servers' logs are in ${shownPath(resolve(dataDir))}/logs.`;
-  if (error instanceof StepFailed) return `The step ${error.step} did not hold. ${logs}`;
-  return `${error instanceof Error ? error.message : String(error)} ${logs}`;
+function failureText(error: unknown, world: LocalWorld | null): string {
+  const what =
+    error instanceof StepFailed
+      ? `The step ${error.step} did not hold.`
+      : `${error instanceof Error ? error.message : String(error)}`;
+  return world === null ? what : `${what} The servers' logs are in ${shownPath(world.dataDir)}/logs.`;
 }
 
 async function main(): Promise<number> {

@@ -285,6 +285,17 @@ describe('a listing', () => {
   });
 });
 
+it('a payer whose address is mistyped is not looked up', async () => {
+  const sample = samples.find(({ name }) => name === 'getPayment');
+  if (sample === undefined) throw new Error('no sample of a payment');
+  for (const payer of ['0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', `0x${'A'.repeat(40)}`, `0x${'a'.repeat(39)}`]) {
+    const problem = expectRefusal(await ask(sample, {}, `?payer=${payer}&nonce=0x${'1'.repeat(64)}`), 'invalid_query');
+    expect(pathsIn(problem)).toEqual(['payer']);
+  }
+  const right = `?payer=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed&nonce=0x${'1'.repeat(64)}`;
+  expectRefusal(await ask(sample, {}, right), 'payment_not_found');
+});
+
 it('an address that leads nowhere is 404 for every method', async () => {
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'TRACE']) {
     for (const path of [
