@@ -31,4 +31,4 @@ grant insert on merchants, merchant_keys, recovery_codes to openaisle_app;
 grant update (revoked_at, last_used_on) on merchant_keys to openaisle_app;
 grant update (ended_at) on recovery_codes to openaisle_app;
 grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
-grant insert, update on facilitator_signers, chain_watermarks to openaisle_app;
+grant insert, update on facilitator_signers, facilitator_readings, chain_watermarks to openaisle_app;

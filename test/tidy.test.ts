@@ -16,7 +16,6 @@ const ARCHITECTURE_LINES = 200;
 /** Files that are longer, and how long they may be. A number only ever falls; an entry that is not needed fails the test. */
 const LONG_FILES: Readonly<Record<string, number>> = {
   // One row per error, and each row is a line or two of prose: a table cannot be cut where the reader would look.
-  'src/contract/errors.ts': 430,
 };
 
 /** Functions that are longer, by file and name; kept like the files. */

@@ -18,9 +18,12 @@ create table payments (
   nonce bytea not null check (length(nonce) = 32),
   valid_after bigint not null,
   valid_before bigint not null,
-  -- Head when the row was opened: only a transfer in a later block counts.
+  -- The finalized block when the row was opened, when the nonce was still unused at the head: only a transfer in a later block
+  -- counts, and no reorganisation can move one to this block or below.
   opened_block bigint not null check (opened_block >= 0),
   delivery_token_hash bytea unique check (length(delivery_token_hash) = 32),
+  -- When the facilitator had last said who its signers are; null: it had never answered.
+  signers_read_at timestamptz,
   -- The transaction came from none of the facilitator's published signers: only the payer's own signature collects.
   payer_collects_only boolean not null default false,
   -- Last sighting on the chain; a reorganisation may clear it again.
@@ -58,11 +61,16 @@ begin
     raise exception 'a payment is never deleted' using errcode = 'restrict_violation', constraint = 'payments_move_forward';
   end if;
   if (new.purpose, new.path, new.listing_id, new.merchant_id, new.body_hash, new.chain_id, new.asset, new.payee, new.payer,
-      new.value_units, new.nonce, new.valid_after, new.valid_before, new.opened_block, new.delivery_token_hash, new.created_at)
+      new.value_units, new.nonce, new.valid_after, new.valid_before, new.opened_block, new.delivery_token_hash,
+      new.signers_read_at, new.created_at)
      is distinct from
      (old.purpose, old.path, old.listing_id, old.merchant_id, old.body_hash, old.chain_id, old.asset, old.payee, old.payer,
-      old.value_units, old.nonce, old.valid_after, old.valid_before, old.opened_block, old.delivery_token_hash, old.created_at) then
+      old.value_units, old.nonce, old.valid_after, old.valid_before, old.opened_block, old.delivery_token_hash,
+      old.signers_read_at, old.created_at) then
     raise exception 'the terms of a payment never change' using errcode = 'restrict_violation', constraint = 'payments_move_forward';
+  end if;
+  if old.status in ('completed', 'unpaid', 'rejected') then
+    raise exception 'a payment that has ended stays as it ended' using errcode = 'restrict_violation', constraint = 'payments_move_forward';
   end if;
   if new.status <> old.status and not (
     (old.status = 'verifying' and new.status in ('settling', 'unpaid', 'completed', 'needs_review'))
@@ -75,6 +83,15 @@ begin
   return new;
 end $$;
 create trigger payments_move_forward before update or delete on payments for each row execute function payments_move_forward();
+
+create function payments_begin_open() returns trigger language plpgsql as $$
+begin
+  if new.status <> 'verifying' then
+    raise exception 'a payment begins as verifying' using errcode = 'restrict_violation', constraint = 'payments_begin_open';
+  end if;
+  return new;
+end $$;
+create trigger payments_begin_open before insert on payments for each row execute function payments_begin_open();
 
 -- The exact body of a listing whose fee is on its way; it goes when the attempt ends.
 create table pending_listings (
@@ -92,8 +109,21 @@ create table payment_proofs (
   block_hash bytea not null check (length(block_hash) = 32),
   block_time timestamptz not null,
   log_index int not null,
-  written_at timestamptz not null
+  written_at timestamptz not null,
+  unique (tx_hash, payment_id)
 );
+
+-- Completed without a proof cannot be: looked at when the transaction commits.
+create function completed_is_proven() returns trigger language plpgsql as $$
+begin
+  if new.status = 'completed' and not exists (select from payment_proofs where payment_id = new.id) then
+    raise exception 'payment % is completed without a proof', new.id
+      using errcode = 'restrict_violation', constraint = 'completed_is_proven';
+  end if;
+  return null;
+end $$;
+create constraint trigger completed_is_proven after update on payments deferrable initially deferred
+  for each row execute function completed_is_proven();
 
 -- The books of the treasury: gapless ids and a running total under the lock 'listings'.
 create table fees (
@@ -102,13 +132,17 @@ create table fees (
   payment_id bigint not null unique references payments,
   amount_units bigint not null check (amount_units > 0),
   running_units bigint not null,
-  tx_hash bytea not null unique references payment_proofs,
+  tx_hash bytea not null unique,
   verified_via text not null check (verified_via in ('x402', 'direct')),
   block_time timestamptz not null,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  -- The proof is that of this very payment.
+  foreign key (tx_hash, payment_id) references payment_proofs (tx_hash, payment_id),
+  unique (id, merchant_id)
 );
 create index fees_of_merchant on fees (merchant_id, id);
-alter table listings add foreign key (fee_id) references fees;
+-- A merchant spends its own fees.
+alter table listings add foreign key (fee_id, merchant_id) references fees (id, merchant_id);
 
 create table purchases (
   -- Given under a lock of the merchant that buys and of the one that sells, so that walks of either see rows in commit order.
@@ -119,11 +153,12 @@ create table purchases (
   payment_id bigint unique references payments,
   price_units bigint not null,
   paid_units bigint not null,
-  tx_hash bytea unique references payment_proofs,
+  tx_hash bytea unique,
   block_number bigint,
   verified_via text not null check (verified_via in ('x402', 'direct', 'free')),
   payer_collects_only boolean not null default false,
   created_at timestamptz not null,
+  foreign key (tx_hash, payment_id) references payment_proofs (tx_hash, payment_id),
   check (merchant_id is not null or payer is not null),
   check ((verified_via = 'free') = (payment_id is null)),
   check ((payment_id is null) = (tx_hash is null) and (payment_id is null) = (payer is null)),
@@ -138,6 +173,7 @@ create function books_only_grow() returns trigger language plpgsql as $$
 begin
   raise exception '% only grows', tg_table_name using errcode = 'restrict_violation', constraint = tg_table_name || '_only_grow';
 end $$;
+create trigger payments_never_truncated before truncate on payments for each statement execute function books_only_grow();
 create trigger payment_proofs_only_grow before update or delete on payment_proofs for each row execute function books_only_grow();
 create trigger payment_proofs_never_truncated before truncate on payment_proofs for each statement execute function books_only_grow();
 create trigger fees_only_grow before update or delete on fees for each row execute function books_only_grow();
@@ -163,6 +199,15 @@ create table facilitator_signers (
   first_seen_at timestamptz not null,
   last_seen_at timestamptz not null,
   primary key (chain_id, address)
+);
+
+-- The last time a facilitator answered who they are, and how many it named: with none the rule on signers is off.
+create table facilitator_readings (
+  chain_id bigint not null,
+  url text not null,
+  read_at timestamptz not null,
+  published int not null check (published >= 0),
+  primary key (chain_id, url)
 );
 
 -- The highest finalized block that was ever accepted; it never goes back.

@@ -56,7 +56,8 @@ export const getPayment = endpoint({
       nonce: hashIn.optional(),
     })
     .refine(
-      (query) => (query.tx_hash === undefined) === (query.payer !== undefined && query.nonce !== undefined),
+      ({ tx_hash, payer, nonce }) =>
+        tx_hash === undefined ? payer !== undefined && nonce !== undefined : payer === undefined && nonce === undefined,
       'give either tx_hash, or payer and nonce',
     ),
   answers: { 200: z.object({ payment: paymentOut }) },

@@ -77,7 +77,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     trustProxy: config.trustProxy,
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow },
-    pages: createPages(market),
+    pages: createPages(market, payments.readHead),
   });
   return {
     market,

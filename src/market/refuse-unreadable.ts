@@ -2,7 +2,8 @@ import type { Reason } from '../contract/errors.ts';
 import { isUnavailable } from '../platform/database/database-error.ts';
 import { Refusal } from '../platform/refusal.ts';
 
-const QUERY_CANCELED = '57014';
+/** Query canceled, serialization failure, deadlock: nothing was done, and the same request may do it. */
+const PASSING: ReadonlySet<string> = new Set(['57014', '40001', '40P01']);
 const RETRY_SECONDS = 2;
 
 /**
@@ -10,11 +11,11 @@ const RETRY_SECONDS = 2;
  * look like "nothing was paid" (W2). Null: the error is something else.
  */
 export function refuseUnreadable(error: unknown, reasons: readonly Reason[]): Refusal | null {
-  if (!isUnavailable(error) && !tookTooLong(error)) return null;
+  if (!isUnavailable(error) && !isPassing(error)) return null;
   const reason = reasons.includes('read_unavailable') ? 'read_unavailable' : 'unavailable';
   return new Refusal(reason, { retryAfterSeconds: RETRY_SECONDS });
 }
 
-function tookTooLong(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === QUERY_CANCELED;
+function isPassing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && PASSING.has(error.code);
 }

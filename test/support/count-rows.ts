@@ -2,7 +2,7 @@ import { raw } from 'sql-template-tag';
 import type { Database } from '../../src/platform/database/database.ts';
 
 /** Written also for requests that are refused: counts of calls, and what was last read of chain and facilitator. */
-const MAY_CHANGE = new Set(['rate_counters', 'facilitator_signers', 'chain_watermarks']);
+const MAY_CHANGE = new Set(['rate_counters', 'facilitator_signers', 'facilitator_readings', 'chain_watermarks']);
 
 /** How many rows each table has, a table of tomorrow included. Two of these are equal when nothing was stored. */
 export async function countRows(database: Database): Promise<Record<string, bigint>> {

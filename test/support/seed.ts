@@ -127,14 +127,17 @@ async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
   const at = later();
   const { id } = await database.one<{ id: bigint }>(sql`
     insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
-      nonce, valid_after, valid_before, opened_block, tx_hash, block_number, block_time, created_at, settling_at, ended_at, updated_at)
-    values (${purpose}, 'x402', 'completed', ${listingId}, ${merchantId},
+      nonce, valid_after, valid_before, opened_block, created_at, updated_at)
+    values (${purpose}, 'x402', 'verifying', ${listingId}, ${merchantId},
       ${purpose === 'listing_fee' ? bytes('body', 32) : null}, 8453, ${bytes('asset', 20)}, ${bytes('payee', 20)}, ${payer},
-      ${valueUnits}, ${bytes('nonce', 32)}, 0, 2000000000, 1, ${txHash}, ${block}, ${at}, ${at}, ${at}, ${at}, ${at})
+      ${valueUnits}, ${bytes('nonce', 32)}, 0, 2000000000, 1, ${at}, ${at})
     returning id`);
   await database.run(sql`
     insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, written_at)
     values (${txHash}, ${purpose}, ${id}, ${block}, ${bytes('block', 32)}, ${at}, 0, ${at})`);
+  await database.run(sql`
+    update payments set status = 'completed', tx_hash = ${txHash}, block_number = ${block}, block_time = ${at}, ended_at = ${at}
+    where id = ${id}`);
   return { paymentId: id, txHash, payer, valueUnits };
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
+import { createPasses } from '../../platform/create-passes.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
 import type { Log } from '../../platform/log.ts';
@@ -63,7 +64,7 @@ export function createSequencer({ database, clock, log }: Needs): Sequencer {
       stopping.abort();
       await Promise.all([...loops, passes.ended()]);
     },
-    settled: passes.fresh,
+    settled: () => passes.fresh(),
   };
 }
 
@@ -82,38 +83,6 @@ function createNumbering(database: Database, log: Log, stopped: AbortSignal): ()
       failing = true;
       throw error;
     }
-  };
-}
-
-/** One pass at a time, and at most one that waits: whoever comes meanwhile shares it. */
-function createPasses(numberAll: () => Promise<void>) {
-  let running: Promise<void> | null = null;
-  let next: Promise<void> | null = null;
-
-  const launch = (): Promise<void> => {
-    const pass = numberAll().finally(() => {
-      if (running === pass) running = null;
-    });
-    running = pass;
-    return pass;
-  };
-
-  return {
-    // A pass that runs may have looked before the caller's commit: only one that starts later counts.
-    fresh: (): Promise<void> => {
-      if (next !== null) return next;
-      if (running === null) return launch();
-      next = running
-        .catch(() => {})
-        .then(() => {
-          next = null;
-          return launch();
-        });
-      return next;
-    },
-    ended: async (): Promise<void> => {
-      await Promise.all([next?.catch(() => {}), running?.catch(() => {})]);
-    },
   };
 }
 

@@ -21,3 +21,11 @@ export async function takeQuota(market: Pick<Market, 'database' | 'clock'>, quot
     retryAfterSeconds: Math.max(1, Math.ceil((end.getTime() - now) / 1_000)),
   });
 }
+
+/** Notes that something was counted in this window, where it is to be counted once. */
+export async function countOnce(market: Pick<Market, 'database' | 'clock'>, quota: Quota): Promise<void> {
+  const now = market.clock.now();
+  const { start } = windowAt(now, quota.windowSeconds);
+  const window = { name: quota.name, subject: quota.subject, start };
+  await countInWindow(market.database, window, quota.limit, new Date(now - KEPT_MS));
+}

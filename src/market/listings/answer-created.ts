@@ -1,9 +1,11 @@
+import { checksummed } from '../../contract/chain-values.ts';
 import type { AnswerOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { toHex } from '../../platform/hex.ts';
 import { readListingDetail } from '../catalog/read-listing-detail.ts';
 import type { Market } from '../context.ts';
+import { settlementHeaders } from '../payments/settlement-headers.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
 export type CreateAnswer = AnswerOf<Endpoints['createListing']>;
@@ -25,5 +27,7 @@ export async function answerCreated(market: Market, listingId: bigint): Promise<
     },
   };
   const first = await noteAnswered(database, listingId, new Date(market.clock.now()));
-  return { status: first ? 201 : 200, body };
+  const headers =
+    fee === null ? {} : settlementHeaders(market.config.network, toHex(fee.tx_hash), checksummed(toHex(fee.payer)));
+  return { status: first ? 201 : 200, body, headers };
 }

@@ -2,7 +2,8 @@ import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { readBlacklisted } from '../../platform/chain/usdc-reads.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { takeQuota } from '../limits/take-quota.ts';
+import { readQuota } from '../limits/read-quota.ts';
+import { countOnce, takeQuota } from '../limits/take-quota.ts';
 import type { ListRequest } from './list-request.ts';
 import { countPaidListings, findGuard, findWalletKind, type GuardOwner } from './store.ts';
 
@@ -46,19 +47,28 @@ export function duplicate(request: ListRequest, owner: GuardOwner): Refusal {
   });
 }
 
-/** A listing that is paid for takes two runs: one when the fee is asked, one when it is paid. */
-const RUNS_PER_LISTING = 2;
-
-/** Runs of the guard that no paid listing came of are few a day; the maintainer lists without a cap. */
+/**
+ * Runs of the guard that no paid listing came of are few a day; the maintainer lists without a cap. The same body counts once: who
+ * was asked to pay for it is not refused when the payment comes.
+ */
 export async function takeGuardRun(market: Market, request: ListRequest): Promise<void> {
   const { merchant } = request;
   if (merchant.maintainer) return;
-  const dayStart = new Date(Math.floor(market.clock.now() / DAY_MS) * DAY_MS);
+  const now = market.clock.now();
+  const dayStart = new Date(Math.floor(now / DAY_MS) * DAY_MS);
+  const seen = {
+    name: 'guard_body',
+    subject: `${merchant.id}:${request.bodyHash.toString('hex')}`,
+    limit: 1,
+    windowSeconds: DAY_MS / 1000,
+  };
+  if ((await readQuota(market.database, now, seen)).used > 0) return;
   const paid = await countPaidListings(market.database, merchant.id, dayStart);
   await takeQuota(market, {
     name: 'guard_runs_per_merchant_day',
     subject: merchant.id.toString(),
-    limit: market.config.limits.guard_runs_per_merchant_day + RUNS_PER_LISTING * paid,
+    limit: market.config.limits.guard_runs_per_merchant_day + paid,
     windowSeconds: DAY_MS / 1000,
   });
+  await countOnce(market, seen);
 }

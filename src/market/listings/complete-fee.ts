@@ -39,9 +39,10 @@ async function goLive(tx: Tx, market: Market, payment: Payment, feeId: bigint): 
   try {
     await tx.savepoint(async () => {
       // The ceiling was checked when the fee was asked; a lower one since then must not take the goods for which it was paid.
-      const goods = readGoods(newListing.parse(JSON.parse(body.toString('utf8'))), {
-        artifact_bytes: Number.MAX_SAFE_INTEGER,
-      });
+      const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));
+      // The rules of a later version may be stricter than those under which the fee was asked.
+      if (!stored.success) throw new Refusal('invalid_fields');
+      const goods = readGoods(stored.data, { artifact_bytes: Number.MAX_SAFE_INTEGER });
       const id = await addListing(tx, market, { merchantId, goods, bodyHash, feeId });
       await passGuard(tx, payment.id, id, new Date(market.clock.now() + MEMORY_MS));
     });

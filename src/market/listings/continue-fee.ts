@@ -1,13 +1,12 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { findListingOfFee } from '../fees/store.ts';
-import { pendingBody, unseenRefusal } from '../payments/answer-pending.ts';
+import { pendingBody, pendingHeaders, reviewRefusal, unseenRefusal } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
 import { mayDrive } from '../payments/may-drive.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findByAuthorization, findOpenFee, type Payment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
-import { askPayment } from '../payments/x402/ask-payment.ts';
 import { answerCreated, type CreateAnswer } from './answer-created.ts';
 import { MEMORY_MS } from './complete-fee.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
@@ -23,14 +22,16 @@ export async function answerEarlier(
   const since = new Date(market.clock.now() - MEMORY_MS);
   const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
   if (made !== null) return await answerCreated(market, made);
-  const presented = proof && (await findPresented(market, proof));
+  const presented = await findPresented(market, proof);
   if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
   const open = await findOpenFee(market.database, merchant.id, bodyHash);
   const payment = open ?? presented;
   return payment && (await continueFee(market, payments, payment, proof));
 }
 
-async function findPresented(market: Market, proof: Proof): Promise<Payment | null> {
+/** The fee or purchase that this proof opened. */
+export async function findPresented(market: Market, proof: Proof | null): Promise<Payment | null> {
+  if (proof === null) return null;
   const { network } = market.config;
   return await findByAuthorization(market.database, {
     chainId: network.chainId,
@@ -48,7 +49,10 @@ function isOfRequest(payment: Payment, request: ListRequest): boolean {
   );
 }
 
-/** Moves a fee on as far as the proof and the chain allow, and says where it stands. Null: its fee is paid and is a credit now. */
+/**
+ * Moves a fee on as far as the proof and the chain allow, and says where it stands. Null: it ended unpaid, or it is paid and is a
+ * credit now.
+ */
 export async function continueFee(
   market: Market,
   payments: Payments,
@@ -64,15 +68,16 @@ export async function continueFee(
       return await answerCompleted(market, current);
     case 'unpaid':
     case 'rejected':
-      throw askPayment(market.config, feeTerms(market), 'authorization_lapsed', 'That payment ended unpaid.');
+      return null;
     case 'needs_review':
-      throw new Refusal('needs_review', { fields: { payment_status: 'needs_review' } });
+      throw reviewRefusal(current, await findWatermark(market.database, current.chainId), market.clock.now());
     case 'verifying':
-      throw refusal ?? unseenRefusal(current);
     case 'settling': {
-      if (refusal !== null && current.txHash === null) throw refusal;
+      if (current.txHash === null && refusal !== null) throw refusal;
+      if (current.txHash === null && current.status === 'verifying') throw unseenRefusal(current);
       const watermark = await findWatermark(market.database, current.chainId);
-      return { status: 202, body: pendingBody(current, watermark, 'same_request') };
+      const body = pendingBody(current, watermark, 'same_request', market.clock.now());
+      return { status: 202, body, headers: pendingHeaders(market.config.network, current, body) };
     }
   }
 }

@@ -13,15 +13,25 @@ import { addListing } from './add-listing.ts';
 import { answerCreated, type CreateAnswer } from './answer-created.ts';
 import { checkGoods, duplicate, takeGuardRun } from './check-goods.ts';
 import { MEMORY_MS } from './complete-fee.ts';
-import { answerEarlier, continueFee } from './continue-fee.ts';
+import { answerEarlier, continueFee, findPresented } from './continue-fee.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
-import { openFee } from './open-fee.ts';
+import { checkOpenFees, openFee } from './open-fee.ts';
 import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
 import { findGuard, holdGuard } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
-const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>(['duplicate_listing', 'rate_limited']);
+/**
+ * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods, used the nonce and
+ * the money, and took runs and one of the open fees.
+ */
+const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
+  'duplicate_listing',
+  'authorization_used_elsewhere',
+  'payment_invalid',
+  'too_many_open_fees',
+  'rate_limited',
+]);
 
 /** POST /api/listing (W6): earlier request, checks, then the fee. A proof that comes where no fee is due is left alone. */
 export function makeCreateListing(payments: Payments): MarketOperation<Endpoints['createListing']> {
@@ -33,8 +43,7 @@ export function makeCreateListing(payments: Payments): MarketOperation<Endpoints
     try {
       return await listAnew(market, payments, request);
     } catch (error) {
-      // The same request, sent many times at once, holds the place of the goods and uses up the runs against itself: then the one
-      // that came through is the answer.
+      // Then the one that came through is the answer, and never a 402 to somebody who has paid.
       const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
       const rival = bySelf ? await answerEarlier(market, payments, request) : null;
       if (rival === null) throw error;
@@ -87,21 +96,29 @@ async function listWithoutFee(market: Market, request: ListRequest): Promise<big
 
 async function listWithFee(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
   const terms = feeTerms(market);
+  const { proof, merchant } = request;
+  await checkOpenFees(market.database, market, merchant.id);
   await payments.payees.mustReceive(terms.payee);
-  const { proof } = request;
   if (proof === null) throw askPayment(market.config, terms, 'payment_required', 'A listing costs 1 USDC.');
-  const check = await checkProof(market, proof, terms);
+  // A proof that is still in the way here is one whose attempt ended unpaid.
+  if ((await findPresented(market, proof)) !== null) throw refuseLapsed(market);
+  const check = await checkProof(market, proof, terms, payments.readHead);
   if ('refusal' in check) throw check.refusal;
   const poor = await checkBalance(market, proof, terms);
   if (poor !== null) throw poor;
-  const payment = await openFee(market, request, proof);
+  const payment = await openFee(market, request, proof, check.floor);
   const answer = payment
     ? await continueFee(market, payments, payment, proof)
     : await answerEarlier(market, payments, request);
   if (answer !== null) return answer;
-  // Paid, and the goods could not go live: the fee is a credit now, and the next request with other goods spends it.
+  if ((await countCredits(market.database, merchant.id)) === 0n) throw refuseLapsed(market);
+  // Paid, and the goods could not go live: the next request with other goods spends the fee.
   throw new Refusal('duplicate_listing', {
     detail: 'The fee is paid and kept as a credit: send the request again with goods that can be listed.',
     doNotPayAgain: true,
   });
+}
+
+function refuseLapsed(market: Market): Refusal {
+  return askPayment(market.config, feeTerms(market), 'authorization_lapsed', 'That payment ended unpaid.');
 }

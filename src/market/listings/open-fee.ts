@@ -1,7 +1,6 @@
-import type { Tx } from '../../platform/database/database.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { readLatestBlock } from '../payments/head/read-latest-block.ts';
 import { countOpenFees, insertPayment, type Payment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { duplicate } from './check-goods.ts';
@@ -12,21 +11,29 @@ import { findGuard, holdGuard, insertPending } from './store.ts';
  * Commits, before anybody is asked: the attempt, the exact body, and the place of these goods. Null when another request took
  * the authorization or the body meanwhile: then that one is the answer.
  */
-export async function openFee(market: Market, request: ListRequest, proof: Proof): Promise<Payment | null> {
-  const openedBlock = await readLatestBlock(market);
+export async function openFee(
+  market: Market,
+  request: ListRequest,
+  proof: Proof,
+  openedBlock: bigint,
+): Promise<Payment | null> {
   return await market.database.transaction(async (tx) => {
     const { merchant } = request;
     await tx.lock(`fees:${merchant.id}`);
-    const limit = market.config.limits.open_fee_attempts_per_merchant;
-    if ((await countOpenFees(tx, merchant.id)) >= limit) {
-      throw new Refusal('too_many_open_fees', { detail: `${limit} fees are undecided.`, retryAfterSeconds: 30 });
-    }
+    await checkOpenFees(tx, market, merchant.id);
     const payment = await insertAttempt(tx, market, request, proof, openedBlock);
     if (payment === null) return null;
     await hold(tx, market, request, payment);
     await insertPending(tx, payment.id, merchant.id, bodyBytes(request));
     return payment;
   });
+}
+
+/** Asked before the 402 too: nobody is asked to pay for what would then be refused. */
+export async function checkOpenFees(queryable: Queryable, market: Market, merchantId: bigint): Promise<void> {
+  const limit = market.config.limits.open_fee_attempts_per_merchant;
+  if ((await countOpenFees(queryable, merchantId)) < limit) return;
+  throw new Refusal('too_many_open_fees', { detail: `${limit} fees are undecided.`, retryAfterSeconds: 30 });
 }
 
 async function insertAttempt(
@@ -53,6 +60,7 @@ async function insertAttempt(
     validBefore: authorization.validBefore,
     openedBlock,
     deliveryTokenHash: null,
+    facilitatorUrl: market.config.facilitatorUrl,
     now: new Date(market.clock.now()),
   });
 }

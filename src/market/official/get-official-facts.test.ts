@@ -37,7 +37,7 @@ it('says what is not built or not open with null, false and empty lists', async 
   });
 });
 
-it('names the maintainer and the signers of this chain only, in the order in which they were seen', async () => {
+it('names the maintainer and the signers of this chain that were last published, in the order in which they were seen', async () => {
   await seedMerchant(db.database, { handle: 'the-maintainer' });
   const [first, second] = [
     '0x00000000000000000000000000000000000000aa',
@@ -52,7 +52,12 @@ it('names the maintainer and the signers of this chain only, in the order in whi
   await see(8453n, second, 2);
   await see(8453n, first, 1);
   await see(84532n, first, 0);
-  const facts = await read(marketContext({ database: db.database }));
+  await see(8453n, '0x00000000000000000000000000000000000000ac', 0);
+  const market = marketContext({ database: db.database });
+  await db.database.run(sql`
+    insert into facilitator_readings (chain_id, url, read_at, published)
+    values (8453, ${market.config.facilitatorUrl}, ${new Date(SEED_TIME.getTime() + 1)}, 2)`);
+  const facts = await read(market);
   expect(facts.maintainer.handle).toBe('the-maintainer');
   expect(facts.x402_facilitator.signers).toEqual([first, second].map(checksummed));
 });

@@ -29,7 +29,7 @@ const COMPLETENESS =
 /** What is not built, or not open, is null, false or empty. */
 export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = async (market) => {
   const { config } = market;
-  const published = await readPublishedFacts(market.database, config.network.chainId);
+  const published = await readPublishedFacts(market.database, config.network.chainId, config.facilitatorUrl);
   const facts: OfficialFacts = {
     domain: new URL(config.baseUrl).host,
     deployment_commit: config.deploymentCommit,

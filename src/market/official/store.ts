@@ -6,10 +6,14 @@ import type { Queryable } from '../../platform/database/database.ts';
 export async function readPublishedFacts(
   database: Queryable,
   chainId: bigint,
+  facilitatorUrl: string,
 ): Promise<{ maintainer: string | null; signers: Buffer[] }> {
   return database.one(sql`
     select (select handle from merchants where id = ${MAINTAINER_MERCHANT_ID}) as maintainer,
       array(
-        select address from facilitator_signers where chain_id = ${chainId} order by first_seen_at, address
+        select signer.address from facilitator_readings reading
+        join facilitator_signers signer on signer.chain_id = reading.chain_id and signer.last_seen_at >= reading.read_at
+        where reading.chain_id = ${chainId} and reading.url = ${facilitatorUrl} and reading.published > 0
+        order by signer.first_seen_at, signer.address
       ) as signers`);
 }

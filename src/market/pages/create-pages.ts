@@ -1,5 +1,6 @@
 import { type Page, page } from '../../platform/http/server-options.ts';
 import type { Market } from '../context.ts';
+import type { ChainHead } from '../payments/head/read-head.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
 import { frontDoor } from './front-door.ts';
 import { healthz, readyz } from './health.ts';
@@ -7,7 +8,7 @@ import { llmsText } from './llms-text.ts';
 import { createOpenApiPage } from './openapi-page.ts';
 
 /** Every address that is not an endpoint of the contract. */
-export function createPages(market: Market): Page[] {
+export function createPages(market: Market, readHead: () => Promise<ChainHead>): Page[] {
   return [
     page({ method: 'GET', path: '/', handler: (call) => frontDoor(market, call) }),
     page({ method: 'GET', path: '/llms.txt', handler: () => llmsText(market) }),
@@ -19,6 +20,12 @@ export function createPages(market: Market): Page[] {
       handler: ({ accept, params }) => errorPage(accept, params['reason'] ?? ''),
     }),
     page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
-    page({ method: 'GET', path: '/readyz', cache: 'private', unlimited: true, handler: () => readyz(market) }),
+    page({
+      method: 'GET',
+      path: '/readyz',
+      cache: 'private',
+      unlimited: true,
+      handler: () => readyz(market, readHead),
+    }),
   ];
 }

@@ -1,10 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { API_VERSION } from '../../contract/vocabulary.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
 import { migrationsComplete } from '../../platform/database/migrate.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Market } from '../context.ts';
 import { oldestUnnumberedMs } from '../events/store.ts';
+import type { ChainHead } from '../payments/head/read-head.ts';
 import { readChainStanding } from './store.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
@@ -15,7 +17,7 @@ export function healthz(): PageAnswer {
 }
 
 /** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
-export async function readyz(market: Market): Promise<PageAnswer> {
+export async function readyz(market: Market, readHead: () => Promise<ChainHead>): Promise<PageAnswer> {
   try {
     const complete = await migrationsComplete(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
@@ -23,6 +25,7 @@ export async function readyz(market: Market): Promise<PageAnswer> {
       status: 'ready',
       database: 'reachable',
       migrations: 'complete',
+      ...(await readPayments(readHead)),
       ...(await readStanding(market)),
     });
   } catch (error) {
@@ -31,12 +34,31 @@ export async function readyz(market: Market): Promise<PageAnswer> {
   }
 }
 
+/** While the finalized head cannot be read, or is not believed, nothing is delivered; `why` names the check that it failed. */
+async function readPayments(readHead: () => Promise<ChainHead>) {
+  try {
+    const head = await readHead();
+    return head.finalized === null ? { payments: 'halted', why: head.why } : { payments: 'open' };
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return { payments: 'halted', why: 'chain_unreadable' };
+  }
+}
+
+/** With none published, the rule that a stranger's settlement is collected by the payer alone is off (W7). */
+function signersStanding(published: number | null): string {
+  if (published === null) return 'unknown';
+  return published > 0 ? 'published' : 'not_published';
+}
+
 async function readStanding({ database, config, clock }: Market) {
-  const { signers, block_number, block_time } = await readChainStanding(database, config.network.chainId);
+  const { published, block_number, block_time } = await readChainStanding(
+    database,
+    config.network.chainId,
+    config.facilitatorUrl,
+  );
   return {
-    // Nothing halts deliveries as a whole yet: a payment that cannot be judged waits by itself.
-    payments: 'open',
-    facilitator_signers: signers > 0n ? 'published' : 'not_published',
+    facilitator_signers: signersStanding(published),
     finalized_watermark:
       block_number === null || block_time === null
         ? null

@@ -9,6 +9,7 @@ import { REASONS } from '../../contract/errors.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Market } from '../context.ts';
+import { readHead } from '../payments/head/read-head.ts';
 import { createPages } from './create-pages.ts';
 import { referenceFiles } from './reference-files.ts';
 
@@ -30,7 +31,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | null
 }
 
 async function open(path: string, accept?: string, on: Market = market()): Promise<PageAnswer & { text: string }> {
-  for (const page of createPages(on)) {
+  for (const page of createPages(on, () => readHead(on))) {
     const params = matchPath(page.path, path);
     if (params === null) continue;
     const signal = new AbortController().signal;
@@ -120,7 +121,9 @@ it('offers only addresses that exist, on every page', async () => {
     }
   }
   expect(seen.size).toBeGreaterThan(REASONS.length);
-  const known = [...createPages(market()), ...Object.values(endpoints)].map(({ path }) => path);
+  const known = [...createPages(market(), () => readHead(market())), ...Object.values(endpoints)].map(
+    ({ path }) => path,
+  );
   const lost = [...seen].filter(
     (address) => !known.some((pattern) => matchPath(pattern, address) !== null || pattern === address),
   );
@@ -183,16 +186,19 @@ describe('health', () => {
         status: 'ready',
         database: 'reachable',
         migrations: 'complete',
-        payments: 'open',
-        facilitator_signers: 'not_published',
+        // No chain is at that address.
+        payments: 'halted',
+        why: 'chain_unreadable',
+        facilitator_signers: 'unknown',
         finalized_watermark: null,
         oldest_unnumbered_event_ms: null,
       },
     });
-    const at = new Date(NOW_MS - 61_500);
+    // Block times are whole seconds.
+    const at = new Date(Math.floor((NOW_MS - 61_000) / 1_000) * 1_000);
     await db.database.run(sql`
-      insert into facilitator_signers (chain_id, address, first_seen_at, last_seen_at)
-      values (8453, ${Buffer.alloc(20, 1)}, ${at}, ${at})`);
+      insert into facilitator_readings (chain_id, url, read_at, published)
+      values (8453, ${market().config.facilitatorUrl}, ${at}, 1)`);
     await db.database.run(sql`
       insert into chain_watermarks (chain_id, block_number, block_hash, block_time, accepted_at)
       values (8453, 77, ${Buffer.alloc(32, 1)}, ${at}, ${at})`);

@@ -2,13 +2,19 @@ import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
 
 export interface ChainStanding {
-  signers: bigint;
+  /** How many signers the facilitator named when it last answered; null: it never did. */
+  published: number | null;
   block_number: bigint | null;
   block_time: Date | null;
 }
 
-export async function readChainStanding(database: Queryable, chainId: bigint): Promise<ChainStanding> {
+export async function readChainStanding(
+  database: Queryable,
+  chainId: bigint,
+  facilitatorUrl: string,
+): Promise<ChainStanding> {
   return database.one<ChainStanding>(sql`
-    select (select count(*) from facilitator_signers where chain_id = ${chainId}) as signers, mark.block_number, mark.block_time
-    from (select 1) always left join chain_watermarks mark on mark.chain_id = ${chainId}`);
+    select reading.published, mark.block_number, mark.block_time
+    from (select 1) always left join chain_watermarks mark on mark.chain_id = ${chainId}
+    left join facilitator_readings reading on reading.chain_id = ${chainId} and reading.url = ${facilitatorUrl}`);
 }

@@ -1,9 +1,11 @@
 import type { z } from 'zod';
+import { checksummed } from '../../contract/chain-values.ts';
 import type { pendingAnswer } from '../../contract/listings.ts';
-import { isoTime } from '../../platform/clock.ts';
+import type { Network } from '../../contract/vocabulary.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Watermark } from './head/accept-head.ts';
 import { estimateSeconds, presentPayment } from './present-payment.ts';
+import { settlementHeaders } from './settlement-headers.ts';
 import type { Payment } from './store.ts';
 
 export type Pending = z.input<typeof pendingAnswer>;
@@ -15,18 +17,26 @@ export function pendingBody(
   payment: Payment,
   watermark: Watermark | null,
   retry: 'same_request' | 'same_proof',
+  now: number,
 ): Pending {
   const estimate = estimateSeconds(payment, watermark);
+  const view = presentPayment(payment, watermark, payment.listingId, now);
   return {
     status: 'payment_pending',
-    payment: presentPayment(payment, watermark, payment.listingId),
+    payment: view,
     do_not_pay_again: true,
     retry,
     retry_after_seconds: Math.min(MAX_RETRY_SECONDS, Math.max(1, Math.ceil((estimate ?? 2) / 4))),
-    payment_ends_at: isoTime(Number(payment.validBefore) * 1000),
+    payment_ends_at: view.payment_ends_at,
     estimate_seconds: estimate,
     next_step: 'The payment is on its way. Send the same request again after retry_after_seconds. Do not pay again.',
   };
+}
+
+export function pendingHeaders(network: Network, payment: Payment, body: Pending): Record<string, string> {
+  const settlement =
+    payment.txHash === null ? {} : settlementHeaders(network, payment.txHash, checksummed(payment.payer));
+  return { ...settlement, 'retry-after': body.retry_after_seconds.toString() };
 }
 
 /** What an undecided payment is answered with while no transfer of it is seen on the chain. */
@@ -34,4 +44,11 @@ export function unseenRefusal(payment: Payment): Refusal {
   return payment.status === 'verifying'
     ? new Refusal('verification_pending', { retryAfterSeconds: 2 })
     : new Refusal('settlement_pending', { retryAfterSeconds: 2 });
+}
+
+/** The money arrived and a person decides: never delivered, never to be paid again. */
+export function reviewRefusal(payment: Payment, watermark: Watermark | null, now: number): Refusal {
+  return new Refusal('needs_review', {
+    fields: { payment_status: 'needs_review', payment: presentPayment(payment, watermark, payment.listingId, now) },
+  });
 }

@@ -183,11 +183,6 @@ describe('what ends unpaid', () => {
     expect(decide(evidence({ logs: [canceled] }), terms)).toEqual({ outcome: 'refused', reason: 'canceled' });
   });
 
-  it('a use at or before the block of the opening', () => {
-    const early = decide(evidence(), { ...terms, openedBlock: 100n });
-    expect(early).toEqual({ outcome: 'refused', reason: 'used_before_opening' });
-  });
-
   it.each([
     ['no transfer', [usedLog()]],
     ['another payee', [usedLog(), transferLog({ to: wallet('3') })]],
@@ -199,6 +194,11 @@ describe('what ends unpaid', () => {
   ])('a final use with %s', (_what, logs) => {
     expect(decide(evidence({ logs }), terms)).toEqual({ outcome: 'refused', reason: 'no_fitting_transfer' });
   });
+});
+
+it('a fitting transfer at or before the block of the opening is for review: money that moved is never called unpaid', () => {
+  const early = decide(evidence(), { ...terms, openedBlock: 100n });
+  expect(early).toMatchObject({ outcome: 'review', reason: 'used_before_opening' });
 });
 
 it('a transfer in a block at or after the removal is for review', () => {

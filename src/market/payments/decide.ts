@@ -57,8 +57,8 @@ export interface Sighting {
   sender: Hex;
 }
 
-export type RefusedReason = 'expired' | 'canceled' | 'used_before_opening' | 'no_fitting_transfer';
-export type ReviewReason = 'listing_removed' | 'transaction_used';
+export type RefusedReason = 'expired' | 'canceled' | 'no_fitting_transfer';
+export type ReviewReason = 'listing_removed' | 'transaction_used' | 'used_before_opening';
 export type UnknownWhy =
   | 'wrong_chain'
   | 'not_mined'
@@ -162,10 +162,11 @@ function sameLog(one: Log, other: Log): boolean {
 
 function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: AttemptTerms): Decision {
   if (decodeAuthorizationUsed(use.log) === null) return refused('canceled');
-  if (sighting.blockNumber <= terms.openedBlock) return refused('used_before_opening');
   const fitting = receipt.logs.find((log) => log.logIndex > use.log.logIndex && fits(log, terms));
   if (fitting === undefined) return refused('no_fitting_transfer');
   const transfer = { ...sighting, logIndex: fitting.logIndex };
+  // The money did go to the payee: a person says what for, and nobody is asked to pay meanwhile.
+  if (sighting.blockNumber <= terms.openedBlock) return { outcome: 'review', reason: 'used_before_opening', transfer };
   if (terms.removedAt !== null && Number(sighting.blockTime) * 1000 >= terms.removedAt) {
     return { outcome: 'review', reason: 'listing_removed', transfer };
   }

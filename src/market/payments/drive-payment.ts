@@ -1,5 +1,6 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../../platform/chain/usdc-reads.ts';
+import type { Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
@@ -40,6 +41,8 @@ async function driveAlone(
 ): Promise<Refusal | null> {
   const payment = await findPayment(market.database, id);
   if (payment?.status === 'verifying') {
+    const ended = await market.database.transaction((tx) => findStop(tx, market, completions, payment));
+    if (ended !== null) return ended;
     market.crashPoint('before_verify');
     const refusal = await verify(market, payment, proof, terms);
     if (refusal !== null) return refusal;
@@ -101,11 +104,19 @@ async function confirmRejection(market: Market, payment: Payment): Promise<strin
 /** The point of no return, stored before anything is submitted. Not for a listing that was removed meanwhile. */
 async function commitSettling(market: Market, completions: Completions, payment: Payment): Promise<Refusal | null> {
   return await market.database.transaction(async (tx) => {
-    const { removedAt } = await completions[payment.purpose].lockSubject(tx, payment);
-    if (removedAt !== null) return new Refusal('listing_removed');
+    const stop = await findStop(tx, market, completions, payment);
+    if (stop !== null) return stop;
     const moved = await markSettling(tx, payment.id, new Date(market.clock.now()));
     return moved ? null : new Refusal('verification_pending', { retryAfterSeconds: 1 });
   });
+}
+
+/** Why the proof must not go any further: what is paid for was removed, or the authorization has run out. */
+async function findStop(tx: Tx, market: Market, completions: Completions, payment: Payment): Promise<Refusal | null> {
+  const { removedAt } = await completions[payment.purpose].lockSubject(tx, payment);
+  if (removedAt !== null) return new Refusal('listing_removed');
+  const expired = market.clock.now() >= Number(payment.validBefore) * 1000;
+  return expired ? new Refusal('verification_pending', { retryAfterSeconds: 2 }) : null;
 }
 
 async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {

@@ -1,53 +1,86 @@
 import { type Log, readBlock, readChainId, readLogs, readReceipt } from '../../platform/chain/reads.ts';
-import type { Rpc } from '../../platform/chain/rpc.ts';
+import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
 import {
   AUTHORIZATION_CANCELED_TOPIC,
   AUTHORIZATION_USED_TOPIC,
   addressTopic,
   TRANSFER_TOPIC,
 } from '../../platform/chain/usdc.ts';
-import { readAuthorizationStateWithHeight } from '../../platform/chain/usdc-reads.ts';
+import { readAuthorizationState } from '../../platform/chain/usdc-reads.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
 import type { Evidence, Use } from './decide.ts';
-import { type ChainHead, readHead } from './head/read-head.ts';
+import type { ChainHead } from './head/read-head.ts';
 import type { Payment } from './store.ts';
 
 /** Providers cap how many blocks one log query may span. */
 const LOG_SPAN_BLOCKS = 2_000n;
-/** A use in a block just before the opening is looked at too, to say so rather than to wait for it. */
-const MARGIN_BLOCKS = 5n;
 
-type Needs = Pick<Market, 'rpc' | 'database' | 'clock' | 'log' | 'config'>;
+export interface Gathering {
+  market: Pick<Market, 'rpc' | 'clock' | 'log'>;
+  readHead(): Promise<ChainHead>;
+  /** Leaves out those that were seen above the finalized head already: nothing can be decided about them yet. */
+  skipYoung: boolean;
+}
 
 /**
  * Reads about some payments of one asset, all from one provider: first the heads, then the logs of their nonces, then what those
- * logs point to. Throws RpcFailure when any part cannot be read: half a reading is none.
+ * logs point to. Throws RpcFailure when what they share cannot be read; a payment that cannot be read by itself is left out, so
+ * that it does not hold up the others.
  */
-export async function gatherEvidence(market: Needs, payments: readonly Payment[]): Promise<Map<bigint, Evidence>> {
+export async function gatherEvidence(
+  gathering: Gathering,
+  payments: readonly Payment[],
+): Promise<Map<bigint, Evidence>> {
+  const { market, skipYoung } = gathering;
   const { rpc } = market;
   const chainId = await readChainId(rpc);
-  const head = await readHead(market);
-  const logs = await readUses(rpc, payments, head.latest.number);
+  const head = await gathering.readHead();
+  const wanted = skipYoung ? payments.filter((payment) => !isYoung(payment, head)) : payments;
+  const logs = await readUses(rpc, wanted, head.latest.number);
   const gathered = new Map<bigint, Evidence>();
-  for (const payment of payments) {
-    const log = logs.findLast(
-      (found) => found.topics[1] === addressTopic(payment.payer) && found.topics[2] === payment.nonce,
-    );
-    const use = log ? await readUse(rpc, log) : null;
-    const nonceUsed = use === null ? await readNonce(market, payment, head.latest.number) : null;
-    gathered.set(payment.id, { chainId, latest: head.latest, finalized: head.finalized, nonceUsed, use });
+  for (const payment of wanted) {
+    const evidence = await tryToRead(market, payment, () => readOne(market, payment, { chainId, head, logs }));
+    if (evidence !== null) gathered.set(payment.id, evidence);
   }
   return (await isStillFinal(rpc, head)) ? gathered : withoutFinalized(gathered);
+}
+
+function isYoung(payment: Payment, head: ChainHead): boolean {
+  return payment.blockNumber !== null && (head.finalized === null || payment.blockNumber > head.finalized.number);
+}
+
+async function tryToRead<T>(market: Gathering['market'], payment: Payment, read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    market.log.warn('payment_unreadable', { payment_id: payment.id, error });
+    return null;
+  }
+}
+
+async function readOne(
+  market: Gathering['market'],
+  payment: Payment,
+  shared: { chainId: bigint; head: ChainHead; logs: readonly Log[] },
+): Promise<Evidence> {
+  const { chainId, head } = shared;
+  const log = shared.logs.findLast(
+    (found) => found.topics[1] === addressTopic(payment.payer) && found.topics[2] === payment.nonce,
+  );
+  const use = log ? await readUse(market.rpc, log) : null;
+  const nonceUsed = use === null ? await readNonce(market, payment, head.latest.number) : null;
+  return { chainId, latest: head.latest, finalized: head.finalized, nonceUsed, use };
 }
 
 async function readUses(rpc: Rpc, payments: readonly Payment[], latest: bigint): Promise<Log[]> {
   const [first] = payments;
   if (first === undefined) return [];
   const opened = payments.map((payment) => payment.openedBlock);
-  const lowest = opened.reduce((low, block) => (block < low ? block : low)) - MARGIN_BLOCKS;
+  const lowest = opened.reduce((low, block) => (block < low ? block : low));
   const found: Log[] = [];
-  for (let from = lowest < 0n ? 0n : lowest; from <= latest; from += LOG_SPAN_BLOCKS) {
+  for (let from = lowest; from <= latest; from += LOG_SPAN_BLOCKS) {
     const to = from + LOG_SPAN_BLOCKS - 1n;
     const logs = await readLogs(rpc, {
       address: first.asset,
@@ -78,12 +111,14 @@ async function readUse(rpc: Rpc, log: Log): Promise<Use> {
   return { log, receipt, block, transfersInBlock };
 }
 
-/** Asked only once it can decide something, and believed only of a node that is as far as the heads: otherwise it was not asked. */
-async function readNonce(market: Needs, payment: Payment, latest: bigint): Promise<boolean | null> {
+/**
+ * Asked only once it can decide something, and of the very block that the heads named: a node that lags behind does not know it,
+ * and fails instead of calling a used nonce unused.
+ */
+async function readNonce(market: Gathering['market'], payment: Payment, latest: bigint): Promise<boolean | null> {
   if (market.clock.now() < Number(payment.validBefore) * 1000) return null;
   const { asset, payer, nonce } = payment;
-  const { used, height } = await readAuthorizationStateWithHeight(market.rpc, asset, payer, nonce);
-  return height < latest ? null : used;
+  return await readAuthorizationState(market.rpc, asset, payer, nonce, latest);
 }
 
 /** A balancer that switched nodes in between, or a tag that lied, shows here. */

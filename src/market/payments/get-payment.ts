@@ -16,7 +16,7 @@ export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['g
     if (payment === null) throw new Refusal('payment_not_found');
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(payment);
-    return { status: 200, body: { payment: presentPayment(payment, watermark, listingId) } };
+    return { status: 200, body: { payment: presentPayment(payment, watermark, listingId, market.clock.now()) } };
   };
 }
 

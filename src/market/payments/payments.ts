@@ -1,23 +1,29 @@
+import { createPasses } from '../../platform/create-passes.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
 import { createDriver } from './drive-payment.ts';
+import { type ChainHead, readHead } from './head/read-head.ts';
 import { createReconciler, reconcileOnce } from './reconcile.ts';
-import { settlePayment } from './settle-payment.ts';
+import { createSettler } from './settle-payment.ts';
 import { findPayment, type Payment } from './store.ts';
 import { createPayeeCheck } from './x402/check-payee.ts';
 
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: { reconcileEveryMs: number }) {
+  const heads = createPasses<ChainHead>(() => readHead(market));
+  const settler = createSettler(market, completions, () => heads.fresh());
   return {
     payees: createPayeeCheck(market),
+    /** The heads of the chain, read once for all who ask at the same time. */
+    readHead: () => heads.fresh(),
     /** Hands a proof to the facilitator, step by step; see drive-payment.ts. */
     drive: createDriver(market, completions),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
-    settle: (payment: Payment) => settlePayment(market, completions, payment),
-    reconcileOnce: () => reconcileOnce(market, completions),
-    reconciler: createReconciler(market, completions, options.reconcileEveryMs),
+    settle: settler.settle,
+    reconcileOnce: () => reconcileOnce(market, settler.settleMany),
+    reconciler: createReconciler(market, settler.settleMany, options.reconcileEveryMs),
   };
 }
 export type Payments = ReturnType<typeof createPayments>;

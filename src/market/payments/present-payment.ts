@@ -6,8 +6,13 @@ import { isOpen, type Payment } from './store.ts';
 type Stage = PaymentOut['stage'];
 
 /** The public view of a payment: where it stands and what to do, never who bought or with what signature. */
-export function presentPayment(payment: Payment, watermark: Watermark | null, listingId: bigint | null): PaymentOut {
-  const open = isOpen(payment);
+export function presentPayment(
+  payment: Payment,
+  watermark: Watermark | null,
+  listingId: bigint | null,
+  now: number,
+): PaymentOut {
+  const endsAt = endsAtLatest(payment, watermark, now);
   return {
     id: Number(payment.id),
     purpose: payment.purpose,
@@ -19,7 +24,7 @@ export function presentPayment(payment: Payment, watermark: Watermark | null, li
     block_number: payment.blockNumber === null ? null : Number(payment.blockNumber),
     block_time: payment.blockTime === null ? null : isoTime(payment.blockTime),
     finalized_head: watermark === null ? null : Number(watermark.number),
-    payment_ends_at: open ? isoTime(Number(payment.validBefore) * 1000) : null,
+    payment_ends_at: endsAt === null ? null : isoTime(endsAt),
     next_step: nextStepOf(payment),
     do_not_pay_again: !mayPayAgain(payment),
     updated_at: isoTime(payment.updatedAt),
@@ -29,6 +34,17 @@ export function presentPayment(payment: Payment, watermark: Watermark | null, li
 /** False from the committed row until the attempt has ended without the money being kept. */
 export function mayPayAgain(payment: Payment): boolean {
   return payment.status === 'unpaid' || payment.status === 'rejected';
+}
+
+/**
+ * When a payment that no transfer follows ends, in milliseconds: at validBefore if it was never handed over for settlement, else when
+ * a block of that time is final, which is as much later as finality lags now. Null once it has ended or a transfer is seen.
+ */
+export function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
+  if (!isOpen(payment) || payment.txHash !== null) return null;
+  const expires = Number(payment.validBefore) * 1000;
+  if (payment.status === 'verifying' || watermark === null) return expires;
+  return expires + Math.max(0, now - Number(watermark.timestamp) * 1000);
 }
 
 function statusOf(payment: Payment): PaymentOut['payment_status'] {
@@ -46,7 +62,7 @@ function stageOf(payment: Payment, watermark: Watermark | null): Stage {
   if (payment.blockNumber !== null) {
     return watermark !== null && payment.blockNumber <= watermark.number ? 'finalized' : 'mined';
   }
-  return payment.status === 'verifying' ? 'verifying' : 'settling';
+  return payment.settlingAt === null ? 'verifying' : 'settling';
 }
 
 function nextStepOf(payment: Payment): string {
@@ -62,7 +78,7 @@ function nextStepOf(payment: Payment): string {
     case 'needs_review':
       return 'The payee decides what happens. Do not pay again.';
     case 'unpaid':
-      return 'Nothing was taken and nothing can be any more. A new payment may be signed.';
+      return 'The payee was not paid by it, and cannot be any more. A new payment may be signed.';
     case 'rejected':
       return 'The payee has decided. A new payment may be made.';
   }

@@ -1,21 +1,21 @@
 import type { Market } from '../context.ts';
-import type { Completions } from './completion.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
-import { settlePayments } from './settle-payment.ts';
 import { listOpenPayments, type Payment } from './store.ts';
 
 const BATCH = 50;
 const SIGNERS_EVERY_MS = 60_000;
 
+type SettleMany = (payments: readonly Payment[]) => Promise<void>;
+
 /** Moves every open payment on that the chain allows; one pass at a time over all processes. It reads, it never submits. */
-export async function reconcileOnce(market: Market, completions: Completions): Promise<void> {
+export async function reconcileOnce(market: Market, settleMany: SettleMany): Promise<void> {
   await market.database.exclusively('reconcile', async () => {
     let after = 0n;
     for (;;) {
       const batch = await listOpenPayments(market.database, after, BATCH);
       const last = batch.at(-1);
       if (last === undefined) return;
-      for (const payments of byAsset(batch)) await settlePayments(market, completions, payments);
+      for (const payments of byAsset(batch)) await settleMany(payments);
       after = last.id;
     }
   });
@@ -26,7 +26,7 @@ function byAsset(payments: readonly Payment[]): Payment[][] {
 }
 
 /** The background pass, from start to stop. Trouble is logged and the next tick tries again: an attempt is never given up on. */
-export function createReconciler(market: Market, completions: Completions, everyMs: number) {
+export function createReconciler(market: Market, settleMany: SettleMany, everyMs: number) {
   const stopping = new AbortController();
   let loop: Promise<void> | null = null;
 
@@ -34,7 +34,7 @@ export function createReconciler(market: Market, completions: Completions, every
     let signersAt = Number.NEGATIVE_INFINITY;
     while (!stopping.signal.aborted) {
       try {
-        await reconcileOnce(market, completions);
+        await reconcileOnce(market, settleMany);
         if (market.clock.now() - signersAt >= SIGNERS_EVERY_MS && (await refreshSigners(market))) {
           signersAt = market.clock.now();
         }

@@ -1,11 +1,13 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { createPasses, type Passes } from '../../platform/create-passes.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import type { Completions, SettledTransfer } from './completion.ts';
 import { type Decision, decide, type Evidence } from './decide.ts';
-import { refreshSigners } from './facilitator/refresh-signers.ts';
-import { findSigner } from './facilitator/store.ts';
+import { createSignerRefresh } from './facilitator/refresh-signers.ts';
+import { findReading, wasSigner } from './facilitator/store.ts';
 import { gatherEvidence } from './gather-evidence.ts';
+import type { ChainHead } from './head/read-head.ts';
 import {
   attemptTermsOf,
   endPayment,
@@ -17,40 +19,74 @@ import {
   type Payment,
 } from './store.ts';
 
-/** How long before an attempt a signer may have been seen last and still count as one at its opening. */
-const SIGNER_GRACE_MS = 5 * 60_000;
+/** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
+const SIGNER_PATIENCE_MS = 60 * 60_000;
+/** A pass reads everything about payments that were mined and not final only once in so many times: a reorganisation shows then. */
+const YOUNG_EVERY = 10;
 
-/** Reads the chain about one open payment and moves it as far as that allows. An unreadable chain changes nothing. */
-export async function settlePayment(market: Market, completions: Completions, payment: Payment): Promise<Payment> {
-  if (!isOpen(payment)) return payment;
-  const gathered = await readOrNothing(market, [payment]);
-  const evidence = gathered.get(payment.id);
-  if (evidence) await applyEvidence(market, completions, payment, evidence);
-  return (await findPayment(market.database, payment.id)) ?? payment;
-}
+/** Moves payments on by what the chain shows. Whoever asks about the same payment at once shares the reading. */
+export function createSettler(market: Market, completions: Completions, readHead: () => Promise<ChainHead>) {
+  const refreshSigners = createSignerRefresh(market);
+  const underway = new Map<bigint, { passes: Passes<void>; users: number }>();
+  const needs = { market, completions, refreshSigners };
+  let passes = 0;
 
-/** The same for many payments of one asset, with one reading of the chain. */
-export async function settlePayments(
-  market: Market,
-  completions: Completions,
-  payments: readonly Payment[],
-): Promise<void> {
-  const gathered = await readOrNothing(market, payments);
-  for (const payment of payments) {
-    const evidence = gathered.get(payment.id);
-    if (evidence === undefined) continue;
-    try {
-      await applyEvidence(market, completions, payment, evidence);
-    } catch (error) {
-      // One payment that cannot be ended must not keep the others waiting; it is looked at again in the next pass.
-      market.log.error('payment_not_ended', { payment_id: payment.id, error });
-    }
+  async function settleOne(id: bigint): Promise<void> {
+    const payment = await findPayment(market.database, id);
+    if (payment === null || !isOpen(payment)) return;
+    const gathered = await readOrNothing(market, () =>
+      gatherEvidence({ market, readHead, skipYoung: false }, [payment]),
+    );
+    const evidence = gathered.get(id);
+    if (evidence) await applyEvidence(needs, payment, evidence);
   }
+
+  return {
+    /** Reads the chain about one open payment and moves it as far as that allows. An unreadable chain changes nothing. */
+    async settle(payment: Payment): Promise<Payment> {
+      if (!isOpen(payment)) return payment;
+      const shared = underway.get(payment.id) ?? { passes: createPasses(() => settleOne(payment.id)), users: 0 };
+      underway.set(payment.id, shared);
+      shared.users += 1;
+      try {
+        await shared.passes.fresh();
+      } finally {
+        shared.users -= 1;
+        if (shared.users === 0) underway.delete(payment.id);
+      }
+      return (await findPayment(market.database, payment.id)) ?? payment;
+    },
+    /** The same for many payments of one asset, with one reading of what they share. */
+    async settleMany(payments: readonly Payment[]): Promise<void> {
+      passes += 1;
+      const skipYoung = passes % YOUNG_EVERY !== 0;
+      const gathered = await readOrNothing(market, () => gatherEvidence({ market, readHead, skipYoung }, payments));
+      for (const payment of payments) {
+        const evidence = gathered.get(payment.id);
+        if (evidence === undefined) continue;
+        try {
+          await applyEvidence(needs, payment, evidence);
+        } catch (error) {
+          // One payment that cannot be ended must not keep the others waiting; it is looked at again in the next pass.
+          market.log.error('payment_not_ended', { payment_id: payment.id, error });
+        }
+      }
+    },
+  };
 }
 
-async function readOrNothing(market: Market, payments: readonly Payment[]): Promise<Map<bigint, Evidence>> {
+interface Needs {
+  market: Market;
+  completions: Completions;
+  refreshSigners(): Promise<boolean>;
+}
+
+async function readOrNothing(
+  market: Market,
+  read: () => Promise<Map<bigint, Evidence>>,
+): Promise<Map<bigint, Evidence>> {
   try {
-    return await gatherEvidence(market, payments);
+    return await read();
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     market.log.warn('chain_unreadable', { error });
@@ -58,32 +94,29 @@ async function readOrNothing(market: Market, payments: readonly Payment[]): Prom
   }
 }
 
-async function applyEvidence(
-  market: Market,
-  completions: Completions,
-  payment: Payment,
-  evidence: Evidence,
-): Promise<void> {
+async function applyEvidence(needs: Needs, payment: Payment, evidence: Evidence): Promise<void> {
+  const { market } = needs;
+  const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
   if (decision.outcome === 'unknown') {
     if (decision.why === 'contradiction' || decision.why === 'wrong_chain') {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    await noteSighting(market.database, payment.id, decision.sighting, new Date(market.clock.now()));
+    await noteSighting(market.database, payment.id, decision.sighting, now);
     return;
   }
-  let payerCollectsOnly = false;
+  let fromStranger: boolean | null = false;
   if (decision.outcome === 'settled') {
     market.crashPoint('after_final_before_delivery');
-    payerCollectsOnly = await isFromStranger(market, payment, decision.transfer);
+    fromStranger = await isFromStranger(needs, payment, decision.transfer);
+    if (fromStranger === null) return await noteSighting(market.database, payment.id, decision.transfer, now);
   }
-  await market.database.transaction((tx) => end(market, completions, tx, payment, evidence, payerCollectsOnly));
+  await market.database.transaction((tx) => end(needs, tx, payment, evidence, fromStranger === true));
 }
 
 /** Decided once more under the locks: status and removal may have changed since the chain was read. */
 async function end(
-  market: Market,
-  completions: Completions,
+  { market, completions }: Needs,
   tx: Tx,
   payment: Payment,
   evidence: Evidence,
@@ -119,14 +152,20 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
 }
 
 /**
- * True when the facilitator publishes its signers and none of them sent this transaction. The facilitator is asked again before
- * a sender counts as a stranger, since it may have begun to use a new address.
+ * True when the facilitator names its signers and none of them sent this transaction. It is asked again before a sender counts as a
+ * stranger, since it may have begun to use a new address. Null: it does not answer, and the payment waits.
  */
-async function isFromStranger(market: Market, payment: Payment, transfer: SettledTransfer): Promise<boolean> {
-  const since = new Date(payment.createdAt.getTime() - SIGNER_GRACE_MS);
-  const look = () => findSigner(market.database, payment.chainId, transfer.sender, since);
-  const known = await look();
-  if (known.isSigner || !known.anyPublished) return false;
-  await refreshSigners(market);
-  return !(await look()).isSigner;
+async function isFromStranger(
+  { market, refreshSigners }: Needs,
+  payment: Payment,
+  transfer: SettledTransfer,
+): Promise<boolean | null> {
+  const { database, config, clock } = market;
+  const named = () => wasSigner(database, payment.chainId, transfer.sender, payment.signersReadAt);
+  const reading = await findReading(database, payment.chainId, config.facilitatorUrl);
+  if (reading === null || reading.published === 0 || (await named())) return false;
+  const refreshed = await refreshSigners();
+  if (await named()) return false;
+  const waited = clock.now() - Number(transfer.blockTime) * 1000;
+  return refreshed || waited > SIGNER_PATIENCE_MS ? true : null;
 }

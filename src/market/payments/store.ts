@@ -24,11 +24,15 @@ export interface Payment {
   validBefore: bigint;
   openedBlock: bigint;
   deliveryTokenHash: Buffer | null;
+  /** When the facilitator had last said who its signers are; null: never. */
+  signersReadAt: Date | null;
   payerCollectsOnly: boolean;
   txHash: Hex | null;
   blockNumber: bigint | null;
   blockTime: Date | null;
   endReason: string | null;
+  /** When the proof may first have been handed over for settlement. */
+  settlingAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
 }
@@ -50,18 +54,20 @@ interface Row {
   valid_before: bigint;
   opened_block: bigint;
   delivery_token_hash: Buffer | null;
+  signers_read_at: Date | null;
   payer_collects_only: boolean;
   tx_hash: Buffer | null;
   block_number: bigint | null;
   block_time: Date | null;
   end_reason: string | null;
+  settling_at: Date | null;
   created_at: Date;
   updated_at: Date;
 }
 
 const columns = sql`id, purpose, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
-  valid_after, valid_before, opened_block, delivery_token_hash, payer_collects_only, tx_hash, block_number, block_time,
-  end_reason, created_at, updated_at`;
+  valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, payer_collects_only, tx_hash, block_number, block_time,
+  end_reason, settling_at, created_at, updated_at`;
 
 function paymentOf(row: Row): Payment {
   return {
@@ -81,11 +87,13 @@ function paymentOf(row: Row): Payment {
     validBefore: row.valid_before,
     openedBlock: row.opened_block,
     deliveryTokenHash: row.delivery_token_hash,
+    signersReadAt: row.signers_read_at,
     payerCollectsOnly: row.payer_collects_only,
     txHash: row.tx_hash && toHex(row.tx_hash),
     blockNumber: row.block_number,
     blockTime: row.block_time,
     endReason: row.end_reason,
+    settlingAt: row.settling_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
@@ -169,6 +177,8 @@ export interface NewPayment {
   validBefore: bigint;
   openedBlock: bigint;
   deliveryTokenHash: Buffer | null;
+  /** Where its proof will go. */
+  facilitatorUrl: string;
   now: Date;
 }
 
@@ -177,11 +187,12 @@ export function insertPayment(tx: Tx, given: NewPayment): Promise<Payment | null
   return maybePayment(
     tx,
     sql`insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer,
-        value_units, nonce, valid_after, valid_before, opened_block, delivery_token_hash, created_at, updated_at)
+        value_units, nonce, valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, created_at, updated_at)
       values (${given.purpose}, 'x402', 'verifying', ${given.listingId}, ${given.merchantId}, ${given.bodyHash},
         ${given.chainId}, ${toBytes(given.asset)}, ${toBytes(given.payee)}, ${toBytes(given.payer)}, ${given.valueUnits},
         ${toBytes(given.nonce)}, ${given.validAfter}, ${given.validBefore}, ${given.openedBlock},
-        ${given.deliveryTokenHash}, ${given.now}, ${given.now})
+        ${given.deliveryTokenHash}, (select read_at from facilitator_readings where chain_id = ${given.chainId}
+        and url = ${given.facilitatorUrl}), ${given.now}, ${given.now})
       on conflict do nothing
       returning ${columns}`,
   );

@@ -1,22 +1,17 @@
-import { checksummed } from '../../contract/chain-values.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
-import { pendingBody, unseenRefusal } from '../payments/answer-pending.ts';
+import { pendingBody, pendingHeaders, reviewRefusal, unseenRefusal } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
 import { mayDrive } from '../payments/may-drive.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Payment } from '../payments/store.ts';
-import { askPayment } from '../payments/x402/ask-payment.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
 import { type Collector, mayCollect, signToCollect } from './collector.ts';
-import { type BuyAnswer, deliver, paymentResponse } from './deliver.ts';
+import { type BuyAnswer, deliver } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
-/**
- * Moves a payment on as far as this request and the chain allow, and answers where it stands. Null when it ended unpaid and was
- * not found by its own proof: then it says nothing about this request.
- */
+/** Moves a payment on as far as this request and the chain allow, and answers where it stands. Null when it ended unpaid. */
 export async function answerPayment(
   market: Market,
   payments: Payments,
@@ -31,14 +26,13 @@ export async function answerPayment(
     case 'completed':
       return await answerCompleted(market, current, listing, collector);
     case 'needs_review':
-      throw new Refusal('needs_review', { fields: { payment_status: 'needs_review' } });
+      throw reviewRefusal(current, await findWatermark(market.database, current.chainId), market.clock.now());
     case 'unpaid':
     case 'rejected':
-      if (request.proof?.authorization.nonce !== current.nonce) return null;
-      throw lapsed(market, listing);
+      return null;
     case 'verifying':
     case 'settling':
-      return await answerUndecided(market, current, request, refusal);
+      return await answerUndecided(market, current, request, listing, refusal);
   }
 }
 
@@ -68,25 +62,22 @@ async function answerCompleted(
   return await deliver(market, listing.id, purchase);
 }
 
-function lapsed(market: Market, listing: ListingTerms): Refusal {
-  if (listing.state !== 'live') return new Refusal('authorization_lapsed');
-  return askPayment(
-    market.config,
-    purchaseTerms(market, listing),
-    'authorization_lapsed',
-    'That payment ended unpaid.',
-  );
-}
-
 async function answerUndecided(
   market: Market,
   payment: Payment,
   request: BuyRequest,
+  listing: ListingTerms,
   refusal: Refusal | null,
 ): Promise<BuyAnswer> {
+  const stopped = payment.status === 'verifying' && listing.removedAt !== null && payment.txHash === null;
+  if (stopped) throw new Refusal('listing_removed');
   if (payment.txHash === null && !request.collectOnly) throw refusal ?? unseenRefusal(payment);
   const watermark = await findWatermark(market.database, payment.chainId);
-  const body = pendingBody(payment, watermark, request.proof === null ? 'same_request' : 'same_proof');
-  const settlement = payment.txHash === null ? {} : paymentResponse(market, payment.txHash, checksummed(payment.payer));
-  return { status: 202, body, headers: { ...settlement, 'retry-after': body.retry_after_seconds.toString() } };
+  const body = pendingBody(
+    payment,
+    watermark,
+    request.proof === null ? 'same_request' : 'same_proof',
+    market.clock.now(),
+  );
+  return { status: 202, body, headers: pendingHeaders(market.config.network, payment, body) };
 }

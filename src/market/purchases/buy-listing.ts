@@ -1,18 +1,17 @@
 import type { Endpoints } from '../../contract/index.ts';
-import { usdcText } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
-import { findListingTerms, isSellerWallet, type ListingTerms } from '../listings/store.ts';
+import { findListingTerms, type ListingTerms } from '../listings/store.ts';
 import type { Payments } from '../payments/payments.ts';
-import type { Payment } from '../payments/store.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
-import { checkBalance, checkProof, type ProofCheck } from '../payments/x402/check-proof.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms, readBuyRequest } from './buy-request.ts';
-import type { Collector } from './collector.ts';
-import type { BuyAnswer } from './deliver.ts';
+import { checkFresh } from './check-fresh.ts';
+import { collectorOf } from './collector.ts';
+import { type BuyAnswer, deliver } from './deliver.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
-import { openPurchase } from './open-purchase.ts';
+import { startPurchase } from './start-purchase.ts';
+import { findPurchase } from './store.ts';
 import { takeFreeGoods } from './take-free-goods.ts';
 
 /** Each round ends in an answer or in somebody else's row, which the next round finds. */
@@ -45,99 +44,36 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
     const answer = await answerPayment(market, payments, known, request, listing, collectorOf(request, null));
     if (answer !== null) return answer;
   }
-  const check = await checkFresh(market, request, listing, known);
+  // What is left of a known proof is one that ended unpaid: it proves nothing, but it still says whose payments to look for.
+  const lapsed = known !== null && known.nonce === request.proof?.authorization.nonce ? known : null;
+  const check = lapsed === null ? await checkFresh(market, payments, request, listing) : null;
   const signedBy = check && 'payer' in check ? check.payer : null;
-  for (const held of await findHeld(market, request, signedBy)) {
-    const answer = await answerPayment(market, payments, held, request, listing, collectorOf(request, signedBy));
+  for (const payment of await findHeld(market, request, signedBy ?? lapsed?.payer ?? null)) {
+    const answer = await answerPayment(market, payments, payment, request, listing, collectorOf(request, signedBy));
     if (answer !== null) return answer;
   }
-  if (request.collectOnly && listing.priceUnits > 0n) throw refuseCollection(market, listing, check);
-  return await buy(market, payments, request, listing, check);
+  if (lapsed !== null) throw refuseLapsed(market, listing);
+  if (listing.priceUnits === 0n) return await answerFree(market, request, listing);
+  return await startPurchase(market, payments, request, listing, { known, check, signedBy });
 }
 
-function collectorOf(request: BuyRequest, signedBy: Collector['signedBy']): Collector {
-  return { merchantId: request.merchant?.id ?? null, tokenHash: request.tokenHash, signedBy };
+/** The old proof of a payment that ended unpaid: the buyer may sign anew, while the listing is for sale. */
+function refuseLapsed(market: Market, listing: ListingTerms): Refusal {
+  if (listing.state !== 'live') return new Refusal('authorization_lapsed');
+  return askPayment(
+    market.config,
+    purchaseTerms(market, listing),
+    'authorization_lapsed',
+    'That payment ended unpaid.',
+  );
 }
 
-/** A proof that is not in the ledger may be fresh: then it shows who controls the wallet. */
-async function checkFresh(
-  market: Market,
-  request: BuyRequest,
-  listing: ListingTerms,
-  known: Payment | null,
-): Promise<ProofCheck | null> {
-  const isKnown = known !== null && known.nonce === request.proof?.authorization.nonce;
-  if (request.proof === null || isKnown || listing.priceUnits === 0n) return null;
-  return await checkProof(market, request.proof, purchaseTerms(market, listing));
-}
-
-/** Without a proof the request is asked for one, in every state of the listing: it will not be settled. */
-function refuseCollection(market: Market, listing: ListingTerms, check: ProofCheck | null): Refusal {
-  if (check === null) {
-    const detail = 'Sign to show that you control the paying wallet. This authorization will not be settled.';
-    return askPayment(market.config, purchaseTerms(market, listing), 'payment_required', detail);
-  }
-  return 'refusal' in check ? check.refusal : new Refusal('nothing_to_collect');
-}
-
-async function buy(
-  market: Market,
-  payments: Payments,
-  request: BuyRequest,
-  listing: ListingTerms,
-  check: ProofCheck | null,
-): Promise<BuyAnswer | null> {
-  await checkSale(market, request, listing, check);
-  if (listing.priceUnits === 0n) return await takeFreeGoods(market, listing, request.merchant);
-  const terms = purchaseTerms(market, listing);
-  if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw new Refusal('x402_not_offered');
-  await payments.payees.mustReceive(terms.payee);
-  if (request.proof === null || check === null) {
-    throw askPayment(
-      market.config,
-      terms,
-      'payment_required',
-      `This listing costs ${usdcText(listing.priceUnits)} USDC.`,
-    );
-  }
-  if ('refusal' in check) throw check.refusal;
-  const poor = await checkBalance(market, request.proof, terms);
-  if (poor !== null) throw poor;
-  const opened = await openPurchase(market, request, listing, request.proof);
-  if (opened === null) return null;
-  const { payment, deliveryToken } = opened;
-  const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
-  return await withToken(deliveryToken, () => answerPayment(market, payments, payment, request, listing, collector));
-}
-
-/** State and terms (step four): for sale, not to its own merchant, not above what the buyer agreed to. */
-async function checkSale(
-  market: Market,
-  request: BuyRequest,
-  listing: ListingTerms,
-  check: ProofCheck | null,
-): Promise<void> {
+/** A free good that a merchant took stays its own, whatever becomes of the listing. */
+async function answerFree(market: Market, request: BuyRequest, listing: ListingTerms): Promise<BuyAnswer> {
+  const { merchant } = request;
+  const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
+  if (had) return await deliver(market, listing.id, had);
   if (listing.state !== 'live') throw new Refusal('listing_unavailable');
-  if (request.merchant?.id === listing.merchantId) throw new Refusal('own_goods');
-  if (check && 'payer' in check && (await isSellerWallet(market.database, listing.merchantId, check.payer))) {
-    throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });
-  }
-  if (request.maxPriceUnits !== null && listing.priceUnits > request.maxPriceUnits) {
-    throw new Refusal('price_above_limit', { detail: `The price is ${usdcText(listing.priceUnits)} USDC.` });
-  }
-}
-
-/** The one request without a key that opened the payment gets the token in its answer, whatever that answer is. */
-async function withToken(token: string | null, act: () => Promise<BuyAnswer | null>): Promise<BuyAnswer | null> {
-  if (token === null) return await act();
-  try {
-    const answer = await act();
-    if (answer?.status === 200) return { ...answer, body: { ...answer.body, delivery_token: token } };
-    if (answer?.status === 202) return { ...answer, body: { ...answer.body, delivery_token: token } };
-    return answer;
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    const fields = { ...error.options.fields, delivery_token: token };
-    throw new Refusal(error.reason, { ...error.options, fields });
-  }
+  if (merchant?.id === listing.merchantId) throw new Refusal('own_goods');
+  return await takeFreeGoods(market, listing, merchant);
 }

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import type { BuyRequest } from './buy-request.ts';
 
 /** What a request proves about who is asking. A proof that was once submitted proves nothing: it is public. */
 export interface Collector {
@@ -9,6 +10,10 @@ export interface Collector {
   tokenHash: Buffer | null;
   /** The wallet that signed a fresh authorization for this listing. */
   signedBy: Hex | null;
+}
+
+export function collectorOf(request: BuyRequest, signedBy: Collector['signedBy']): Collector {
+  return { merchantId: request.merchant?.id ?? null, tokenHash: request.tokenHash, signedBy };
 }
 
 interface Collectable {

@@ -6,6 +6,7 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
+import { settlementHeaders } from '../payments/settlement-headers.ts';
 import { findPayment, findProof } from '../payments/store.ts';
 import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
 
@@ -33,7 +34,7 @@ export async function deliver(
     do_not_pay_again: true,
     ...(deliveryToken === undefined ? {} : { delivery_token: deliveryToken }),
   };
-  const headers = receipt ? paymentResponse(market, receipt.tx_hash, receipt.payer) : {};
+  const headers = receipt ? settlementHeaders(market.config.network, receipt.tx_hash, receipt.payer) : {};
   return { status: 200, body, headers, bytes: artifact.content };
 }
 
@@ -70,12 +71,4 @@ async function readReceipt(market: Market, paymentId: bigint): Promise<NonNullab
     amount_units: payment.valueUnits.toString(),
     network: market.config.network.caip2,
   };
-}
-
-/** The settlement as x402 clients read it, in both versions. */
-export function paymentResponse(market: Market, transaction: string, payer: string): Record<string, string> {
-  const { name, caip2 } = market.config.network;
-  const encode = (network: string): string =>
-    Buffer.from(JSON.stringify({ success: true, transaction, network, payer })).toString('base64');
-  return { 'x-payment-response': encode(name), 'payment-response': encode(caip2) };
 }

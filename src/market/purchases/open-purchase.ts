@@ -1,7 +1,6 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
-import { readLatestBlock } from '../payments/head/read-latest-block.ts';
 import { insertPayment, type Payment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyRequest, tokenHashOf } from './buy-request.ts';
@@ -21,8 +20,8 @@ export async function openPurchase(
   request: BuyRequest,
   listing: ListingTerms,
   proof: Proof,
+  openedBlock: bigint,
 ): Promise<OpenedPurchase | null> {
-  const openedBlock = await readLatestBlock(market);
   const deliveryToken = request.merchant === null ? market.random.bytes(32).toString('base64url') : null;
   const { network } = market.config;
   const { authorization } = proof;
@@ -44,6 +43,7 @@ export async function openPurchase(
       validBefore: authorization.validBefore,
       openedBlock,
       deliveryTokenHash: deliveryToken === null ? null : tokenHashOf(deliveryToken),
+      facilitatorUrl: market.config.facilitatorUrl,
       now: new Date(market.clock.now()),
     });
   });

@@ -6,6 +6,9 @@ const quantity = z
   .string()
   .regex(/^0x[0-9a-fA-F]{1,64}$/)
   .transform((text) => BigInt(text));
+/** Far beyond any real chain, and still held exactly by a database column and a double: a node must not be able to break either. */
+const height = quantity.refine((value) => value < 2n ** 53n);
+const seconds = quantity.refine((value) => value < 2n ** 42n);
 const index = quantity.refine((value) => value < 2n ** 31n).transform(Number);
 const data = z
   .string()
@@ -20,10 +23,10 @@ const hash = bytes(32);
 const address = bytes(20);
 
 const block = z.object({
-  number: quantity,
+  number: height,
   hash,
   parentHash: hash,
-  timestamp: quantity,
+  timestamp: seconds,
   transactions: z.array(hash),
 });
 
@@ -31,7 +34,7 @@ const log = z.object({
   address,
   topics: z.array(hash).max(4),
   data,
-  blockNumber: quantity,
+  blockNumber: height,
   blockHash: hash,
   transactionHash: hash,
   logIndex: index,
@@ -40,7 +43,7 @@ const log = z.object({
 
 const receipt = z.object({
   transactionHash: hash,
-  blockNumber: quantity,
+  blockNumber: height,
   blockHash: hash,
   status: z.enum(['0x0', '0x1']).transform((status) => (status === '0x1' ? 'success' : 'reverted')),
   from: address,

@@ -29,29 +29,6 @@ export async function readAuthorizationState(
   return readFlag(rpc, usdc, 'authorizationState', data, block);
 }
 
-/**
- * The same with the height of the node that answers, in one request: behind a balancer the next request may reach a node that lags,
- * and "unused" of an old block says nothing. The state is of that block or a later one.
- */
-export async function readAuthorizationStateWithHeight(
-  rpc: Rpc,
-  usdc: Hex,
-  payer: Hex,
-  nonce: Hex,
-): Promise<{ used: boolean; height: bigint }> {
-  const data = encodeFunctionData({ abi, functionName: 'authorizationState', args: [payer, nonce] });
-  const [height, word] = await rpc.batch([
-    { method: 'eth_blockNumber', params: [] },
-    { method: 'eth_call', params: [{ to: usdc, data }, 'latest'] },
-  ]);
-  const flag = typeof word === 'string' ? word.toLowerCase() : null;
-  const wellFormed = typeof height === 'string' && QUANTITY.test(height);
-  if (!wellFormed || !isHex(flag, 32) || BigInt(flag) > 1n) throw unexpected(rpc, 'authorizationState');
-  return { used: BigInt(flag) === 1n, height: BigInt(height) };
-}
-
-const QUANTITY = /^0x(?:0|[1-9a-f][0-9a-f]{0,15})$/;
-
 export async function readPaused(rpc: Rpc, usdc: Hex, block: StateBlock = 'latest'): Promise<boolean> {
   return readFlag(rpc, usdc, 'paused', encodeFunctionData({ abi, functionName: 'paused' }), block);
 }

@@ -14,14 +14,18 @@ export interface ProblemAnswer {
   body: string;
 }
 
+/** Refusals that come before anybody looked at the ledger. */
+const UNLOOKED: ReadonlySet<number> = new Set([401, 429]);
+
 /** A refusal as it goes out (W2). */
 export function buildProblem(refusal: Refusal, context: ProblemContext): ProblemAnswer {
   const { row, options, reason } = refusal;
   const detail = options.detail ?? row.title;
   const retryAfter =
     options.retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(options.retryAfterSeconds));
-  // A proof may have been recorded by an earlier request, and this one was refused before anybody looked: unknown is never "safe".
-  const doNotPayAgain = options.doNotPayAgain ?? row.do_not_pay_again ?? context.payment?.proofSent;
+  // Where nobody looked whether there is a payment, for a proof that was sent or behind a key, unknown is never "safe".
+  const unlooked = context.payment && (context.payment.proofSent || row.status >= 500 || UNLOOKED.has(row.status));
+  const doNotPayAgain = options.doNotPayAgain ?? row.do_not_pay_again ?? unlooked;
   const problem: Problem = {
     ...options.fields,
     type: context.docsUrl(reason),

@@ -8,6 +8,8 @@ export interface ChainHead {
   latest: Block;
   /** Null while the provider's finalized head is not believed; `why` then says which check it failed. */
   finalized: FinalizedHead | null;
+  /** The highest block that was ever believed to be final; null before the first. */
+  floor: FinalizedHead | null;
   why: string | null;
 }
 
@@ -34,15 +36,19 @@ export async function readHead(market: Needs): Promise<ChainHead> {
     clock.now(),
     config.finalityMinAgeSeconds,
   );
-  if (!('accepted' in verdict)) return refuse(market, latest, verdict);
+  if (!('accepted' in verdict)) return { ...refuse(market, latest, verdict), floor: watermark };
   const { accepted } = verdict;
   if (watermark === null || accepted.number > watermark.number) {
     await raiseWatermark(database, chainId, accepted, new Date(clock.now()));
   }
-  return { latest, finalized: accepted, why: null };
+  return { latest, finalized: accepted, floor: accepted, why: null };
 }
 
-function refuse(market: Needs, latest: Block, verdict: Extract<HeadVerdict, { unknown: string }>): ChainHead {
+function refuse(
+  market: Needs,
+  latest: Block,
+  verdict: Extract<HeadVerdict, { unknown: string }>,
+): Omit<ChainHead, 'floor'> {
   if ('alarm' in verdict)
     market.log.error('chain_head_refused', { why: verdict.unknown, endpoint: market.rpc.endpoint });
   return { latest, finalized: null, why: verdict.unknown };

@@ -8,13 +8,17 @@ import { readAuthorizationState, readBalance } from '../../../platform/chain/usd
 import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
+import type { ChainHead } from '../head/read-head.ts';
 import type { Proof, Terms } from '../terms.ts';
 import { askPayment } from './ask-payment.ts';
 
 type Needs = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
-/** `payer` signed it, for these terms, and the nonce is unused: proof of control over that wallet. */
-export type ProofCheck = { payer: Hex } | { refusal: Refusal };
+/**
+ * `payer` signed it, for these terms, and the nonce is unused: proof of control over that wallet. `floor` is the finalized block of
+ * that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below.
+ */
+export type ProofCheck = { payer: Hex; floor: bigint } | { refusal: Refusal };
 
 /** What is wrong with a proof without asking anybody, in words; null when nothing is. */
 export function findFault(proof: Proof, terms: Terms, network: Needs['config']['network'], now: number): string | null {
@@ -42,7 +46,12 @@ export function findFault(proof: Proof, terms: Terms, network: Needs['config']['
  * Our own check of a fresh authorization (W7), all but the balance. Refusals leave nothing behind. A chain that cannot be read is
  * 503: never a verdict on the proof.
  */
-export async function checkProof(market: Needs, proof: Proof, terms: Terms): Promise<ProofCheck> {
+export async function checkProof(
+  market: Needs,
+  proof: Proof,
+  terms: Terms,
+  readHead: () => Promise<ChainHead>,
+): Promise<ProofCheck> {
   const { config } = market;
   if (proof.resourceUrl !== null && proof.resourceUrl !== terms.resource) {
     return { refusal: new Refusal('payment_bound_elsewhere', { detail: 'resource.url names another request.' }) };
@@ -50,7 +59,7 @@ export async function checkProof(market: Needs, proof: Proof, terms: Terms): Pro
   const fault = findFault(proof, terms, config.network, market.clock.now());
   if (fault !== null) return { refusal: askPayment(config, terms, 'payment_invalid', fault) };
   try {
-    return await checkOnChain(market, proof, terms);
+    return await checkOnChain(market, proof, terms, readHead);
   } catch (error) {
     if (error instanceof RpcFailure)
       return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 }) };
@@ -58,29 +67,35 @@ export async function checkProof(market: Needs, proof: Proof, terms: Terms): Pro
   }
 }
 
-async function checkOnChain(market: Needs, proof: Proof, terms: Terms): Promise<ProofCheck> {
+async function checkOnChain(
+  market: Needs,
+  proof: Proof,
+  terms: Terms,
+  readHead: () => Promise<ChainHead>,
+): Promise<ProofCheck> {
   const { rpc, config } = market;
   const { usdc } = config.network;
   const { from, nonce } = proof.authorization;
-  const [chainId, code, usedLatest, usedPending] = await Promise.all([
-    readChainId(rpc),
-    readCode(rpc, from, 'latest'),
-    readAuthorizationState(rpc, usdc, from, nonce, 'latest'),
-    readAuthorizationState(rpc, usdc, from, nonce, 'pending'),
-  ]);
-  if (chainId !== config.network.chainId) {
-    return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
-  }
-  if (!(await isSignedBy(market, proof, code))) {
+  // The signature first: whoever signed nothing costs one call at most.
+  if (!(await isSignedBy(market, proof))) {
     const detail = 'The signature is not a canonical one of the payer for these terms.';
     return { refusal: askPayment(config, terms, 'payment_invalid', detail) };
   }
+  const [chainId, head] = await Promise.all([readChainId(rpc), readHead()]);
+  if (chainId !== config.network.chainId || head.floor === null) {
+    return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
+  }
+  const [usedLatest, usedPending] = await Promise.all([
+    // Of the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
+    readAuthorizationState(rpc, usdc, from, nonce, head.latest.number),
+    readAuthorizationState(rpc, usdc, from, nonce, 'pending'),
+  ]);
   if (usedLatest || usedPending) return { refusal: new Refusal('authorization_used_elsewhere') };
-  return { payer: from };
+  return { payer: from, floor: head.floor.number };
 }
 
 /** Whether the payer signed exactly this authorization. A wallet with code is asked; any other must recover (W7). */
-export async function isSignedBy(market: Needs, proof: Proof, code?: Hex): Promise<boolean> {
+export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
   const { rpc, config } = market;
   const { from } = proof.authorization;
   const { network } = config;
@@ -93,9 +108,9 @@ export async function isSignedBy(market: Needs, proof: Proof, code?: Hex): Promi
     },
     proof.authorization,
   );
-  const bytecode = code ?? (await readCode(rpc, from, 'latest'));
-  if (bytecode !== '0x') return await checkContractSignature(rpc, from, digest, proof.signature);
-  return (await recoverSigner(digest, proof.signature)) === from;
+  const recovered = (await recoverSigner(digest, proof.signature)) === from;
+  const code = await readCode(rpc, from, 'latest');
+  return code === '0x' ? recovered : await checkContractSignature(rpc, from, digest, proof.signature);
 }
 
 /** The last part of the check, only for a request that would open a row. */

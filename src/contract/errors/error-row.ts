@@ -1,0 +1,10 @@
+export type Retry = 'same_request' | 'same_proof' | 'after_fix' | 'never';
+
+export interface ErrorRow {
+  status: 400 | 401 | 402 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503;
+  title: string;
+  retry: Retry;
+  /** On payment answers: true when a payment may exist. Undefined: the reason says nothing about payments. */
+  do_not_pay_again?: boolean;
+  next_step: string;
+}

@@ -1,0 +1,79 @@
+import type { ErrorRow } from './error-row.ts';
+
+/** What the doors of identity and the rules of listing refuse. */
+export const marketErrors = {
+  // Identity
+  handle_taken: {
+    status: 409,
+    title: 'That handle, or one that looks like it, is taken',
+    retry: 'after_fix',
+    next_step: 'Confirm the same stage with another handle.',
+  },
+  handle_reserved: {
+    status: 409,
+    title: 'That handle is reserved',
+    retry: 'after_fix',
+    next_step: 'Choose a handle that none of the reserved words in official facts resembles.',
+  },
+  stage_closed: {
+    status: 409,
+    title: 'This stage is over',
+    retry: 'never',
+    next_step: 'Begin a new stage.',
+  },
+  retired_flow: {
+    status: 410,
+    title: 'The one-call flow is retired',
+    retry: 'after_fix',
+    next_step: 'Send {"action": "stage", ...} as described under identity.coding_client_doors in official facts.',
+  },
+  door_closed: {
+    status: 503,
+    title: 'This door is closed by the operator',
+    retry: 'same_request',
+    next_step: 'Look at identity in official facts for the doors that are open.',
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Too many calls',
+    retry: 'same_request',
+    next_step: 'Wait for the seconds in Retry-After, then send the same request.',
+  },
+  // Listings
+  world_needs_draft: {
+    status: 422,
+    title: 'Things of the world aisle are listed through a draft',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Choose another aisle, or look at world in official facts.',
+  },
+  seller_wallet_refused: {
+    status: 422,
+    title: 'That wallet cannot be a seller wallet',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step:
+      'Use a wallet of your own that can receive USDC: not the zero address, the USDC contract or the treasury.',
+  },
+  wallet_in_use: {
+    status: 409,
+    title: 'That wallet already sells things of the other kind',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Use another wallet for this listing.',
+  },
+  duplicate_listing: {
+    status: 409,
+    title: 'The same goods were listed within the last seven days',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Nothing was taken. Change the goods, or wait until the other listing is older than seven days.',
+  },
+  too_many_open_fees: {
+    status: 409,
+    title: 'Too many listing fees of this merchant are undecided',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Wait until one of them has ended; GET /api/payment shows where each stands.',
+  },
+} as const satisfies Record<string, ErrorRow>;

@@ -1,0 +1,121 @@
+import type { ErrorRow } from './error-row.ts';
+
+/** What is refused about money: first where nothing was stored, then once a row exists. */
+export const paymentErrors = {
+  // Payment: before anything is stored
+  payment_required: {
+    status: 402,
+    title: 'Payment is required',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Sign one of accepts and send the same request again with the proof.',
+  },
+  payment_invalid: {
+    status: 402,
+    title: 'The payment proof does not fit',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Nothing was submitted. Sign what accepts asks for, then send the same request.',
+  },
+  payment_rejected: {
+    status: 402,
+    title: 'This payment cannot be settled now',
+    retry: 'same_proof',
+    do_not_pay_again: true,
+    next_step:
+      'Mend what detail names and send the same proof, or wait for Retry-After: then the attempt has ended unpaid.',
+  },
+  authorization_lapsed: {
+    status: 402,
+    title: 'That payment ended unpaid',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Nothing was taken and nothing can be any more. Sign a new authorization to buy.',
+  },
+  authorization_used_elsewhere: {
+    status: 409,
+    title: 'That authorization was already used or cancelled',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'It was not spent on this purchase here. Check where you used it before you sign another.',
+  },
+  payment_bound_elsewhere: {
+    status: 409,
+    title: 'That proof belongs to another request',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step: 'Send it only to the listing or body for which it was first sent.',
+  },
+  price_above_limit: {
+    status: 409,
+    title: 'The price is above max_price_usdc',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Raise max_price_usdc if the price is acceptable.',
+  },
+  payee_cannot_receive: {
+    status: 409,
+    title: 'The payee cannot receive USDC',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Nothing was taken. The wallet is blocked by the USDC contract; try again once that has ended.',
+  },
+  x402_not_offered: {
+    status: 409,
+    title: 'This price is below what x402 is offered for',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Use a direct payment with a purchase intent, where official facts offer it.',
+  },
+  usdc_paused: {
+    status: 503,
+    title: 'USDC transfers are paused',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Nothing was taken. Try again later.',
+  },
+  payment_check_unavailable: {
+    status: 503,
+    title: 'The proof could not be checked',
+    retry: 'same_proof',
+    do_not_pay_again: false,
+    next_step: 'Nothing was stored or submitted. Send the same request with the same proof again.',
+  },
+  // Payment: once a row exists
+  verification_pending: {
+    status: 503,
+    title: 'The facilitator has not verified the payment yet',
+    retry: 'same_proof',
+    do_not_pay_again: true,
+    next_step: 'Send the same request with the same proof again. Do not pay again.',
+  },
+  settlement_pending: {
+    status: 503,
+    title: 'The payment was submitted and is not seen on the chain yet',
+    retry: 'same_proof',
+    do_not_pay_again: true,
+    next_step: 'Send the same request with the same proof again. Do not pay again.',
+  },
+  facilitator_refused: {
+    status: 503,
+    title: 'The facilitator refused, and our own reading does not confirm it',
+    retry: 'same_proof',
+    do_not_pay_again: true,
+    next_step: 'Wait for Retry-After and send the same proof again. Do not pay again.',
+  },
+  sign_to_collect: {
+    status: 409,
+    title: 'The goods are paid for; the payer has to sign to collect them',
+    retry: 'after_fix',
+    do_not_pay_again: true,
+    next_step:
+      'Call this route with {"collect": true} and no proof, and sign what is asked: it will not be settled. Do not pay again.',
+  },
+  needs_review: {
+    status: 422,
+    title: 'The payment arrived and needs a decision by the seller',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step: 'Do not pay again. GET /api/payment shows the decision once it is made.',
+  },
+} as const satisfies Record<string, ErrorRow>;

@@ -1,0 +1,172 @@
+import type { ErrorRow } from './error-row.ts';
+
+/** What is wrong with a request by itself, who calls, and what the service cannot do now. */
+export const requestErrors = {
+  // Shape of the request
+  malformed_request: {
+    status: 400,
+    title: 'The request is not well-formed HTTP for this address',
+    retry: 'after_fix',
+    next_step: 'Send one valid HTTP/1.1 request to an address without #, and a body only where the route takes one.',
+  },
+  malformed_json: {
+    status: 400,
+    title: 'The body is not valid JSON',
+    retry: 'after_fix',
+    next_step: 'Send one JSON object in UTF-8 without repeated keys.',
+  },
+  invalid_fields: {
+    status: 400,
+    title: 'Some fields are not acceptable',
+    retry: 'after_fix',
+    next_step: 'Mend the fields named in errors and send the request again.',
+  },
+  unexpected_fields: {
+    status: 400,
+    title: 'The request carries fields that this route does not know',
+    retry: 'after_fix',
+    next_step: 'Leave out the fields named in errors.',
+  },
+  invalid_query: {
+    status: 400,
+    title: 'A query parameter is not acceptable',
+    retry: 'after_fix',
+    next_step: 'Mend the parameters named in errors; each may be given once.',
+  },
+  cursor_invalid: {
+    status: 400,
+    title: 'The cursor was not made for this walk',
+    retry: 'after_fix',
+    next_step: 'Start again without a cursor, or send the one from the last page with the same filters.',
+  },
+  cursor_expired: {
+    status: 400,
+    title: 'The cursor is older than 24 hours',
+    retry: 'after_fix',
+    next_step: 'Start the walk again without a cursor.',
+  },
+  secret_in_payload: {
+    status: 400,
+    title: 'The request carries a secret outside its own place',
+    retry: 'after_fix',
+    next_step: 'Treat that secret as leaked and rotate it; send keys only in the Authorization header.',
+  },
+  malformed_proof: {
+    status: 400,
+    title: 'The payment proof cannot be read',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Send base64 of the x402 payload in X-PAYMENT (v1) or PAYMENT-SIGNATURE (v2).',
+  },
+  two_proofs: {
+    status: 400,
+    title: 'More than one payment proof was sent',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Send one payment header, once.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'This address does not take that method',
+    retry: 'after_fix',
+    next_step: 'Use one of the methods in the Allow header.',
+  },
+  body_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    retry: 'after_fix',
+    next_step: 'Send at most the bytes named in official facts.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The body is not JSON',
+    retry: 'after_fix',
+    next_step: 'Send content-type application/json without a content encoding.',
+  },
+  headers_too_large: {
+    status: 431,
+    title: 'The headers are too large',
+    retry: 'after_fix',
+    next_step: 'Send at most 16,000 bytes of headers.',
+  },
+  // Who calls
+  key_required: {
+    status: 401,
+    title: 'This route needs a merchant key',
+    retry: 'after_fix',
+    next_step: 'Send Authorization: Bearer with a merchant key, or open a store first.',
+  },
+  key_invalid: {
+    status: 401,
+    title: 'The merchant key is not valid here',
+    retry: 'after_fix',
+    next_step: 'Use the current key; if it is lost, recover it with a recovery code.',
+  },
+  maintainer_only: {
+    status: 403,
+    title: 'Only the maintainer may do this',
+    retry: 'never',
+    next_step: 'Ask the maintainer named in official facts.',
+  },
+  own_goods: {
+    status: 403,
+    title: 'A merchant does not buy its own goods',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Nothing to do: the goods are yours already.',
+  },
+  not_found: {
+    status: 404,
+    title: 'There is nothing at this address',
+    retry: 'never',
+    next_step: 'Check the address; GET / says where to begin.',
+  },
+  listing_unavailable: {
+    status: 404,
+    title: 'This listing is not for sale',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Browse /api/shelves for what is for sale.',
+  },
+  listing_removed: {
+    status: 404,
+    title: 'The maintainer removed this listing before the payment was sent',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Nothing was taken: the authorization is never submitted and lapses by itself.',
+  },
+  nothing_to_collect: {
+    status: 404,
+    title: 'That wallet has neither bought this listing nor begun to',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Call without collect to buy.',
+  },
+  payment_not_found: {
+    status: 404,
+    title: 'No such payment is known',
+    retry: 'same_request',
+    do_not_pay_again: true,
+    next_step: 'An absent record does not show that nothing was paid; check what you asked with.',
+  },
+  // The service
+  read_unavailable: {
+    status: 503,
+    title: 'This cannot be read now',
+    retry: 'same_request',
+    do_not_pay_again: true,
+    next_step: 'This shows neither a payment nor its absence. Try again; do not pay on the strength of it.',
+  },
+  unavailable: {
+    status: 503,
+    title: 'The market cannot answer now',
+    retry: 'same_request',
+    next_step: 'Nothing is known to have changed. Send the same request again.',
+  },
+  internal_error: {
+    status: 500,
+    title: 'The market failed to handle this request',
+    retry: 'same_request',
+    next_step: 'Send the same request again; if it stays so, report request_id to the operator.',
+  },
+} as const satisfies Record<string, ErrorRow>;

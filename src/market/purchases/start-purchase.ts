@@ -1,0 +1,116 @@
+import { usdcText } from '../../contract/money.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
+import type { Payments } from '../payments/payments.ts';
+import type { Payment } from '../payments/store.ts';
+import type { Proof } from '../payments/terms.ts';
+import { askPayment } from '../payments/x402/ask-payment.ts';
+import { checkBalance, type ProofCheck } from '../payments/x402/check-proof.ts';
+import { answerPayment } from './answer-payment.ts';
+import { type BuyRequest, purchaseTerms } from './buy-request.ts';
+import { collectorOf } from './collector.ts';
+import type { BuyAnswer } from './deliver.ts';
+import { findHeld, findInLedger } from './find-payment-of-request.ts';
+import { type OpenedPurchase, openPurchase } from './open-purchase.ts';
+import { withToken } from './with-token.ts';
+
+/** What was found about a request before the listing has its say. */
+export interface Found {
+  known: Payment | null;
+  check: ProofCheck | null;
+  signedBy: Hex | null;
+}
+
+/** Steps four and five of W7: a payment is asked for, or begun. Null when a rival request began it first. */
+export async function startPurchase(
+  market: Market,
+  payments: Payments,
+  request: BuyRequest,
+  listing: ListingTerms,
+  found: Found,
+): Promise<BuyAnswer | null> {
+  const opened = await openOrRefuse(market, payments, request, listing, found);
+  if (opened === null) return null;
+  const { payment, deliveryToken } = opened;
+  const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
+  return await withToken(market, deliveryToken, () =>
+    answerPayment(market, payments, payment, request, listing, collector),
+  );
+}
+
+/**
+ * Null when this very payment came through in another request meanwhile. Then its nonce is used, its money gone and the listing
+ * perhaps withdrawn, and a refusal for any of that would send away, or ask to pay again, somebody who has paid.
+ */
+async function openOrRefuse(
+  market: Market,
+  payments: Payments,
+  request: BuyRequest,
+  listing: ListingTerms,
+  found: Found,
+): Promise<OpenedPurchase | null> {
+  try {
+    const { proof, floor } = await checkPurchase(market, payments, request, listing, found);
+    return await openPurchase(market, request, listing, proof, floor);
+  } catch (error) {
+    if (error instanceof Refusal && (await hasArrived(market, request, found))) return null;
+    throw error;
+  }
+}
+
+async function hasArrived(market: Market, request: BuyRequest, { known, signedBy }: Found): Promise<boolean> {
+  const inLedger = await findInLedger(market, request);
+  if (inLedger !== null && inLedger.id !== known?.id) return true;
+  return (await findHeld(market, request, signedBy)).length > 0;
+}
+
+/** The proof, if everything that can be said before a row is opened speaks for it. */
+async function checkPurchase(
+  market: Market,
+  payments: Payments,
+  request: BuyRequest,
+  listing: ListingTerms,
+  { check, signedBy }: Found,
+): Promise<{ proof: Proof; floor: bigint }> {
+  if (request.collectOnly) throw refuseCollection(market, listing, check);
+  await checkSale(market, request, listing, signedBy);
+  const terms = purchaseTerms(market, listing);
+  if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw new Refusal('x402_not_offered');
+  await payments.payees.mustReceive(terms.payee);
+  if (request.proof === null || check === null) {
+    const detail = `This listing costs ${usdcText(listing.priceUnits)} USDC.`;
+    throw askPayment(market.config, terms, 'payment_required', detail);
+  }
+  if ('refusal' in check) throw check.refusal;
+  const poor = await checkBalance(market, request.proof, terms);
+  if (poor !== null) throw poor;
+  return { proof: request.proof, floor: check.floor };
+}
+
+/** Without a proof the request is asked for one, in every state of the listing: it will not be settled. */
+function refuseCollection(market: Market, listing: ListingTerms, check: ProofCheck | null): Refusal {
+  if (check === null) {
+    const detail = 'Sign to show that you control the paying wallet. This authorization will not be settled.';
+    return askPayment(market.config, purchaseTerms(market, listing), 'payment_required', detail);
+  }
+  return 'refusal' in check ? check.refusal : new Refusal('nothing_to_collect');
+}
+
+/** For sale, not to its own merchant, not above what the buyer agreed to. */
+async function checkSale(
+  market: Market,
+  request: BuyRequest,
+  listing: ListingTerms,
+  signedBy: Hex | null,
+): Promise<void> {
+  if (listing.state !== 'live') throw new Refusal('listing_unavailable');
+  if (request.merchant?.id === listing.merchantId) throw new Refusal('own_goods');
+  if (signedBy !== null && (await isSellerWallet(market.database, listing.merchantId, signedBy))) {
+    throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });
+  }
+  if (request.maxPriceUnits !== null && listing.priceUnits > request.maxPriceUnits) {
+    throw new Refusal('price_above_limit', { detail: `The price is ${usdcText(listing.priceUnits)} USDC.` });
+  }
+}

@@ -1,0 +1,156 @@
+import sql, { raw } from 'sql-template-tag';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import { toBytes } from '../../src/platform/hex.ts';
+import { usdcAdmin } from '../support/chain.ts';
+import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
+import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
+import { seedListing, withdrawListing } from '../support/seed.ts';
+
+const { sellerOne, stranger } = WORLD_ACCOUNTS;
+const PRICE = 2_500_000n;
+let world: World;
+let seller: Member;
+let buyer: Member;
+let made = 0;
+const facilitator = await startScriptedFacilitator();
+
+beforeAll(async () => {
+  world = await startWorld({ facilitatorUrl: facilitator.url });
+  await world.join('the-keeper');
+  seller = await world.join('seller-one');
+  buyer = await world.join('buyer-one');
+});
+afterAll(async () => {
+  await world?.stop();
+  await facilitator.close();
+});
+
+async function goods(priceUnits = PRICE) {
+  made += 1;
+  const listing = await seedListing(world.db.database, seller.id, {
+    wallet: sellerOne.address,
+    priceUnits,
+    artifact: `corner goods ${made}`,
+  });
+  return {
+    id: listing.id,
+    terms: { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` },
+  };
+}
+async function wallet() {
+  made += 1;
+  const account = testAccount(`corner payer ${made}`);
+  await fund(world.chain, [{ address: account.address, usdcUnits: 10n * PRICE, wei: 10n ** 18n }]);
+  return account;
+}
+async function endedUnpaid(key?: string) {
+  facilitator.script({ verify: 'valid', settle: 'garbage' });
+  const listing = await goods();
+  const payer = await wallet();
+  const proof = await signProof(world.chain, payer, listing.terms);
+  const asked = key === undefined ? {} : { key };
+  expect((await world.buy(listing.id, { ...asked, proof: proof.v2 })).status).toBe(503);
+  await usdcAdmin(world.chain).cancelAuthorization(stranger, payer, proof.authorization.nonce);
+  await world.finalize();
+  await world.running.payments.reconcileOnce();
+  return { listing, payer, proof };
+}
+
+describe('buying, in its corners', () => {
+  it('a free purchase is delivered again after withdrawal', async () => {
+    const { id } = await goods(0n);
+    expect((await world.buy(id, { key: buyer.key })).status).toBe(200);
+    await withdrawListing(world.db.database, id);
+    expect((await world.buy(id, { key: buyer.key })).status).toBe(200);
+  });
+
+  it('an old unpaid proof gets no 402 while the same key has an undecided attempt', async () => {
+    const { listing, payer, proof } = await endedUnpaid(buyer.key);
+    const second = await signProof(world.chain, payer, listing.terms);
+    expect((await world.buy(listing.id, { key: buyer.key, proof: second.v2 })).status).toBe(503);
+    const old = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
+    expect([old.status, old.body['do_not_pay_again'], 'accepts' in old.body]).toEqual([503, true, false]);
+  });
+
+  it('an old unpaid proof gets the goods, not a 402, once the same key has bought', async () => {
+    const { listing, payer, proof } = await endedUnpaid(buyer.key);
+    facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    const second = await signProof(world.chain, payer, listing.terms);
+    await world.buy(listing.id, { key: buyer.key, proof: second.v2 });
+    await world.finalize();
+    expect((await world.buy(listing.id, { key: buyer.key })).status).toBe(200);
+    const old = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
+    expect([old.status, 'accepts' in old.body]).toEqual([200, false]);
+  });
+
+  it('a 5xx to a key without proof does not say that paying again is safe', async () => {
+    facilitator.script({ verify: 'valid', settle: 'garbage' });
+    const { id, terms } = await goods();
+    const proof = await signProof(world.chain, await wallet(), terms);
+    await world.buy(id, { key: buyer.key, proof: proof.v2 });
+    await world.db.database.run(raw('alter table payments rename to payments_away'));
+    const answer = await world.buy(id, { key: buyer.key });
+    await world.db.database.run(raw('alter table payments_away rename to payments'));
+    expect([answer.status, answer.body['do_not_pay_again']]).toEqual([500, true]);
+  });
+
+  it('a facilitator that publishes no signers leaves the rule off, whatever an earlier one published', async () => {
+    await world.db.database.run(sql`insert into facilitator_signers (chain_id, address, first_seen_at, last_seen_at)
+      values (8453, ${toBytes(stranger.address)}, now() - interval '30 days', now() - interval '20 days')`);
+    facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    await world.db.database.run(sql`insert into facilitator_readings (chain_id, url, read_at, published)
+      values (8453, 'http://another.example', now() - interval '20 days', 1)`);
+    const { id, terms } = await goods();
+    const proof = await signProof(world.chain, await wallet(), terms);
+    await world.buy(id, { key: buyer.key, proof: proof.v2 });
+    await world.finalize();
+    const answer = await world.buy(id, { key: buyer.key });
+    await world.db.database.run(sql`delete from facilitator_signers`);
+    expect([answer.status, answer.body['reason']]).toEqual([200, undefined]);
+  });
+
+  it('own goods with a proof: no row, so do_not_pay_again is false', async () => {
+    const { id, terms } = await goods();
+    const proof = await signProof(world.chain, await wallet(), terms);
+    const answer = await world.buy(id, { key: seller.key, proof: proof.v2 });
+    expect([answer.status, answer.body['do_not_pay_again']]).toEqual([403, false]);
+  });
+
+  it('tx_hash with a stray payer is 400', async () => {
+    const answer = await world.ask('GET', `/api/payment?tx_hash=0x${'ab'.repeat(32)}&payer=0x${'ab'.repeat(20)}`);
+    expect(answer.status).toBe(400);
+  });
+
+  it('the token of the opening request survives a failure after the row is committed', async () => {
+    facilitator.script({ verify: 'valid', settle: 'garbage' });
+    const { id, terms } = await goods();
+    const proof = await signProof(world.chain, await wallet(), terms);
+    facilitator.before('verify', async () => {
+      await world.db.database.run(raw('alter table payments rename to payments_away'));
+    });
+    const answer = await world.buy(id, { proof: proof.v2 });
+    await world.db.database.run(raw('alter table payments_away rename to payments'));
+    expect(answer.status).toBe(500);
+    expect(answer.body).toHaveProperty('delivery_token');
+  });
+
+  it('removed while verifying: every answer about that attempt agrees, and the facilitator is not asked again', async () => {
+    facilitator.script({ verify: 'garbage', settle: 'garbage' });
+    const { id, terms } = await goods();
+    const proof = await signProof(world.chain, await wallet(), terms);
+    await world.buy(id, { key: buyer.key, proof: proof.v2 });
+    await world.db.database.run(sql`update listings set state = 'removed', removed_at = now() where id = ${id}`);
+    facilitator.script({ verify: 'valid', settle: 'garbage' });
+    const verifies = facilitator.calls.verify;
+    const withProof = await world.buy(id, { key: buyer.key, proof: proof.v2 });
+    expect([withProof.status, withProof.body['reason']]).toEqual([404, 'listing_removed']);
+    const bare = await world.buy(id, { key: buyer.key });
+    expect([bare.status, bare.body['reason'], facilitator.calls.verify - verifies]).toEqual([
+      404,
+      'listing_removed',
+      0,
+    ]);
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type HeldRpc, startHeldRpc } from '../support/held-rpc.ts';
+import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
+import {
+  type Answer,
+  BASE_URL,
+  type Member,
+  paidUnits,
+  signProof,
+  startWorld,
+  type World,
+} from '../support/market-world.ts';
+import { seedListing, withdrawListing } from '../support/seed.ts';
+
+const { sellerOne, treasury } = WORLD_ACCOUNTS;
+const PRICE = 2_500_000n;
+
+let world: World;
+let rpc: HeldRpc;
+let made = 0;
+
+beforeAll(async () => {
+  rpc = await startHeldRpc();
+  world = await startWorld({ rpcUrl: (chain) => rpc.at(chain) });
+  await world.join('the-keeper');
+});
+afterAll(async () => {
+  await world?.stop();
+  await rpc?.close();
+});
+
+function merchant(): Promise<Member> {
+  made += 1;
+  return world.join(`merchant-${made}`);
+}
+
+async function goods() {
+  const seller = await merchant();
+  const { id } = await seedListing(world.db.database, seller.id, { wallet: sellerOne.address, priceUnits: PRICE });
+  return { id, terms: { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` } };
+}
+
+/** Sends the first until it makes that reading, lets the second through from beginning to end, then goes on with the first. */
+async function overtake(mark: string, first: () => Promise<Answer>, second: () => Promise<Answer>): Promise<Answer[]> {
+  const { held, release } = rpc.holdNext(mark);
+  const late = first();
+  await held;
+  const early = await second();
+  release();
+  return [early, await late];
+}
+
+const statuses = (answers: Answer[]) => answers.map(({ status, body }) => [status, body['reason'] ?? body['status']]);
+const PENDING = [202, 'payment_pending'];
+
+/** Selectors of what is read about a payer: whether the nonce is used, and what the wallet holds. */
+const NONCE = '0xe94a0102';
+const BALANCE = '0x70a08231';
+
+describe('a request that was overtaken while it looked at the chain', () => {
+  it.each([
+    ['its nonce', NONCE],
+    ['its wallet', BALANCE],
+  ])('by the same purchase is answered with that, though %s has been used meanwhile', async (_, mark) => {
+    const { id, terms } = await goods();
+    const payer = await fundedWallet(world, PRICE);
+    const proof = await signProof(world.chain, payer, terms);
+    const buy = (version: 'v1' | 'v2') => () => world.buy(id, { proof: proof[version] });
+    expect(statuses(await overtake(mark, buy('v1'), buy('v2')))).toEqual([PENDING, PENDING]);
+    expect(await paidUnits(world.chain, payer.address, sellerOne.address)).toEqual([PRICE]);
+  });
+
+  it('by another signature of the same payer is answered with that purchase, and nothing is asked for', async () => {
+    const { id, terms } = await goods();
+    const payer = await fundedWallet(world, PRICE);
+    const [one, other] = [await signProof(world.chain, payer, terms), await signProof(world.chain, payer, terms)];
+    const answers = await overtake(
+      BALANCE,
+      () => world.buy(id, { proof: one.v2 }),
+      () => world.buy(id, { proof: other.v2 }),
+    );
+    expect(statuses(answers)).toEqual([PENDING, PENDING]);
+  });
+
+  it('by the same purchase is answered with that, though the listing has been withdrawn meanwhile', async () => {
+    const { id, terms } = await goods();
+    const proof = await signProof(world.chain, await fundedWallet(world), terms);
+    const answers = await overtake(
+      BALANCE,
+      () => world.buy(id, { proof: proof.v1 }),
+      async () => {
+        const answer = await world.buy(id, { proof: proof.v1 });
+        await withdrawListing(world.db.database, id);
+        return answer;
+      },
+    );
+    expect(statuses(answers)).toEqual([PENDING, PENDING]);
+  });
+
+  it.each([
+    ['its nonce', NONCE],
+    ['its wallet', BALANCE],
+  ])('by the same fee is answered with that, though %s has been used meanwhile', async (_, mark) => {
+    const member = await merchant();
+    const payer = await fundedWallet(world, 1_000_000n);
+    const body = newGoods();
+    const proof = await signFee(world, payer);
+    const list = () => listGoods(world, member, body, { proof: proof.v1 });
+    expect(statuses(await overtake(mark, list, list))).toEqual([PENDING, PENDING]);
+    expect(await paidUnits(world.chain, payer.address, treasury.address)).toEqual([1_000_000n]);
+  });
+
+  it('by a payment for something else is refused all the same', async () => {
+    const [one, other] = [await goods(), await goods()];
+    const payer = await fundedWallet(world, PRICE);
+    const [late, early] = [
+      await signProof(world.chain, payer, one.terms),
+      await signProof(world.chain, payer, other.terms),
+    ];
+    const answers = await overtake(
+      BALANCE,
+      () => world.buy(one.id, { proof: late.v1 }),
+      () => world.buy(other.id, { proof: early.v1 }),
+    );
+    expect(statuses(answers)).toEqual([PENDING, [402, 'payment_invalid']]);
+  });
+});
