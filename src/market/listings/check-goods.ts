@@ -2,8 +2,7 @@ import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { readBlacklisted } from '../../platform/chain/usdc-reads.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { readQuota } from '../limits/read-quota.ts';
-import { countOnce, takeQuota } from '../limits/take-quota.ts';
+import { takeQuotaOnce } from '../limits/take-quota.ts';
 import type { ListRequest } from './list-request.ts';
 import { countPaidListings, findGuard, findWalletKind, type GuardOwner } from './store.ts';
 
@@ -54,21 +53,14 @@ export function duplicate(request: ListRequest, owner: GuardOwner): Refusal {
 export async function takeGuardRun(market: Market, request: ListRequest): Promise<void> {
   const { merchant } = request;
   if (merchant.maintainer) return;
-  const now = market.clock.now();
-  const dayStart = new Date(Math.floor(now / DAY_MS) * DAY_MS);
-  const seen = {
-    name: 'guard_body',
-    subject: `${merchant.id}:${request.bodyHash.toString('hex')}`,
-    limit: 1,
-    windowSeconds: DAY_MS / 1000,
-  };
-  if ((await readQuota(market.database, now, seen)).used > 0) return;
+  const dayStart = new Date(Math.floor(market.clock.now() / DAY_MS) * DAY_MS);
   const paid = await countPaidListings(market.database, merchant.id, dayStart);
-  await takeQuota(market, {
+  const quota = {
     name: 'guard_runs_per_merchant_day',
     subject: merchant.id.toString(),
     limit: market.config.limits.guard_runs_per_merchant_day + paid,
     windowSeconds: DAY_MS / 1000,
-  });
-  await countOnce(market, seen);
+  };
+  const seen = { name: 'guard_body', subject: `${merchant.id}:${request.bodyHash.toString('hex')}` };
+  await takeQuotaOnce(market, quota, seen);
 }

@@ -6,6 +6,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { countCredits, takeCredit } from '../fees/store.ts';
 import type { Payments } from '../payments/payments.ts';
+import type { Payment } from '../payments/store.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
 import { checkBalance, checkProof } from '../payments/x402/check-proof.ts';
 import { readProof } from '../payments/x402/read-proof.ts';
@@ -100,25 +101,35 @@ async function listWithFee(market: Market, payments: Payments, request: ListRequ
   await checkOpenFees(market.database, market, merchant.id);
   await payments.payees.mustReceive(terms.payee);
   if (proof === null) throw askPayment(market.config, terms, 'payment_required', 'A listing costs 1 USDC.');
-  // A proof that is still in the way here is one whose attempt ended unpaid.
-  if ((await findPresented(market, proof)) !== null) throw refuseLapsed(market);
+  const presented = await findPresented(market, proof);
+  if (presented !== null) return await answerPresented(market, payments, request, presented);
   const check = await checkProof(market, proof, terms, payments.readHead);
   if ('refusal' in check) throw check.refusal;
   const poor = await checkBalance(market, proof, terms);
   if (poor !== null) throw poor;
   const payment = await openFee(market, request, proof, check.floor);
-  const answer = payment
-    ? await continueFee(market, payments, payment, proof)
-    : await answerEarlier(market, payments, request);
-  if (answer !== null) return answer;
-  if ((await countCredits(market.database, merchant.id)) === 0n) throw refuseLapsed(market);
-  // Paid, and the goods could not go live: the next request with other goods spends the fee.
+  if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
+  return (await continueFee(market, payments, payment, proof)) ?? (await refuseEnded(market, payments, payment));
+}
+
+/** The same request, sent at once, was first: then its payment is the answer, whatever has become of it. */
+async function answerPresented(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  presented: Payment | null,
+): Promise<CreateAnswer> {
+  return (await answerEarlier(market, payments, request)) ?? (await refuseEnded(market, payments, presented));
+}
+
+/** A payment that answers nothing any more ended unpaid, or is paid and its goods could not go live. */
+async function refuseEnded(market: Market, payments: Payments, ended: Payment | null): Promise<never> {
+  const payment = ended && (await payments.reread(ended));
+  if (payment?.status !== 'completed') {
+    throw askPayment(market.config, feeTerms(market), 'authorization_lapsed', 'That payment ended unpaid.');
+  }
   throw new Refusal('duplicate_listing', {
     detail: 'The fee is paid and kept as a credit: send the request again with goods that can be listed.',
     doNotPayAgain: true,
   });
-}
-
-function refuseLapsed(market: Market): Refusal {
-  return askPayment(market.config, feeTerms(market), 'authorization_lapsed', 'That payment ended unpaid.');
 }
