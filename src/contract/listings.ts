@@ -286,6 +286,7 @@ export const buyListing = endpoint({
   ],
   cache: 'private',
   payment: true,
+  bytes: true,
 });
 
 export const listPurchases = endpoint({

@@ -93,6 +93,31 @@ describe('the OpenAPI document', () => {
     expect(at(responses, '402', 'headers')).toHaveProperty('PAYMENT-REQUIRED');
   });
 
+  it('says what a 402 offers to sign, and where the goods come as bytes', () => {
+    const problemOf = (path: string, status: string): unknown =>
+      at(
+        document.paths,
+        path,
+        'post',
+        'responses',
+        status,
+        'content',
+        'application/problem+json',
+        'schema',
+        'allOf',
+        1,
+      );
+    for (const path of ['/api/buy/{id}', '/api/listing']) {
+      expect(at(problemOf(path, '402'), 'properties')).toHaveProperty('accepts');
+      expect(at(problemOf(path, '409'), 'properties')).not.toHaveProperty('accepts');
+    }
+    const contentOf = (path: string, status: string): unknown =>
+      at(document.paths, path, 'post', 'responses', status, 'content');
+    expect(contentOf('/api/buy/{id}', '200')).toHaveProperty(['application/octet-stream']);
+    expect(contentOf('/api/buy/{id}', '202')).not.toHaveProperty(['application/octet-stream']);
+    expect(contentOf('/api/listing', '200')).not.toHaveProperty(['application/octet-stream']);
+  });
+
   it('says who may call and with what', () => {
     expect(at(document.paths, '/api/me', 'get', 'security')).toEqual([{ merchantKey: [] }]);
     expect(at(document.paths, '/api/buy/{id}', 'post', 'security')).toEqual([{}, { merchantKey: [] }]);

@@ -101,6 +101,24 @@ function parametersOf(schema: z.ZodType | undefined, place: 'path' | 'query', po
 const SUCCESS = { 200: 'Done.', 201: 'Made.', 202: 'Under way; ask again as the body says.' } as const;
 const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 const PAYMENT_RESPONSE = { description: 'base64 of the x402 settlement', schema: { type: 'string' } };
+const BYTES = { schema: { type: 'string', format: 'binary', description: 'the artifact alone' } };
+/** The x402 version 1 form, beside the problem's own fields; absent where there is nothing to sign. */
+const X402_CHALLENGE = {
+  x402Version: { type: 'integer', const: 1 },
+  accepts: {
+    type: 'array',
+    items: {
+      type: 'object',
+      properties: Object.fromEntries(
+        ['scheme', 'network', 'maxAmountRequired', 'resource', 'payTo', 'asset'].map((name) => [
+          name,
+          { type: 'string' },
+        ]),
+      ),
+    },
+    description: 'what may be signed, as in x402 version 1; maxAmountRequired is in units of 0.000001 USDC',
+  },
+};
 const PAYMENT_REQUIRED = { description: 'base64 of the x402 version 2 challenge', schema: { type: 'string' } };
 
 function describeAnswers(endpoint: EndpointShape, pool: SchemaPool): JsonSchema {
@@ -114,7 +132,10 @@ function describeAnswers(endpoint: EndpointShape, pool: SchemaPool): JsonSchema 
       {
         description: SUCCESS[Number(status) as keyof typeof SUCCESS],
         headers,
-        content: { 'application/json': { schema: pool.read(schema) } },
+        content: {
+          'application/json': { schema: pool.read(schema) },
+          ...(endpoint.bytes && status === '200' ? { 'application/octet-stream': BYTES } : {}),
+        },
       },
     ]),
   );
@@ -135,7 +156,10 @@ function describeRefusals(endpoint: EndpointShape): JsonSchema {
         content: {
           'application/problem+json': {
             schema: {
-              allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { reason: { enum: reasons } } }],
+              allOf: [
+                { $ref: '#/components/schemas/Problem' },
+                { properties: { reason: { enum: reasons }, ...(status === 402 ? X402_CHALLENGE : {}) } },
+              ],
             },
           },
         },

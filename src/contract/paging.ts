@@ -3,20 +3,18 @@ import { z } from 'zod';
 /** A positive integer in a query string: digits only, no sign, no padding, no fraction. */
 const wholeText = z.string().regex(/^[1-9]\d{0,15}$/, 'must be a plain whole number from 1 on');
 
+function sizeUpTo(max: number) {
+  return wholeText.transform(Number).refine((size) => size <= max, `must be 1 to ${max}`);
+}
+
 /** A page size of 1..max; anything else is refused and never clamped (W4). The default is the maximum. */
 export function pageSize(max: number) {
-  return wholeText
-    .transform(Number)
-    .refine((size) => size <= max, `must be 1 to ${max}`)
-    .default(max);
+  return sizeUpTo(max).default(max);
 }
 
 /** The same without a default, where leaving it out means something else. */
 export function optionalPageSize(max: number) {
-  return wholeText
-    .transform(Number)
-    .refine((size) => size <= max, `must be 1 to ${max}`)
-    .optional();
+  return sizeUpTo(max).optional();
 }
 
 /** A numeric cursor: the id of a row. */

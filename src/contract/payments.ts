@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { usdcOut } from './money.ts';
-import { idOut, timeOut } from './paging.ts';
-import { PAYMENT_PURPOSES } from './vocabulary.ts';
+import { idCursor, idOut, pageSize, timeOut } from './paging.ts';
+import { PAGE_SIZES, PAYMENT_PURPOSES } from './vocabulary.ts';
 
 /** Public status of one payment. Never the artifact, a signature or who bought. */
 export const paymentOut = z
@@ -72,16 +72,8 @@ export const getTreasury = endpoint({
   summary: 'The books of the listing fees, newest first.',
   auth: 'audit',
   query: z.strictObject({
-    limit: z
-      .string()
-      .regex(/^(?:[1-9]|[1-4]\d|50)$/, 'must be 1 to 50')
-      .transform(Number)
-      .default(50),
-    before_id: z
-      .string()
-      .regex(/^[1-9]\d{0,15}$/, 'must be a plain whole number from 1 on')
-      .transform(BigInt)
-      .optional(),
+    limit: pageSize(PAGE_SIZES.treasury),
+    before_id: idCursor,
   }),
   answers: {
     200: z.object({

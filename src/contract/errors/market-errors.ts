@@ -19,7 +19,8 @@ export const marketErrors = {
     status: 409,
     title: 'This stage is over',
     retry: 'never',
-    next_step: 'Begin a new stage.',
+    next_step:
+      'If it was confirmed, the key that it showed is in force: try it with GET /api/me. Otherwise begin a new stage.',
   },
   retired_flow: {
     status: 410,

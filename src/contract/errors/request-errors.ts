@@ -49,7 +49,8 @@ export const requestErrors = {
     status: 400,
     title: 'The request carries a secret outside its own place',
     retry: 'after_fix',
-    next_step: 'Treat that secret as leaked and rotate it; send keys only in the Authorization header.',
+    next_step:
+      'Treat that secret as leaked, and replace it if official facts show a door for that; send keys in Authorization only.',
   },
   malformed_proof: {
     status: 400,
@@ -75,7 +76,7 @@ export const requestErrors = {
     status: 413,
     title: 'The body is too large',
     retry: 'after_fix',
-    next_step: 'Send at most the bytes named in official facts.',
+    next_step: 'Send at most 1 MiB; for an artifact, at most limits.artifact_bytes of official facts.',
   },
   unsupported_media_type: {
     status: 415,
@@ -100,7 +101,7 @@ export const requestErrors = {
     status: 401,
     title: 'The merchant key is not valid here',
     retry: 'after_fix',
-    next_step: 'Use the current key; if it is lost, recover it with a recovery code.',
+    next_step: 'Use the current key. Official facts say under identity whether a lost one can be recovered here.',
   },
   maintainer_only: {
     status: 403,

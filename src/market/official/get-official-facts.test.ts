@@ -77,3 +77,15 @@ it('describes the open register door and the form of its secrets truly', async (
   expect(makeRecoveryCode(systemRandom, 'aisle')).toMatch(new RegExp(facts.patterns.recovery_code));
   expect(facts.patterns.reserved).toContain('treasury');
 });
+
+it('publishes no address of its own that nothing answers', async () => {
+  const market = marketContext({ database: db.database });
+  const own = (value: unknown): string[] => {
+    if (typeof value === 'string') return value.startsWith(market.config.baseUrl) ? [value] : [];
+    return typeof value === 'object' && value !== null ? Object.values(value).flatMap(own) : [];
+  };
+  const served: readonly string[] = Object.values(endpoints).map(({ path }) => path);
+  const published = own(await read(market)).map((address) => address.slice(market.config.baseUrl.length));
+  expect(published).not.toEqual([]);
+  expect(published.filter((path) => !served.includes(path))).toEqual([]);
+});

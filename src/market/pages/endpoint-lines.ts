@@ -1,7 +1,7 @@
 import type { Auth, EndpointShape } from '../../contract/endpoint.ts';
 import { endpoints } from '../../contract/index.ts';
 
-const WHO: Readonly<Record<Auth, string>> = {
+export const KEY_USE: Readonly<Record<Auth, string>> = {
   audit: 'open, never reads a key',
   public: 'open',
   optional_key: 'open; with a key it is done in your name',
@@ -14,5 +14,5 @@ const WHO: Readonly<Record<Auth, string>> = {
 export const ENDPOINTS: readonly EndpointShape[] = Object.values(endpoints);
 
 export function endpointLines(): string[] {
-  return ENDPOINTS.map(({ method, path, summary, auth }) => `\`${method} ${path}\` ${summary} (${WHO[auth]})`);
+  return ENDPOINTS.map(({ method, path, summary, auth }) => `\`${method} ${path}\` ${summary} (${KEY_USE[auth]})`);
 }

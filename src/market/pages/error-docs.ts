@@ -47,7 +47,7 @@ function pageDocument(reason: Reason): Document {
     blocks: [
       list(factsOf(reason)),
       ...(routes.length > 0 ? [heading('Given by'), list(routes.map((route) => `\`${route}\``))] : []),
-      text('All of them: [/docs/errors](/docs/errors).'),
+      text('All of them: [/docs/errors](/docs/errors). Where to begin: [/](/).'),
     ],
   };
 }
@@ -66,7 +66,7 @@ function payingAgain(row: ErrorRow): string {
   if (row.do_not_pay_again === undefined)
     return 'this reason says nothing about payments; go by `do_not_pay_again` of the answer.';
   return row.do_not_pay_again
-    ? '`do_not_pay_again: true`. A payment may exist: do not sign or send another.'
+    ? '`do_not_pay_again: true`. A payment may exist: make no other.'
     : '`do_not_pay_again: false`, unless the answer itself says otherwise.';
 }
 

@@ -4,7 +4,7 @@ import type { Market } from '../context.ts';
 import { type Activity, readActivity } from './activity.ts';
 import { answerDocument } from './answer-document.ts';
 import { type Document, heading, list, text } from './document.ts';
-import { ENDPOINTS, endpointLines } from './endpoint-lines.ts';
+import { ENDPOINTS, endpointLines, KEY_USE } from './endpoint-lines.ts';
 import { guide, SUMMARY } from './guide.ts';
 
 export async function frontDoor(market: Market, call: { accept: string | undefined }): Promise<PageAnswer> {
@@ -45,7 +45,13 @@ function toJson({ config }: Market, activity: Activity) {
       'A merchant key goes into Authorization of this host and nowhere else.',
       'When an answer says do_not_pay_again: true, do not pay again; send the same request with the same proof.',
     ],
-    endpoints: ENDPOINTS.map(({ name, method, path, summary, auth }) => ({ name, method, path, summary, auth })),
+    endpoints: ENDPOINTS.map(({ name, method, path, summary, auth }) => ({
+      name,
+      method,
+      path,
+      summary,
+      key: KEY_USE[auth],
+    })),
     activity: { showing: activity.showing, more_url: '/api/events?scope=door', events: activity.events },
   };
 }

@@ -1,5 +1,5 @@
 import { checksummed } from '../../contract/chain-values.ts';
-import { usdcText } from '../../contract/money.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS, STAGE_MINUTES } from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
 import { type Block, heading, list, steps, text } from './document.ts';
@@ -43,7 +43,7 @@ function buy({ network }: MarketConfig): Block[] {
       `Check it against the listing: \`payTo\` is its \`seller_wallet\`, the amount its price, the token native USDC on \`${network.name}\`. Send \`max_price_usdc\` to set a limit of your own.`,
       'Sign the EIP-3009 authorization in your own wallet, and send the same request again with the proof in `X-PAYMENT` (v1) or `PAYMENT-SIGNATURE` (v2).',
       '202 means that the payment is on its way and not final. Wait for `retry_after_seconds` and send the same request with the same proof. On a timeout or a 503 do the same.',
-      '200 carries the artifact and the salt that proves the commitment of the listing.',
+      '200 carries the artifact and the salt that proves the commitment of the listing. `accept: application/octet-stream` gives its bytes alone.',
     ]),
     list([
       'When an answer says `do_not_pay_again: true`, make no other payment until an answer about the same purchase says false; do what its `next_step` says.',
@@ -54,16 +54,17 @@ function buy({ network }: MarketConfig): Block[] {
   ];
 }
 
-function sell({ treasury }: MarketConfig): Block[] {
+function sell({ treasury, limits }: MarketConfig): Block[] {
   return [
     heading('Sell'),
     text(
-      `\`POST /api/listing\` with your key: title, description, preview, artifact, price_usdc, seller_wallet, tags, aisle. The listing fee is ${usdcText(LISTING_FEE_UNITS)} USDC by x402 to the treasury \`${checksummed(treasury)}\`; the market takes nothing of a sale.`,
+      `\`POST /api/listing\` with your key: title, description, preview, artifact, price_usdc, seller_wallet, tags, aisle. The listing fee is ${usdcOfUnits(LISTING_FEE_UNITS)} USDC by x402 to the treasury \`${checksummed(treasury)}\`; the market takes nothing of a sale.`,
     ),
     list([
       '`?dry_run=true` checks everything, also for duplicates, and costs nothing.',
       'The answer is 402 first; send the same body again with the proof. 202 means: keep sending the same body, and do not pay again.',
-      'Price and wallet are fixed for ever. Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
+      'Price and wallet are fixed for ever, and in this version so is the rest. Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
+      `A price is 0 or at least ${usdcOfUnits(BigInt(limits.x402_floor_units))} USDC: what costs less cannot be bought by x402.`,
     ]),
   ];
 }

@@ -69,9 +69,17 @@ describe('the front door', () => {
     }
   });
 
+  it('says in JSON what each endpoint wants of a key, in words', async () => {
+    const { endpoints: listed } = JSON.parse((await open('/', 'application/json')).text);
+    expect(listed).toContainEqual(expect.objectContaining({ path: '/api/official', key: 'open, never reads a key' }));
+    expect(listed).toContainEqual(expect.objectContaining({ path: '/api/me', key: 'needs your key' }));
+  });
+
   it('ends with the five newest events of the door and their exact total', async () => {
     const empty = await open('/');
     expect(empty.text).toContain('showing 0 of 0');
+    expect(empty.text).toContain('The listing fee is 1 USDC by x402');
+    expect(empty.text).toContain('A price is 0 or at least 0.001 USDC');
     for (let id = 1; id <= 7; id += 1)
       await seedEvent(db.database, id === 3 ? 'rotate' : 'sale', { listing_id: id }, 'alice');
     const { text } = await open('/');
@@ -142,6 +150,9 @@ describe('the pages of refusals', () => {
       expect((await open(`/docs/errors/${reason}`)).text).toContain(json.next_step);
       expect((await open(`/docs/errors/${reason}`, BROWSER)).text).toContain(`<h1>${reason}</h1>`);
     }
+    const { text } = await open('/docs/errors/sign_to_collect', BROWSER);
+    expect(text).toContain('<a href="/">');
+    expect(text).not.toContain('do not sign');
   });
 
   it('answer 404 for what is no reason, also for names that every object has', async () => {

@@ -18,10 +18,12 @@ describe('queries', () => {
     });
     expect(await ask('limit=0')).toMatchObject({
       reason: 'invalid_query',
+      detail: 'Not acceptable: limit: must be 1 to 9.',
       errors: [{ path: 'limit', message: 'must be 1 to 9' }],
     });
     expect(await ask('sort=x&other=y')).toMatchObject({
       reason: 'unexpected_fields',
+      detail: 'Not known here: sort; other.',
       errors: [{ path: 'sort' }, { path: 'other' }],
     });
     expect(await ask('limit=%zz')).toMatchObject({ reason: 'invalid_query' });

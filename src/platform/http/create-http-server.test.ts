@@ -64,7 +64,7 @@ describe('the answers of an endpoint', () => {
     expect(bought.headers['cache-control']).toBe('private, no-store');
     expect(bought.headers['etag']).toBeUndefined();
     const missing = await server.inject('/api/thing/404');
-    expect(missing.headers['cache-control']).toBe('no-store');
+    expect(missing.headers['cache-control']).toBe('private, no-store');
   });
 
   it('sends bytes alone to a client that asks for them', async () => {

@@ -49,7 +49,7 @@ export function buildProblem(refusal: Refusal, context: ProblemContext): Problem
       ...(row.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
       'content-type': 'application/problem+json',
-      'cache-control': 'no-store',
+      'cache-control': 'private, no-store',
     },
     body: JSON.stringify(problem),
   };

@@ -11,19 +11,21 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
       : [],
   );
   if (unknown.length > 0) {
-    return new Refusal('unexpected_fields', { detail: `Not known here: ${list(unknown)}.`, errors: unknown });
+    const names = unknown.map(({ path }) => path || 'a field without a name');
+    return new Refusal('unexpected_fields', { detail: `Not known here: ${list(names)}.`, errors: unknown });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
-  return new Refusal(otherwise, { detail: `Not acceptable: ${list(errors)}.`, errors });
+  const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  return new Refusal(otherwise, { detail: `Not acceptable: ${list(said)}.`, errors });
 }
 
 const MOST_NAMED = 10;
 const LONGEST_NAME = 100;
 
-function list(errors: readonly { path: string }[]): string {
-  const names = [...new Set(errors.map((error) => error.path || 'the whole'))];
-  const rest = names.length - MOST_NAMED;
-  return names.slice(0, MOST_NAMED).join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+function list(given: readonly string[]): string {
+  const different = [...new Set(given)];
+  const rest = different.length - MOST_NAMED;
+  return different.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
 }
 
 function pathOf(path: readonly PropertyKey[]): string {
