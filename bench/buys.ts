@@ -1,9 +1,7 @@
-import type { LocalChain } from '../src/local/chain/start-chain.ts';
-import { systemClock } from '../src/platform/clock.ts';
 import { type Books, checkBooks } from './check-books.ts';
 import { median } from './load.ts';
-import { measurePurchases, type Order, type PurchaseRound, signOrders } from './purchases.ts';
-import { BUYING_AT_ONCE, CHAIN_SETTINGS, PURCHASES_PER_ROUND, ROUNDS, TRANSFERS_PER_ROUND } from './settings.ts';
+import { measurePurchases, type PurchaseRound, signOrders } from './purchases.ts';
+import { BUYING_AT_ONCE, PURCHASES_PER_ROUND, ROUNDS, TRANSFERS_PER_ROUND } from './settings.ts';
 import { measureTransfers, signTransfers } from './transfers.ts';
 import type { World } from './world.ts';
 
@@ -23,32 +21,29 @@ export async function measureBuys(world: World, tell: (line: string) => void): P
   const { chain, seeded, marketUrl } = world;
   tell('buying: warming up');
   const warmUp = await signOrders(chain, seeded, { count: BUYING_AT_ONCE * 2, madeBefore: 0 });
-  const ordered: Order[] = [...warmUp];
+  let signed = warmUp.length;
   const rounds: PurchaseRound[] = [];
   const transfers: number[] = [];
-  const finalizing = keepFinalizing(chain);
-  try {
-    const warm = await measurePurchases(marketUrl, warmUp);
-    const delivered = [...warm.delivered];
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const orders = await signOrders(chain, seeded, { count: PURCHASES_PER_ROUND, madeBefore: ordered.length });
-      const sentBefore = round * TRANSFERS_PER_ROUND;
-      const lanes = await signTransfers(chain, seeded.goods, { count: TRANSFERS_PER_ROUND, sentBefore });
-      transfers.push(await measureTransfers(chain, lanes));
-      const bought = await measurePurchases(marketUrl, orders);
-      ordered.push(...orders);
-      delivered.push(...bought.delivered);
-      rounds.push(bought);
-      const speeds = `${bought.perSecond.toFixed(1)} purchases/s beside ${transfers.at(-1)?.toFixed(0)} transfers/s`;
-      tell(`buying: round ${round + 1} of ${ROUNDS}: ${speeds}`);
-    }
-    tell('comparing the goods delivered with the chain and the books');
-    const sent = ROUNDS * TRANSFERS_PER_ROUND;
-    const books = await checkBooks({ ...world, ordered, delivered, transfers: sent });
-    return outcomeOf(rounds, transfers, books);
-  } finally {
-    await finalizing.stop();
+  const warm = await measurePurchases(marketUrl, warmUp);
+  const ordered = [...warm.begun];
+  const delivered = [...warm.delivered];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const orders = await signOrders(chain, seeded, { count: PURCHASES_PER_ROUND, madeBefore: signed });
+    signed += orders.length;
+    const sentBefore = round * TRANSFERS_PER_ROUND;
+    const lanes = await signTransfers(chain, seeded.goods, { count: TRANSFERS_PER_ROUND, sentBefore });
+    transfers.push(await measureTransfers(chain, lanes));
+    const bought = await measurePurchases(marketUrl, orders);
+    ordered.push(...bought.begun);
+    delivered.push(...bought.delivered);
+    rounds.push(bought);
+    const speeds = `${bought.perSecond.toFixed(1)} purchases/s beside ${transfers.at(-1)?.toFixed(0)} transfers/s`;
+    tell(`buying: round ${round + 1} of ${ROUNDS}: ${speeds}`);
   }
+  tell('comparing the goods delivered with the chain and the books');
+  const sent = ROUNDS * TRANSFERS_PER_ROUND;
+  const books = await checkBooks({ ...world, ordered, delivered, transfers: sent });
+  return outcomeOf(rounds, transfers, books);
 }
 
 function outcomeOf(rounds: readonly PurchaseRound[], transfers: readonly number[], books: Books): BuyOutcome {
@@ -66,23 +61,5 @@ function outcomeOf(rounds: readonly PurchaseRound[], transfers: readonly number[
     firstAnswerMs: spread(rounds.flatMap((round) => round.firstAnswerMs)),
     deliveredMs: spread(rounds.flatMap((round) => round.deliveredMs)),
     books,
-  };
-}
-
-/** What the real network does by itself, some time after each block. */
-function keepFinalizing(chain: LocalChain): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const run = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      await systemClock.sleep(CHAIN_SETTINGS.finalizeEverySeconds * 1_000, stopping.signal);
-      await chain.mine(CHAIN_SETTINGS.finalityBlocks + 1);
-    }
-  };
-  const running = run();
-  return {
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
   };
 }

@@ -5,9 +5,9 @@ import { readLogs } from '../src/platform/chain/reads.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../src/platform/chain/usdc.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import type { Hex } from '../src/platform/hex.ts';
+import { payerAccount } from './chain.ts';
 import type { Order } from './purchases.ts';
 import { PAYERS } from './settings.ts';
-import { payerAccount } from './world.ts';
 
 export interface Books {
   ordered: number;

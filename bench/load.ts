@@ -1,3 +1,4 @@
+import { cpus } from 'node:os';
 import { openWire } from './wire.ts';
 
 export interface Slice {
@@ -5,6 +6,8 @@ export interface Slice {
   bytesPerRequest: number;
   /** Of one core, what the client itself took. */
   clientShare: number;
+  /** Of one core, what all processes of the machine took together, also those that are none of ours. */
+  machineShare: number;
 }
 
 /** As many requests as get answered in that time, always the same ones in the same order. Every answer must be a 200. */
@@ -15,6 +18,7 @@ export async function load(
 ): Promise<Slice> {
   const wires = await Promise.all(Array.from({ length: given.connections }, () => openWire(url, { keepBody: false })));
   const cpu = process.cpuUsage();
+  const busyBefore = busyMs();
   const begin = performance.now();
   const end = begin + given.seconds * 1_000;
   let next = 0;
@@ -41,7 +45,12 @@ export async function load(
     perSecond: answered / seconds,
     bytesPerRequest: bytes / answered,
     clientShare: (user + system) / 1e6 / seconds,
+    machineShare: (busyMs() - busyBefore) / 1_000 / seconds,
   };
+}
+
+function busyMs(): number {
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 }
 
 export function median(values: readonly number[]): number {

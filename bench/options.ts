@@ -19,7 +19,7 @@ export const HELP = `Measures this machine's market against what the machine can
 Progress goes to standard error. bench/README.md says how to read the numbers.
 `;
 
-/** Null when only the help is wanted. */
+/** Null when only the help is wanted. Throws where an option is unknown or out of range. */
 export function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
     args: [...args],

@@ -1,11 +1,11 @@
 import type { LocalChain } from '../src/local/chain/start-chain.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { signAuthorization } from '../test/support/chain.ts';
+import { payerAccount } from './chain.ts';
 import { makeAuthorization, proofHeader } from './proof.ts';
 import type { Goods, Seeded } from './seed.ts';
-import { BUYING_AT_ONCE, PAYERS } from './settings.ts';
+import { BUYING_AT_ONCE, BUYING_SECONDS, PAYERS } from './settings.ts';
 import { openWire, requestBytes, type Wire, type WireAnswer } from './wire.ts';
-import { payerAccount } from './world.ts';
 
 /** One purchase to be made, signed beforehand. */
 export interface Order {
@@ -16,6 +16,8 @@ export interface Order {
 
 export interface PurchaseRound {
   perSecond: number;
+  /** Those that were submitted; the others' proofs were never shown to anybody. */
+  begun: Order[];
   delivered: Order[];
   /** How often each answer came, in words such as `202`, `200` or `503 settlement_pending`. */
   answers: Record<string, number>;
@@ -65,19 +67,31 @@ export async function measurePurchases(marketUrl: string, orders: readonly Order
   );
   const fresh = orders.values();
   const pending: Buying[] = [];
-  const round: PurchaseRound = { perSecond: 0, delivered: [], answers: {}, firstAnswerMs: [], deliveredMs: [] };
-  let open = orders.length;
+  const round: PurchaseRound = {
+    perSecond: 0,
+    begun: [],
+    delivered: [],
+    answers: {},
+    firstAnswerMs: [],
+    deliveredMs: [],
+  };
+  let open = 0;
+  let allBegun = false;
   const begin = performance.now();
 
   const take = (): Buying | null => {
     const now = performance.now();
     const [first] = pending;
     if (first !== undefined && first.dueAt <= now) return pending.shift() ?? null;
-    const { value: order } = fresh.next();
-    return order === undefined ? null : { order, begunAt: now, dueAt: now };
+    const order = now < begin + BUYING_SECONDS * 1_000 ? fresh.next().value : undefined;
+    allBegun ||= order === undefined;
+    if (order === undefined) return null;
+    open += 1;
+    round.begun.push(order);
+    return { order, begunAt: now, dueAt: now };
   };
   const lane = async (wire: Wire): Promise<void> => {
-    while (open > 0) {
+    while (open > 0 || !allBegun) {
       const buying = take();
       if (buying === null) {
         await systemClock.sleep(LANE_POLL_MS);
@@ -102,7 +116,7 @@ export async function measurePurchases(marketUrl: string, orders: readonly Order
   } finally {
     for (const wire of wires) wire.close();
   }
-  round.perSecond = orders.length / ((performance.now() - begin) / 1_000);
+  round.perSecond = round.delivered.length / ((performance.now() - begin) / 1_000);
   return round;
 }
 

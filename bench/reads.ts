@@ -11,8 +11,8 @@ import { askOnce, openWire, requestBytes } from './wire.ts';
 export interface ReadOutcome {
   route: string;
   bytesPerBody: number;
-  market: { perSecond: number; rounds: number[]; clientShare: number };
-  static: { perSecond: number; rounds: number[]; clientShare: number };
+  market: { perSecond: number; rounds: number[]; clientShare: number; machineShare: number };
+  static: { perSecond: number; rounds: number[]; clientShare: number; machineShare: number };
   /** Median of the rounds' ratios, market to static. */
   ratio: number;
 }
@@ -76,6 +76,7 @@ function outcomeOf(route: string, rounds: readonly Round[]): ReadOutcome {
     perSecond: median(rounds.map((round) => round[name].perSecond)),
     rounds: rounds.map((round) => round[name].perSecond),
     clientShare: median(rounds.map((round) => round[name].clientShare)),
+    machineShare: median(rounds.map((round) => round[name].machineShare)),
   });
   return {
     route,

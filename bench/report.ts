@@ -4,6 +4,7 @@ import type { Options } from './options.ts';
 import type { ReadOutcome } from './reads.ts';
 import {
   BUYING_AT_ONCE,
+  BUYING_SECONDS,
   CHAIN_SETTINGS,
   PAYERS,
   PURCHASES_PER_ROUND,
@@ -43,7 +44,7 @@ export function settingsOf(options: Options): Record<string, unknown> {
     read_connections: READ_CONNECTIONS,
     processes: 'market, static server, facilitator, PostgreSQL and anvil each in its own',
     chain: { ...CHAIN_SETTINGS },
-    purchases_per_round: PURCHASES_PER_ROUND,
+    purchases_per_round: `${PURCHASES_PER_ROUND}, or what is begun in ${BUYING_SECONDS} s`,
     buying_requests_at_once: BUYING_AT_ONCE,
     payers: PAYERS,
     transfers_per_round: TRANSFERS_PER_ROUND,
@@ -59,12 +60,15 @@ export function reportText(outcome: Outcome): string {
     `Machine   ${machine.cores} cores (${machine.cpu}), ${machine.memory_gib} GiB, node ${machine.node}, ${machine.platform}`,
     ...Object.entries(settings).map(([name, value]) => `          ${name}: ${inWords(value)}`),
     '',
-    `Reads     medians of ${ROUNDS} interleaved rounds           market/s   static/s   ratio   bytes   client's share of a core`,
-    ...reads.map(
-      (read) =>
-        `          ${read.route.padEnd(40)} ${whole(read.market.perSecond)} ${whole(read.static.perSecond)}   ${read.ratio.toFixed(3)}` +
-        `  ${String(Math.round(read.bytesPerBody)).padStart(6)}   ${share(read.market.clientShare)} beside market, ${share(read.static.clientShare)} beside static`,
-    ),
+    `Reads     medians of ${ROUNDS} interleaved rounds; shares are of one core of ${machine.cores}`,
+    ...reads.flatMap((read) => [
+      `          ${read.route}, ${Math.round(read.bytesPerBody)} bytes an answer: ratio ${read.ratio.toFixed(3)}`,
+      ...(['market', 'static'] as const).map((side) => {
+        const { perSecond, clientShare, machineShare, rounds: each } = read[side];
+        const shares = `client ${share(clientShare)}, whole machine ${share(machineShare)}`;
+        return `            ${side} ${whole(perSecond)}/s   (${rounds(each)})   ${shares}`;
+      }),
+    ]),
     '',
     `Buying    medians of ${ROUNDS} interleaved rounds`,
     `          whole purchases, first request to delivery   ${buys.purchases.perSecond.toFixed(1)}/s   (${rounds(buys.purchases.rounds)})`,

@@ -10,7 +10,7 @@ export interface StaticOrder {
 /** Asks the market for every path once, and from then on answers it with those very bytes: the best that node:http can do. */
 process.once('message', (order: StaticOrder) => {
   serve(order).catch((error: unknown) => {
-    console.error(error);
+    if (process.connected) console.error(error);
     process.exit(1);
   });
 });

@@ -4,11 +4,11 @@ import { readReceipt } from '../src/platform/chain/reads.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { type Hex, isHex } from '../src/platform/hex.ts';
 import { settleData, signAuthorization } from '../test/support/chain.ts';
+import { payerAccount, senderAccount } from './chain.ts';
 import { makeAuthorization } from './proof.ts';
 import type { Goods } from './seed.ts';
 import { SENDERS } from './settings.ts';
 import { openWire, requestBytes } from './wire.ts';
-import { payerAccount, senderAccount } from './world.ts';
 
 const GAS = 200_000n;
 const FEE_LIMIT = 100_000_000_000n;

@@ -3,18 +3,17 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../src/local/chain/accounts.ts';
-import { deployUsdc } from '../src/local/chain/deploy-usdc.ts';
-import { fund } from '../src/local/chain/fund.ts';
-import { type LocalChain, startChain } from '../src/local/chain/start-chain.ts';
+import { WORLD_ACCOUNTS } from '../src/local/chain/accounts.ts';
+import type { LocalChain } from '../src/local/chain/start-chain.ts';
 import { startServer } from '../src/local/server-process.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { startEmbeddedPostgres } from '../src/platform/database/embedded.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { openDatabase } from '../src/platform/database/open-database.ts';
 import { systemRandom } from '../src/platform/random.ts';
+import { startFundedChain } from './chain.ts';
 import { type Seeded, seed } from './seed.ts';
-import { CHAIN_SETTINGS, PAYERS, SENDERS } from './settings.ts';
+import { PAYERS } from './settings.ts';
 
 export interface World {
   chain: LocalChain;
@@ -36,8 +35,6 @@ export interface StartOptions {
 const MIGRATIONS = fileURLToPath(new URL('../migrations/market', import.meta.url));
 const MARKET = new URL('../src/market/main.ts', import.meta.url);
 const FACILITATOR = new URL('../src/facilitator/main.ts', import.meta.url);
-const ETHER = 10n ** 18n;
-const PAYER_UNITS = 1_000_000_000_000n;
 
 /** Everything a purchase passes through, each in its own process. */
 export async function startWorld(options: StartOptions): Promise<World> {
@@ -64,18 +61,6 @@ export async function startWorld(options: StartOptions): Promise<World> {
     facilitatorUrl: facilitator.url,
   });
   return { chain, database, marketUrl: market.url, seeded, logFiles: [market.logFile, facilitator.logFile] };
-}
-
-async function startFundedChain(begun: AsyncDisposableStack): Promise<LocalChain> {
-  const chain = await startChain({ finalityBlocks: CHAIN_SETTINGS.finalityBlocks });
-  begun.defer(() => chain.stop());
-  await deployUsdc(chain);
-  await fund(chain, [
-    { address: WORLD_ACCOUNTS.facilitator.address, wei: 1_000n * ETHER },
-    ...Array.from({ length: SENDERS }, (_, n) => ({ address: senderAccount(n).address, wei: 1_000n * ETHER })),
-    ...Array.from({ length: PAYERS }, (_, n) => ({ address: payerAccount(n).address, usdcUnits: PAYER_UNITS })),
-  ]);
-  return chain;
 }
 
 interface Started {
@@ -157,12 +142,4 @@ function freePort(): Promise<number> {
       server.close(() => resolve(address.port));
     });
   });
-}
-
-export function payerAccount(n: number): TestAccount {
-  return testAccount(`bench payer ${n % PAYERS}`);
-}
-
-export function senderAccount(n: number): TestAccount {
-  return testAccount(`bench sender ${n % SENDERS}`);
 }

@@ -98,7 +98,9 @@ describe('names', () => {
   test('files and folders are in kebab-case', () => {
     const faults = named.filter((path) => {
       const parts = path.replace(/\.(?:test|bench)(?=\.ts$)/, '').split('/');
-      return !parts.every((part) => /^(?:[a-z0-9]+(?:-[a-z0-9]+)*)(?:\.[a-z0-9]+)*$|^Dockerfile$/.test(part));
+      return !parts.every((part) =>
+        /^(?:[a-z0-9]+(?:-[a-z0-9]+)*)(?:\.[a-z0-9]+)*$|^(?:Dockerfile|README\.md)$/.test(part),
+      );
     });
     expect(faults).toEqual([]);
   });

@@ -139,6 +139,7 @@ export const createListing = endpoint({
   },
   errors: [
     'world_needs_draft',
+    'price_not_payable',
     'seller_wallet_refused',
     'wallet_in_use',
     'duplicate_listing',

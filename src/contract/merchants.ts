@@ -89,7 +89,9 @@ export const eventOut = z
     at: timeOut,
     kind: z.enum(EVENT_KINDS),
     actor: z.string().describe('a handle, or system'),
-    detail: z.record(z.string(), z.unknown()),
+    detail: z
+      .record(z.string(), z.unknown())
+      .describe('ids and facts; in a sale the actor is the buyer and merchant_id the seller'),
   })
   .meta({ id: 'Event' });
 

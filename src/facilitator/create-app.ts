@@ -17,7 +17,7 @@ export interface Served {
   balanceFloorWei: bigint;
 }
 
-/** The four routes of an x402 facilitator. Answers keep the protocol's own shapes, failures too. */
+/** The routes of an x402 facilitator, and a word at the root for whoever follows the address that a market publishes. Answers keep the protocol's own shapes, failures too. */
 export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;
@@ -27,6 +27,11 @@ export function createApp(served: Served): FastifyInstance {
   app.addHook('onRequest', async (_, reply) => {
     reply.header('cache-control', 'no-store');
   });
+  app.get('/', async () => ({
+    x402_facilitator: true,
+    network: network.name,
+    routes: ['/supported', '/verify', '/settle'],
+  }));
   app.get('/supported', async () => printSupported(context));
   app.get('/healthz', async () => ({ ok: true }));
   app.get('/readyz', async (_, reply) => {

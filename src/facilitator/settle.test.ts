@@ -226,6 +226,14 @@ test('while the token is paused nothing is settled, afterwards the same payment 
   expect((await settle(paymentBody(payment))).body).toMatchObject({ success: true });
 });
 
+test('it answers at the address that a market publishes for it', async () => {
+  const response = await fetch(facilitator.url);
+  expect([response.status, await response.json()]).toEqual([
+    200,
+    { x402_facilitator: true, network: 'base', routes: ['/supported', '/verify', '/settle'] },
+  ]);
+});
+
 test('it says what it supports: one network in both versions, and who signs', async () => {
   const response = await fetch(`${facilitator.url}/supported`);
   expect(await response.json()).toEqual({

@@ -158,3 +158,9 @@ describe('readMarketConfig', () => {
     expect(faults[0]).toMatch(new RegExp(`^${name} .*not available in this version$`));
   });
 });
+
+it('closes every identity door at the word none, and at nothing else', () => {
+  const doors = (value: string) => readMarketConfig({ ...least, OPENAISLE_DOORS: value }).openDoors;
+  expect([...doors('none')]).toEqual([]);
+  expect([...doors('')]).toEqual(['register']);
+});

@@ -70,13 +70,14 @@ const variables = {
   OPENAISLE_LIMITS: optional<Limits>(readLimits, 'a JSON object of limit names and whole numbers', DEFAULT_LIMITS),
   OPENAISLE_DOORS: optional<ReadonlySet<IdentityDoor>>(
     text.transform((list, context) => {
+      if (list === 'none') return new Set<IdentityDoor>();
       const names = list.split(',').map((name) => name.trim());
       const doors = DOORS.filter((door) => names.includes(door));
       if (doors.length !== names.length)
         context.addIssue({ code: 'custom', message: 'other doors are not available in this version' });
       return new Set(doors);
     }),
-    `a comma-separated list of ${DOORS.join(', ')}`,
+    `none, or a comma-separated list of ${DOORS.join(', ')}`,
     () => new Set(DOORS),
   ),
   OPENAISLE_CATALOG_MEMORY_MB: notAvailable(),

@@ -1,9 +1,10 @@
+import { AUTHORIZATION_TYPES } from '../../src/contract/authorization-types.ts';
 import type { Reason } from '../../src/contract/errors.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { usdcDomain } from '../../src/local/chain/usdc-contract.ts';
-import { AUTHORIZATION_TYPES, type Authorization, type TokenDomain } from '../../src/platform/chain/authorization.ts';
+import type { Authorization, TokenDomain } from '../../src/platform/chain/authorization.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import { type ProofTerms, type SignedProof, signProof, wrapProof } from './market-world.ts';

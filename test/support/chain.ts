@@ -1,11 +1,12 @@
 import { encodeFunctionData } from 'viem';
+import { AUTHORIZATION_TYPES } from '../../src/contract/authorization-types.ts';
 import { type TestAccount, USDC_ROLES, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { deployUsdc } from '../../src/local/chain/deploy-usdc.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { send } from '../../src/local/chain/send-transaction.ts';
 import { type ChainOptions, type LocalChain, startChain } from '../../src/local/chain/start-chain.ts';
 import { USDC_ADDRESS, usdcDomain, usdcWriteAbi } from '../../src/local/chain/usdc-contract.ts';
-import { AUTHORIZATION_TYPES, type Authorization } from '../../src/platform/chain/authorization.ts';
+import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import type { Receipt } from '../../src/platform/chain/reads.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 

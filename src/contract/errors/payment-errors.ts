@@ -76,10 +76,10 @@ export const paymentErrors = {
   },
   payment_check_unavailable: {
     status: 503,
-    title: 'The proof could not be checked',
+    title: 'The chain cannot be read now',
     retry: 'same_proof',
     do_not_pay_again: false,
-    next_step: 'Nothing was stored or submitted. Send the same request with the same proof again.',
+    next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if there was one.',
   },
   // Payment: once a row exists
   verification_pending: {

@@ -9,6 +9,9 @@ import { oldestUnnumberedMs } from '../events/store.ts';
 import type { ChainHead } from '../payments/head/read-head.ts';
 import { readChainStanding } from './store.ts';
 
+/** A probe must not wait for the chain, and be taken for a dead process. */
+const CHAIN_PATIENCE_MS = 1_000;
+
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
 /** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
@@ -25,7 +28,7 @@ export async function readyz(market: Market, readHead: () => Promise<ChainHead>)
       status: 'ready',
       database: 'reachable',
       migrations: 'complete',
-      ...(await readPayments(readHead)),
+      ...(await readPayments(market, readHead)),
       ...(await readStanding(market)),
     });
   } catch (error) {
@@ -35,13 +38,18 @@ export async function readyz(market: Market, readHead: () => Promise<ChainHead>)
 }
 
 /** While the finalized head cannot be read, or is not believed, nothing is delivered; `why` names the check that it failed. */
-async function readPayments(readHead: () => Promise<ChainHead>) {
+async function readPayments(market: Market, readHead: () => Promise<ChainHead>) {
+  const giveUp = new AbortController();
   try {
-    const head = await readHead();
+    const late = market.clock.sleep(CHAIN_PATIENCE_MS, giveUp.signal).then(() => null);
+    const head = await Promise.race([readHead(), late]);
+    if (head === null) return { payments: 'halted', why: 'chain_slow' };
     return head.finalized === null ? { payments: 'halted', why: head.why } : { payments: 'open' };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     return { payments: 'halted', why: 'chain_unreadable' };
+  } finally {
+    giveUp.abort();
   }
 }
 

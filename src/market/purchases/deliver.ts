@@ -69,6 +69,6 @@ async function readReceipt(market: Market, paymentId: bigint): Promise<NonNullab
     asset: checksummed(payment.asset),
     amount_usdc: usdcOfUnits(payment.valueUnits),
     amount_units: payment.valueUnits.toString(),
-    network: market.config.network.caip2,
+    network: market.config.network.name,
   };
 }

@@ -1,4 +1,4 @@
-import { usdcText } from '../../contract/money.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
@@ -80,7 +80,7 @@ async function checkPurchase(
   if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw new Refusal('x402_not_offered');
   await payments.payees.mustReceive(terms.payee);
   if (request.proof === null || check === null) {
-    const detail = `This listing costs ${usdcText(listing.priceUnits)} USDC.`;
+    const detail = `This listing costs ${usdcOfUnits(listing.priceUnits)} USDC.`;
     throw askPayment(market.config, terms, 'payment_required', detail);
   }
   if ('refusal' in check) throw check.refusal;
@@ -111,6 +111,6 @@ async function checkSale(
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });
   }
   if (request.maxPriceUnits !== null && listing.priceUnits > request.maxPriceUnits) {
-    throw new Refusal('price_above_limit', { detail: `The price is ${usdcText(listing.priceUnits)} USDC.` });
+    throw new Refusal('price_above_limit', { detail: `The price is ${usdcOfUnits(listing.priceUnits)} USDC.` });
   }
 }

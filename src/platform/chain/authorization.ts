@@ -1,4 +1,5 @@
 import { encodeAbiParameters, hashTypedData, keccak256, stringToBytes } from 'viem/utils';
+import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
 import type { Hex } from '../hex.ts';
 
 export interface TokenDomain {
@@ -17,18 +18,6 @@ export interface Authorization {
   validBefore: bigint;
   nonce: Hex;
 }
-
-/** The typed data of EIP-3009, for those who sign it and those who check it. */
-export const AUTHORIZATION_TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const;
 
 /** What the payer signed. */
 export function authorizationDigest(domain: TokenDomain, authorization: Authorization): Hex {

@@ -228,6 +228,18 @@ describe('the secret guard on every way in', () => {
     },
   );
 
+  it('takes nothing but a key in Authorization', async () => {
+    const { server } = startSample();
+    const code = makeRecoveryCode(systemRandom, 'aisle');
+    const answer = await server.inject({
+      method: 'POST',
+      url: '/api/thing',
+      headers: { authorization: `Bearer ${code}` },
+    });
+    expect([answer.statusCode, answer.json<{ reason: string }>().reason]).toEqual([400, 'secret_in_payload']);
+    expect(answer.body).not.toContain(code);
+  });
+
   it('leaves a key alone in its own places', async () => {
     const { server } = startSample();
     const confirm = await server.inject({

@@ -9,6 +9,8 @@ export interface Identified<Caller> {
 }
 
 export interface Identification<Caller> {
+  /** Whether that is a secret whose place is not Authorization: a code. */
+  isCode(bearer: string): boolean;
   authenticate(bearer: string): Promise<Caller | null>;
   isMaintainer(caller: Caller): boolean;
 }
@@ -22,7 +24,7 @@ export async function identifyCaller<Caller>(
   by: Identification<Caller>,
 ): Promise<Identified<Caller>> {
   if (auth === 'audit' || auth === 'public') return { caller: null, bearer: null };
-  const bearer = readBearer(rawHeaders);
+  const bearer = readBearer(rawHeaders, by);
   if (auth === 'staged_key') return { caller: null, bearer };
   if (bearer === null) {
     if (auth === 'optional_key') return { caller: null, bearer: null };
@@ -34,11 +36,13 @@ export async function identifyCaller<Caller>(
   return { caller, bearer: null };
 }
 
-function readBearer(rawHeaders: readonly string[]): string | null {
+/** A key belongs here; a code is a secret out of its place (W1). */
+function readBearer(rawHeaders: readonly string[], { isCode }: Pick<Identification<never>, 'isCode'>): string | null {
   const [value, another] = headerValues(rawHeaders, 'authorization');
   if (value === undefined) return null;
   if (another !== undefined) throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
   const token = BEARER.exec(value.trim())?.[1];
+  if (token !== undefined && isCode(token)) throw new Refusal('secret_in_payload');
   if (token === undefined) throw new Refusal('key_invalid', { detail: 'Authorization must be Bearer and one key.' });
   return token;
 }

@@ -1,5 +1,6 @@
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
+import { isPairingCode, isRecoveryCode } from '../secret-format.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
 import { answerPage } from './answer-page.ts';
@@ -26,6 +27,8 @@ export function routesOf<E extends Endpoints, Context, Caller>(
 ): Route[] {
   const door: Door<Caller> = {
     guard,
+    isCode: (bearer) =>
+      options.secretPrefixes.some((prefix) => isRecoveryCode(bearer, prefix) || isPairingCode(bearer, prefix)),
     authenticate: (bearer) => options.authenticate(bearer),
     isMaintainer: (caller) => options.isMaintainer(caller),
     callerId: (caller) => options.callerId(caller),

@@ -5,10 +5,11 @@ import { recoverTypedDataAddress, verifyTypedData } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expect, test } from 'vitest';
 import { paymentRequiredAnswer, SELLER } from '../../../test/support/market-answers.ts';
+import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
 import { NETWORKS } from '../../contract/vocabulary.ts';
 import { signProof } from './payment-proof.ts';
 import { readPaymentRequired } from './payment-required.ts';
-import { AUTHORIZATION_TYPES, signAuthorization } from './sign-authorization.ts';
+import { signAuthorization } from './sign-authorization.ts';
 
 const NOW_SECONDS = 1_800_000_000n;
 const environment = { now: () => Number(NOW_SECONDS) * 1_000 + 999, randomBytes: () => new Uint8Array(32).fill(0xab) };

@@ -1,20 +1,9 @@
 import { bytesToHex, type Hex } from 'viem';
+import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
 import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Environment } from '../environment.ts';
 import type { ExpectedPayment } from './choose-offer.ts';
 import type { X402Version } from './payment-required.ts';
-
-/** The typed data of EIP-3009. */
-export const AUTHORIZATION_TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const;
 
 export interface Authorization {
   from: Hex;
