@@ -7,6 +7,7 @@ type SettleFault =
   | 'rejected'
   | 'forward'
   | 'forward_then_cut'
+  | 'forward_then_hang'
   | 'garbage'
   | 'error'
   | 'cut'
@@ -47,13 +48,16 @@ export async function startScriptedFacilitator(): Promise<ScriptedFacilitator> {
     befores.delete(kind);
     await before?.();
     const fault = current[kind];
-    if (fault !== 'forward' && fault !== 'forward_then_cut') return misbehave(fault, response, current);
+    if (fault !== 'forward' && fault !== 'forward_then_cut' && fault !== 'forward_then_hang') {
+      return misbehave(fault, response, current);
+    }
     const forwarded = await fetch(`${current.to}/${kind}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: Buffer.concat(chunks),
     });
     const text = await forwarded.text();
+    if (fault === 'forward_then_hang') return;
     if (fault === 'forward_then_cut') response.destroy();
     else response.writeHead(forwarded.status, { 'content-type': 'application/json' }).end(text);
   }
