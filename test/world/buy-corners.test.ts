@@ -1,50 +1,15 @@
 import sql, { raw } from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { describe, expect, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
-import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
-import { seedListing, withdrawListing } from '../support/seed.ts';
+import { signProof } from '../support/market-world.ts';
+import { withdrawListing } from '../support/seed.ts';
+import { scriptedTrade } from '../support/trade.ts';
 
-const { sellerOne, stranger } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
-let world: World;
-let seller: Member;
-let buyer: Member;
-let made = 0;
-const facilitator = await startScriptedFacilitator();
+const { stranger } = WORLD_ACCOUNTS;
+const { facilitator, forward, world, seller, buyer, goods, wallet } = await scriptedTrade();
 
-beforeAll(async () => {
-  world = await startWorld({ facilitatorUrl: facilitator.url });
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(async () => {
-  await world?.stop();
-  await facilitator.close();
-});
-
-async function goods(priceUnits = PRICE) {
-  made += 1;
-  const listing = await seedListing(world.db.database, seller.id, {
-    wallet: sellerOne.address,
-    priceUnits,
-    artifact: `corner goods ${made}`,
-  });
-  return {
-    id: listing.id,
-    terms: { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` },
-  };
-}
-async function wallet() {
-  made += 1;
-  const account = testAccount(`corner payer ${made}`);
-  await fund(world.chain, [{ address: account.address, usdcUnits: 10n * PRICE, wei: 10n ** 18n }]);
-  return account;
-}
 async function endedUnpaid(key?: string) {
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   const listing = await goods();
@@ -60,7 +25,7 @@ async function endedUnpaid(key?: string) {
 
 describe('buying, in its corners', () => {
   it('a free purchase is delivered again after withdrawal', async () => {
-    const { id } = await goods(0n);
+    const { id } = await goods({ units: 0n });
     expect((await world.buy(id, { key: buyer.key })).status).toBe(200);
     await withdrawListing(world.db.database, id);
     expect((await world.buy(id, { key: buyer.key })).status).toBe(200);
@@ -76,7 +41,7 @@ describe('buying, in its corners', () => {
 
   it('an old unpaid proof gets the goods, not a 402, once the same key has bought', async () => {
     const { listing, payer, proof } = await endedUnpaid(buyer.key);
-    facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    forward();
     const second = await signProof(world.chain, payer, listing.terms);
     await world.buy(listing.id, { key: buyer.key, proof: second.v2 });
     await world.finalize();
@@ -99,7 +64,7 @@ describe('buying, in its corners', () => {
   it('a facilitator that publishes no signers leaves the rule off, whatever an earlier one published', async () => {
     await world.db.database.run(sql`insert into facilitator_signers (chain_id, address, first_seen_at, last_seen_at)
       values (8453, ${toBytes(stranger.address)}, now() - interval '30 days', now() - interval '20 days')`);
-    facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    forward();
     await world.db.database.run(sql`insert into facilitator_readings (chain_id, url, read_at, published)
       values (8453, 'http://another.example', now() - interval '20 days', 1)`);
     const { id, terms } = await goods();

@@ -1,27 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { isHex } from '../../src/platform/hex.ts';
 import { rawTransaction, reorg, usdcAdmin } from '../support/chain.ts';
 import { FEE_TERMS, listGoods, newGoods } from '../support/list-goods.ts';
-import {
-  BASE_URL,
-  latestNumber,
-  type Member,
-  paidUnits,
-  type SignedProof,
-  signProof,
-  startWorld,
-  type World,
-} from '../support/market-world.ts';
-import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
-import { seedListing } from '../support/seed.ts';
+import { latestNumber, paidUnits, signProof } from '../support/market-world.ts';
+import { PRICE, scriptedTrade } from '../support/trade.ts';
 
-const { sellerOne, stranger } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
+const { stranger } = WORLD_ACCOUNTS;
 type Body = { id: number; method: string; params: unknown[] };
 /** Null: pass on. */
 let twist: (body: Body) => Body | { error: string } | { result: unknown } = (body) => body;
@@ -52,64 +40,20 @@ const proxy = createServer((request, response) => {
   });
 });
 await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-const facilitator = await startScriptedFacilitator();
-
-let world: World;
-let seller: Member;
-let buyer: Member;
-let made = 0;
-let offset = 0;
-
-beforeAll(async () => {
-  world = await startWorld({
-    facilitatorUrl: facilitator.url,
-    rpcUrl: (chain) => {
-      chainUrl = chain.url;
-      return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    },
-    clock: { now: () => systemClock.now() + offset, sleep: systemClock.sleep },
-  });
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(async () => {
-  await world?.stop();
-  await facilitator.close();
+afterAll(() => {
   proxy.close();
   proxy.closeAllConnections();
 });
-async function goods() {
-  made += 1;
-  const listing = await seedListing(world.db.database, seller.id, {
-    wallet: sellerOne.address,
-    priceUnits: PRICE,
-    artifact: `corner goods ${made}`,
-  });
-  return {
-    id: listing.id,
-    terms: {
-      payTo: sellerOne.address,
-      units: PRICE,
-      resource: `${BASE_URL}/api/buy/${listing.id}`,
-      now: systemClock.now() + offset,
-    },
-  };
-}
-async function wallet() {
-  made += 1;
-  const account = testAccount(`chain payer ${made}`);
-  await fund(world.chain, [{ address: account.address, usdcUnits: 10n * PRICE, wei: 10n ** 18n }]);
-  return account;
-}
-const forward = () => facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
-async function status(proof: SignedProof): Promise<Record<string, unknown>> {
-  const { from, nonce } = proof.authorization;
-  return (await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`)).body['payment'] as Record<
-    string,
-    unknown
-  >;
-}
+
+let offset = 0;
+const clock = { now: () => systemClock.now() + offset, sleep: systemClock.sleep };
+const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade({
+  rpcUrl: (chain) => {
+    chainUrl = chain.url;
+    return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  },
+  clock,
+});
 
 describe('chain, in its corners', () => {
   it('one payment that cannot be read does not hold up the others of the pass', async () => {
@@ -120,7 +64,7 @@ describe('chain, in its corners', () => {
     const two = await signProof(world.chain, await wallet(), second.terms);
     expect((await world.buy(first.id, { key: buyer.key, proof: one.v2 })).status).toBe(202);
     expect((await world.buy(second.id, { key: buyer.key, proof: two.v2 })).status).toBe(202);
-    const hash = (await status(one))['tx_hash'];
+    const hash = (await statusOf(one))['tx_hash'];
     await world.finalize();
     twist = (body) =>
       body.method === 'eth_getTransactionReceipt' && body.params[0] === hash
@@ -128,7 +72,7 @@ describe('chain, in its corners', () => {
         : body;
     await world.running.payments.reconcileOnce();
     twist = (body) => body;
-    expect((await status(two))['payment_status']).toBe('completed');
+    expect((await statusOf(two))['payment_status']).toBe('completed');
   });
 
   it('a junk proof costs few calls', async () => {
@@ -171,7 +115,7 @@ describe('chain, in its corners', () => {
     const proof = await signProof(world.chain, payer, terms);
     const opened = await latestNumber(world.chain);
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
-    const hash = (await status(proof))['tx_hash'];
+    const hash = (await statusOf(proof))['tx_hash'];
     if (!isHex(hash, 32)) throw new Error('not seen');
     const bytes = await rawTransaction(world.chain, hash);
     const depth = Number((await latestNumber(world.chain)) - opened) + 1;
@@ -182,7 +126,7 @@ describe('chain, in its corners', () => {
     expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([PRICE]);
     const fresh = await signProof(world.chain, payer, terms);
     const again = await world.buy(id, { key: buyer.key, proof: fresh.v2 });
-    const { payment_status, outcome } = await status(proof);
+    const { payment_status, outcome } = await statusOf(proof);
     expect({
       payment_status,
       outcome,
@@ -216,7 +160,7 @@ describe('chain, in its corners', () => {
     };
     await world.running.payments.reconcileOnce();
     twist = (body) => body;
-    const after = await status(proof);
+    const after = await statusOf(proof);
     expect(after).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });
   });
 
@@ -237,7 +181,7 @@ describe('chain, in its corners', () => {
     facilitator.script({ verify: 'garbage', settle: 'garbage' });
     const body = newGoods();
     const payer = await wallet();
-    const proof = await signProof(world.chain, payer, { ...FEE_TERMS, now: systemClock.now() + offset });
+    const proof = await signProof(world.chain, payer, { ...FEE_TERMS, now: clock.now() });
     expect((await listGoods(world, buyer, body, { proof: proof.v2 })).status).toBe(503);
     await usdcAdmin(world.chain).settleAuthorization(stranger, proof.authorization, proof.signature);
     const seen = await listGoods(world, buyer, body);

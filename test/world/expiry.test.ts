@@ -1,43 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { describe, expect, it } from 'vitest';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import {
-  BASE_URL,
-  type Member,
-  paidUnits,
-  type SignedProof,
-  signProof,
-  startWorld,
-  type World,
-} from '../support/market-world.ts';
-import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
-import { seedListing } from '../support/seed.ts';
+import { paidUnits, signProof } from '../support/market-world.ts';
+import type { Script } from '../support/scripted-facilitator.ts';
+import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
 
 /** Time of market and chain together; only ever forward. */
 let offsetMs = 0;
 const clock = { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep };
-
-let world: World;
-let seller: Member;
-let buyer: Member;
-let made = 0;
-const facilitator = await startScriptedFacilitator();
-
-beforeAll(async () => {
-  world = await startWorld({ facilitatorUrl: facilitator.url, clock });
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(async () => {
-  await world?.stop();
-  await facilitator.close();
-});
+const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade({ clock });
 
 async function moveTime(seconds: number): Promise<void> {
   offsetMs += seconds * 1000;
@@ -45,29 +20,16 @@ async function moveTime(seconds: number): Promise<void> {
   await world.chain.mine(1);
 }
 
-async function attempt(script: Parameters<typeof facilitator.script>[0]) {
-  made += 1;
+async function attempt(script: Script) {
   facilitator.script(script);
-  const payer = testAccount(`expiry payer ${made}`);
-  await fund(world.chain, [{ address: payer.address, usdcUnits: 4n * PRICE, wei: 10n ** 18n }]);
-  const artifact = `expiry goods ${made}`;
-  const listing = await seedListing(world.db.database, seller.id, {
-    wallet: sellerOne.address,
-    priceUnits: PRICE,
-    artifact,
-  });
-  const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` };
-  const sign = () => signProof(world.chain, payer, { ...terms, now: clock.now(), secondsAhead: 60 });
-  return { id: listing.id, artifact, payer, terms, sign, proof: await sign() };
-}
-
-async function statusOf(proof: SignedProof): Promise<unknown> {
-  const { from, nonce } = proof.authorization;
-  return (await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`)).body['payment'];
+  const payer = await wallet(4n * PRICE, GAS_WEI);
+  const listing = await goods();
+  const sign = () => signProof(world.chain, payer, { ...listing.terms, secondsAhead: 60 });
+  return { ...listing, payer, sign, proof: await sign() };
 }
 
 async function expectPaidAnew(made: Awaited<ReturnType<typeof attempt>>): Promise<void> {
-  facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+  forward();
   const lapsed = await world.buy(made.id, { key: buyer.key, proof: made.proof.v1 });
   expect([lapsed.status, lapsed.body['reason'], lapsed.body['do_not_pay_again']]).toEqual([
     402,
@@ -120,15 +82,14 @@ describe('a payment that the token refuses', () => {
   const admin = () => usdcAdmin(world.chain);
   const causes = {
     'a drained balance': {
-      cause: (payer: ReturnType<typeof testAccount>) => admin().transfer(payer, stranger.address, 4n * PRICE),
-      mend: (payer: ReturnType<typeof testAccount>) =>
-        fund(world.chain, [{ address: payer.address, usdcUnits: 4n * PRICE }]),
+      cause: (payer: TestAccount) => admin().transfer(payer, stranger.address, 4n * PRICE),
+      mend: (payer: TestAccount) => fund(world.chain, [{ address: payer.address, usdcUnits: 4n * PRICE }]),
       words: 'holds less',
     },
     'a pause': { cause: () => admin().pause(), mend: () => admin().unpause(), words: 'paused' },
     'a blocked payer': {
-      cause: (payer: ReturnType<typeof testAccount>) => admin().blacklist(payer.address),
-      mend: (payer: ReturnType<typeof testAccount>) => admin().unBlacklist(payer.address),
+      cause: (payer: TestAccount) => admin().blacklist(payer.address),
+      mend: (payer: TestAccount) => admin().unBlacklist(payer.address),
       words: 'payer is blocked',
     },
   };

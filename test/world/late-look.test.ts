@@ -1,45 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { type HeldRpc, startHeldRpc } from '../support/held-rpc.ts';
-import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
-import {
-  type Answer,
-  BASE_URL,
-  type Member,
-  paidUnits,
-  signProof,
-  startWorld,
-  type World,
-} from '../support/market-world.ts';
-import { seedListing, withdrawListing } from '../support/seed.ts';
+import { startHeldRpc } from '../support/held-rpc.ts';
+import { listGoods, newGoods, signFee } from '../support/list-goods.ts';
+import { type Answer, paidUnits, signProof } from '../support/market-world.ts';
+import { withdrawListing } from '../support/seed.ts';
+import { PRICE, testTrade } from '../support/trade.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
-
-let world: World;
-let rpc: HeldRpc;
+const rpc = await startHeldRpc();
+afterAll(() => rpc.close());
+const { world, goods, wallet } = testTrade({ rpcUrl: rpc.at });
 let made = 0;
-
-beforeAll(async () => {
-  rpc = await startHeldRpc();
-  world = await startWorld({ rpcUrl: (chain) => rpc.at(chain) });
-  await world.join('the-keeper');
-});
-afterAll(async () => {
-  await world?.stop();
-  await rpc?.close();
-});
-
-function merchant(): Promise<Member> {
-  made += 1;
-  return world.join(`merchant-${made}`);
-}
-
-async function goods() {
-  const seller = await merchant();
-  const { id } = await seedListing(world.db.database, seller.id, { wallet: sellerOne.address, priceUnits: PRICE });
-  return { id, terms: { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` } };
-}
 
 /** Sends the first until it makes that reading, lets the second through from beginning to end, then goes on with the first. */
 async function overtake(mark: string, first: () => Promise<Answer>, second: () => Promise<Answer>): Promise<Answer[]> {
@@ -64,7 +35,7 @@ describe('a request that was overtaken while it looked at the chain', () => {
     ['its wallet', BALANCE],
   ])('by the same purchase is answered with that, though %s has been used meanwhile', async (_, mark) => {
     const { id, terms } = await goods();
-    const payer = await fundedWallet(world, PRICE);
+    const payer = await wallet(PRICE);
     const proof = await signProof(world.chain, payer, terms);
     const buy = (version: 'v1' | 'v2') => () => world.buy(id, { proof: proof[version] });
     expect(statuses(await overtake(mark, buy('v1'), buy('v2')))).toEqual([PENDING, PENDING]);
@@ -73,7 +44,7 @@ describe('a request that was overtaken while it looked at the chain', () => {
 
   it('by another signature of the same payer is answered with that purchase, and nothing is asked for', async () => {
     const { id, terms } = await goods();
-    const payer = await fundedWallet(world, PRICE);
+    const payer = await wallet(PRICE);
     const [one, other] = [await signProof(world.chain, payer, terms), await signProof(world.chain, payer, terms)];
     const answers = await overtake(
       BALANCE,
@@ -85,7 +56,7 @@ describe('a request that was overtaken while it looked at the chain', () => {
 
   it('by the same purchase is answered with that, though the listing has been withdrawn meanwhile', async () => {
     const { id, terms } = await goods();
-    const proof = await signProof(world.chain, await fundedWallet(world), terms);
+    const proof = await signProof(world.chain, await wallet(), terms);
     const answers = await overtake(
       BALANCE,
       () => world.buy(id, { proof: proof.v1 }),
@@ -102,8 +73,9 @@ describe('a request that was overtaken while it looked at the chain', () => {
     ['its nonce', NONCE],
     ['its wallet', BALANCE],
   ])('by the same fee is answered with that, though %s has been used meanwhile', async (_, mark) => {
-    const member = await merchant();
-    const payer = await fundedWallet(world, 1_000_000n);
+    made += 1;
+    const member = await world.join(`merchant-${made}`);
+    const payer = await wallet(1_000_000n);
     const body = newGoods();
     const proof = await signFee(world, payer);
     const list = () => listGoods(world, member, body, { proof: proof.v1 });
@@ -113,7 +85,7 @@ describe('a request that was overtaken while it looked at the chain', () => {
 
   it('by a payment for something else is refused all the same', async () => {
     const [one, other] = [await goods(), await goods()];
-    const payer = await fundedWallet(world, PRICE);
+    const payer = await wallet(PRICE);
     const [late, early] = [
       await signProof(world.chain, payer, one.terms),
       await signProof(world.chain, payer, other.terms),

@@ -1,53 +1,13 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { describe, expect, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import {
-  type Answer,
-  BASE_URL,
-  type Member,
-  paidUnits,
-  type SignedProof,
-  signProof,
-  startWorld,
-  type World,
-  wrapProof,
-} from '../support/market-world.ts';
-import { removeListing, seedListing, withdrawListing } from '../support/seed.ts';
+import { type Answer, paidUnits, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';
+import { removeListing, withdrawListing } from '../support/seed.ts';
+import { type Goods, PRICE, testTrade } from '../support/trade.ts';
 
 const { sellerOne, sellerTwo, stranger } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
-
-let world: World;
-let seller: Member;
-let buyer: Member;
-let made = 0;
-
-beforeAll(async () => {
-  world = await startWorld();
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(() => world?.stop());
-
-async function goods(payTo = sellerOne.address) {
-  made += 1;
-  const artifact = `secret goods number ${made}`;
-  const listing = await seedListing(world.db.database, seller.id, { wallet: payTo, priceUnits: PRICE, artifact });
-  const terms = { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` };
-  const path = `/api/buy/${listing.id}`;
-  return { id: listing.id, artifact, terms, path };
-}
-
-/** A wallet of its own for a test, so that transfers can be counted. */
-async function wallet() {
-  made += 1;
-  const account = testAccount(`payer ${made}`);
-  await fund(world.chain, [{ address: account.address, usdcUnits: 10n * PRICE }]);
-  return account;
-}
+const { world, seller, buyer, goods, wallet, statusOf } = testTrade();
 
 async function openPayments(): Promise<number> {
   const { found } = await world.db.database.one<{ found: bigint }>(sql`select count(*) as found from payments`);
@@ -132,7 +92,7 @@ describe('one payment', () => {
 });
 
 describe('who may not have the goods', () => {
-  async function observed(): Promise<{ listing: Awaited<ReturnType<typeof goods>>; rebuilt: SignedProof }> {
+  async function observed(): Promise<{ listing: Goods; rebuilt: SignedProof }> {
     const listing = await goods();
     const payer = await wallet();
     const proof = await signProof(world.chain, payer, listing.terms);
@@ -233,7 +193,7 @@ describe('what opens no row', () => {
     const { id, terms } = await goods();
     const byKey = await world.buy(id, { key: seller.key });
     expect([byKey.status, byKey.body['reason']]).toEqual([403, 'own_goods']);
-    await goods(sellerTwo.address);
+    await goods({ payTo: sellerTwo.address });
     const self = await signProof(world.chain, sellerTwo, terms);
     const byWallet = await world.buy(id, { proof: self.v1 });
     expect([byWallet.status, byWallet.body['reason']]).toEqual([403, 'own_goods']);
@@ -275,13 +235,11 @@ describe('a listing that ends', () => {
       'needs_review',
       true,
     ]);
-    const { from, nonce } = proof.authorization;
-    const status = await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`);
-    expect(status.body).toMatchObject({ payment: { payment_status: 'needs_review', outcome: 'listing_removed' } });
+    expect(await statusOf(proof)).toMatchObject({ payment_status: 'needs_review', outcome: 'listing_removed' });
   });
 
   it('a free good is delivered at once; with a key it is a purchase, once', async () => {
-    const listing = await seedListing(world.db.database, seller.id, { priceUnits: 0n, artifact: 'free for all' });
+    const listing = await goods({ units: 0n, artifact: 'free for all' });
     const anyone = await world.buy(listing.id);
     expect([anyone.status, anyone.body['artifact'], anyone.body['purchase']]).toEqual([200, 'free for all', null]);
     const once = await world.buy(listing.id, { key: buyer.key });

@@ -1,32 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { BASE_URL, type Member, paidUnits, signProof, startWorld, type World } from '../support/market-world.ts';
-import { seedListing } from '../support/seed.ts';
+import { BASE_URL, paidUnits, signProof } from '../support/market-world.ts';
+import { testTrade } from '../support/trade.ts';
 
 const { buyerOne, buyerTwo, sellerOne } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
-
-let world: World;
-let seller: Member;
-let buyer: Member;
-
-beforeAll(async () => {
-  world = await startWorld();
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(() => world?.stop());
-
-async function goods(artifact = `secret goods ${Math.trunc(performance.now() * 1e3)}`) {
-  const listing = await seedListing(world.db.database, seller.id, {
-    wallet: sellerOne.address,
-    priceUnits: PRICE,
-    artifact,
-  });
-  const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` };
-  return { id: listing.id, artifact, terms };
-}
+const { world, buyer, goods } = testTrade();
 
 describe('buying by x402', () => {
   it('asks with one 402 that both versions can read', async () => {

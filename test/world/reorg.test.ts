@@ -1,63 +1,24 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { describe, expect, it } from 'vitest';
 import { isHex, toBytes } from '../../src/platform/hex.ts';
 import { rawTransaction, reorg } from '../support/chain.ts';
-import {
-  BASE_URL,
-  type Member,
-  paidUnits,
-  type SignedProof,
-  signProof,
-  startWorld,
-  type World,
-} from '../support/market-world.ts';
-import { seedListing } from '../support/seed.ts';
+import { paidUnits, signProof } from '../support/market-world.ts';
+import { PRICE, testTrade } from '../support/trade.ts';
 
-const { sellerOne } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
-
-let world: World;
-let seller: Member;
-let buyer: Member;
-let made = 0;
-
-beforeAll(async () => {
-  world = await startWorld({ chain: { finalityBlocks: 8 } });
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(() => world?.stop());
+const { world, buyer, goods, wallet, statusOf } = testTrade({ chain: { finalityBlocks: 8 } });
 
 /** Paid, mined, not final. */
 async function paidForGoods() {
-  made += 1;
-  const payer = testAccount(`reorg payer ${made}`);
-  await fund(world.chain, [{ address: payer.address, usdcUnits: 4n * PRICE }]);
+  const payer = await wallet();
   // So deep that the funding itself is never undone.
   await world.chain.mine(3);
-  const artifact = `reorg goods ${made}`;
-  const listing = await seedListing(world.db.database, seller.id, {
-    wallet: sellerOne.address,
-    priceUnits: PRICE,
-    artifact,
-  });
-  const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` };
-  const proof = await signProof(world.chain, payer, terms);
+  const listing = await goods();
+  const proof = await signProof(world.chain, payer, listing.terms);
   const answer = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
   expect(answer.status).toBe(202);
-  const payment = await statusOf(proof);
-  const hash = payment['tx_hash'];
+  const hash = (await statusOf(proof))['tx_hash'];
   if (!isHex(hash, 32)) throw new Error('the transfer was not seen');
-  return { id: listing.id, artifact, payer, proof, hash, terms };
-}
-
-async function statusOf(proof: SignedProof): Promise<Record<string, unknown>> {
-  const { from, nonce } = proof.authorization;
-  const answer = await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`);
-  return answer.body['payment'] as Record<string, unknown>;
+  return { ...listing, payer, proof, hash };
 }
 
 async function deliveriesOf(listingId: bigint): Promise<number> {

@@ -1,22 +1,17 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { afterAll, expect, it } from 'vitest';
 import { refreshSigners } from '../../src/market/payments/facilitator/refresh-signers.ts';
-import { fundedWallet } from '../support/list-goods.ts';
-import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
-import { seedListing } from '../support/seed.ts';
+import { signProof } from '../support/market-world.ts';
+import { testTrade } from '../support/trade.ts';
 
-const PRICE = 2_500_000n;
-let world: World | undefined;
-let seller: Member;
-let buyer: Member;
-let isMute = false;
+// Until there is a facilitator behind it.
+let isMute = true;
 
 /** The real facilitator behind a front whose /supported can be silenced. */
 const front = createServer(async (request, response) => {
-  if (world === undefined || (isMute && request.url === '/supported')) return void response.writeHead(503).end('{}');
+  if (isMute && request.url === '/supported') return void response.writeHead(503).end('{}');
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(Buffer.from(chunk));
   const answer = await fetch(`${world.facilitator.url}${request.url}`, {
@@ -28,30 +23,25 @@ const front = createServer(async (request, response) => {
 });
 await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
 
-beforeAll(async () => {
-  world = await startWorld({ facilitatorUrl: `http://127.0.0.1:${(front.address() as AddressInfo).port}` });
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(async () => {
-  await world?.stop();
+afterAll(() => {
   front.close();
   front.closeAllConnections();
 });
 
+const { world, buyer, goods, wallet } = testTrade({
+  facilitatorUrl: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
+});
+
 it('a facilitator whose list of signers cannot be read for a while does not take the goods from the key', async () => {
-  if (world === undefined) throw new Error('no world');
+  isMute = false;
   await world.running.payments.reconcileOnce();
   expect(await refreshSigners(world.running.market)).toBe(true);
   isMute = true;
   // As ten minutes later.
   await world.db.database.run(sql`update facilitator_signers set last_seen_at = last_seen_at - interval '10 minutes'`);
   await world.db.database.run(sql`update facilitator_readings set read_at = read_at - interval '10 minutes'`);
-  const payTo = WORLD_ACCOUNTS.sellerOne.address;
-  const { id } = await seedListing(world.db.database, seller.id, { wallet: payTo, priceUnits: PRICE });
-  const terms = { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` };
-  const proof = await signProof(world.chain, await fundedWallet(world), terms);
+  const { id, terms } = await goods();
+  const proof = await signProof(world.chain, await wallet(), terms);
   expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
   await world.finalize();
   const answer = await world.buy(id, { key: buyer.key });

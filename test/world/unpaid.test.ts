@@ -1,55 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
-import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import {
-  type Answer,
-  BASE_URL,
-  type Member,
-  paidUnits,
-  type SignedProof,
-  signProof,
-  startWorld,
-  type World,
-} from '../support/market-world.ts';
-import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
-import { seedListing } from '../support/seed.ts';
+import { type Answer, paidUnits, signProof } from '../support/market-world.ts';
+import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';
 
-const { sellerOne, sellerTwo, stranger } = WORLD_ACCOUNTS;
-const PRICE = 2_500_000n;
-
-let world: World;
-let seller: Member;
-let buyer: Member;
-let made = 0;
-/** Verify says yes and settle never answers, until a test says otherwise. */
-const facilitator = await startScriptedFacilitator();
-
-beforeAll(async () => {
-  world = await startWorld({ facilitatorUrl: facilitator.url });
-  await world.join('the-keeper');
-  seller = await world.join('seller-one');
-  buyer = await world.join('buyer-one');
-});
-afterAll(async () => {
-  await world?.stop();
-  await facilitator.close();
-});
-
-async function goods(payTo = sellerOne.address) {
-  made += 1;
-  const artifact = `goods number ${made}`;
-  const listing = await seedListing(world.db.database, seller.id, { wallet: payTo, priceUnits: PRICE, artifact });
-  return { id: listing.id, artifact, terms: { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${listing.id}` } };
-}
-
-async function wallet(usdcUnits = 10n * PRICE) {
-  made += 1;
-  const account = testAccount(`payer ${made}`);
-  await fund(world.chain, [{ address: account.address, usdcUnits, wei: 10n ** 18n }]);
-  return account;
-}
+const { sellerTwo, stranger } = WORLD_ACCOUNTS;
+// Verify says yes and settle never answers, until a test says otherwise.
+const { facilitator, forward, world, buyer, goods, wallet, statusOf } = await scriptedTrade();
 
 /** Opens an attempt that the facilitator was asked to settle and never did. */
 async function stuck(secondsAhead = 120) {
@@ -62,19 +20,13 @@ async function stuck(secondsAhead = 120) {
   return { listing, payer, proof };
 }
 
-async function status(proof: SignedProof): Promise<unknown> {
-  const { from, nonce } = proof.authorization;
-  return (await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`)).body['payment'];
-}
-
 async function expectUnpaidThenPaidAnew(attempt: Awaited<ReturnType<typeof stuck>>, outcome: string): Promise<void> {
   const { listing, payer, proof } = attempt;
-  expect(await status(proof)).toMatchObject({ payment_status: 'unpaid', outcome, do_not_pay_again: false });
+  expect(await statusOf(proof)).toMatchObject({ payment_status: 'unpaid', outcome, do_not_pay_again: false });
   const old = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
   expect([old.status, old.body['reason'], old.body['do_not_pay_again']]).toEqual([402, 'authorization_lapsed', false]);
-  facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
-  const now = await chainNow();
-  const anew = await signProof(world.chain, payer, { ...listing.terms, now });
+  forward();
+  const anew = await signProof(world.chain, payer, listing.terms);
   const paid = await world.buy(listing.id, { key: buyer.key, proof: anew.v2 });
   expect(paid.status).toBe(202);
   await world.finalize();
@@ -83,14 +35,12 @@ async function expectUnpaidThenPaidAnew(attempt: Awaited<ReturnType<typeof stuck
   expect(await paidUnits(world.chain, payer.address, listing.terms.payTo)).toEqual([PRICE]);
 }
 
-const chainNow = async (): Promise<number> => systemClock.now();
-
 describe('a payment that can never settle ends unpaid, and the buyer can pay again', () => {
   it('a cancelled nonce, once the cancellation is final', async () => {
     const attempt = await stuck();
     await usdcAdmin(world.chain).cancelAuthorization(stranger, attempt.payer, attempt.proof.authorization.nonce);
     await world.running.payments.reconcileOnce();
-    expect(await status(attempt.proof)).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });
+    expect(await statusOf(attempt.proof)).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });
     await world.finalize();
     await world.running.payments.reconcileOnce();
     await expectUnpaidThenPaidAnew(attempt, 'canceled');
@@ -128,7 +78,7 @@ describe('while a payment is undecided nobody is asked to pay again', () => {
     const bare = await world.buy(id, { key: buyer.key });
     expect([bare.status, bare.body['do_not_pay_again']]).toEqual([503, true]);
     // The facilitator comes back: the same proof pays, once.
-    facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
+    forward();
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
     expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([PRICE]);
   });
@@ -142,7 +92,7 @@ describe('while a payment is undecided nobody is asked to pay again', () => {
     expect([202, 503]).toContain(answer.status);
     await world.finalize();
     await world.running.payments.reconcileOnce();
-    expect(await status(proof)).toMatchObject({ payment_status: 'completed', stage: 'delivered' });
+    expect(await statusOf(proof)).toMatchObject({ payment_status: 'completed', stage: 'delivered' });
     const delivered = await world.buy(id, { key: buyer.key });
     expect([delivered.status, delivered.body['artifact']]).toEqual([200, artifact]);
   });
@@ -150,9 +100,9 @@ describe('while a payment is undecided nobody is asked to pay again', () => {
 
 describe('a rejection that the chain confirms', () => {
   it('says why with 402 and no invitation to sign anew, and the same proof pays once it is mended', async () => {
-    facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
-    const { id, terms } = await goods(sellerTwo.address);
-    const payer = await wallet(PRICE);
+    forward();
+    const { id, terms } = await goods({ payTo: sellerTwo.address });
+    const payer = await wallet(PRICE, GAS_WEI);
     const proof = await signProof(world.chain, payer, terms);
     // Between our own check and the facilitator's the balance leaves.
     facilitator.before('verify', async () => {
@@ -169,7 +119,7 @@ describe('a rejection that the chain confirms', () => {
   it('paused and blocked payees are found before anybody is asked to pay', async () => {
     const admin = usdcAdmin(world.chain);
     const blocked = testAccount('a blocked seller');
-    const { id } = await goods(blocked.address);
+    const { id } = await goods({ payTo: blocked.address });
     await admin.blacklist(blocked.address);
     const answer = await world.buy(id);
     expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
@@ -206,8 +156,8 @@ describe('a facilitator that lies', () => {
     'success with a real transaction of %s delivers nothing',
     async (what) => {
       const { id, artifact, terms } = await goods();
-      const payer = await wallet();
-      const other = await wallet();
+      const payer = await wallet(10n * PRICE, GAS_WEI);
+      const other = await wallet(10n * PRICE, GAS_WEI);
       const from = what === 'another payer' ? other : payer;
       const to = what === 'another payee' ? stranger.address : terms.payTo;
       const units = what === 'another amount' ? PRICE - 1n : PRICE;

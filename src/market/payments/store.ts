@@ -162,25 +162,24 @@ export async function countOpenFees(queryable: Queryable, merchantId: bigint): P
   return Number(row.open);
 }
 
-export interface NewPayment {
-  purpose: PaymentPurpose;
-  listingId: bigint | null;
-  merchantId: bigint | null;
-  bodyHash: Buffer | null;
-  chainId: bigint;
-  asset: Hex;
-  payee: Hex;
-  payer: Hex;
-  valueUnits: bigint;
-  nonce: Hex;
-  validAfter: bigint;
-  validBefore: bigint;
-  openedBlock: bigint;
-  deliveryTokenHash: Buffer | null;
+export type NewPayment = Omit<
+  Payment,
+  | 'id'
+  | 'status'
+  | 'signersReadAt'
+  | 'payerCollectsOnly'
+  | 'txHash'
+  | 'blockNumber'
+  | 'blockTime'
+  | 'endReason'
+  | 'settlingAt'
+  | 'createdAt'
+  | 'updatedAt'
+> & {
   /** Where its proof will go. */
   facilitatorUrl: string;
   now: Date;
-}
+};
 
 /** Null when one of the unique rules already gives the authorization, the payer, the merchant or the body to another row. */
 export function insertPayment(tx: Tx, given: NewPayment): Promise<Payment | null> {
