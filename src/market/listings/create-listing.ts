@@ -109,7 +109,9 @@ async function listWithFee(market: Market, payments: Payments, request: ListRequ
   if (poor !== null) throw poor;
   const payment = await openFee(market, request, proof, check.floor);
   if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
-  return (await continueFee(market, payments, payment, proof)) ?? (await refuseEnded(market, payments, payment));
+  return (
+    (await continueFee(market, payments, payment, proof)) ?? (await refuseEnded(market, payments, request, payment))
+  );
 }
 
 /** The same request, sent at once, was first: then its payment is the answer, whatever has become of it. */
@@ -119,14 +121,22 @@ async function answerPresented(
   request: ListRequest,
   presented: Payment | null,
 ): Promise<CreateAnswer> {
-  return (await answerEarlier(market, payments, request)) ?? (await refuseEnded(market, payments, presented));
+  return (await answerEarlier(market, payments, request)) ?? (await refuseEnded(market, payments, request, presented));
 }
 
 /** A payment that answers nothing any more ended unpaid, or is paid and its goods could not go live. */
-async function refuseEnded(market: Market, payments: Payments, ended: Payment | null): Promise<never> {
+async function refuseEnded(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  ended: Payment | null,
+): Promise<never> {
   const payment = ended && (await payments.reread(ended));
   if (payment?.status !== 'completed') {
     throw askPayment(market.config, feeTerms(market), 'authorization_lapsed', 'That payment ended unpaid.');
+  }
+  if ((await countCredits(market.database, request.merchant.id)) === 0n) {
+    throw new Refusal('payment_bound_elsewhere', { detail: 'That fee was spent on another listing.' });
   }
   throw new Refusal('duplicate_listing', {
     detail: 'The fee is paid and kept as a credit: send the request again with goods that can be listed.',

@@ -84,12 +84,15 @@ async function confirmRejection(market: Market, payment: Payment): Promise<strin
   const { asset, payer, payee } = payment;
   if (clock.now() >= Number(payment.validBefore) * 1000) return 'The authorization has expired.';
   try {
-    const [balance, paused, payerBlocked, payeeBlocked] = await Promise.all([
+    const [used, balance, paused, payerBlocked, payeeBlocked] = await Promise.all([
+      readAuthorizationState(rpc, asset, payer, payment.nonce, 'latest'),
       readBalance(rpc, asset, payer),
       readPaused(rpc, asset),
       readBlacklisted(rpc, asset, payer),
       readBlacklisted(rpc, asset, payee),
     ]);
+    // Somebody submitted it: then a lower balance may be this very payment, and the reading that follows finds it.
+    if (used) return null;
     if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
     if (paused) return 'USDC transfers are paused.';
     if (payerBlocked) return 'The payer is blocked by the USDC contract.';

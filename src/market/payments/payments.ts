@@ -3,7 +3,7 @@ import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
 import { createDriver } from './drive-payment.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
-import { createReconciler, reconcileOnce } from './reconcile.ts';
+import { createPass, createReconciler } from './reconcile.ts';
 import { createSettler } from './settle-payment.ts';
 import { findPayment, type Payment } from './store.ts';
 import { createPayeeCheck } from './x402/check-payee.ts';
@@ -12,6 +12,7 @@ import { createPayeeCheck } from './x402/check-payee.ts';
 export function createPayments(market: Market, completions: Completions, options: { reconcileEveryMs: number }) {
   const heads = createPasses<ChainHead>(() => readHead(market));
   const settler = createSettler(market, completions, () => heads.fresh());
+  const reconcileOnce = createPass(market, settler.settleMany);
   return {
     payees: createPayeeCheck(market),
     /** The heads of the chain, read once for all who ask at the same time. */
@@ -22,8 +23,8 @@ export function createPayments(market: Market, completions: Completions, options
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: settler.settle,
-    reconcileOnce: () => reconcileOnce(market, settler.settleMany),
-    reconciler: createReconciler(market, settler.settleMany, options.reconcileEveryMs),
+    reconcileOnce,
+    reconciler: createReconciler(market, reconcileOnce, options.reconcileEveryMs),
   };
 }
 export type Payments = ReturnType<typeof createPayments>;

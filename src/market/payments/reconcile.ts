@@ -5,20 +5,52 @@ import { listOpenPayments, type Payment } from './store.ts';
 const BATCH = 50;
 const SIGNERS_EVERY_MS = 60_000;
 
-type SettleMany = (payments: readonly Payment[]) => Promise<void>;
+/** What is mined and not final is read again only in every tenth pass: a reorganisation shows then. */
+const YOUNG_EVERY = 10;
+/** A lost machine or network may leave the lock with a session that nobody listens to. The pass only reads, so it goes on without. */
+const LOCK_PATIENCE_MS = 60_000;
 
-/** Moves every open payment on that the chain allows; one pass at a time over all processes. It reads, it never submits. */
-export async function reconcileOnce(market: Market, settleMany: SettleMany): Promise<void> {
-  await market.database.exclusively('reconcile', async () => {
+type SettleMany = (payments: readonly Payment[], options: { skipYoung: boolean }) => Promise<void>;
+
+/** Moves every open payment on that the chain allows; as a rule one pass at a time over all processes. It reads, it never submits. */
+export function createPass(market: Market, settleMany: SettleMany): () => Promise<void> {
+  let passes = 0;
+  let refusedSince: number | null = null;
+
+  async function pass(): Promise<void> {
+    passes += 1;
+    const skipYoung = passes % YOUNG_EVERY !== 0;
     let after = 0n;
     for (;;) {
       const batch = await listOpenPayments(market.database, after, BATCH);
       const last = batch.at(-1);
       if (last === undefined) return;
-      for (const payments of byAsset(batch)) await settleMany(payments);
+      for (const payments of byAsset(batch)) await settleBatch(payments, skipYoung);
       after = last.id;
     }
-  });
+  }
+
+  async function settleBatch(payments: readonly Payment[], skipYoung: boolean): Promise<void> {
+    try {
+      await settleMany(payments, { skipYoung });
+    } catch (error) {
+      // The other batches must not wait for what ails this one.
+      market.log.error('batch_not_settled', { count: payments.length, error });
+    }
+  }
+
+  return async () => {
+    const now = market.clock.now();
+    const held = await market.database.exclusively('reconcile', pass);
+    if (held !== null) {
+      refusedSince = null;
+      return;
+    }
+    refusedSince ??= now;
+    if (now - refusedSince < LOCK_PATIENCE_MS) return;
+    market.log.warn('reconcile_without_lock', { waited_ms: now - refusedSince });
+    await pass();
+  };
 }
 
 function byAsset(payments: readonly Payment[]): Payment[][] {
@@ -26,7 +58,7 @@ function byAsset(payments: readonly Payment[]): Payment[][] {
 }
 
 /** The background pass, from start to stop. Trouble is logged and the next tick tries again: an attempt is never given up on. */
-export function createReconciler(market: Market, settleMany: SettleMany, everyMs: number) {
+export function createReconciler(market: Market, pass: () => Promise<void>, everyMs: number) {
   const stopping = new AbortController();
   let loop: Promise<void> | null = null;
 
@@ -34,7 +66,7 @@ export function createReconciler(market: Market, settleMany: SettleMany, everyMs
     let signersAt = Number.NEGATIVE_INFINITY;
     while (!stopping.signal.aborted) {
       try {
-        await reconcileOnce(market, settleMany);
+        await pass();
         if (market.clock.now() - signersAt >= SIGNERS_EVERY_MS && (await refreshSigners(market))) {
           signersAt = market.clock.now();
         }

@@ -21,15 +21,12 @@ import {
 
 /** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
-/** A pass reads everything about payments that were mined and not final only once in so many times: a reorganisation shows then. */
-const YOUNG_EVERY = 10;
 
 /** Moves payments on by what the chain shows. Whoever asks about the same payment at once shares the reading. */
 export function createSettler(market: Market, completions: Completions, readHead: () => Promise<ChainHead>) {
   const refreshSigners = createSignerRefresh(market);
   const underway = new Map<bigint, { passes: Passes<void>; users: number }>();
   const needs = { market, completions, refreshSigners };
-  let passes = 0;
 
   async function settleOne(id: bigint): Promise<void> {
     const payment = await findPayment(market.database, id);
@@ -57,9 +54,7 @@ export function createSettler(market: Market, completions: Completions, readHead
       return (await findPayment(market.database, payment.id)) ?? payment;
     },
     /** The same for many payments of one asset, with one reading of what they share. */
-    async settleMany(payments: readonly Payment[]): Promise<void> {
-      passes += 1;
-      const skipYoung = passes % YOUNG_EVERY !== 0;
+    async settleMany(payments: readonly Payment[], { skipYoung }: { skipYoung: boolean }): Promise<void> {
       const gathered = await readOrNothing(market, () => gatherEvidence({ market, readHead, skipYoung }, payments));
       for (const payment of payments) {
         const evidence = gathered.get(payment.id);

@@ -48,7 +48,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   const lapsed = known !== null && known.nonce === request.proof?.authorization.nonce ? known : null;
   const check = lapsed === null ? await checkFresh(market, payments, request, listing) : null;
   const signedBy = check && 'payer' in check ? check.payer : null;
-  for (const payment of await findHeld(market, request, signedBy ?? lapsed?.payer ?? null)) {
+  for (const payment of await findHeld(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
     const answer = await answerPayment(market, payments, payment, request, listing, collectorOf(request, signedBy));
     if (answer !== null) return answer;
   }

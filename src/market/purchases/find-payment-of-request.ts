@@ -17,19 +17,33 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
   }
   if (tokenHash === null) return null;
   const payment = await findByToken(market.database, tokenHash);
-  // Going on to a 402 here would ask for money from somebody who may have paid.
-  if (payment === null || payment.listingId !== listingId) {
-    throw new Refusal('payment_not_found', { detail: 'The delivery token belongs to no payment for this listing.' });
-  }
-  return payment;
+  if (payment?.listingId === listingId) return payment;
+  // With a proof it may be the token of an opening that never came about: then the proof goes its own way. Without one, going on to
+  // a 402 would ask for money from somebody who may have paid.
+  if (proof !== null) return null;
+  throw new Refusal('payment_not_found', { detail: 'The delivery token belongs to no payment for this listing.' });
 }
 
-/** Steps two and three: what this merchant or this payer has paid, or is paying, for the listing; completed ones first. */
-export async function findHeld(market: Market, request: BuyRequest, signedBy: Hex | null): Promise<Payment[]> {
+/** Who a request is known to come from: by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */
+export interface Payer {
+  signedBy: Hex | null;
+  lapsedPayer: Hex | null;
+}
+
+/**
+ * Steps two and three: what this merchant or this payer has paid, or is paying, for the listing. Completed ones first, and of those
+ * the one whose payer signed: a merchant's own purchase may need another signature than the one that came.
+ */
+export async function findHeld(market: Market, request: BuyRequest, by: Payer): Promise<Payment[]> {
   const { database } = market;
   const { listingId, merchant } = request;
+  const payer = by.signedBy ?? by.lapsedPayer;
   const ofMerchant = merchant && (await findHolding(database, listingId, { merchantId: merchant.id }));
-  const ofPayer = signedBy && (await findHolding(database, listingId, { payer: signedBy }));
+  const ofPayer = payer && (await findHolding(database, listingId, { payer }));
   const held = [ofMerchant, ofPayer].filter((payment) => payment !== null);
-  return held.sort((a, b) => Number(b.status === 'completed') - Number(a.status === 'completed'));
+  const rank = (payment: Payment): number => {
+    if (payment.status !== 'completed') return 2;
+    return payment.payer === by.signedBy ? 0 : 1;
+  };
+  return held.sort((a, b) => rank(a) - rank(b));
 }

@@ -5,28 +5,26 @@ import { insertPayment, type Payment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyRequest, tokenHashOf } from './buy-request.ts';
 
-export interface OpenedPurchase {
-  payment: Payment;
-  /** For a caller without a key: shown in this one answer, whatever its status, and kept only as a hash. */
-  deliveryToken: string | null;
+export interface PurchaseToOpen {
+  request: BuyRequest;
+  listing: ListingTerms;
+  proof: Proof;
+  /** The finalized block of the moment when the nonce was read as unused. */
+  floor: bigint;
+  /** For a caller without a key: shown in the answer to this one request, and kept only as a hash. */
+  token: string | null;
 }
 
 /**
  * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null when a
  * unique rule gives the authorization, the payer or the merchant to another attempt: then that one is the answer.
  */
-export async function openPurchase(
-  market: Market,
-  request: BuyRequest,
-  listing: ListingTerms,
-  proof: Proof,
-  openedBlock: bigint,
-): Promise<OpenedPurchase | null> {
-  const deliveryToken = request.merchant === null ? market.random.bytes(32).toString('base64url') : null;
-  const { network } = market.config;
-  const { authorization } = proof;
-  const payment = await market.database.transaction(async (tx) => {
-    const shared = await shareListing(tx, listing.id);
+export async function openPurchase(market: Market, given: PurchaseToOpen): Promise<Payment | null> {
+  const { request, token, floor } = given;
+  const { network, facilitatorUrl } = market.config;
+  const { authorization } = given.proof;
+  return await market.database.transaction(async (tx) => {
+    const shared = await shareListing(tx, given.listing.id);
     if (shared === null || shared.state !== 'live') throw new Refusal('listing_unavailable');
     return await insertPayment(tx, {
       purpose: 'purchase',
@@ -41,11 +39,10 @@ export async function openPurchase(
       nonce: authorization.nonce,
       validAfter: authorization.validAfter,
       validBefore: authorization.validBefore,
-      openedBlock,
-      deliveryTokenHash: deliveryToken === null ? null : tokenHashOf(deliveryToken),
-      facilitatorUrl: market.config.facilitatorUrl,
+      openedBlock: floor,
+      deliveryTokenHash: token === null ? null : tokenHashOf(token),
+      facilitatorUrl,
       now: new Date(market.clock.now()),
     });
   });
-  return payment && { payment, deliveryToken };
 }

@@ -1,4 +1,5 @@
 import { usdcOfUnits } from '../../contract/money.ts';
+import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
@@ -13,8 +14,8 @@ import { type BuyRequest, purchaseTerms } from './buy-request.ts';
 import { collectorOf } from './collector.ts';
 import type { BuyAnswer } from './deliver.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
-import { type OpenedPurchase, openPurchase } from './open-purchase.ts';
-import { withToken } from './with-token.ts';
+import { openPurchase } from './open-purchase.ts';
+import { refuseWithToken, withToken } from './with-token.ts';
 
 /** What was found about a request before the listing has its say. */
 export interface Found {
@@ -31,13 +32,12 @@ export async function startPurchase(
   listing: ListingTerms,
   found: Found,
 ): Promise<BuyAnswer | null> {
-  const opened = await openOrRefuse(market, payments, request, listing, found);
-  if (opened === null) return null;
-  const { payment, deliveryToken } = opened;
+  // Made before the row, so that even an answer to a commit that was never heard of carries it.
+  const token = request.merchant === null ? market.random.bytes(32).toString('base64url') : null;
+  const payment = await openOrRefuse(market, payments, request, listing, found, token);
+  if (payment === null) return null;
   const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
-  return await withToken(market, deliveryToken, () =>
-    answerPayment(market, payments, payment, request, listing, collector),
-  );
+  return await withToken(market, token, () => answerPayment(market, payments, payment, request, listing, collector));
 }
 
 /**
@@ -50,11 +50,13 @@ async function openOrRefuse(
   request: BuyRequest,
   listing: ListingTerms,
   found: Found,
-): Promise<OpenedPurchase | null> {
+  token: string | null,
+): Promise<Payment | null> {
   try {
     const { proof, floor } = await checkPurchase(market, payments, request, listing, found);
-    return await openPurchase(market, request, listing, proof, floor);
+    return await openPurchase(market, { request, listing, proof, floor, token });
   } catch (error) {
+    if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
     if (error instanceof Refusal && (await hasArrived(market, request, found))) return null;
     throw error;
   }
@@ -63,7 +65,7 @@ async function openOrRefuse(
 async function hasArrived(market: Market, request: BuyRequest, { known, signedBy }: Found): Promise<boolean> {
   const inLedger = await findInLedger(market, request);
   if (inLedger !== null && inLedger.id !== known?.id) return true;
-  return (await findHeld(market, request, signedBy)).length > 0;
+  return (await findHeld(market, request, { signedBy, lapsedPayer: null })).length > 0;
 }
 
 /** The proof, if everything that can be said before a row is opened speaks for it. */

@@ -20,13 +20,18 @@ export async function withToken(
     if (answer.status === 200) return { ...answer, headers, body: { ...answer.body, delivery_token: token } };
     return { ...answer, headers, body: { ...answer.body, delivery_token: token } };
   } catch (error) {
-    const refusal = error instanceof Refusal ? error : refuseBug(market, error);
-    const fields = { ...refusal.options.fields, delivery_token: token };
-    throw new Refusal(refusal.reason, { ...refusal.options, fields });
+    throw refuseWithToken(market, token, error);
   }
 }
 
-/** The row is committed: an answer without the token would be worse than one that says little. */
+/** Any failure after the row, or after a commit of it that was never answered, as a refusal that carries the token. */
+export function refuseWithToken(market: Market, token: string, error: unknown): Refusal {
+  const refusal = error instanceof Refusal ? error : refuseBug(market, error);
+  const fields = { ...refusal.options.fields, delivery_token: token };
+  return new Refusal(refusal.reason, { ...refusal.options, fields });
+}
+
+/** The row may be there: an answer without the token would be worse than one that says little. */
 function refuseBug(market: Market, error: unknown): Refusal {
   market.log.error('purchase_answer_failed', { error });
   const known = refuseUnreadable(error, []) ?? new Refusal('internal_error');

@@ -30,9 +30,21 @@ export function clientConfig(options: ConnectionOptions): ClientConfig {
   };
 }
 
+/**
+ * A server holds the session of a client whose machine or network is gone, with its locks, until it notices: by default after hours.
+ * Without effect on a Unix socket, where a client cannot be lost that way.
+ */
+const KEEPALIVES = [
+  ['tcp_keepalives_idle', 10],
+  ['tcp_keepalives_interval', 5],
+  ['tcp_keepalives_count', 3],
+  ['tcp_user_timeout', 30_000],
+] as const;
+
 /** What every connection starts with: dates in SQL mean the same wherever the server stands. */
 export async function prepareConnection(client: ClientBase): Promise<void> {
   await client.query("set time zone 'UTC'");
+  for (const [name, value] of KEEPALIVES) await client.query(`set ${name} = ${value}`);
 }
 
 /** One connection outside the pool. Its loss is reported to `onLost`, once; without a listener the driver would end the process. */

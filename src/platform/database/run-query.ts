@@ -28,8 +28,17 @@ export async function runQuery(client: ClientBase, query: Sql): Promise<QueryRes
   const { text, values } = query;
   // The driver would write NULL: a forgotten field must not become one.
   assert(!values.includes(undefined), `undefined value in query: ${text}`);
+  return await guarded(client, () => client.query({ name: statementName(text), text, values }));
+}
+
+/** One command of the transaction itself, such as begin or commit. */
+export async function runCommand(client: ClientBase, text: string): Promise<QueryResult> {
+  return await guarded(client, () => client.query(text));
+}
+
+async function guarded(client: ClientBase, ask: () => Promise<QueryResult>): Promise<QueryResult> {
   try {
-    return await client.query({ name: statementName(text), text, values });
+    return await ask();
   } catch (error) {
     if (!leavesConnectionWhole(error)) spoiled.add(client);
     throw error;
@@ -42,6 +51,11 @@ export async function runQuery(client: ClientBase, query: Sql): Promise<QueryRes
  */
 function leavesConnectionWhole(error: unknown): boolean {
   return error instanceof DatabaseError && !isUnavailable(error) && error.code !== '0A000' && error.code !== '26000';
+}
+
+/** Whether nobody knows any more what is still on the wire. */
+export function isSpoiled(client: ClientBase): boolean {
+  return spoiled.has(client);
 }
 
 /** Whether the connection is between transactions and fit for somebody else's query. */

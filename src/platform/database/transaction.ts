@@ -4,7 +4,7 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { TransactionOptions, Tx } from './database.ts';
 import { DatabaseUnavailable, isOutcomeUnknown, withAvailability } from './database-error.ts';
 import { lockKey } from './lock-key.ts';
-import { createQueryable, runQuery } from './run-query.ts';
+import { createQueryable, isSpoiled, runCommand, runQuery } from './run-query.ts';
 
 /** True as long as statements may go into the transaction. */
 export interface TransactionScope {
@@ -33,7 +33,7 @@ function openTransaction(client: ClientBase, scope: TransactionScope): OpenTrans
     return answer;
   };
   const ask = (query: Sql): Promise<QueryResult> => inTurn(() => runQuery(client, query));
-  const command = (text: string): Promise<QueryResult> => inTurn(() => client.query(text));
+  const command = (text: string): Promise<QueryResult> => inTurn(() => runCommand(client, text));
 
   const savepoint = async <T>(act: () => Promise<T>): Promise<T> => {
     depth += 1;
@@ -82,7 +82,7 @@ function mayHaveCommitted(error: unknown): boolean {
 async function commit(client: ClientBase): Promise<void> {
   let result: QueryResult;
   try {
-    result = await client.query('commit');
+    result = await runCommand(client, 'commit');
   } catch (error) {
     throw mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : error;
   }
@@ -100,7 +100,7 @@ export async function runTransaction<T>(
   const scope: TransactionScope = { open: true };
   const { tx, settled, afterCommit } = openTransaction(client, scope);
   try {
-    await client.query(beginText(options));
+    await runCommand(client, beginText(options));
     const value = await inScope(scope, () => act(tx));
     scope.open = false;
     await settled();
@@ -110,7 +110,7 @@ export async function runTransaction<T>(
     scope.open = false;
     await settled();
     // When this fails too, the connection is given up and the server rolls back by itself.
-    if (!isOutcomeUnknown(error)) await client.query('rollback').catch(() => {});
+    if (!isOutcomeUnknown(error) && !isSpoiled(client)) await runCommand(client, 'rollback').catch(() => {});
     throw withAvailability(error, false);
   }
 }

@@ -1,4 +1,5 @@
 import { type Block, readBlock } from '../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { Market } from '../../context.ts';
 import type { FinalizedHead } from '../decide.ts';
 import { acceptHead, type HeadVerdict } from './accept-head.ts';
@@ -29,7 +30,7 @@ export async function readHead(market: Needs): Promise<ChainHead> {
     finalized && readBlock(rpc, finalized.number),
     watermark && readBlock(rpc, watermark.number),
   ]);
-  if (latest === null) throw new TypeError('the node has no latest block');
+  if (latest === null) throw new RpcFailure('malformed', `${rpc.endpoint} has no latest block`);
   const verdict = acceptHead(
     { latest, finalized, reread, atWatermark },
     watermark,

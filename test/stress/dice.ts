@@ -1,0 +1,32 @@
+/** Chance that can be played again: the same seed gives the same throws. */
+export interface Dice {
+  /** From 0 up to and without 1. */
+  next(): number;
+  /** True in that part of all throws. */
+  chance(part: number): boolean;
+  /** From 0 up to and without `below`. */
+  number(below: number): number;
+  pick<T>(from: readonly T[]): T;
+}
+
+/** Mulberry32: small, and good enough to choose what happens next. */
+export function createDice(seed: number): Dice {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const number = (below: number): number => Math.floor(next() * below);
+  return {
+    next,
+    number,
+    chance: (part) => next() < part,
+    pick: (from) => {
+      const found = from[number(from.length)];
+      if (found === undefined) throw new Error('nothing to pick from');
+      return found;
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { Client } from 'pg';
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import { submit } from '../../src/local/chain/send-transaction.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { lockKey } from '../../src/platform/database/lock-key.ts';
+import { reorg, settleData } from '../support/chain.ts';
+import { BASE_URL, type Member, type SignedProof, signProof, startWorld, type World } from '../support/market-world.ts';
+import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
+import { seedListing, seedPaidPurchase } from '../support/seed.ts';
+
+const { sellerOne, stranger } = WORLD_ACCOUNTS;
+const PRICE = 2_500_000n;
+const facilitator = await startScriptedFacilitator();
+let world: World;
+let seller: Member;
+let buyer: Member;
+let made = 0;
+let aheadMs = 0;
+
+beforeAll(async () => {
+  world = await startWorld({
+    facilitatorUrl: facilitator.url,
+    chain: { finalityBlocks: 8 },
+    clock: { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep },
+  });
+  facilitator.script({ verify: 'valid', settle: 'garbage' });
+  await world.join('the-keeper');
+  seller = await world.join('seller-one');
+  buyer = await world.join('buyer-one');
+});
+afterAll(async () => {
+  await world?.stop();
+  await facilitator.close();
+});
+
+async function goods() {
+  made += 1;
+  const given = { wallet: sellerOne.address, priceUnits: PRICE, artifact: `pass goods ${made}` };
+  const { id } = await seedListing(world.db.database, seller.id, given);
+  return { id, terms: { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` } };
+}
+
+async function wallets(count: number): Promise<TestAccount[]> {
+  made += 1;
+  const all = Array.from({ length: count }, (_, n) => testAccount(`pass payer ${made} ${n}`));
+  await fund(
+    world.chain,
+    all.map(({ address }) => ({ address, usdcUnits: 10n * PRICE })),
+  );
+  await world.chain.mine(12);
+  return all;
+}
+
+/** So many payments of one merchant that are settling and seen by nobody. */
+async function openPayments(count: number): Promise<SignedProof[]> {
+  return await Promise.all(
+    (await wallets(count)).map(async (payer) => {
+      const listing = await goods();
+      const proof = await signProof(world.chain, payer, listing.terms);
+      expect((await world.buy(listing.id, { key: buyer.key, proof: proof.v2 })).status).toBe(503);
+      return proof;
+    }),
+  );
+}
+
+async function settleInOneBlock(proofs: readonly SignedProof[]): Promise<void> {
+  await world.chain.rpc.call('evm_setAutomine', [false]);
+  for (const { authorization, signature } of proofs) {
+    await submit(world.chain, stranger, { to: USDC_ADDRESS, data: settleData(authorization, signature) });
+  }
+  await world.chain.mine(1);
+  await world.chain.rpc.call('evm_setAutomine', [true]);
+}
+
+describe('the background pass', () => {
+  it('sees a reorganisation of each of 60 open payments within 20 passes', async () => {
+    const seen = async (): Promise<number> =>
+      (await world.db.database.rows(sql`select id from payments where status = 'settling' and tx_hash is not null`))
+        .length;
+    await settleInOneBlock(await openPayments(60));
+    await world.running.payments.reconcileOnce();
+    expect(await seen()).toBe(60);
+    await reorg(world.chain, 2);
+    for (let pass = 0; pass < 20; pass += 1) await world.running.payments.reconcileOnce();
+    expect(await seen()).toBe(0);
+  }, 60_000);
+
+  it('goes on within a minute although a session that nobody listens to any more still holds its lock', async () => {
+    const [proof] = await openPayments(1);
+    if (proof === undefined) throw new Error('no payment');
+    await settleInOneBlock([proof]);
+    await world.chain.mine(12);
+    const lost = new Client({ connectionString: world.db.url });
+    await lost.connect();
+    await lost.query('select pg_advisory_lock($1::int8)', [lockKey('session', 'reconcile')]);
+    for (let second = 0; second < 70; second += 1) {
+      aheadMs += 1_000;
+      await world.running.payments.reconcileOnce();
+    }
+    const { from, nonce } = proof.authorization;
+    const answer = await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`);
+    await lost.end();
+    expect(answer.body['payment']).toMatchObject({ payment_status: 'completed' });
+  }, 60_000);
+});
+
+it("a payer's signature collects its own purchase behind a key whose own purchase needs another signature", async () => {
+  const { id, terms } = await goods();
+  const [payer] = await wallets(1);
+  if (payer === undefined) throw new Error('no wallet');
+  await seedPaidPurchase(world.db.database, id, { merchantId: buyer.id, payerCollectsOnly: true });
+  await seedPaidPurchase(world.db.database, id, { payer: payer.address });
+  const proof = await signProof(world.chain, payer, { ...terms, now: systemClock.now() + aheadMs });
+  const asked = { proof: proof.v2, body: { collect: true } };
+  expect((await world.buy(id, asked)).status).toBe(200);
+  const answer = await world.buy(id, { ...asked, key: buyer.key });
+  expect([answer.status, answer.body['reason']]).toEqual([200, undefined]);
+});
