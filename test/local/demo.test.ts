@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +16,8 @@ const DEMO = fileURLToPath(new URL('../../src/local/demo.ts', import.meta.url));
 const STORY_MS = 60_000;
 
 const dataDir = mkdtempSync(join(tmpdir(), 'openaisle-demo-'));
+// Below a folder that only root may enter, root's embedded database would be put elsewhere, and stay.
+chmodSync(dataDir, 0o711);
 const started: ChildProcess[] = [];
 
 afterEach(async () => {
