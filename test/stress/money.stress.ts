@@ -71,7 +71,7 @@ async function collectAll(game: Game): Promise<number> {
 function isBug({ event, fields }: LogLine): boolean {
   const error = fields['error'];
   const isBrokenOff = error instanceof Error && error.message === 'this database is closed';
-  return ['request_failed', 'payment_not_ended', 'reconcile_failed'].includes(event) && !isBrokenOff;
+  return ['request_failed', 'payment_not_ended', 'background_failed'].includes(event) && !isBrokenOff;
 }
 
 it(

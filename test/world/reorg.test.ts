@@ -87,8 +87,8 @@ describe('a reorganisation before finality', () => {
   );
 });
 
-it('a chain rewritten below the watermark decides nothing until it holds the watermark again', async () => {
-  const { id, proof } = await paidForGoods();
+it('a chain rewritten below the watermark decides nothing, and nobody begins to pay on it', async () => {
+  const { payer, proof } = await paidForGoods();
   const snapshot = await world.chain.rpc.call('evm_snapshot', []);
   await world.finalize();
   // The finalized head of this fork becomes the watermark, by a payment that is looked at and still too young.
@@ -101,5 +101,13 @@ it('a chain rewritten below the watermark decides nothing until it holds the wat
   expect(await deliveriesOf(watcher.id)).toBe(before);
   expect(await statusOf(proof)).toMatchObject({ do_not_pay_again: true });
   expect(world.logLines.map((line) => line.event)).toContain('chain_head_refused');
-  expect(id).toBeGreaterThan(0n);
+  const other = await goods();
+  const fresh = await signProof(world.chain, payer, other.terms);
+  const refused = await world.buy(other.id, { key: buyer.key, proof: fresh.v2 });
+  expect([refused.status, refused.body['reason'], refused.body['do_not_pay_again']]).toEqual([
+    503,
+    'payment_check_unavailable',
+    false,
+  ]);
+  expect((await world.ask('GET', '/readyz')).body).toMatchObject({ payments: 'halted', why: 'watermark_contradicted' });
 });

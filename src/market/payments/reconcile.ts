@@ -60,18 +60,15 @@ function byAsset(payments: readonly Payment[]): Payment[][] {
 /** The background pass, from start to stop. Trouble is logged and the next tick tries again: an attempt is never given up on. */
 export function createReconciler(market: Market, pass: () => Promise<void>, everyMs: number) {
   const stopping = new AbortController();
-  let loop: Promise<void> | null = null;
+  let loops: Promise<unknown> | null = null;
 
-  async function run(): Promise<void> {
-    let signersAt = Number.NEGATIVE_INFINITY;
+  /** Each goes at its own pace: a facilitator that lets the deadline pass must not hold up the payments. */
+  async function repeat(what: string, act: () => Promise<unknown>, everyMs: number): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await pass();
-        if (market.clock.now() - signersAt >= SIGNERS_EVERY_MS && (await refreshSigners(market))) {
-          signersAt = market.clock.now();
-        }
+        await act();
       } catch (error) {
-        market.log.error('reconcile_failed', { error });
+        market.log.error('background_failed', { name: what, error });
       }
       await market.clock.sleep(everyMs, stopping.signal);
     }
@@ -79,11 +76,14 @@ export function createReconciler(market: Market, pass: () => Promise<void>, ever
 
   return {
     start(): void {
-      loop ??= run();
+      loops ??= Promise.all([
+        repeat('reconcile', pass, everyMs),
+        repeat('signers', () => refreshSigners(market), SIGNERS_EVERY_MS),
+      ]);
     },
     async stop(): Promise<void> {
       stopping.abort();
-      await loop;
+      await loops;
     },
   };
 }

@@ -9,7 +9,7 @@ export interface ChainHead {
   latest: Block;
   /** Null while the provider's finalized head is not believed; `why` then says which check it failed. */
   finalized: FinalizedHead | null;
-  /** The highest block that was ever believed to be final; null before the first. */
+  /** The highest block that was ever believed to be final; null before the first, and while the provider contradicts it. */
   floor: FinalizedHead | null;
   why: string | null;
 }
@@ -37,6 +37,8 @@ export async function readHead(market: Needs): Promise<ChainHead> {
     clock.now(),
     config.finalityMinAgeSeconds,
   );
+  // Nobody is to begin a payment on a chain that does not hold what was final before.
+  if ('alarm' in verdict) return { ...refuse(market, latest, verdict), floor: null };
   if (!('accepted' in verdict)) return { ...refuse(market, latest, verdict), floor: watermark };
   const { accepted } = verdict;
   if (watermark === null || accepted.number > watermark.number) {
