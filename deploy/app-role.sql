@@ -25,7 +25,18 @@ grant update (status, tx_hash, block_number, block_time, end_reason, payer_colle
 grant insert on listings, artifacts, listing_answers, wallet_uses to openaisle_app;
 grant update (state, pinned, removed_at, removed_reason, removed_reason_code, withdrawn_at, withdrawn_reason)
   on listings to openaisle_app;
+-- What an edit changes before the first purchase. The trigger gives the number of the edit, so the role need not.
+grant update (title, description, preview, tags, aisle, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type,
+  artifact_filename) on listings to openaisle_app;
+grant update (salt, content) on artifacts to openaisle_app;
 grant insert, update on pin_periods to openaisle_app;
+
+-- A vote is given once and stands.
+grant insert on votes to openaisle_app;
+
+-- What catalogs follow is written by triggers and pruned by the market.
+grant insert, delete on catalog_changes to openaisle_app;
+grant update on catalog_state to openaisle_app;
 
 grant insert on merchants, merchant_keys, recovery_codes to openaisle_app;
 grant update (revoked_at, last_used_on) on merchant_keys to openaisle_app;

@@ -1,9 +1,12 @@
 /** The contract: everything that goes over the wire. The one barrel of the project. */
 import { register } from './identity.ts';
+import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
 import { browseShelves, buyListing, createListing, getListing, getStore, listPurchases } from './listings.ts';
 import { getMe, getWindow, listEvents, listMerchants } from './merchants.ts';
+import { pinListing, removeListing } from './moderation.ts';
 import { getOfficialFacts } from './official.ts';
 import { getPayment, getTreasury } from './payments.ts';
+import { voteListing } from './votes.ts';
 
 /** Every JSON endpoint by its operation's name. An endpoint without an operation does not compile. */
 export const endpoints = {
@@ -11,6 +14,9 @@ export const endpoints = {
   browseShelves,
   getListing,
   createListing,
+  editListing,
+  withdrawListing,
+  withdrawWithReason,
   buyListing,
   listPurchases,
   getStore,
@@ -20,6 +26,9 @@ export const endpoints = {
   getWindow,
   getPayment,
   getTreasury,
+  voteListing,
+  removeListing,
+  pinListing,
   register,
 } as const;
 

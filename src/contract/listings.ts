@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { addressIn, addressOut, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
-import { priceIn, usdcOut } from './money.ts';
+import { priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import { idCursor, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
 import { paymentOut, receiptOut } from './payments.ts';
 import { publicText } from './text.ts';
@@ -9,12 +9,12 @@ import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA
 
 const summaryFields = {
   id: idOut,
-  merchant: z.string(),
   title: z.string(),
+  price_usdc: usdcOut,
+  merchant: z.string(),
   description: z.string(),
   preview: z.string(),
   store_url: z.string(),
-  price_usdc: usdcOut,
   seller_wallet: addressOut,
   tags: z.array(z.string()),
   aisle: z.enum(AISLES),
@@ -189,27 +189,60 @@ export const getListing = endpoint({
   cache: 'public',
 });
 
+const outline = z.object({ id: idOut, title: z.string(), price_usdc: usdcOut }).meta({ id: 'ListingOutline' });
+
+/** A price in a query string: plain digits with at most six decimals, read as units. */
+const priceText = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,4})(?:\.\d{1,6})?$/, 'must be a plain number with at most 6 decimals')
+  .transform((text) => unitsOfUsdc(Number(text)) ?? 0n);
+
+export const shelfQuery = z
+  .strictObject({
+    q: z
+      .string()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('words that must all be there; "a phrase"; -word must not; the last word may be a beginning'),
+    tag: z
+      .string()
+      .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -')
+      .optional(),
+    aisle: z.enum(AISLES).optional(),
+    seller: z.string().min(1).max(64).optional().describe('the handle of a merchant'),
+    free: z.enum(['true', 'false']).optional().describe('true: price 0; false: a price above 0'),
+    max_price_usdc: priceText.optional(),
+    verified_sales_min: z
+      .string()
+      .regex(/^(?:0|[1-9]\d{0,8})$/, 'must be a plain whole number')
+      .transform(Number)
+      .optional(),
+    sort: z.enum(SORTS).optional().describe('new where q is absent, relevance where it is given'),
+    fields: z.enum(['outline']).optional().describe('outline: ids, titles and prices alone'),
+    limit: pageSize(PAGE_SIZES.shelves),
+    cursor: z.string().min(1).max(512).optional(),
+  })
+  .refine(({ sort, q }) => sort !== 'relevance' || q !== undefined, { path: ['sort'], message: 'relevance needs q' });
+export type ShelfQuery = z.output<typeof shelfQuery>;
+
 export const browseShelves = endpoint({
   name: 'browseShelves',
   method: 'GET',
   path: '/api/shelves',
-  summary: 'Live listings by page, newest first, with exact totals.',
+  summary: 'Live listings by page, filtered, searched and sorted, with exact totals.',
   auth: 'public',
-  query: z.strictObject({
-    aisle: z.enum(AISLES).optional(),
-    sort: z.enum(SORTS).default('new'),
-    limit: pageSize(PAGE_SIZES.shelves),
-    cursor: z.string().min(1).max(512).optional(),
-  }),
+  query: shelfQuery,
   answers: {
     200: z.object({
       aisles: aisleSummaries,
-      listings: z.array(listingSummary),
+      listings: z.array(z.union([listingSummary, outline])),
       ...pageCounts,
       next_cursor: z.string().nullable(),
+      did_you_mean: z.string().nullable().describe('where q matches nothing: a near spelling that does'),
     }),
   },
-  errors: ['cursor_invalid', 'cursor_expired'],
+  errors: ['cursor_invalid', 'cursor_expired', 'search_not_ready', 'read_unavailable'],
   cache: 'public',
 });
 

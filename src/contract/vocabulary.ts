@@ -16,7 +16,8 @@ export const AISLES = [
 ] as const;
 export type Aisle = (typeof AISLES)[number];
 
-export const SORTS = ['new'] as const;
+/** `new`: newest first. `karma`: most votes. `relevance`: only with q, and the default there. Ties go to the newest. */
+export const SORTS = ['new', 'karma', 'sales', 'price_asc', 'price_desc', 'relevance'] as const;
 export type Sort = (typeof SORTS)[number];
 
 export const LISTING_STATES = ['live', 'removed', 'withdrawn', 'sold', 'canceled', 'stale'] as const;
@@ -73,6 +74,7 @@ export const DEFAULT_LIMITS = {
   registration_per_ip_hour: 3,
   registration_per_hour: 300,
   confirm_per_ip_hour: 10,
+  votes_per_merchant_day: 50,
   guard_runs_per_merchant_day: 30,
   open_fee_attempts_per_merchant: 5,
   artifact_bytes: 262_144,

@@ -26,6 +26,9 @@ describe('readMarketConfig', () => {
     expect(config).toMatchObject({
       host: '127.0.0.1',
       port: 4020,
+      metricsPort: 0,
+      workers: 1,
+      catalogMemoryBytes: 2_147_483_648,
       baseUrl: 'http://127.0.0.1:4020',
       databaseUrl: null,
       dataDir: './data',
@@ -52,8 +55,9 @@ describe('readMarketConfig', () => {
       OPENAISLE_HOST: '::',
       OPENAISLE_PORT: '8080',
       OPENAISLE_BASE_URL: 'https://Market.example/',
-      OPENAISLE_METRICS_PORT: '0',
-      OPENAISLE_WORKERS: '1',
+      OPENAISLE_METRICS_PORT: '9090',
+      OPENAISLE_WORKERS: '64',
+      OPENAISLE_CATALOG_MEMORY_MB: '64',
       DATABASE_URL: 'postgresql://market:word@db/market',
       OPENAISLE_DATA_DIR: '/var/lib/market',
       OPENAISLE_NETWORK: 'base-sepolia',
@@ -73,6 +77,9 @@ describe('readMarketConfig', () => {
     });
     expect(config).toMatchObject({
       baseUrl: 'https://market.example',
+      metricsPort: 9090,
+      workers: 64,
+      catalogMemoryBytes: 67_108_864,
       network: { ...NETWORKS['base-sepolia'], usdc: `0x${'12'.repeat(20)}` },
       finalityMinAgeSeconds: 0,
       treasury: TREASURY,
@@ -108,6 +115,13 @@ describe('readMarketConfig', () => {
     ['OPENAISLE_PORT', '65536'],
     ['OPENAISLE_PORT', '0'],
     ['OPENAISLE_PORT', '4e3'],
+    ['OPENAISLE_METRICS_PORT', '65536'],
+    ['OPENAISLE_METRICS_PORT', '4020'],
+    ['OPENAISLE_WORKERS', '0'],
+    ['OPENAISLE_WORKERS', '65'],
+    ['OPENAISLE_WORKERS', '2.5'],
+    ['OPENAISLE_CATALOG_MEMORY_MB', '63'],
+    ['OPENAISLE_CATALOG_MEMORY_MB', '65537'],
     ['OPENAISLE_BASE_URL', 'https://example.org/hunter2'],
     ['OPENAISLE_BASE_URL', 'ftp://example.org'],
     ['DATABASE_URL', 'mysql://root:hunter2@db'],
@@ -146,10 +160,7 @@ describe('readMarketConfig', () => {
   });
 
   it.each([
-    ['OPENAISLE_WORKERS', '2'],
-    ['OPENAISLE_METRICS_PORT', '9090'],
     ['OPENAISLE_CITY_URL', 'https://city.example'],
-    ['OPENAISLE_CATALOG_MEMORY_MB', '2048'],
     ['OPENAISLE_RPC_URLS', 'http://127.0.0.1:1,http://127.0.0.1:2'],
     ['OPENAISLE_DOORS', 'register,recovery'],
   ])('says that %s=%s is not built yet', (name, value) => {

@@ -19,10 +19,13 @@ import {
   wholeNumberVariable,
 } from '../platform/variables.ts';
 import { readLimits } from './config-limits.ts';
+import { wholeNumberFrom } from './config-numbers.ts';
 import { readProxies } from './config-proxies.ts';
 import type { IdentityDoor, MarketConfig } from './context.ts';
 
 const DEFAULT_PORT = 4020;
+const HIGHEST_PORT = 65_535;
+const BYTES_PER_MB = 1_048_576;
 const DEFAULT_FINALITY_MIN_AGE_SECONDS = 300;
 const ONE_DAY_SECONDS = 86_400;
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
@@ -34,8 +37,8 @@ const variables = {
   OPENAISLE_HOST: hostVariable('127.0.0.1'),
   OPENAISLE_PORT: portVariable(DEFAULT_PORT),
   OPENAISLE_BASE_URL: originVariable(),
-  OPENAISLE_METRICS_PORT: notAvailable('0'),
-  OPENAISLE_WORKERS: notAvailable('1'),
+  OPENAISLE_METRICS_PORT: wholeNumberVariable(HIGHEST_PORT, 0),
+  OPENAISLE_WORKERS: wholeNumberFrom(1, 64, 1),
   DATABASE_URL: optional<string | null>(
     text.regex(/^postgres(?:ql)?:\/\/\S+$/),
     'a PostgreSQL connection URL (postgresql://...)',
@@ -80,7 +83,7 @@ const variables = {
     `none, or a comma-separated list of ${DOORS.join(', ')}`,
     () => new Set(DOORS),
   ),
-  OPENAISLE_CATALOG_MEMORY_MB: notAvailable(),
+  OPENAISLE_CATALOG_MEMORY_MB: wholeNumberFrom(64, 65_536, 2_048),
   OPENAISLE_TRUST_PROXY: optional<false | string[]>(
     readProxies,
     'off, or a comma-separated list of addresses, networks (10.0.0.0/8), loopback, linklocal, uniquelocal',
@@ -102,9 +105,14 @@ export function readMarketConfig(env: Environment): MarketConfig {
   if (read.OPENAISLE_TREASURY === ZERO_ADDRESS || read.OPENAISLE_TREASURY === network.usdc) {
     throw new ConfigError(['OPENAISLE_TREASURY must be neither the zero address nor the USDC contract']);
   }
+  if (read.OPENAISLE_METRICS_PORT === read.OPENAISLE_PORT) {
+    throw new ConfigError(['OPENAISLE_METRICS_PORT must be another port than OPENAISLE_PORT']);
+  }
   return {
     host: read.OPENAISLE_HOST,
     port: read.OPENAISLE_PORT,
+    metricsPort: read.OPENAISLE_METRICS_PORT,
+    workers: read.OPENAISLE_WORKERS,
     baseUrl: read.OPENAISLE_BASE_URL ?? localUrl(read.OPENAISLE_HOST, read.OPENAISLE_PORT),
     databaseUrl: read.DATABASE_URL,
     dataDir: read.OPENAISLE_DATA_DIR,
@@ -120,6 +128,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     sourceUrl: read.OPENAISLE_SOURCE_URL,
     explorerUrl: read.OPENAISLE_EXPLORER_URL,
     limits: read.OPENAISLE_LIMITS,
+    catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,
     openDoors: read.OPENAISLE_DOORS,
     trustProxy: read.OPENAISLE_TRUST_PROXY,
   };

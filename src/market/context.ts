@@ -4,7 +4,7 @@ import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Queryable } from '../platform/database/database.ts';
 import type { Hex } from '../platform/hex.ts';
-import type { Call, Operation } from '../platform/http/operation.ts';
+import type { Call, Operation, ReadOperation } from '../platform/http/operation.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 
@@ -14,6 +14,10 @@ export type IdentityDoor = 'register';
 export interface MarketConfig {
   host: string;
   port: number;
+  /** 0: none. */
+  metricsPort: number;
+  /** Web processes; each has a catalog of its own. */
+  workers: number;
   /** Without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
@@ -32,6 +36,8 @@ export interface MarketConfig {
   sourceUrl: string | null;
   explorerUrl: string | null;
   limits: Limits;
+  /** How much of the listings' bytes one catalog keeps in memory. */
+  catalogMemoryBytes: number;
   openDoors: ReadonlySet<IdentityDoor>;
   /** Proxies that may name the client's address, as fastify takes them; false: none. */
   trustProxy: false | string[];
@@ -77,4 +83,6 @@ export type CrashPoint =
 
 export type MarketCall<E extends EndpointShape> = Call<E, Merchant>;
 export type MarketOperation<E extends EndpointShape> = Operation<E, Market, Merchant>;
+/** May answer with bytes that are ready. */
+export type MarketRead<E extends EndpointShape> = ReadOperation<E, Market, Merchant>;
 export type { Queryable };

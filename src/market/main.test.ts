@@ -1,93 +1,37 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { testDatabase } from '../../test/support/database.ts';
-import { freePort } from '../../test/support/free-port.ts';
+import { mainProcesses } from '../../test/support/main-process.ts';
 import { findEmbeddedPostgres } from '../platform/database/embedded.ts';
-
-const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
-/** Nobody listens there. The market starts all the same: reads are served while the chain is away. */
-const NOBODY = 'http://127.0.0.1:1';
+import { systemRandom } from '../platform/random.ts';
+import { makeMerchantKey } from '../platform/secret-format.ts';
 
 const db = testDatabase();
-let folder = '';
-const started: ChildProcess[] = [];
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'openaisle-main-'));
-});
-afterEach(async () => {
-  for (const child of started.splice(0)) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    // Not SIGKILL: a database of its own would stay behind.
-    child.kill('SIGTERM');
-    await once(child, 'exit');
-  }
-  await rm(folder, { recursive: true, force: true });
-});
-
-type Environment = Record<string, string>;
-
-/** The process's own environment is left out: whoever runs the tests may have a market configured in it. */
-async function environment(changed: Environment = {}): Promise<Environment> {
-  return {
-    PATH: process.env['PATH'] ?? '',
-    OPENAISLE_PORT: String(await freePort()),
-    OPENAISLE_RPC_URLS: NOBODY,
-    OPENAISLE_FACILITATOR_URL: NOBODY,
-    OPENAISLE_TREASURY: '0x00000000000000000000000000000000000000aa',
-    OPENAISLE_DATA_DIR: folder,
-    ...changed,
-  };
-}
-
-async function onGivenDatabase(changed: Environment = {}): Promise<Environment> {
-  const pepperFile = join(folder, 'pepper');
-  await writeFile(pepperFile, `1:${'ab'.repeat(32)}\n`, { mode: 0o600 });
-  return environment({ DATABASE_URL: db.url, OPENAISLE_PEPPER_FILE: pepperFile, ...changed });
-}
-
-function start(env: Environment) {
-  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  started.push(child);
-  const exited = once(child, 'close').then(() => child.exitCode);
-  const said: string[] = [];
-  for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on('line', (line) => said.push(line));
-  }
-  const logged = async (event: string): Promise<string> => {
-    const find = (): string | undefined => said.find((line) => line.includes(`"event":"${event}"`));
-    await expect.poll(find, { timeout: 20_000, interval: 10 }).toBeDefined();
-    return find() ?? '';
-  };
-  return { child, exited, said, logged, url: `http://127.0.0.1:${env['OPENAISLE_PORT']}` };
-}
+const { environment, folder, onGivenDatabase, start } = mainProcesses(db);
 
 describe('a stop', () => {
   it('by SIGTERM refuses new connections, answers what is in flight, and exits 0', async () => {
     const market = start(await onGivenDatabase());
     await market.logged('market_listening');
+    const headers = { authorization: `Bearer ${makeMerchantKey(systemRandom, 'aisle')}` };
     let answer: Promise<Response> | undefined;
     await db.database.transaction(async (tx) => {
-      await tx.run(sql`lock table merchants in access exclusive mode`);
-      answer = fetch(`${market.url}/api/merchants`);
-      const waiting = sql`select pid from pg_locks where relation = 'merchants'::regclass and not granted`;
-      await expect.poll(async () => (await tx.rows(waiting)).length).toBeGreaterThan(0);
+      await tx.run(sql`lock table merchant_keys in access exclusive mode`);
+      answer = fetch(`${market.url}/api/me`, { headers });
+      const waiting = sql`select pid from pg_locks where relation = 'merchant_keys'::regclass and not granted`;
+      await expect.poll(async () => (await tx.rows(waiting)).length, { timeout: 10_000 }).toBeGreaterThan(0);
       market.child.kill('SIGTERM');
       await market.logged('stopping');
       await expect.poll(() => fetch(`${market.url}/healthz`).then(String, () => 'refused')).toBe('refused');
       expect(market.child.exitCode).toBeNull();
     });
     const answered = await answer;
-    expect(answered?.status).toBe(200);
-    expect(await answered?.json()).toMatchObject({ merchants: [], total: 0 });
+    expect(answered?.status).toBe(401);
+    expect(await answered?.json()).toMatchObject({ reason: 'key_invalid' });
     expect(await market.exited).toBe(0);
   });
 
@@ -96,7 +40,7 @@ describe('a stop', () => {
     await market.logged('embedded_postgres');
     market.child.kill('SIGINT');
     expect(await market.exited).toBe(0);
-    expect(await findEmbeddedPostgres(folder)).toBeNull();
+    expect(await findEmbeddedPostgres(folder())).toBeNull();
   });
 });
 
@@ -105,10 +49,10 @@ describe('the embedded database', () => {
     const env = await environment();
     const first = start(env);
     await first.logged('market_listening');
-    expect(await findEmbeddedPostgres(folder)).not.toBeNull();
+    expect(await findEmbeddedPostgres(folder())).not.toBeNull();
     first.child.kill('SIGTERM');
     expect(await first.exited).toBe(0);
-    expect(await findEmbeddedPostgres(folder)).toBeNull();
+    expect(await findEmbeddedPostgres(folder())).toBeNull();
     const second = start(env);
     await second.logged('market_listening');
     expect(second.said.filter((line) => line.includes('"event":"migrated"'))).toEqual([]);
@@ -119,7 +63,7 @@ describe('the embedded database', () => {
   it('takes the market with it when it ends by itself', async () => {
     const market = start(await environment());
     await market.logged('market_listening');
-    const [pid] = (await readFile(join(folder, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n');
+    const [pid] = (await readFile(join(folder(), 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n');
     process.kill(Number(pid), 'SIGINT');
     await market.logged('database_ended');
     expect(await market.exited).toBe(1);
@@ -158,7 +102,7 @@ describe('a start that cannot be', () => {
     const market = start(await environment({ OPENAISLE_PORT: String(port) }));
     expect(await market.exited).toBe(1);
     expect(await market.logged('market_not_started')).toContain('EADDRINUSE');
-    expect(await findEmbeddedPostgres(folder)).toBeNull();
+    expect(await findEmbeddedPostgres(folder())).toBeNull();
     server.close();
   });
 });

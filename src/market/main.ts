@@ -1,26 +1,42 @@
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { createLog } from '../platform/create-log.ts';
+import type { Log } from '../platform/log.ts';
 import { handleShutdown } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { MarketConfig } from './context.ts';
 import { CRASH_VARIABLE, crashAt, readCrashPoint } from './crash-points.ts';
 import { holdSignals } from './hold-signals.ts';
-import { runMarket } from './run-market.ts';
+import { type MarketRun, runMarket } from './run-market.ts';
+import { runSupervisor } from './run-supervisor.ts';
+import { runWorker } from './run-worker.ts';
 
 /** Two calls to the facilitator, 8 s each, and a margin. */
 const DRAIN_MS = 25_000;
+/** What a worker may take in all: the drain, and the steps after it. */
+const WORKER_DRAIN_MS = DRAIN_MS + 20_000;
 
 async function main(): Promise<void> {
   const config = readMarketConfig(process.env);
   const crashPoint = readCrashPoint(process.env);
-  const log = createLog({ hide: secretsOf(config) });
+  const log = createLog({ hide: secretsOf(config), fields: ['worker', 'code'] });
   if (crashPoint !== null) {
     log.warn('THIS_PROCESS_KILLS_ITSELF', { name: crashPoint, detail: `${CRASH_VARIABLE} is set: for tests only` });
   }
-  const crash = crashPoint === null ? {} : { crashPoint: crashAt(crashPoint) };
+  const options = { config, log, ...(crashPoint === null ? {} : { crashPoint: crashAt(crashPoint) }) };
+  const working = runWorker({ ...options, drainMs: DRAIN_MS });
+  if (working !== null) await working;
+  else if (config.workers === 1) await runInFront(() => runMarket(options), log, DRAIN_MS);
+  else {
+    const supervisorLog = log.with({ worker: 0, pid: process.pid });
+    await runInFront(() => runSupervisor({ config, log: supervisorLog }), supervisorLog, WORKER_DRAIN_MS);
+  }
+}
+
+/** The first process: starts, stops at a signal, and ends when what it rests on does. */
+async function runInFront(start: () => Promise<MarketRun>, log: Log, drainMs: number): Promise<void> {
   const signals = holdSignals();
-  const market = await runMarket({ config, log, ...crash }).catch((error: unknown) => {
+  const run = await start().catch((error: unknown) => {
     log.error('market_not_started', { error });
     process.exit(1);
   });
@@ -28,18 +44,23 @@ async function main(): Promise<void> {
     process,
     clock: systemClock,
     log,
-    drainMs: DRAIN_MS,
-    closeServer: (options) => market.stopServing(options),
-    steps: market.steps,
+    drainMs,
+    closeServer: (options) => run.stopServing(options),
+    steps: run.steps,
   });
   const early = signals.release();
   if (early !== null) process.exit(await shutdown.stop(early));
-  void market.databaseEnded.then(() => {
+  void run.databaseEnded.then(() => {
     if (shutdown.isStopping()) return;
     log.error('database_ended', { detail: 'the embedded PostgreSQL ended by itself; the market cannot go on' });
     process.exit(1);
   });
-  log.info('market_listening', { url: market.url, port: market.port, network: config.network.name });
+  void run.failed.then(async () => {
+    if (shutdown.isStopping()) return;
+    log.error('workers_failed', { detail: 'every worker ends soon after its start; see the lines before this one' });
+    await shutdown.stop('workers_failed');
+    process.exit(1);
+  });
 }
 
 /** An address may carry a password or a provider's key. */

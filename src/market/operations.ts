@@ -1,38 +1,60 @@
 import type { Endpoints } from '../contract/index.ts';
 import type { Operations } from '../platform/http/server-options.ts';
-import { browseShelves } from './catalog/browse-shelves.ts';
-import { getListing } from './catalog/get-listing.ts';
+import { makeBrowseShelves } from './catalog/browse-shelves.ts';
+import { makeGetListing } from './catalog/get-listing.ts';
+import type { MarketCatalog } from './catalog/market-catalog.ts';
 import type { Market, Merchant } from './context.ts';
+import type { EventTail } from './events/event-tail.ts';
 import { listEvents } from './events/list-events.ts';
 import { getTreasury } from './fees/get-treasury.ts';
 import { getMe } from './history/get-me.ts';
 import { listPurchases } from './history/list-purchases.ts';
 import { register } from './identity/register.ts';
+import { editListing } from './listings/changes/edit-listing.ts';
+import { withdrawListing } from './listings/changes/withdraw-listing.ts';
+import { withdrawWithReason } from './listings/changes/withdraw-with-reason.ts';
 import { makeCreateListing } from './listings/create-listing.ts';
-import { getStore } from './merchants/get-store.ts';
-import { listMerchants } from './merchants/list-merchants.ts';
+import { makeGetStore } from './merchants/get-store.ts';
+import { makeListMerchants } from './merchants/list-merchants.ts';
+import { pinListing } from './moderation/pin-listing.ts';
+import { removeListing } from './moderation/remove-listing.ts';
 import { getOfficialFacts } from './official/get-official-facts.ts';
 import { makeGetPayment } from './payments/get-payment.ts';
 import type { Payments } from './payments/payments.ts';
 import { makeBuyListing } from './purchases/buy-listing.ts';
-import { getWindow } from './window/get-window.ts';
+import { voteListing } from './votes/vote-listing.ts';
+import { makeGetWindow } from './window/get-window.ts';
+
+/** What operations stand on beyond what they share. */
+export interface MarketParts {
+  payments: Payments;
+  catalog: MarketCatalog;
+  /** The end of the public log, of the same moment as the catalog. */
+  events: EventTail;
+}
 
 /** Every endpoint and what answers it. One that is missing here does not compile. */
-export function marketOperations(payments: Payments): Operations<Endpoints, Market, Merchant> {
+export function marketOperations({ payments, catalog, events }: MarketParts): Operations<Endpoints, Market, Merchant> {
   return {
     getOfficialFacts,
-    browseShelves,
-    getListing,
+    browseShelves: makeBrowseShelves(catalog),
+    getListing: makeGetListing(catalog),
     createListing: makeCreateListing(payments),
+    editListing,
+    withdrawListing,
+    withdrawWithReason,
     buyListing: makeBuyListing(payments),
     listPurchases,
-    getStore,
-    listMerchants,
+    getStore: makeGetStore(catalog),
+    listMerchants: makeListMerchants(catalog),
     getMe,
     listEvents,
-    getWindow,
+    getWindow: makeGetWindow(catalog, events),
     getPayment: makeGetPayment(payments),
     getTreasury,
+    voteListing,
+    removeListing,
+    pinListing,
     register,
   };
 }

@@ -16,6 +16,7 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   'ms',
   'aborted',
   'reason',
+  'routes',
   // Whom and what it is about; ids only
   'merchant_id',
   'listing_id',

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { canonicalJson } from './canonical-json.ts';
 import type { Clock } from './clock.ts';
 import { Refusal } from './refusal.ts';
@@ -8,6 +8,8 @@ const LIFE_MS = 24 * 60 * MINUTE_MS;
 const MAC_BYTES = 16;
 const TIME_BYTES = 4;
 const FORM = /^[A-Za-z0-9_-]+$/;
+/** Walks go on with a cursor soon after they got it. Some megabytes. */
+const MOST_KNOWN = 8_192;
 
 /**
  * Opaque continuation marks. Anybody with the same key reads them, so they hold across processes and restarts; nobody without it
@@ -19,28 +21,74 @@ export interface Cursors {
   open(walk: unknown, cursor: string): number[];
 }
 
+interface Opened {
+  name: string;
+  minute: number;
+  position: readonly number[];
+}
+
 /** Seals with the first key and opens with any, so that a key can be replaced without breaking the walks under way. */
 export function createCursors(keys: readonly [Uint8Array, ...Uint8Array[]], clock: Clock): Cursors {
-  const mac = (key: Uint8Array, walk: unknown, content: Uint8Array): Buffer =>
-    createHmac('sha256', key).update(canonicalJson(walk)).update('\n').update(content).digest().subarray(0, MAC_BYTES);
+  // Made into keys once: for each cursor anew that would take longer than the rest of a page.
+  const newest = createSecretKey(keys[0]);
+  const all = [newest, ...keys.slice(1).map((key) => createSecretKey(key))];
+  const known = createKnown();
+
+  const read = (name: string, cursor: string): Opened => {
+    const bytes = Buffer.from(FORM.test(cursor) ? cursor : '', 'base64url');
+    const content = bytes.subarray(MAC_BYTES);
+    // The text is compared too: base64 has several spellings of the same bytes.
+    if (content.length <= TIME_BYTES || bytes.toString('base64url') !== cursor) throw new Refusal('cursor_invalid');
+    const given = bytes.subarray(0, MAC_BYTES);
+    if (!all.some((key) => timingSafeEqual(macOf(key, name, content), given))) throw new Refusal('cursor_invalid');
+    const opened = {
+      name,
+      minute: content.readUInt32BE(),
+      position: JSON.parse(content.subarray(TIME_BYTES).toString()),
+    };
+    known.add(cursor, opened);
+    return opened;
+  };
 
   return {
     seal: (walk, position) => {
+      const name = canonicalJson(walk);
       // Whole minutes, upwards: an unchanged page keeps its ETag for a minute, and a cursor never lives less than it should.
-      const minute = Buffer.alloc(TIME_BYTES);
-      minute.writeUInt32BE(Math.ceil(clock.now() / MINUTE_MS));
-      const content = Buffer.concat([minute, Buffer.from(JSON.stringify(position))]);
-      return Buffer.concat([mac(keys[0], walk, content), content]).toString('base64url');
+      const minute = Math.ceil(clock.now() / MINUTE_MS);
+      const text = JSON.stringify(position);
+      const content = Buffer.allocUnsafe(TIME_BYTES + text.length);
+      content.writeUInt32BE(minute);
+      content.write(text, TIME_BYTES, 'latin1');
+      const cursor = Buffer.concat([macOf(newest, name, content), content]).toString('base64url');
+      known.add(cursor, { name, minute, position: [...position] });
+      return cursor;
     },
     open: (walk, cursor) => {
-      const bytes = Buffer.from(FORM.test(cursor) ? cursor : '', 'base64url');
-      const content = bytes.subarray(MAC_BYTES);
-      // The text is compared too: base64 has several spellings of the same bytes.
-      if (content.length <= TIME_BYTES || bytes.toString('base64url') !== cursor) throw new Refusal('cursor_invalid');
-      const given = bytes.subarray(0, MAC_BYTES);
-      if (!keys.some((key) => timingSafeEqual(mac(key, walk, content), given))) throw new Refusal('cursor_invalid');
-      if (clock.now() > content.readUInt32BE() * MINUTE_MS + LIFE_MS) throw new Refusal('cursor_expired');
-      return JSON.parse(content.subarray(TIME_BYTES).toString());
+      const name = canonicalJson(walk);
+      // One that was made or checked here needs no second check.
+      const before = known.get(cursor);
+      const { minute, position } = before?.name === name ? before : read(name, cursor);
+      if (clock.now() > minute * MINUTE_MS + LIFE_MS) throw new Refusal('cursor_expired');
+      return [...position];
+    },
+  };
+}
+
+function macOf(key: KeyObject, name: string, content: Uint8Array): Buffer {
+  return createHmac('sha256', key).update(`${name}\n`).update(content).digest().subarray(0, MAC_BYTES);
+}
+
+/** In two generations: when the younger is full, the older is forgotten. */
+function createKnown() {
+  let young = new Map<string, Opened>();
+  let old = new Map<string, Opened>();
+  return {
+    get: (cursor: string): Opened | undefined => young.get(cursor) ?? old.get(cursor),
+    add: (cursor: string, opened: Opened): void => {
+      young.set(cursor, opened);
+      if (young.size < MOST_KNOWN / 2) return;
+      old = young;
+      young = new Map();
     },
   };
 }

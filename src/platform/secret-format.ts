@@ -20,6 +20,11 @@ const LENGTHS = {
 } as const;
 export type SecretKind = keyof typeof LENGTHS;
 
+/** Nothing shorter holds a secret of that prefix. */
+export function shortestSecret(prefix: string): number {
+  return prefix.length + '_sk_'.length + Math.min(...Object.values(LENGTHS));
+}
+
 /** What a prefix may look like: it stands in front of `_sk_`, so it holds no underscore itself. */
 export const SECRET_PREFIX = /^[a-z][a-z0-9]{1,15}$/;
 

@@ -1,10 +1,10 @@
-import { SECRET_PREFIX, type SecretKind, secretAt } from './secret-format.ts';
+import { SECRET_PREFIX, type SecretKind, secretAt, shortestSecret } from './secret-format.ts';
 
-/** Nothing shorter can hold a secret once it is decoded. */
-const SHORTEST_BASE64 = 24;
 const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+={0,2}[\r\n]*$/;
 
 export interface SecretGuard {
+  /** Nothing shorter holds a secret, decoded or not: such texts need not be taken apart. */
+  shortest: number;
   /** Whether a secret with a right checksum stands anywhere in the text, also when the whole text is base64 of it. */
   inText(text: string): boolean;
   /** The same in every string and field name of a JSON value. Members called one of `except` at the top are those secrets' own place. */
@@ -19,7 +19,11 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
     return { prefix, marker: new RegExp(`${prefix}_(sk|rc|pc)_`, 'gi') };
   });
 
+  const shortest = Math.min(...prefixes.map(shortestSecret));
+
+  // Every request's headers come this way: most texts are done with after a look for the underscore.
   const inPlainText = (text: string): boolean =>
+    text.includes('_') &&
     markers.some(({ prefix, marker }) => {
       for (const found of text.matchAll(marker)) {
         if (secretAt(text, found.index, prefix, (found[1] ?? '').toLowerCase() as SecretKind)) return true;
@@ -28,8 +32,9 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
     });
 
   const inText = (text: string): boolean => {
+    if (text.length < shortest) return false;
     if (inPlainText(text)) return true;
-    if (text.length < SHORTEST_BASE64 || !BASE64.test(text)) return false;
+    if (!BASE64.test(text)) return false;
     return inPlainText(Buffer.from(text, 'base64').toString('latin1'));
   };
 
@@ -42,7 +47,7 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
     );
   };
 
-  return { inText, inValue };
+  return { shortest, inText, inValue };
 }
 
 /** One search, where no guard is at hand. */

@@ -1,26 +1,39 @@
 import assert from 'node:assert/strict';
 import type { EndpointShape, ParamsGiven, QueryGiven, ResultOf } from '../../src/contract/endpoint.ts';
-import type { Market, MarketCall, MarketOperation, Merchant } from '../../src/market/context.ts';
+import type { Catalog } from '../../src/market/catalog/catalog.ts';
+import type { Market, MarketCall, MarketRead, Merchant } from '../../src/market/context.ts';
+import type { Prepared, PreparedStream } from '../../src/platform/http/prepared.ts';
 
 /**
  * Calls an operation as the server would, with path and query as they are sent. The answer must pass its schema, and hold nothing
  * that the schema does not name.
  */
 export async function ask<E extends EndpointShape>(
-  market: Market,
+  market: Market & { catalog?: Catalog },
   endpoint: E,
-  operation: MarketOperation<E>,
-  given: { params?: ParamsGiven<E>; query?: QueryGiven<E>; caller?: Pick<Merchant, 'id' | 'handle'> } = {},
+  operation: MarketRead<E>,
+  asked: { params?: ParamsGiven<E>; query?: QueryGiven<E>; caller?: Pick<Merchant, 'id' | 'handle'> } = {},
 ): Promise<ResultOf<E>['body']> {
   const call = {
-    params: endpoint.params?.parse(given.params),
-    query: endpoint.query?.parse(given.query ?? {}),
-    caller: given.caller ? { ...given.caller, maintainer: given.caller.id === 1n } : null,
+    params: endpoint.params?.parse(asked.params),
+    query: endpoint.query?.parse(asked.query ?? {}),
+    caller: asked.caller ? { ...asked.caller, maintainer: asked.caller.id === 1n } : null,
   } as MarketCall<E>;
+  // What the operation stands on is nobody's to keep up to date here.
+  await market.catalog?.fresh();
+  await market.catalog?.searchable();
   const answer = await operation(market, call);
-  const body: unknown = endpoint.answers[answer.status]?.parse(answer.body);
-  assert.deepEqual(answer.body, body, 'the answer holds what its schema does not name');
+  const given = 'prepared' in answer ? await readPrepared(answer.prepared) : answer.body;
+  const body: unknown = endpoint.answers[answer.status]?.parse(given);
+  assert.deepEqual(given, body, 'the answer holds what its schema does not name');
   return body as ResultOf<E>['body'];
+}
+
+async function readPrepared(prepared: Prepared | PreparedStream): Promise<unknown> {
+  const pieces: Uint8Array[] = [];
+  if ('pieces' in prepared) for await (const piece of prepared.pieces) pieces.push(piece);
+  else pieces.push(prepared.body);
+  return JSON.parse(Buffer.concat(pieces).toString('utf8'));
 }
 
 /** The reason of the refusal that `act` ends with. */

@@ -1,5 +1,7 @@
 import { DEFAULT_LIMITS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Market } from '../../src/market/context.ts';
+import { createEventTail, type EventTail } from '../../src/market/events/event-tail.ts';
 import { createPepperFrom } from '../../src/market/identity/pepper.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import type { Clock } from '../../src/platform/clock.ts';
@@ -24,17 +26,41 @@ export function settableClock(startMs: number): SettableClock {
   };
 }
 
+const CATALOG_BYTES = 64 * 1_048_576;
+
+/** With what its reads stand on. */
+export interface TestMarket extends Market {
+  catalog: MarketCatalog;
+  events: EventTail;
+}
+
 /** A market for operations that touch neither the chain nor a facilitator: those addresses lead nowhere. */
 export function marketContext(options: {
   database: Database;
   clock?: Clock;
   limits?: Partial<Limits>;
   changes?: Partial<Market>;
-}): Market {
+}): TestMarket {
+  const log = recordingLog().log;
+  const clock = options.clock ?? systemClock;
+  const pepper = createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]]));
+  const events = createEventTail();
+  const { database } = options;
+  // Neither started nor polling: `ask` lets it look before each call.
+  const catalog = createMarketCatalog({
+    database,
+    clock,
+    log,
+    pepper,
+    memoryBytes: CATALOG_BYTES,
+    followers: [events],
+  });
   return {
     config: {
       host: '127.0.0.1',
       port: 0,
+      metricsPort: 0,
+      workers: 1,
       baseUrl: 'http://127.0.0.1:4020',
       databaseUrl: null,
       dataDir: '/nonexistent',
@@ -50,15 +76,18 @@ export function marketContext(options: {
       sourceUrl: null,
       explorerUrl: null,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
+      catalogMemoryBytes: CATALOG_BYTES,
       openDoors: new Set(['register']),
       trustProxy: false,
     },
-    database: options.database,
-    clock: options.clock ?? systemClock,
+    database,
+    clock,
     random: systemRandom,
-    log: recordingLog().log,
+    log,
     rpc: createRpc({ url: 'http://127.0.0.1:1' }),
-    pepper: createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]])),
+    pepper,
+    catalog,
+    events,
     wakeEvents: () => {},
     crashPoint: () => {},
     ...options.changes,

@@ -79,6 +79,8 @@ export function worldConfig(given: {
   return {
     host: '127.0.0.1',
     port: 0,
+    metricsPort: 0,
+    workers: 1,
     baseUrl: BASE_URL,
     databaseUrl: given.databaseUrl,
     dataDir: '/nonexistent',
@@ -94,6 +96,7 @@ export function worldConfig(given: {
     sourceUrl: null,
     explorerUrl: null,
     limits: { ...DEFAULT_LIMITS, registration_per_ip_hour: 1_000, ...given.limits },
+    catalogMemoryBytes: 67_108_864,
     openDoors: new Set(['register']),
     trustProxy: false,
   };

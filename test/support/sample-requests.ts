@@ -18,12 +18,19 @@ export interface Sample {
   path: string;
   /** One for each form that the body may have. */
   bodies: SampleBody[];
+  /** Whose key it takes to come as far as the act itself: any merchant's, the one's whose listing it is, or the maintainer's. */
+  by: 'member' | 'owner' | 'maintainer';
 }
 
-type Given = { params?: Record<string, string>; bodies?: SampleBody[] };
+type Given = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' };
 
-/** Good requests for all endpoints. A new endpoint, or a new field of one, that is missing here is an error. */
-export function sampleRequests(at: { listingId: bigint; handle: string }): Sample[] {
+/**
+ * Good requests for all endpoints. A new endpoint, or a new field of one, that is missing here is an error. `endedId` names a listing
+ * of the same merchant that was withdrawn and then removed: ending it once more changes nothing.
+ */
+export function sampleRequests(at: { listingId: bigint; handle: string; endedId?: bigint }): Sample[] {
+  const listingId = Number(at.listingId);
+  const endedId = at.endedId ?? at.listingId;
   const listing = newGoods({
     artifact_encoding: 'utf-8',
     artifact_media_type: 'text/plain',
@@ -44,6 +51,18 @@ export function sampleRequests(at: { listingId: bigint; handle: string }): Sampl
     browseShelves: {},
     getListing: { params: { id: String(at.listingId) } },
     createListing: { bodies: [{ fields: listing, opaque: ['artifact'] }] },
+    // With fields that never change, so what is good about it is its form.
+    editListing: {
+      params: { id: String(at.listingId) },
+      bodies: [{ fields: listing, opaque: ['artifact'] }],
+      by: 'owner',
+    },
+    withdrawListing: { params: { id: String(endedId) }, by: 'owner' },
+    withdrawWithReason: {
+      params: { id: String(endedId) },
+      bodies: [{ fields: { reason: 'a reason' }, opaque: [] }],
+      by: 'owner',
+    },
     buyListing: {
       params: { id: String(at.listingId) },
       bodies: [{ fields: { max_price_usdc: 5, collect: false }, opaque: [] }],
@@ -56,6 +75,11 @@ export function sampleRequests(at: { listingId: bigint; handle: string }): Sampl
     getWindow: {},
     getPayment: {},
     getTreasury: {},
+    voteListing: { bodies: [{ fields: { listing_id: listingId }, opaque: [] }] },
+    removeListing: {
+      bodies: [{ fields: { listing_id: Number(endedId), reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
+    },
+    pinListing: { bodies: [{ fields: { listing_id: listingId, pinned: false }, opaque: [] }] },
     register: {
       bodies: [
         { fields: stage, opaque: [] },
@@ -67,10 +91,11 @@ export function sampleRequests(at: { listingId: bigint; handle: string }): Sampl
       ],
     },
   };
-  return Object.entries(given).map(([name, { params, bodies }]) => {
+  return Object.entries(given).map(([name, { params, bodies, by }]) => {
     const known = name as EndpointName;
     const endpoint: EndpointShape = endpoints[known];
-    return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [] };
+    const caller = endpoint.auth === 'maintainer' ? 'maintainer' : (by ?? 'member');
+    return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [], by: caller };
   });
 }
 
@@ -78,12 +103,20 @@ export function pathOf(endpoint: EndpointShape, params: Record<string, string>):
   return endpoint.path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? '1');
 }
 
-/** What the request needs to come as far as its schemas: a key where one is asked for, a good body where there is one. */
-export function sendingOf(sample: Sample, member: Member): Sending {
+/**
+ * What the request needs to come as far as its schemas: a key where one is asked for, a good body where there is one. The key is
+ * `member`'s where nobody else is named for who it has to be.
+ */
+export function sendingOf(
+  sample: Sample,
+  member: Member,
+  others: { owner?: Member; maintainer?: Member } = {},
+): Sending {
   const { auth } = sample.endpoint;
   const [body] = sample.bodies;
+  const { key } = (sample.by === 'member' ? null : others[sample.by]) ?? member;
   return {
-    ...(auth === 'key' || auth === 'maintainer' ? { key: member.key } : {}),
+    ...(auth === 'key' || auth === 'maintainer' ? { key } : {}),
     ...(body ? { body: body.fields } : {}),
   };
 }

@@ -112,7 +112,7 @@ export type SampleOptions = ServerOptions<Sample, null, SampleCaller>;
 export const sampleKey = makeMerchantKey(systemRandom, 'aisle');
 export const sampleMaintainerKey = makeMerchantKey(systemRandom, 'aisle');
 
-const operations: SampleOptions['operations'] = {
+export const sampleOperations: SampleOptions['operations'] = {
   readThing: async (_context, call) => {
     if (call.params.id === 404n) throw new Refusal('not_found', { detail: 'No such thing.' });
     if (call.params.id === 500n) throw new Error(`broken with ${sampleKey}`);
@@ -164,7 +164,7 @@ export function createSampleServer(changed: Partial<SampleOptions> = {}): { serv
   const lines: string[] = [];
   const server = createHttpServer<Sample, null, SampleCaller>({
     endpoints: sampleEndpoints,
-    operations,
+    operations: sampleOperations,
     context: null,
     authenticate: async (bearer) => {
       if (bearer === sampleKey) return { id: 7n };
@@ -202,6 +202,32 @@ export function sendRaw(port: number, text: string, silenceMs = 400): Promise<st
     socket.on('error', (error) => (answer === '' ? reject(error) : resolve(answer)));
     socket.on('close', () => resolve(answer));
   });
+}
+
+/** Listening, until the test that started it ends. */
+export async function listenSample(changed: Partial<SampleOptions> = {}) {
+  const { server, lines } = createSampleServer(changed);
+  const { port, url } = await server.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => server.close({ drainMs: 0 }));
+  return { server, lines, port, url };
+}
+
+/** A connection to write on by hand; what came back so far is in `heard()`. */
+export async function openSocket(port: number, text = '') {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  onTestFinished(() => void socket.destroy());
+  let heard = '';
+  let closed = false;
+  socket.on('data', (chunk) => {
+    heard += chunk.toString('latin1');
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    closed = true;
+  });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  socket.write(text);
+  return { socket, heard: () => heard, closed: () => closed };
 }
 
 /** One that ends with the test that started it. */

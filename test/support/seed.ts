@@ -218,3 +218,73 @@ export async function seedEvent(
       from events
     ) n where events.id is null`);
 }
+
+export interface SeedGoods {
+  title: string;
+  description?: string;
+  preview?: string;
+  tags?: readonly string[];
+  aisle?: Aisle;
+  priceUnits?: bigint;
+  pinned?: boolean;
+}
+
+/** Many live listings in one transaction, in the order given; their ids. */
+export async function seedStock(
+  database: Database,
+  merchantId: bigint,
+  stock: readonly SeedGoods[],
+): Promise<bigint[]> {
+  const at = later();
+  const batch = next();
+  const rows = stock.map((goods, index) => ({
+    place: index + 1,
+    title: goods.title,
+    description: goods.description ?? 'What it is',
+    preview: goods.preview ?? 'A look at it',
+    tags: goods.tags ?? [],
+    aisle: goods.aisle ?? 'other',
+    price: String(goods.priceUnits ?? 2_500_000n),
+    pinned: goods.pinned ?? false,
+  }));
+  return database.transaction(async (tx) => {
+    await tx.lock('listings');
+    const given = JSON.stringify(rows);
+    await tx.run(sql`
+      insert into wallet_uses (wallet, kind)
+      select substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), 'ordinary'
+      from jsonb_to_recordset(${given}::jsonb) r (place int)`);
+    const made = await tx.rows<{ id: bigint }>(sql`
+      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, pinned,
+        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash)
+      select (select coalesce(max(id), 0) from listings) + r.place, ${merchantId}, r.title, r.description, r.preview, r.price,
+        substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), r.tags, r.aisle, r.pinned, ${at},
+        sha256(convert_to('artifact ' || ${batch}::int || ' ' || r.place, 'UTF8')), 8, 'utf-8', 'text/plain; charset=utf-8',
+        sha256(convert_to('body ' || ${batch}::int || ' ' || r.place, 'UTF8'))
+      from jsonb_to_recordset(${given}::jsonb)
+        r (place int, title text, description text, preview text, price bigint, tags text[], aisle text, pinned boolean)
+      order by r.place
+      returning id`);
+    return made.map(({ id }) => id);
+  });
+}
+
+/** As an edit of the text does; what is not named stays. */
+export async function editListing(
+  database: Database,
+  id: bigint,
+  given: Omit<SeedGoods, 'priceUnits' | 'pinned' | 'title'> & { title?: string },
+): Promise<void> {
+  await database.run(sql`
+    update listings set title = coalesce(${given.title ?? null}, title),
+      description = coalesce(${given.description ?? null}, description), preview = coalesce(${given.preview ?? null}, preview),
+      tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle)
+    where id = ${id}`);
+}
+
+/** Again by the same merchant changes nothing. */
+export async function seedVote(database: Database, listingId: bigint, merchantId: bigint): Promise<void> {
+  await database.run(sql`
+    insert into votes (listing_id, merchant_id, created_at) values (${listingId}, ${merchantId}, ${later()})
+    on conflict do nothing`);
+}

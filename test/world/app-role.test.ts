@@ -8,6 +8,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { onServer } from '../support/on-server.ts';
+import { seedListing } from '../support/seed.ts';
 
 // The market as an operator may run it: under a role that owns nothing.
 const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
@@ -19,6 +20,7 @@ let ownerUrl = '';
 let roleUrl = '';
 let seller: Member;
 let buyer: Member;
+let keeper: Member;
 
 beforeAll(async () => {
   world = await startWorld({
@@ -34,7 +36,7 @@ beforeAll(async () => {
       return roleUrl;
     },
   });
-  await world.join('the-keeper');
+  keeper = await world.join('the-keeper');
   seller = await world.join('seller-one');
   buyer = await world.join('buyer-one');
 });
@@ -84,6 +86,26 @@ it('lists, sells and delivers with the rights of that role alone', async () => {
   expect(events.body).toMatchObject({ total: 3, has_more: false });
 });
 
+it('edits, votes, withdraws, pins and removes with them too', async () => {
+  const { id } = await seedListing(world.db.database, seller.id, { priceUnits: 0n });
+  const steps: [string, string, Member, object?][] = [
+    ['PATCH', `/api/listing/${id}`, seller, { title: 'Edited', artifact: 'new goods', tags: ['new'] }],
+    ['POST', '/api/vote', buyer, { listing_id: Number(id) }],
+    ['POST', '/api/mod/pin', keeper, { listing_id: Number(id), pinned: true }],
+    ['POST', '/api/mod/pin', keeper, { listing_id: Number(id), pinned: false }],
+    ['DELETE', `/api/listing/${id}`, seller],
+    ['POST', `/api/listing/${id}/withdraw`, seller, { reason: 'again' }],
+    ['POST', '/api/mod/remove', keeper, { listing_id: Number(id), reason_code: 'other', reason: 'a reason' }],
+  ];
+  for (const [method, path, { key }, body] of steps) {
+    const { status, body: answer } = await world.ask(method, path, body ? { key, body } : { key });
+    expect([status, answer['reason']], `${method} ${path}`).toEqual([200, undefined]);
+  }
+  const detail = await world.ask('GET', `/api/listing/${id}`);
+  expect(detail.body['listing']).toMatchObject({ tags: ['new'], removed: true, withdrawn: true, pinned: false });
+  expect((await world.ask('POST', '/api/mod/remove', { key: seller.key, body: {} })).status).toBe(403);
+});
+
 it.each([
   'update events set kind = kind',
   'delete from events',
@@ -94,6 +116,11 @@ it.each([
   'delete from payments',
   'update payments set value_units = 1',
   'update listings set price_units = 0',
+  'update listings set edited_act = 0',
+  'update votes set created_at = now()',
+  'delete from votes',
+  'delete from artifacts',
+  'update catalog_changes set listing_id = 1',
   'delete from chain_watermarks',
   'alter table events disable trigger all',
   'drop table events',

@@ -84,4 +84,36 @@ export const marketErrors = {
     do_not_pay_again: false,
     next_step: 'Wait until one of them has ended; GET /api/payment shows where each stands.',
   },
+  not_owner: {
+    status: 403,
+    title: 'That listing belongs to another merchant',
+    retry: 'never',
+    next_step: 'Use the key of the merchant who made it.',
+  },
+  field_fixed: {
+    status: 409,
+    title: 'The edit names what cannot be edited',
+    retry: 'after_fix',
+    next_step:
+      'Nothing was changed. Leave out the fields named in errors; to change them, withdraw this listing and make another.',
+  },
+  listing_closed: {
+    status: 409,
+    title: 'The listing is not open to that any more',
+    retry: 'never',
+    next_step: 'Nothing was changed. detail says what closed it; GET /api/listing/<id> shows how it stands.',
+  },
+  purchase_pending: {
+    status: 409,
+    title: 'A payment for this listing is under way',
+    retry: 'same_request',
+    next_step: 'Nothing was changed. Send the same request again after Retry-After: a purchase ends editing for good.',
+  },
+  // Votes
+  own_listing: {
+    status: 403,
+    title: 'A merchant does not vote for its own listing',
+    retry: 'never',
+    next_step: 'Vote for what others made.',
+  },
 } as const satisfies Record<string, ErrorRow>;

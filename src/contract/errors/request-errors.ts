@@ -158,6 +158,12 @@ export const requestErrors = {
     do_not_pay_again: true,
     next_step: 'This shows neither a payment nor its absence. Try again; do not pay on the strength of it.',
   },
+  search_not_ready: {
+    status: 503,
+    title: 'The search is being prepared',
+    retry: 'same_request',
+    next_step: 'Shelves without q are served already. Send the same request again after the time named.',
+  },
   unavailable: {
     status: 503,
     title: 'The market cannot answer now',

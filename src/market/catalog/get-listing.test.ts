@@ -5,14 +5,16 @@ import { marketContext } from '../../../test/support/market-context.ts';
 import { removeListing, seedListing, seedMerchant, withdrawListing } from '../../../test/support/seed.ts';
 import { checksummed } from '../../contract/chain-values.ts';
 import { endpoints } from '../../contract/index.ts';
-import { getListing } from './get-listing.ts';
+import { makeGetListing } from './get-listing.ts';
 import { REMOVAL_NOTICE } from './present-listing.ts';
 import { readListingDetail } from './read-listing-detail.ts';
 
 const db = testDatabase();
 const market = () => marketContext({ database: db.database });
-const get = (id: bigint | string, query: { comments_limit?: string; comments_after_id?: string } = {}) =>
-  ask(market(), endpoints.getListing, getListing, { params: { id: String(id) }, query });
+const get = (id: bigint | string, query: { comments_limit?: string; comments_after_id?: string } = {}) => {
+  const on = market();
+  return ask(on, endpoints.getListing, makeGetListing(on.catalog), { params: { id: String(id) }, query });
+};
 
 it('shows every public field of a live listing, and where to buy instead of the goods', async () => {
   const merchant = await seedMerchant(db.database, { handle: 'alice' });

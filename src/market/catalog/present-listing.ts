@@ -16,16 +16,16 @@ export function shownTitle(row: { state: ListingState; title: string }): string 
 export function presentSummary(row: ListingRow): ListingSummary {
   return {
     id: Number(row.id),
-    merchant: row.merchant,
     title: shownTitle(row),
+    price_usdc: usdcOfUnits(row.price_units),
+    merchant: row.merchant,
     description: row.description,
     preview: row.state === 'removed' ? '' : row.preview,
     store_url: `/api/store/${row.merchant}`,
-    price_usdc: usdcOfUnits(row.price_units),
     seller_wallet: checksummed(toHex(row.seller_wallet)),
     tags: row.tags,
     aisle: row.aisle,
-    votes: 0,
+    votes: Number(row.votes),
     sales: Number(row.sales),
     pinned: row.pinned,
     created_at: isoTime(row.created_at),
@@ -50,9 +50,9 @@ export function presentSummary(row: ListingRow): ListingSummary {
   };
 }
 
-export function presentDetail(row: ListingRow): ListingDetail {
+/** What a detail says beyond the summary. */
+export function presentEnding(row: ListingRow): Omit<ListingDetail, keyof ListingSummary> {
   return {
-    ...presentSummary(row),
     removed: row.removed_at !== null,
     removed_at: row.removed_at && isoTime(row.removed_at),
     removed_reason: row.removed_reason,
@@ -61,6 +61,10 @@ export function presentDetail(row: ListingRow): ListingDetail {
     withdrawn_at: row.withdrawn_at && isoTime(row.withdrawn_at),
     withdrawn_reason: row.withdrawn_reason,
   };
+}
+
+export function presentDetail(row: ListingRow): ListingDetail {
+  return { ...presentSummary(row), ...presentEnding(row) };
 }
 
 const ENDINGS: Readonly<Record<Exclude<ListingState, 'live'>, string>> = {
@@ -72,7 +76,7 @@ const ENDINGS: Readonly<Record<Exclude<ListingState, 'live'>, string>> = {
 };
 
 /** What stands in a detail where the goods would be. */
-export function artifactMessage(row: { id: bigint; state: ListingState }): string {
+export function artifactMessage(row: { id: bigint | number; state: ListingState }): string {
   if (row.state !== 'live') return `Unavailable: this listing is not for sale, ${ENDINGS[row.state]}.`;
   return `Purchase required: POST /api/buy/${row.id} delivers the artifact.`;
 }

@@ -35,7 +35,7 @@ export async function readEventPage(
   };
 }
 
-function toRecord(id: bigint, canonical: Buffer): EventRecord {
+export function toRecord(id: bigint, canonical: Buffer): EventRecord {
   const { at, kind, actor, detail } = content.parse(JSON.parse(canonical.toString('utf8')));
   return { id: Number(id), at, kind, actor, detail };
 }

@@ -179,7 +179,8 @@ test('two sequencers at once, one of another process, never give a number twice 
       await Promise.all([sequencer.settled(), other.settled()]);
       await expectExactNumbers((round + 1) * 16);
     }
-    expect(recorded.lines).toEqual([]);
+    expect(recorded.lines.filter(({ level }) => level !== 'info')).toEqual([]);
+    expect([sequencer.onDuty(), other.onDuty()].filter(Boolean)).toHaveLength(1);
   } finally {
     await other.stop();
     await second.close();
@@ -293,7 +294,31 @@ test('a pass cut off by the database is logged once and made up for by the poll'
   await recorded.logged('events_numbered_again');
   await sequencer.settled();
   await expectExactNumbers(2);
-  expect(recorded.lines.map(({ event }) => event)).toEqual(['events_not_numbered', 'events_numbered_again']);
+  const numbering = recorded.lines.map(({ event }) => event).filter((event) => event !== 'duty_taken');
+  expect(numbering).toEqual(['events_not_numbered', 'events_numbered_again']);
+});
+
+test('what a process left unnumbered is numbered although the one whose duty it is does not move', async () => {
+  const frozen = await openDatabase({ url: db.url, poolSize: 1, allowUnsafe: true });
+  const thawed = Promise.withResolvers<void>();
+  const taken = Promise.withResolvers<void>();
+  const holding = frozen.exclusively('duty:number_events', async () => {
+    taken.resolve();
+    await thawed.promise;
+  });
+  await taken.promise;
+  sequencer.start();
+  const idle = marketContext({ database: db.database });
+  await db.database.transaction((tx) => recordEvent(tx, idle, { kind: 'sale', actor: 'alice', detail: {} }));
+  await expect
+    .poll(async () => (await readEventPage(db.database, null, { limit: 1, beforeId: null })).total, { timeout: 5_000 })
+    .toBe(1);
+  expect(sequencer.onDuty()).toBe(false);
+  expect(sequencer.unnumberedMs()).toBeGreaterThan(0);
+  await expect.poll(() => sequencer.unnumberedMs(), { timeout: 5_000 }).toBe(0);
+  thawed.resolve();
+  await holding;
+  await frozen.close();
 });
 
 test('stop numbers what was committed before it', async () => {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
+import { createDuty } from '../../platform/create-duty.ts';
 import { createPasses } from '../../platform/create-passes.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
@@ -9,17 +10,23 @@ const BATCH = 500;
 /** For rows that other processes committed, and for what a failed pass left. */
 const POLL_MS = 100;
 const ALARM_MS = 5_000;
-const ALARM_CHECK_MS = 1_000;
+const WATCH_MS = 1_000;
+/** Older than this, whoever sees it numbers it: the process whose duty it is may be frozen. */
+const OVERDUE_MS = 500;
 
 export interface Sequencer {
   /** Numbers soon; calls that come together are one pass. */
   wake(): void;
-  /** Begins to poll. */
+  /** Begins to watch, and to poll while that is this process's duty. */
   start(): void;
   /** Numbers what is left, as far as the database lets it, and ends. */
   stop(): Promise<void>;
   /** Resolves once everything committed before the call is numbered; rejects when that pass fails or after `stop`. */
   settled(): Promise<void>;
+  /** How long the oldest event waited when it was last looked at; 0: nothing waited. */
+  unnumberedMs(): number;
+  /** Whether this process is the one that polls. */
+  onDuty(): boolean;
 }
 
 interface Needs {
@@ -34,21 +41,26 @@ interface Needs {
  */
 export function createSequencer({ database, clock, log }: Needs): Sequencer {
   const stopping = new AbortController();
-  const loops: Promise<void>[] = [];
   const passes = createPasses(createNumbering(database, log, stopping.signal));
   const quietly = (): Promise<void> => passes.fresh().catch(() => {});
+  let watching: Promise<void> | null = null;
+  let unnumberedMs = 0;
 
-  const poll = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
+  const poll = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
       await quietly();
-      await clock.sleep(POLL_MS, stopping.signal);
+      await clock.sleep(POLL_MS, signal);
     }
   };
+  const duty = createDuty({ database, clock, log, name: 'number_events', run: poll });
 
+  /** In every process: an alarm must not depend on the one that may be its cause. */
   const watch = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      await clock.sleep(ALARM_CHECK_MS, stopping.signal);
-      if (!stopping.signal.aborted) await raiseAlarm(database, log);
+      await clock.sleep(WATCH_MS, stopping.signal);
+      if (stopping.signal.aborted) return;
+      unnumberedMs = await lookForAlarm(database, log);
+      if (unnumberedMs >= OVERDUE_MS) void quietly();
     }
   };
 
@@ -57,14 +69,18 @@ export function createSequencer({ database, clock, log }: Needs): Sequencer {
       if (!stopping.signal.aborted) void quietly();
     },
     start: () => {
-      if (loops.length === 0 && !stopping.signal.aborted) loops.push(poll(), watch());
+      if (stopping.signal.aborted) return;
+      watching ??= watch();
+      duty.start();
     },
     stop: async () => {
       await quietly();
       stopping.abort();
-      await Promise.all([...loops, passes.ended()]);
+      await Promise.all([watching, duty.stop(), passes.ended()]);
     },
     settled: () => passes.fresh(),
+    unnumberedMs: () => unnumberedMs,
+    onDuty: () => duty.isHeld(),
   };
 }
 
@@ -94,12 +110,14 @@ function numberUnderLock(database: Database): Promise<number> {
   });
 }
 
-async function raiseAlarm(database: Database, log: Log): Promise<void> {
+async function lookForAlarm(database: Database, log: Log): Promise<number> {
   try {
     const waitedMs = await oldestUnnumberedMs(database);
     if (waitedMs !== null && waitedMs >= ALARM_MS) log.error('event_unnumbered', { waited_ms: Math.round(waitedMs) });
+    return waitedMs ?? 0;
   } catch (error) {
     // That the database is away, the numbering says itself.
     if (!isUnavailable(error)) log.error('events_not_watched', { error });
+    return 0;
   }
 }

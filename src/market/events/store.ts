@@ -103,6 +103,27 @@ export async function readSlice(
   };
 }
 
+/** 0 while nothing is numbered. */
+export async function readNewestEventId(database: Queryable): Promise<bigint> {
+  const { newest } = await database.one<{ newest: bigint }>(sql`select coalesce(max(id), 0) as newest from events`);
+  return newest;
+}
+
+export interface NewsRow {
+  id: bigint;
+  canonical: Buffer;
+  in_door: boolean;
+  nth_of_door: bigint;
+  nth_of_window: bigint;
+}
+
+/** What came into the window after that event, oldest first. */
+export async function readWindowSince(database: Queryable, afterId: bigint): Promise<NewsRow[]> {
+  return database.rows<NewsRow>(sql`
+    select id, canonical, in_door, nth_of_door, nth_of_window from events
+    where id > ${afterId} and in_window and id is not null order by id`);
+}
+
 /** The running count that numbers the filtered log, and what its rows have in common. */
 function inSql(filter: EventFilter): { nth: Sql; matches: Sql } {
   if (filter === null) return { nth: sql`id`, matches: empty };

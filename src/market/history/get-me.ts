@@ -86,8 +86,7 @@ async function readStanding(market: Market, snapshot: Queryable, merchantId: big
   };
 }
 
-const readOwnListings = (database: Queryable, page: store.HistoryPage) =>
-  readListingsOf(database, { ...page, everyState: true });
+const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);
 
 type Section<Name extends string, Item> = { [K in Name]: Item[] } & {
   [K in `${Name}_${'total' | 'returned' | 'page_size'}`]: number;

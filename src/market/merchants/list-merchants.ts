@@ -1,8 +1,12 @@
 import type { Endpoints } from '../../contract/index.ts';
-import type { MarketOperation } from '../context.ts';
-import { readMerchantPage } from './read-merchant-page.ts';
+import type { MarketCatalog } from '../catalog/market-catalog.ts';
+import type { MarketRead } from '../context.ts';
+import { merchantParts } from './merchant-page.ts';
 
-export const listMerchants: MarketOperation<Endpoints['listMerchants']> = async (market, call) => {
-  const { limit, after_id } = call.query;
-  return { status: 200, body: await readMerchantPage(market.database, { limit, afterId: after_id ?? null }) };
-};
+export function makeListMerchants({ answers }: MarketCatalog): MarketRead<Endpoints['listMerchants']> {
+  return async (_market, call) => {
+    const { limit, after_id } = call.query;
+    const page = { limit, afterId: Number(after_id ?? 0n) };
+    return { status: 200, prepared: await answers.full((model) => merchantParts(model, page)) };
+  };
+}

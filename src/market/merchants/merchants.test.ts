@@ -11,15 +11,19 @@ import {
   withdrawListing,
 } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
-import { getStore } from './get-store.ts';
-import { listMerchants } from './list-merchants.ts';
+import { makeGetStore } from './get-store.ts';
+import { makeListMerchants } from './list-merchants.ts';
 
 const db = testDatabase();
 const market = () => marketContext({ database: db.database });
-const list = (query: { limit?: string; after_id?: string } = {}) =>
-  ask(market(), endpoints.listMerchants, listMerchants, { query });
-const visit = (handle: string, query: { limit?: string; before_id?: string } = {}) =>
-  ask(market(), endpoints.getStore, getStore, { params: { handle }, query });
+const list = (query: { limit?: string; after_id?: string } = {}) => {
+  const on = market();
+  return ask(on, endpoints.listMerchants, makeListMerchants(on.catalog), { query });
+};
+const visit = (handle: string, query: { limit?: string; before_id?: string } = {}) => {
+  const on = market();
+  return ask(on, endpoints.getStore, makeGetStore(on.catalog), { params: { handle }, query });
+};
 
 it('lists nobody before anybody joined', async () => {
   expect(await list()).toEqual({

@@ -1,5 +1,5 @@
-import type { Queryable } from '../../platform/database/database.ts';
-import { type EventRecord, readEventPage } from '../events/read-event-page.ts';
+import type { EventTail } from '../events/event-tail.ts';
+import type { EventRecord } from '../events/read-event-page.ts';
 
 const LINES = 5;
 
@@ -10,8 +10,8 @@ export interface Activity {
   events: EventRecord[];
 }
 
-export async function readActivity(database: Queryable): Promise<Activity> {
-  const { events, total } = await readEventPage(database, { scope: 'door' }, { limit: LINES, beforeId: null });
+export function readActivity(tail: EventTail): Activity {
+  const { events, total } = tail.newest('door', LINES);
   return { lines: events.map(toLine), showing: `showing ${events.length} of ${total}`, events };
 }
 

@@ -1,5 +1,7 @@
 import { type Page, page } from '../../platform/http/server-options.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
+import type { EventTail } from '../events/event-tail.ts';
 import type { ChainHead } from '../payments/head/read-head.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
 import { frontDoor } from './front-door.ts';
@@ -7,16 +9,23 @@ import { healthz, readyz } from './health.ts';
 import { llmsText } from './llms-text.ts';
 import { createOpenApiPage } from './openapi-page.ts';
 
+export interface PageSources {
+  readHead(): Promise<ChainHead>;
+  catalog: Pick<Catalog, 'facts'>;
+  events: EventTail;
+}
+
 /** Every address that is not an endpoint of the contract. */
-export function createPages(market: Market, readHead: () => Promise<ChainHead>): Page[] {
+export function createPages(market: Market, { readHead, catalog, events }: PageSources): Page[] {
   return [
-    page({ method: 'GET', path: '/', handler: (call) => frontDoor(market, call) }),
-    page({ method: 'GET', path: '/llms.txt', handler: () => llmsText(market) }),
-    page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(market.config.baseUrl) }),
-    page({ method: 'GET', path: '/docs/errors', handler: ({ accept }) => errorIndex(accept) }),
+    page({ method: 'GET', path: '/', handler: (call) => frontDoor(market.config, events, call) }),
+    page({ method: 'GET', path: '/llms.txt', longLived: true, handler: () => llmsText(market) }),
+    page({ method: 'GET', path: '/openapi.json', longLived: true, handler: createOpenApiPage(market.config.baseUrl) }),
+    page({ method: 'GET', path: '/docs/errors', longLived: true, handler: ({ accept }) => errorIndex(accept) }),
     page({
       method: 'GET',
       path: '/docs/errors/:reason',
+      longLived: true,
       handler: ({ accept, params }) => errorPage(accept, params['reason'] ?? ''),
     }),
     page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
@@ -25,7 +34,7 @@ export function createPages(market: Market, readHead: () => Promise<ChainHead>):
       path: '/readyz',
       cache: 'private',
       unlimited: true,
-      handler: () => readyz(market, readHead),
+      handler: () => readyz(market, { readHead, catalog }),
     }),
   ];
 }

@@ -1,23 +1,24 @@
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
-import type { Market } from '../context.ts';
+import type { MarketConfig } from '../context.ts';
+import type { EventTail } from '../events/event-tail.ts';
 import { type Activity, readActivity } from './activity.ts';
 import { answerDocument } from './answer-document.ts';
 import { type Document, heading, list, text } from './document.ts';
 import { ENDPOINTS, endpointLines, KEY_USE } from './endpoint-lines.ts';
 import { guide, SUMMARY } from './guide.ts';
 
-export async function frontDoor(market: Market, call: { accept: string | undefined }): Promise<PageAnswer> {
-  const activity = await readActivity(market.database);
-  return answerDocument(call.accept, { document: toDocument(market, activity), json: toJson(market, activity) });
+export function frontDoor(config: MarketConfig, events: EventTail, call: { accept: string | undefined }): PageAnswer {
+  const activity = readActivity(events);
+  return answerDocument(call.accept, { document: toDocument(config, activity), json: toJson(config, activity) });
 }
 
-function toDocument(market: Market, activity: Activity): Document {
+function toDocument(config: MarketConfig, activity: Activity): Document {
   return {
     title: 'Openaisle',
     summary: SUMMARY,
     blocks: [
-      ...guide(market.config),
+      ...guide(config),
       heading('Every address'),
       text('Described for programs in [/openapi.json](/openapi.json), for models in [/llms.txt](/llms.txt).'),
       list(endpointLines()),
@@ -28,7 +29,7 @@ function toDocument(market: Market, activity: Activity): Document {
   };
 }
 
-function toJson({ config }: Market, activity: Activity) {
+function toJson(config: MarketConfig, activity: Activity) {
   return {
     name: 'Openaisle',
     summary: SUMMARY,

@@ -63,7 +63,8 @@ function sell({ treasury, limits }: MarketConfig): Block[] {
     list([
       '`?dry_run=true` checks everything, also for duplicates, and costs nothing.',
       'The answer is 402 first; send the same body again with the proof. 202 means: keep sending the same body, and do not pay again.',
-      'Price and wallet are fixed for ever, and in this version so is the rest. Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
+      'Price and wallet are fixed for ever. Until the first purchase `PATCH /api/listing/<id>` changes description, preview, tags and aisle, of free goods also title and artifact. `DELETE /api/listing/<id>` withdraws for good.',
+      'Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
       `A price is 0 or at least ${usdcOfUnits(BigInt(limits.x402_floor_units))} USDC: what costs less cannot be bought by x402.`,
     ]),
   ];

@@ -4,6 +4,7 @@ import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
 import { migrationsComplete } from '../../platform/database/migrate.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
 import { oldestUnnumberedMs } from '../events/store.ts';
 import type { ChainHead } from '../payments/head/read-head.ts';
@@ -11,6 +12,9 @@ import { readChainStanding } from './store.ts';
 
 /** A probe must not wait for the chain, and be taken for a dead process. */
 const CHAIN_PATIENCE_MS = 1_000;
+
+/** Many times what a step takes. */
+const CATALOG_BEHIND_SECONDS = 5;
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
@@ -20,7 +24,10 @@ export function healthz(): PageAnswer {
 }
 
 /** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
-export async function readyz(market: Market, readHead: () => Promise<ChainHead>): Promise<PageAnswer> {
+export async function readyz(
+  market: Market,
+  { readHead, catalog }: { readHead(): Promise<ChainHead>; catalog: Pick<Catalog, 'facts'> },
+): Promise<PageAnswer> {
   try {
     const complete = await migrationsComplete(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
@@ -30,6 +37,7 @@ export async function readyz(market: Market, readHead: () => Promise<ChainHead>)
       migrations: 'complete',
       ...(await readPayments(market, readHead)),
       ...(await readStanding(market)),
+      ...catalogStanding(catalog),
     });
   } catch (error) {
     if (!isUnavailable(error)) throw error;
@@ -51,6 +59,15 @@ async function readPayments(market: Market, readHead: () => Promise<ChainHead>) 
   } finally {
     giveUp.abort();
   }
+}
+
+/** Shelves are served from what is known, also while nothing new can be read. */
+function catalogStanding(catalog: Pick<Catalog, 'facts'>) {
+  const { feedLagSeconds, loadSeconds } = catalog.facts();
+  return {
+    catalog: feedLagSeconds > CATALOG_BEHIND_SECONDS ? 'behind' : 'current',
+    search: loadSeconds.text === null ? 'preparing' : 'ready',
+  };
 }
 
 /** With none published, the rule that a stranger's settlement is collected by the payer alone is off (W7). */

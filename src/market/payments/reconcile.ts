@@ -1,3 +1,4 @@
+import { createDuty } from '../../platform/create-duty.ts';
 import type { Market } from '../context.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { listOpenPayments, type Payment } from './store.ts';
@@ -57,33 +58,64 @@ function byAsset(payments: readonly Payment[]): Payment[][] {
   return [...Map.groupBy(payments, (payment) => payment.asset).values()];
 }
 
-/** The background pass, from start to stop. Trouble is logged and the next tick tries again: an attempt is never given up on. */
+/**
+ * The background work on payments, from start to stop; the duty of one process at a time. Trouble is logged and the next tick tries
+ * again: an attempt is never given up on.
+ */
 export function createReconciler(market: Market, pass: () => Promise<void>, everyMs: number) {
   const stopping = new AbortController();
-  let loops: Promise<unknown> | null = null;
+  const { database, clock, log } = market;
+  let lookingAfter: Promise<void> | null = null;
 
   /** Each goes at its own pace: a facilitator that lets the deadline pass must not hold up the payments. */
-  async function repeat(what: string, act: () => Promise<unknown>, everyMs: number): Promise<void> {
-    while (!stopping.signal.aborted) {
+  async function repeat(
+    name: string,
+    act: () => Promise<unknown>,
+    everyMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    while (!signal.aborted) {
       try {
         await act();
       } catch (error) {
-        market.log.error('background_failed', { name: what, error });
+        log.error('background_failed', { name, error });
       }
-      await market.clock.sleep(everyMs, stopping.signal);
+      await clock.sleep(everyMs, signal);
     }
   }
 
+  const duty = createDuty({
+    database,
+    clock,
+    log,
+    name: 'reconcile',
+    run: async (signal) => {
+      await Promise.all([
+        repeat('reconcile', pass, everyMs, signal),
+        repeat('signers', () => refreshSigners(market), SIGNERS_EVERY_MS, signal),
+      ]);
+    },
+  });
+
+  /** Who is not on duty looks once in a while all the same: the holder may be frozen, and then nobody frees its lock. */
+  const lookNowAndThen = async (): Promise<void> => {
+    await clock.sleep(LOCK_PATIENCE_MS, stopping.signal);
+    if (stopping.signal.aborted) return;
+    const unlessOnDuty = async (): Promise<void> => (duty.isHeld() ? undefined : await pass());
+    await repeat('reconcile', unlessOnDuty, LOCK_PATIENCE_MS, stopping.signal);
+  };
+
   return {
     start(): void {
-      loops ??= Promise.all([
-        repeat('reconcile', pass, everyMs),
-        repeat('signers', () => refreshSigners(market), SIGNERS_EVERY_MS),
-      ]);
+      if (stopping.signal.aborted) return;
+      lookingAfter ??= lookNowAndThen();
+      duty.start();
     },
     async stop(): Promise<void> {
       stopping.abort();
-      await loops;
+      await Promise.all([lookingAfter, duty.stop()]);
     },
+    /** Whether this process is the one that does it. */
+    onDuty: () => duty.isHeld(),
   };
 }

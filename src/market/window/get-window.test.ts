@@ -4,13 +4,16 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import { pinListing, seedEvent, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
-import { browseShelves } from '../catalog/browse-shelves.ts';
+import { makeBrowseShelves } from '../catalog/browse-shelves.ts';
 import { listEvents } from '../events/list-events.ts';
-import { getWindow } from './get-window.ts';
+import { makeGetWindow } from './get-window.ts';
 
 const db = testDatabase();
 const market = () => marketContext({ database: db.database });
-const look = () => ask(market(), endpoints.getWindow, getWindow);
+const look = () => {
+  const on = market();
+  return ask(on, endpoints.getWindow, makeGetWindow(on.catalog, on.events));
+};
 
 it('is complete, with no continuation, while little has happened', async () => {
   const merchant = await seedMerchant(db.database);
@@ -35,7 +38,8 @@ it('names addresses that go on exactly where each section ends', async () => {
   expect(window.listings.items[0]).toMatchObject({ id: 1, pinned: true });
   const shelves = new URL(window.listings.more_url ?? '', 'http://market');
   expect(shelves.pathname).toBe('/api/shelves');
-  const further = await ask(market(), endpoints.browseShelves, browseShelves, {
+  const on = market();
+  const further = await ask(on, endpoints.browseShelves, makeBrowseShelves(on.catalog), {
     query: Object.fromEntries(shelves.searchParams),
   });
   expect(further.has_more).toBe(false);

@@ -2,12 +2,14 @@ import type { EndpointShape } from '../../contract/endpoint.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { wantsBytes } from './accept.ts';
+import { acceptsGzip } from './accept-encoding.ts';
 import { cacheAnswer } from './cache-answer.ts';
 import { guardBody } from './guard-request.ts';
 import { type Identification, identifyCaller } from './identify-caller.ts';
-import type { Incoming, Outgoing } from './incoming.ts';
-import type { Call } from './operation.ts';
+import { abandon, type Incoming, type Outgoing } from './incoming.ts';
+import type { Call, PreparedAnswer } from './operation.ts';
 import { readPaymentHeaders } from './payment-headers.ts';
+import type { Prepared, PreparedStream } from './prepared.ts';
 import { readBody } from './read-body.ts';
 import { refuseIssues } from './refuse-issues.ts';
 import { readQuery } from './request-target.ts';
@@ -15,12 +17,14 @@ import { readQuery } from './request-target.ts';
 type AnyCall = Call<EndpointShape, unknown>;
 
 /** An operation with its types forgotten: the server's options have checked that it fits the endpoint. */
-export type AnyOperation = (call: AnyCall) => Promise<{
+export type AnyOperation = (call: AnyCall) => Promise<AnyAnswer | PreparedAnswer>;
+
+interface AnyAnswer {
   status: 200 | 201 | 202;
   body: unknown;
   headers?: Readonly<Record<string, string>>;
   bytes?: Uint8Array;
-}>;
+}
 
 export interface EndpointRoute {
   endpoint: EndpointShape;
@@ -65,11 +69,15 @@ export async function answerEndpoint<Caller>(
     payment,
     path: incoming.target.whole,
     wantsBytes: wantsBytes(incoming.headers.accept),
+    acceptsGzip: acceptsGzip(incoming.headers['accept-encoding']),
     requestId: incoming.requestId,
     clientNetwork: incoming.clientNetwork,
     signal: incoming.signal,
   } as AnyCall;
-  return present(endpoint, await route.operation(call), call.wantsBytes, incoming);
+  const answer = await route.operation(call);
+  const outgoing =
+    'prepared' in answer ? presentPrepared(endpoint, answer.prepared) : present(endpoint, answer, call.wantsBytes);
+  return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
 }
 
 /** The guard comes before any word about the body's shape, so a refusal waits until it is due. */
@@ -122,12 +130,7 @@ function checkBody(endpoint: EndpointShape, value: unknown): unknown {
 }
 
 /** The answer's schema is the list of what may leave: whatever it does not name stays in. */
-function present(
-  endpoint: EndpointShape,
-  answer: Awaited<ReturnType<AnyOperation>>,
-  asBytes: boolean,
-  incoming: Incoming,
-): Outgoing {
+function present(endpoint: EndpointShape, answer: AnyAnswer, asBytes: boolean): Outgoing {
   const checked = endpoint.answers[answer.status]?.safeParse(answer.body);
   if (!checked?.success) {
     const places = checked?.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ');
@@ -136,7 +139,7 @@ function present(
     );
   }
   const bytes = asBytes ? answer.bytes : undefined;
-  const outgoing: Outgoing = {
+  return {
     status: answer.status,
     headers: {
       ...answer.headers,
@@ -144,5 +147,19 @@ function present(
     },
     body: bytes ?? JSON.stringify(checked.data),
   };
-  return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
+}
+
+function presentPrepared(endpoint: EndpointShape, prepared: Prepared | PreparedStream): Outgoing {
+  const outgoing = sendPrepared(prepared);
+  if (endpoint.cache === 'public') return outgoing;
+  abandon(outgoing);
+  throw new Error(`${endpoint.name} is no public read, so its answer may not pass its schema by`);
+}
+
+function sendPrepared(prepared: Prepared | PreparedStream): Outgoing {
+  const { etag, head } = prepared;
+  const headers: Record<string, string> = {};
+  for (let at = 0; at + 1 < head.length; at += 2) headers[head[at] ?? ''] = head[at + 1] ?? '';
+  if ('pieces' in prepared) return { status: 200, headers, etag, body: prepared.pieces };
+  return { status: 200, headers, etag, body: prepared.body, release: () => prepared.release?.() };
 }

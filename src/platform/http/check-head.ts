@@ -1,33 +1,41 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { HEADER_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secret-guard.ts';
-import { guardHead } from './guard-request.ts';
+import { secretInHead } from './guard-request.ts';
 import { splitTarget } from './request-target.ts';
 
-/** Request line and headers as they came over the line: `name: value` and a line end each. */
-function headBytes(request: IncomingMessage): number {
-  const target = (request.method?.length ?? 0) + (request.url?.length ?? 0) + ' HTTP/1.1  \r\n'.length;
-  return request.rawHeaders.reduce((sum, text) => sum + text.length + 2, target);
-}
-
-/** What can be said about a request before its body is read. */
-export function checkHead(request: IncomingMessage, guard: SecretGuard): void {
-  if (headBytes(request) > HEADER_LIMIT_BYTES) throw new Refusal('headers_too_large');
+/** What is wrong with a request as far as it can be said before its body is read; null: nothing. */
+export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refusal | null {
+  const { method, headers } = request;
+  if (headBytes(request) > HEADER_LIMIT_BYTES) return new Refusal('headers_too_large');
   const target = splitTarget(request.url ?? '/');
-  guardHead(guard, target, request.rawHeaders);
-  if (target.whole.includes('#'))
-    throw new Refusal('malformed_request', { detail: 'An address on the line holds no #.' });
-  if (request.httpVersion === '1.1' && request.headers.host === undefined) {
-    throw new Refusal('malformed_request', { detail: 'The Host header is missing.' });
+  if (secretInHead(guard, target, request.rawHeaders)) return new Refusal('secret_in_payload');
+  if (target.whole.includes('#')) {
+    return new Refusal('malformed_request', { detail: 'An address on the line holds no #.' });
   }
-  const bodyless = request.method === 'GET' || request.method === 'HEAD';
-  if (bodyless && carriesBody(request)) {
-    throw new Refusal('malformed_request', { detail: `A ${request.method} request takes no body.` });
+  if (headers.host === undefined && request.httpVersion === '1.1') {
+    return new Refusal('malformed_request', { detail: 'The Host header is missing.' });
   }
+  if ((method === 'GET' || method === 'HEAD') && carriesBody(headers)) {
+    return new Refusal('malformed_request', { detail: `A ${method} request takes no body.` });
+  }
+  return null;
 }
 
-function carriesBody(request: IncomingMessage): boolean {
-  const length = request.headers['content-length'];
-  return request.headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
+export function checkHead(request: IncomingMessage, guard: SecretGuard): void {
+  const fault = faultOfHead(request, guard);
+  if (fault !== null) throw fault;
+}
+
+/** Request line and headers as they came over the line: `name: value` and a line end each. */
+function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
+  let bytes = (method?.length ?? 0) + (url?.length ?? 0) + ' HTTP/1.1  \r\n'.length;
+  for (const text of rawHeaders) bytes += text.length + 2;
+  return bytes;
+}
+
+function carriesBody(headers: IncomingHttpHeaders): boolean {
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0);
 }

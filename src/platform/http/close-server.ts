@@ -12,6 +12,10 @@ export async function closeServer(
   options: { clock: Clock; drainMs: number },
 ): Promise<void> {
   const { clock, drainMs } = options;
+  const { server } = app;
+  const closeIdle = server.closeIdleConnections.bind(server);
+  // To Node a connection is idle once its answer is handed over, even if a slow client is still reading it. So not before all is written.
+  server.closeIdleConnections = () => undefined;
   const stop = new AbortController();
   let closed = false;
   const closing = app.close().then(() => {
@@ -20,10 +24,10 @@ export async function closeServer(
   });
   await Promise.race([closing, exchanges.idle(), clock.sleep(drainMs, stop.signal)]);
   if (!closed) {
-    app.server.closeIdleConnections();
+    closeIdle();
     // A connection that never sent a request would hold the server open for ever.
     await Promise.race([closing, clock.sleep(FLUSH_MS, stop.signal)]);
-    app.server.closeAllConnections();
+    server.closeAllConnections();
   }
   await closing;
 }

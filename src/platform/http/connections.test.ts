@@ -116,6 +116,23 @@ describe('requests that are not what they should be', () => {
     expect(problemOf(await sendRaw(port, text))).toMatchObject({ status: 400, reason: 'malformed_request' });
   });
 
+  it('that name the type of a body and bring none are answered at once', async () => {
+    const { port } = await listen();
+    const head = (method: string, rest: string[] = []) =>
+      [
+        `${method} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json`,
+        ...[`Authorization: Bearer ${sampleKey}`, ...rest],
+        '\r\n',
+      ].join('\r\n');
+    for (const rest of [[], ['Content-Length: 0']]) {
+      expect(problemOf(await sendRaw(port, head('POST /api/thing', rest)))).toMatchObject({ reason: 'malformed_json' });
+      expect(problemOf(await sendRaw(port, head('DELETE /api/nothing', rest)))).toMatchObject({ reason: 'not_found' });
+      expect(statusOf(await sendRaw(port, head('POST /api/buy/1', rest)))).toBe(200);
+    }
+    const kept = await sendRaw(port, head('POST /api/buy/1') + get('/'));
+    expect(kept.match(/HTTP\/1\.1 200/g)).toHaveLength(2);
+  });
+
   it('with a method that nobody knows are 405 where there is something', async () => {
     const { port } = await listen();
     const answer = await sendRaw(port, get('/api/thing/3').replace('GET', 'PROPFIND'));

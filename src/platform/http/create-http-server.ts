@@ -1,22 +1,25 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, LightMyRequestResponse } from 'fastify';
-import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecretGuard } from '../secret-guard.ts';
 import { answerFailure } from './answer-failure.ts';
+import { type AnswerQuickly, createQuickAnswers, type QuickOptions } from './answer-quickly.ts';
 import { checkHead } from './check-head.ts';
 import { closeServer } from './close-server.ts';
 import { CORS_HEADERS, preflightHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
 import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
 import { guardBody } from './guard-request.ts';
-import type { Outgoing } from './incoming.ts';
+import type { Shortcut } from './prepared.ts';
+import type { ProblemAnswer } from './problem.ts';
 import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
+import { createReadCounts, type ReadCount } from './read-counts.ts';
 import { bytesOf, readIncoming } from './read-incoming.ts';
 import { splitTarget } from './request-target.ts';
-import { routesOf } from './route.ts';
+import { type Route, routesOf } from './route.ts';
 import { type AllowedMethod, createRouteTable } from './route-table.ts';
-import { sendAnswer } from './send-answer.ts';
+import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 import { standingHeaders } from './standing-headers.ts';
 
@@ -26,6 +29,8 @@ export interface HttpServer {
   close(options: { drainMs: number }): Promise<void>;
   /** A request without a socket, for tests. */
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
+  /** What the shortcut has answered; these reads have no lines of their own in the access log. */
+  readCounts(): readonly Readonly<ReadCount>[];
 }
 
 const DEFAULT_MAX_IN_FLIGHT = 2_000;
@@ -42,6 +47,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const exchanges = createExchanges({ clock, log });
   const routes = routesOf(options, guard);
   const allowedAt = createRouteTable(routes);
+  const counts = createReadCounts({ clock, log });
+  let isClosing = false;
 
   const begin = (request: FastifyRequest, reply: FastifyReply): Exchange => {
     const exchange = exchanges.begin(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
@@ -55,6 +62,10 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const app = createApp({
     random,
     trustProxy: options.trustProxy,
+    answerQuickly: quickAnswers(options.shortcut, {
+      ...{ guard, exchanges, counts, random, log },
+      isBusy: () => isClosing || exchanges.count() >= maxInFlight,
+    }),
     onUnparsed: createUnparsed(options, exchanges),
     onRouterError: (error, request, reply) => {
       begin(request, reply);
@@ -81,21 +92,37 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     guardBody(guard, bytesOf(request.body), undefined);
     return sendAnswer(reply, answerUnrouted(request, allowedAt(splitTarget(request.url).path)));
   });
+  addRoutes(app, routes, { begin, log });
+  return {
+    listen: (at) => listen(app, at),
+    inject: (request) => app.inject(request),
+    readCounts: counts.list,
+    close: createClose(async ({ drainMs }) => {
+      // From now on every answer closes its connection.
+      isClosing = true;
+      await closeServer(app, exchanges, { clock, drainMs });
+      counts.close();
+    }),
+  };
+}
+
+function addRoutes(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  { begin, log }: { begin(request: FastifyRequest, reply: FastifyReply): Exchange; log: Log },
+): void {
   for (const route of routes) {
     app.route({
       method: route.methods,
       url: route.path,
       bodyLimit: route.bodyLimit,
       config: { facts: route.facts },
-      handler: async (request, reply) =>
-        sendAnswer(reply, await route.answer(readIncoming(request, begin(request, reply)))),
+      handler: async (request, reply) => {
+        const exchange = begin(request, reply);
+        return sendOutgoing(reply, await route.answer(readIncoming(request, exchange)), { exchange, log });
+      },
     });
   }
-  return {
-    listen: (at) => listen(app, at),
-    inject: (request) => app.inject(request),
-    close: createClose(app, exchanges, clock),
-  };
 }
 
 function createUnparsed(
@@ -124,15 +151,19 @@ async function listen(
   return { url: `http://${host}:${address.port}`, port: address.port };
 }
 
-function createClose(app: FastifyInstance, exchanges: Exchanges, clock: Clock): HttpServer['close'] {
+function createClose(close: HttpServer['close']): HttpServer['close'] {
   let closing: Promise<void> | undefined;
-  return ({ drainMs }) => {
-    closing ??= closeServer(app, exchanges, { clock, drainMs });
+  return (options) => {
+    closing ??= close(options);
     return closing;
   };
 }
 
-function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod[]): Outgoing {
+function quickAnswers(shortcut: Shortcut | undefined, options: Omit<QuickOptions, 'shortcut'>): AnswerQuickly {
+  return shortcut === undefined ? () => false : createQuickAnswers({ ...options, shortcut });
+}
+
+function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod[]): ProblemAnswer {
   if (allowed.length === 0) throw new Refusal('not_found');
   const allow = [...allowed.map(({ method }) => method), 'OPTIONS'].join(', ');
   if (request.method !== 'OPTIONS') throw new Refusal('method_not_allowed', { headers: { allow } });

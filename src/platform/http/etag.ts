@@ -10,6 +10,8 @@ export function etagOf(bytes: string | Uint8Array): string {
 /** Whether If-None-Match names this tag (weak comparison, RFC 9110 13.1.2). */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
+  // What nearly every client sends: the one tag it was given.
+  if (ifNoneMatch === etag) return true;
   if (ifNoneMatch.trim() === '*') return true;
   return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }

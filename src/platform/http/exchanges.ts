@@ -10,11 +10,15 @@ export interface Exchange {
   signal: AbortSignal;
   /** For the access log. */
   notes: Record<string, unknown>;
+  /** Runs that once the last byte is written or the client has gone. */
+  atEnd(run: () => void): void;
 }
 
 export interface Exchanges {
   /** Idempotent: the same request always has the same exchange. */
   begin(request: IncomingMessage, response: ServerResponse, requestId: string, route: () => string): Exchange;
+  /** An answer that is given already but not written yet: in flight until it is, or the client has gone. */
+  hold(request: IncomingMessage, response: ServerResponse, ended: () => void): void;
   count(): number;
   /** Resolves once nothing is in flight. */
   idle(): Promise<void>;
@@ -22,23 +26,37 @@ export interface Exchanges {
   answering(socket: Duplex): boolean;
 }
 
+interface Flight {
+  request: IncomingMessage;
+  response: ServerResponse;
+  end(): void;
+}
+
 /** Knows what is in flight, and writes the access log. */
 export function createExchanges(options: { clock: Clock; log: Log }): Exchanges {
   const { clock, log } = options;
-  const open = new Map<IncomingMessage, { exchange: Exchange; response: ServerResponse }>();
-  const closed = new WeakMap<IncomingMessage, Exchange>();
-  const waiting: (() => void)[] = [];
+  const exchanges = new WeakMap<IncomingMessage, Exchange>();
+  const flights = createFlights();
 
   const begin: Exchanges['begin'] = (request, response, requestId, route) => {
-    const known = open.get(request)?.exchange ?? closed.get(request);
+    const known = exchanges.get(request);
     if (known) return known;
     const gone = new AbortController();
-    const exchange: Exchange = { requestId, signal: gone.signal, notes: {} };
+    const atEnd: (() => void)[] = [];
+    let ended = false;
+    const exchange: Exchange = {
+      requestId,
+      signal: gone.signal,
+      notes: {},
+      atEnd: (run) => {
+        if (ended) run();
+        else atEnd.push(run);
+      },
+    };
+    exchanges.set(request, exchange);
     const startedAt = clock.now();
-    open.set(request, { exchange, response });
-    const finish = (): void => {
-      if (!open.delete(request)) return;
-      closed.set(request, exchange);
+    flights.begin(request, response, () => {
+      ended = true;
       const answered = response.writableFinished;
       if (!answered) gone.abort();
       log.info('request', {
@@ -50,21 +68,52 @@ export function createExchanges(options: { clock: Clock; log: Log }): Exchanges 
         ...(answered ? {} : { aborted: true }),
         ...exchange.notes,
       });
-      if (open.size > 0) return;
-      for (const resolve of waiting.splice(0)) resolve();
-    };
-    response.once('finish', finish);
-    response.once('close', finish);
+      for (const run of atEnd.splice(0)) run();
+    });
     return exchange;
   };
+  return { begin, hold: flights.begin, count: flights.count, idle: flights.idle, answering: flights.answering };
+}
 
+interface Flights extends Pick<Exchanges, 'count' | 'idle' | 'answering'> {
+  begin(request: IncomingMessage, response: ServerResponse, ended: () => void): void;
+}
+
+function createFlights(): Flights {
+  const bySocket = new WeakMap<Duplex, Set<Flight>>();
+  const waiting: (() => void)[] = [];
+  let count = 0;
+
+  const sharing = (socket: Duplex): Set<Flight> => {
+    const known = bySocket.get(socket);
+    if (known) return known;
+    const flights = new Set<Flight>();
+    bySocket.set(socket, flights);
+    // Node 20 does not tell answers that wait behind another one when their connection goes; they would be in flight for ever.
+    socket.once('close', () => {
+      for (const flight of [...flights]) flight.end();
+    });
+    return flights;
+  };
   return {
-    begin,
-    count: () => open.size,
-    idle: () => (open.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+    begin: (request, response, ended) => {
+      const flights = sharing(request.socket);
+      const end = (): void => {
+        if (!flights.delete(flight)) return;
+        count -= 1;
+        ended();
+        if (count > 0) return;
+        for (const resolve of waiting.splice(0)) resolve();
+      };
+      const flight = { request, response, end };
+      flights.add(flight);
+      count += 1;
+      response.once('finish', end);
+      response.once('close', end);
+    },
+    count: () => count,
+    idle: () => (count === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
     answering: (socket) =>
-      [...open].some(
-        ([request, { response }]) => request.socket === socket && (request.complete || response.headersSent),
-      ),
+      [...(bySocket.get(socket) ?? [])].some(({ request, response }) => request.complete || response.headersSent),
   };
 }

@@ -17,9 +17,27 @@ export interface Incoming {
   notes: Record<string, unknown>;
 }
 
+export type Pieces = AsyncIterable<Uint8Array>;
+
 /** What goes back, before the standing headers. */
 export interface Outgoing {
   status: number;
   headers: Record<string, string>;
-  body: string | Uint8Array;
+  body: string | Uint8Array | Pieces;
+  /** Known already; null: it has none. Left out: made from the body where one is due. */
+  etag?: string | null;
+  /** To be called once, when the body is sent or given up. */
+  release?(): void;
+}
+
+export function isPieces(body: Outgoing['body']): body is Pieces {
+  return typeof body !== 'string' && !(body instanceof Uint8Array);
+}
+
+/** Lets go of a body that nobody is going to read. */
+export function abandon({ body, release }: Outgoing): void {
+  release?.();
+  if (!isPieces(body)) return;
+  // Whatever goes wrong while it is put away, the answer does not need it.
+  void (async () => body[Symbol.asyncIterator]().return?.())().catch(() => undefined);
 }

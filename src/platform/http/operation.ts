@@ -1,4 +1,5 @@
 import type { AnswerOf, BodyOf, EndpointShape, ParamsOf, QueryOf } from '../../contract/endpoint.ts';
+import type { Prepared, PreparedStream } from './prepared.ts';
 
 /** Payment headers as they came, undecoded. Never logged, never stored. */
 export interface PaymentHeaders {
@@ -31,6 +32,8 @@ export interface Call<E extends EndpointShape, Caller> {
   path: string;
   /** The client prefers bytes over JSON (accept: application/octet-stream). */
   wantsBytes: boolean;
+  /** For prepared answers; everything else is sent as it is. */
+  acceptsGzip: boolean;
   requestId: string;
   /** Client address by the configured proxy rule; IPv6 is cut to its /64. */
   clientNetwork: string;
@@ -38,7 +41,19 @@ export interface Call<E extends EndpointShape, Caller> {
   signal: AbortSignal;
 }
 
+/** Bytes in place of a body, for public reads: no schema looks at them, so whoever made them answers for what they hold. */
+export interface PreparedAnswer {
+  status: 200;
+  prepared: Prepared | PreparedStream;
+}
+
 export type Operation<E extends EndpointShape, Context, Caller> = (
   context: Context,
   call: Call<E, Caller>,
 ) => Promise<AnswerOf<E>>;
+
+/** An operation that may answer with prepared bytes, where its endpoint is a public read. */
+export type ReadOperation<E extends EndpointShape, Context, Caller> = (
+  context: Context,
+  call: Call<E, Caller>,
+) => Promise<AnswerOf<E> | (E['cache'] extends 'public' ? PreparedAnswer : never)>;

@@ -4,6 +4,7 @@ import { isPairingCode, isRecoveryCode } from '../secret-format.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
 import { answerPage } from './answer-page.ts';
+import { createCompressor } from './compress-documents.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
@@ -49,12 +50,13 @@ export function routesOf<E extends Endpoints, Context, Caller>(
       answer: (incoming: Incoming) => answerEndpoint(door, { endpoint, operation, preSchema }, incoming),
     };
   });
+  const compress = createCompressor();
   const pages = (options.pages ?? []).map((page) => ({
     path: page.path,
     methods: methodsOf(page.method),
     bodyLimit: BODY_LIMIT_BYTES,
     facts: factsOfPage(page),
-    answer: (incoming: Incoming) => answerPage(page, incoming),
+    answer: (incoming: Incoming) => answerPage(page, incoming, compress),
   }));
   return [...endpoints, ...pages];
 }

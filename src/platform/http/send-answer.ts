@@ -1,11 +1,68 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { Outgoing } from './incoming.ts';
+import type { Log } from '../log.ts';
+import type { Exchange } from './exchanges.ts';
+import { abandon, isPieces, type Outgoing, type Pieces } from './incoming.ts';
 
-export function sendAnswer(reply: FastifyReply, { status, headers, body }: Outgoing): FastifyReply {
+type Whole = Omit<Outgoing, 'body'> & { body: string | Uint8Array };
+
+export function sendAnswer(reply: FastifyReply, { status, headers, body }: Whole): FastifyReply {
   reply.code(status).headers(headers);
   if (status === 204 || status === 304) return reply.send();
   // Always bytes: to text fastify adds a charset of its own.
   return reply.send(
     typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
   );
+}
+
+/** Also what comes in pieces, and what has to be given back. */
+export async function sendOutgoing(
+  reply: FastifyReply,
+  outgoing: Outgoing,
+  at: { exchange: Exchange; log: Log },
+): Promise<FastifyReply> {
+  const { body, headers, status, release } = outgoing;
+  if (!isPieces(body)) {
+    if (release) at.exchange.atEnd(release);
+    return sendAnswer(reply, { status, headers, body });
+  }
+  if (reply.request.method === 'HEAD' || at.exchange.signal.aborted) {
+    abandon(outgoing);
+    return reply.code(status).headers(headers).send();
+  }
+  const iterator = body[Symbol.asyncIterator]();
+  // Pulled before anything is said, so that what fails at the start is answered like any other failure.
+  const first = await iterator.next();
+  // Its buffer holds one piece; fastify destroys the connection when it fails, and it when the connection has gone.
+  const pieces = Readable.from(resumed(first, iterator, at), { highWaterMark: 1 });
+  return reply.code(status).headers(headers).send(pieces);
+}
+
+/** By hand, because a generator that was never begun would not pass `return` on. */
+function resumed(
+  first: IteratorResult<Uint8Array>,
+  iterator: AsyncIterator<Uint8Array>,
+  { exchange, log }: { exchange: Exchange; log: Log },
+): Pieces {
+  let waiting: IteratorResult<Uint8Array> | null = first;
+  const next = async (): Promise<IteratorResult<Uint8Array>> => {
+    if (waiting === null) return await iterator.next();
+    const step = waiting;
+    waiting = null;
+    return step;
+  };
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () =>
+        next().catch((error: unknown) => {
+          exchange.notes['reason'] = 'internal_error';
+          log.error('answer_broke_off', { request_id: exchange.requestId, error });
+          throw error;
+        }),
+      return: async () => {
+        await iterator.return?.();
+        return { done: true, value: undefined };
+      },
+    }),
+  };
 }

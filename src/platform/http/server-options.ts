@@ -4,13 +4,14 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { Refusal } from '../refusal.ts';
-import type { Operation } from './operation.ts';
+import type { ReadOperation } from './operation.ts';
+import type { Shortcut } from './prepared.ts';
 
 export type Endpoints = Readonly<Record<string, EndpointShape>>;
 
 /** One operation for each endpoint: a missing one does not compile. */
 export type Operations<E extends Endpoints, Context, Caller> = {
-  readonly [Name in keyof E]: Operation<E[Name], Context, Caller>;
+  readonly [Name in keyof E]: ReadOperation<E[Name], Context, Caller>;
 };
 
 export interface PageCall {
@@ -29,6 +30,10 @@ export interface PageAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
   body: string | Uint8Array;
+  /** Where it is known already, strong and quoted; otherwise it is made from the body. */
+  etag?: string;
+  /** Called once, when the body is not needed any more: its memory may be written again. */
+  release?(): void;
 }
 
 /** A route written by hand. It passes the same guard, and what it throws is answered like everything else. */
@@ -39,6 +44,8 @@ export interface Page {
   cache?: 'public' | 'private';
   /** Served even when the server is full: probes must not fail for load. */
   unlimited?: true;
+  /** Its content seldom changes: sent as small as it gets to who accepts that. */
+  longLived?: true;
   handler(call: PageCall): PageAnswer | Promise<PageAnswer>;
 }
 
@@ -71,4 +78,6 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   /** Looks at the body before its schema does, for answers that a schema cannot give. */
   preSchema?: { readonly [Name in keyof E]?: (rawBody: unknown) => Refusal | null };
   pages?: readonly Page[];
+  /** Asked first about every GET and HEAD whose head is plain: sound, without a secret, without a body. */
+  shortcut?: Shortcut;
 }

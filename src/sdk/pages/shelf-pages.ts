@@ -15,7 +15,7 @@ export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGen
   return walkPages<ListingSummary>({
     read: async (cursor) => {
       const { body } = await client.browseShelves({ query: { ...filters, cursor } });
-      return { ...body, rows: body.listings, next: body.next_cursor };
+      return { ...body, rows: body.listings.filter((row) => 'merchant' in row), next: body.next_cursor };
     },
     idOf: (listing) => listing.id,
     ids: (filters.sort ?? 'new') === 'new' ? 'pinned_first' : 'any',

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { addressIn } from './chain-values.ts';
+import { endpoint } from './endpoint.ts';
+import { listingDetail, newListing } from './listings.ts';
+import { priceIn } from './money.ts';
+import { idParam } from './paging.ts';
+import { publicText } from './text.ts';
+
+/** A listing named in a body: a JSON number. */
+export const listingIdIn = z.int().positive().transform(BigInt);
+
+const given = newListing.shape;
+
+/** The fields of a listing as it was made; what is left out stays as it is. */
+export const listingEdit = z
+  .strictObject({
+    title: given.title.optional().describe('free goods only'),
+    description: given.description.optional(),
+    preview: given.preview.optional(),
+    artifact: given.artifact.optional().describe('free goods only: new hidden goods, under a new commitment'),
+    // Without its default: an edit has to know whether it was named.
+    artifact_encoding: given.artifact_encoding
+      .unwrap()
+      .optional()
+      .describe('of the artifact sent along; utf-8 if left out'),
+    artifact_media_type: given.artifact_media_type,
+    artifact_filename: given.artifact_filename,
+    tags: given.tags.unwrap().optional(),
+    aisle: given.aisle,
+    price_usdc: priceIn.optional().describe('never changes: naming it is refused'),
+    seller_wallet: addressIn.optional().describe('never changes: naming it is refused'),
+  })
+  .refine((edit) => Object.keys(edit).length > 0, 'must name at least one field');
+export type ListingEdit = z.output<typeof listingEdit>;
+
+export const changedListing = z.object({ listing: listingDetail });
+
+export const editListing = endpoint({
+  name: 'editListing',
+  method: 'PATCH',
+  path: '/api/listing/:id',
+  summary: 'Edit an own listing before its first purchase; what was free to take may get new goods too.',
+  auth: 'key',
+  params: idParam,
+  body: listingEdit,
+  answers: { 200: changedListing },
+  errors: [
+    'not_owner',
+    'field_fixed',
+    'listing_closed',
+    'purchase_pending',
+    'world_needs_draft',
+    'duplicate_listing',
+    'rate_limited',
+  ],
+  cache: 'private',
+});
+
+export const withdrawListing = endpoint({
+  name: 'withdrawListing',
+  method: 'DELETE',
+  path: '/api/listing/:id',
+  summary: 'Withdraw an own listing for good. What was begun before is still delivered.',
+  auth: 'key',
+  params: idParam,
+  answers: { 200: changedListing },
+  errors: ['not_owner', 'listing_closed'],
+  cache: 'private',
+});
+
+export const withdrawWithReason = endpoint({
+  name: 'withdrawWithReason',
+  method: 'POST',
+  path: '/api/listing/:id/withdraw',
+  summary: 'The same as DELETE /api/listing/:id, with a public reason if one is given.',
+  auth: 'key',
+  params: idParam,
+  body: z.strictObject({ reason: publicText(0, 500, { multiline: true }).optional() }),
+  body_optional: true,
+  answers: { 200: changedListing },
+  errors: ['not_owner', 'listing_closed'],
+  cache: 'private',
+});

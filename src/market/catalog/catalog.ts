@@ -1,0 +1,96 @@
+import type { Clock } from '../../platform/clock.ts';
+import { createPasses } from '../../platform/create-passes.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Follower } from './feed/followers.ts';
+import { createFeed, stepForward } from './feed/step-forward.ts';
+import { columnBytes } from './model/columns.ts';
+import type { Model } from './model/model.ts';
+
+/** For what other processes committed; what this one commits, it takes in at once. */
+const POLL_MS = 100;
+
+export interface CatalogFacts {
+  listings: number;
+  live: number;
+  fragmentBytes: number;
+  textBytes: number;
+  /** Since the last time that the model was known to be up to date. */
+  feedLagSeconds: number;
+  loadSeconds: { shelves: number | null; text: number | null };
+}
+
+export interface Catalog {
+  /** The copy as it is now. Take it anew for each answer: after a fault it is exchanged for another. */
+  model(): Model;
+  /** Reads everything, then begins to follow. Resolves when shelves can be served; the text index comes later. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Resolves when everything that was committed before the call is in the model. */
+  fresh(): Promise<void>;
+  /** Resolves when words can be searched for. */
+  searchable(): Promise<void>;
+  facts(): CatalogFacts;
+}
+
+export interface CatalogOptions {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  memoryBytes: number;
+  /** Kept of the same moment as the model. */
+  followers?: readonly Follower[];
+}
+
+/** A copy of the public part of the market in this process's memory, which follows the database. */
+export function createCatalog(options: CatalogOptions): Catalog {
+  const { clock, log } = options;
+  const stopping = new AbortController();
+  const feed = createFeed({ ...options, followers: options.followers ?? [], stopped: stopping.signal });
+  const passes = createPasses(() => stepForward(feed));
+  let polling: Promise<void> | null = null;
+
+  async function poll(): Promise<void> {
+    let failing = false;
+    while (!stopping.signal.aborted) {
+      try {
+        await passes.fresh();
+        if (failing) log.info('catalog_follows_again');
+        failing = false;
+      } catch (error) {
+        // One line for a whole outage; reads go on from what is known.
+        if (!failing) log.error('catalog_not_followed', { error });
+        failing = true;
+      }
+      await clock.sleep(POLL_MS, stopping.signal);
+    }
+  }
+
+  return {
+    model: () => feed.state.model,
+    start: async () => {
+      await passes.fresh();
+      polling ??= poll();
+    },
+    stop: async () => {
+      stopping.abort();
+      await polling;
+      await passes.ended();
+      await feed.state.indexed;
+    },
+    fresh: () => passes.fresh(),
+    searchable: () => feed.state.searchable,
+    facts: () => {
+      const { model, freshAt, shelvesSeconds, textSeconds } = feed.state;
+      const { held, garbage } = model.fragments.bytes();
+      return {
+        listings: model.newestId,
+        live: model.live.count,
+        fragmentBytes: held + garbage + columnBytes(model.columns),
+        textBytes: model.text.bytes(),
+        feedLagSeconds: (clock.now() - freshAt) / 1_000,
+        loadSeconds: { shelves: shelvesSeconds, text: textSeconds },
+      };
+    },
+  };
+}

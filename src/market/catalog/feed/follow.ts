@@ -1,0 +1,58 @@
+import type { Database, Tx } from '../../../platform/database/database.ts';
+import { applyListing } from '../model/apply-listing.ts';
+import { applyMerchant } from '../model/apply-merchant.ts';
+import type { Model } from '../model/model.ts';
+import { applyPins } from '../model/pins.ts';
+import { type ListingRow, readListings } from '../store.ts';
+import { type Follower, readFollowers } from './followers.ts';
+import { readChanges, readMerchants, readPinPeriods } from './store.ts';
+
+/** Taking in more than that would hold up requests for longer than reading everything anew, which gives way to them. */
+const MOST_AT_ONCE = 100_000;
+/** So that no statement takes long, however much was missed. */
+const PORTION = 5_000;
+
+/** What was committed since a snapshot, read and not yet taken in. */
+export interface Step {
+  /** Of which all of it is. */
+  snapshot: string;
+  apply(): void;
+}
+
+/** Reads everything that was committed since that snapshot. Null: it is not known any more, or too much; then only a full reading helps. */
+export async function readStep(
+  model: Model,
+  since: string,
+  { database, followers }: { database: Database; followers: readonly Follower[] },
+): Promise<Step | null> {
+  return database.transaction(
+    async (tx) => {
+      const changes = await readChanges(tx, since, model.newestId);
+      if (changes.lost || changes.listingIds.length > MOST_AT_ONCE) return null;
+      const merchants = changes.merchantIds.length > 0 ? await readMerchants(tx, changes.merchantIds) : [];
+      const listings = await readInPortions(tx, changes.listingIds);
+      const pins = changes.lastAct > BigInt(model.act) ? await readPinPeriods(tx, BigInt(model.act)) : [];
+      const applies = await readFollowers(tx, followers);
+      return {
+        snapshot: changes.snapshot,
+        // Without a pause in between, so that no reader ever sees half of it.
+        apply: () => {
+          for (const row of merchants) applyMerchant(model, row);
+          for (const row of listings) applyListing(model, row, { orders: true });
+          applyPins(model, pins, changes.lastAct);
+          for (const apply of applies) apply();
+          if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
+        },
+      };
+    },
+    { isolation: 'repeatable read', readOnly: true },
+  );
+}
+
+async function readInPortions(tx: Tx, ids: readonly bigint[]): Promise<ListingRow[]> {
+  const rows: ListingRow[] = [];
+  for (let from = 0; from < ids.length; from += PORTION) {
+    for (const row of await readListings(tx, ids.slice(from, from + PORTION))) rows.push(row);
+  }
+  return rows;
+}

@@ -1,0 +1,57 @@
+import { crc32 } from 'node:zlib';
+
+/** The most that one stored block can carry. */
+const STORED_BYTES = 0xffff;
+const STORED_HEAD_BYTES = 5;
+
+/** Magic, deflate, no name, no time, no hint of strength, no system. */
+const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
+const TRAILER_BYTES = 8;
+
+/** A gzip file in the making (RFC 1952): where it has come to, and CRC and length of what it holds so far. */
+export interface GzipMember {
+  readonly target: Buffer;
+  at: number;
+  crc: number;
+  length: number;
+}
+
+/** The most that header, trailer and the plain bytes around the blocks can need. */
+export function plainBound(byteCount: number): number {
+  const blocks = Math.ceil(byteCount / STORED_BYTES) + 2;
+  return HEADER.length + byteCount + blocks * STORED_HEAD_BYTES + TRAILER_BYTES;
+}
+
+export function beginMember(target: Buffer, prefix: Uint8Array): GzipMember {
+  const member: GzipMember = { target, at: HEADER.copy(target, 0), crc: crc32(prefix), length: prefix.length };
+  writeStored(member, prefix, false);
+  return member;
+}
+
+/** Gives the length of the whole file. */
+export function finishMember(member: GzipMember, suffix: Uint8Array): number {
+  const { target } = member;
+  writeStored(member, suffix, true);
+  const crc = crc32(suffix, member.crc);
+  target.writeUInt32LE(crc, member.at);
+  target.writeUInt32LE((member.length + suffix.length) % 2 ** 32, member.at + 4);
+  return member.at + TRAILER_BYTES;
+}
+
+/** Every block before ends on a byte, so the head of a stored block is a byte of its own. */
+function writeStored(member: GzipMember, bytes: Uint8Array, final: boolean): void {
+  const { target } = member;
+  let from = 0;
+  do {
+    const to = Math.min(bytes.length, from + STORED_BYTES);
+    const isLast = to === bytes.length;
+    if (isLast && from === to && !final) return;
+    target[member.at] = final && isLast ? 1 : 0;
+    target.writeUInt16LE(to - from, member.at + 1);
+    target.writeUInt16LE(~(to - from) & 0xffff, member.at + 3);
+    member.at += STORED_HEAD_BYTES;
+    target.set(bytes.subarray(from, to), member.at);
+    member.at += to - from;
+    from = to;
+  } while (from < bytes.length);
+}

@@ -1,0 +1,110 @@
+import { gzipSync } from 'node:zlib';
+import type { Deflated } from './deflated.ts';
+import type { Fragments } from './fragments.ts';
+import { gzipBound, writeGzip } from './join-gzip.ts';
+import type { PageBuffers } from './page-buffers.ts';
+
+const COMMA = 0x2c;
+const CLOSING_BRACE = 0x7d;
+
+/** A page of fresh blocks takes about a millisecond; longer ones are left alone when blocks do not fit into memory. */
+const MOST_MISSING = 60;
+
+/** Outlines are too short to be compressed one by one: whole pages of them are quick up to here. */
+const LONGEST_OUTLINES_BYTES = 32 * 1024;
+
+/** A small window is quicker to set up. */
+const OUTLINES_GZIP = { level: 1, windowBits: 13, memLevel: 6 };
+
+export interface PageSources {
+  fragments: Fragments;
+  deflated: Deflated;
+  buffers: PageBuffers;
+}
+
+export interface PageParts {
+  prefix: Uint8Array;
+  ids: readonly number[];
+  suffix: Uint8Array;
+  outline: boolean;
+  /** Fragments that left memory and were read again for this page. */
+  elsewhere?: ReadonlyMap<number, { bytes: Uint8Array; head: number }>;
+}
+
+export interface PageBytes {
+  body: Uint8Array;
+  /** The bytes may be written again from now on. */
+  release(): void;
+}
+
+/** Prefix, fragments with commas between, suffix. Null: a fragment is neither held nor given. */
+export function joinPage(sources: PageSources, parts: PageParts): PageBytes | null {
+  const { fragments, buffers } = sources;
+  const { prefix, ids, suffix, outline } = parts;
+  const buffer = buffers.take(prefix.length + suffix.length + boundOf(fragments, parts));
+  const { bytes } = buffer;
+  bytes.set(prefix, 0);
+  let at = prefix.length;
+  if (ids.length > 0) {
+    const joined = outline ? fragments.joinOutlines(ids, bytes, at) : fragments.join(ids, bytes, at);
+    at = joined >= 0 ? joined : joinOneByOne(fragments, parts, bytes, at);
+  }
+  if (at < 0) {
+    buffer.release();
+    return null;
+  }
+  bytes.set(suffix, at);
+  return { body: bytes.subarray(0, at + suffix.length), release: buffer.release };
+}
+
+/**
+ * The same bytes in gzip. Null where that would cost more than it saves: the blocks of a page are missing and memory for them
+ * is short, outlines are many, or a fragment is not held. The page goes out as it is then.
+ */
+export function joinGzipPage(sources: PageSources, parts: PageParts, mostMissing = MOST_MISSING): PageBytes | null {
+  if (parts.outline) return compressOutlines(sources, parts);
+  const { fragments, deflated, buffers } = sources;
+  const missing = deflated.missing(parts.ids);
+  if (missing < 0 || (missing > mostMissing && deflated.pressed())) return null;
+  const buffer = buffers.take(gzipBound(fragments, parts));
+  const length = writeGzip(deflated, parts, buffer.bytes);
+  if (length < 0) {
+    buffer.release();
+    return null;
+  }
+  return { body: buffer.bytes.subarray(0, length), release: buffer.release };
+}
+
+function compressOutlines(sources: PageSources, parts: PageParts): PageBytes | null {
+  const plain = joinPage(sources, parts);
+  if (plain === null) return null;
+  const body = plain.body.length <= LONGEST_OUTLINES_BYTES ? gzipSync(plain.body, OUTLINES_GZIP) : null;
+  plain.release();
+  return body && { body, release: () => {} };
+}
+
+function boundOf(fragments: Fragments, { ids, outline, elsewhere }: PageParts): number {
+  let bound = ids.length;
+  for (const id of ids) bound += outline ? fragments.head(id) + 1 : fragments.size(id);
+  if (elsewhere === undefined) return bound;
+  for (const id of ids) {
+    const other = elsewhere.get(id);
+    if (other !== undefined) bound += outline ? other.head + 1 : other.bytes.length;
+  }
+  return bound;
+}
+
+/** The slow way, for pages with fragments that left memory. */
+function joinOneByOne(fragments: Fragments, parts: PageParts, target: Buffer, start: number): number {
+  let at = start;
+  for (const id of parts.ids) {
+    const fragment = fragments.view(id) ?? parts.elsewhere?.get(id)?.bytes;
+    if (fragment === undefined) return -1;
+    const head = fragments.held(id) ? fragments.head(id) : (parts.elsewhere?.get(id)?.head ?? 0);
+    if (at > start) target[at++] = COMMA;
+    target.set(parts.outline ? fragment.subarray(0, head) : fragment, at);
+    at += parts.outline ? head : fragment.length;
+    if (parts.outline) target[at++] = CLOSING_BRACE;
+  }
+  return at;
+}

@@ -1,0 +1,145 @@
+import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
+import { artifactMessage, presentEnding, presentSummary } from '../present-listing.ts';
+import { createPosting, setLevel } from '../sets/posting.ts';
+import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.ts';
+import type { ListingRow } from '../store.ts';
+import { reachId, TAGS_PER_LISTING } from './columns.ts';
+import { LIVE, type Model } from './model.ts';
+
+/** How a listing is taken in: orders of a first load are filled in one go afterwards. */
+export interface Applying {
+  orders: boolean;
+}
+
+/** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
+export function applyListing(model: Model, row: ListingRow, { orders }: Applying): void {
+  const { columns } = model;
+  const id = Number(row.id);
+  reachId(columns, id);
+  if (id > model.newestId) model.newestId = id;
+  const state = LISTING_STATES.indexOf(row.state) + 1;
+  const wasLive = columns.state[id] === LIVE;
+  const isLive = state === LIVE;
+  const edited = columns.editedAct[id] !== Number(row.edited_act);
+  const known = columns.state[id] !== 0;
+
+  if (!known) {
+    columns.merchant[id] = Number(row.merchant_id);
+    columns.priceUnits[id] = Number(row.price_units);
+  }
+  columns.editedAct[id] = Number(row.edited_act);
+  model.editAct = Math.max(model.editAct, Number(row.edited_act));
+  columns.state[id] = state;
+  moveAisle(model, id, AISLES.indexOf(row.aisle), { wasLive, isLive });
+  moveTags(model, id, row.tags, { wasLive, isLive });
+  countSales(model, id, row);
+  if (isLive !== wasLive) showOrHide(model, id, isLive);
+  model.votes += Number(row.votes) - (columns.votes[id] ?? 0);
+  model.sales += Number(row.sales) - (columns.sales[id] ?? 0);
+  const moved = orders ? { wasLive, isLive } : { wasLive: false, isLive: false };
+  rank(model.orders.karma, columns.votes, { id, value: Number(row.votes), ...moved });
+  rank(model.orders.sales, columns.sales, { id, value: Number(row.sales), ...moved });
+  columns.verifiedSales[id] = Number(row.verified_sales);
+  setLevel(model.verified, id, isLive && row.verified_sales > 0n ? 1 : 0);
+  rankByPrice(model, id, moved);
+  putFragment(model, id, row);
+  if (id <= model.textUpTo && (isLive !== wasLive || (isLive && edited))) {
+    if (isLive) model.text.put(id, row);
+    else model.text.remove(id);
+  }
+}
+
+interface Turn {
+  wasLive: boolean;
+  isLive: boolean;
+}
+
+function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): void {
+  const { aisle: column } = model.columns;
+  const before = model.aisles[column[id] ?? 0];
+  const after = model.aisles[aisle];
+  if (before !== undefined && wasLive && (before !== after || !isLive)) setLevel(before, id, 0);
+  if (after !== undefined && isLive && (before !== after || !wasLive)) setLevel(after, id, 1);
+  column[id] = aisle;
+}
+
+function moveTags(model: Model, id: number, names: readonly string[], { wasLive, isLive }: Turn): void {
+  const { tags: column } = model.columns;
+  const from = id * TAGS_PER_LISTING;
+  if (wasLive) {
+    for (let at = from; at < from + TAGS_PER_LISTING; at += 1) {
+      const tag = model.tagList[(column[at] ?? 0) - 1];
+      if (tag !== undefined) setLevel(tag.live, id, 0);
+    }
+  }
+  for (let at = 0; at < TAGS_PER_LISTING; at += 1) {
+    const name = names[at];
+    const tag = name === undefined ? null : tagNamed(model, name);
+    column[from + at] = tag?.number ?? 0;
+    if (tag !== null && isLive) setLevel(tag.live, id, 1);
+  }
+}
+
+function tagNamed(model: Model, name: string) {
+  const known = model.tags.get(name);
+  if (known !== undefined) return known;
+  const tag = { number: model.tagList.length + 1, live: createPosting() };
+  model.tagList.push(tag);
+  model.tags.set(name, tag);
+  return tag;
+}
+
+/** A seller's sales count over listings of every state. */
+function countSales(model: Model, id: number, row: ListingRow): void {
+  const merchant = model.merchants[Number(row.merchant_id)];
+  if (merchant === undefined) throw new Error(`listing ${id} is of a merchant that is not known`);
+  const more = Number(row.sales) - (model.columns.sales[id] ?? 0);
+  if (more === 0) return;
+  merchant.sales += more;
+  merchant.json = null;
+}
+
+function showOrHide(model: Model, id: number, isLive: boolean): void {
+  const level = isLive ? 1 : 0;
+  setLevel(model.live, id, level);
+  if (model.columns.priceUnits[id] === 0) setLevel(model.free, id, level);
+  const merchant = model.merchants[model.columns.merchant[id] ?? 0];
+  if (merchant === undefined) return;
+  setLevel(merchant.live, id, level);
+  merchant.json = null;
+}
+
+/** An order finds a member by the key it was put in with, so it leaves before the key changes. */
+function rank(order: SortedIds, keys: Uint32Array, given: Turn & { id: number; value: number }): void {
+  const { id, value, wasLive, isLive } = given;
+  const same = keys[id] === value;
+  if (wasLive && !(isLive && same)) removeSorted(order, id);
+  keys[id] = value;
+  if (isLive && !(wasLive && same)) insertSorted(order, id);
+}
+
+/** A price never changes. */
+function rankByPrice({ orders }: Model, id: number, { wasLive, isLive }: Turn): void {
+  if (isLive === wasLive) return;
+  const move = isLive ? insertSorted : removeSorted;
+  move(orders.price_asc, id);
+  move(orders.price_desc, id);
+}
+
+function putFragment(model: Model, id: number, row: ListingRow): void {
+  const { bytes, head } = fragmentOf(row);
+  model.fragments.put(id, bytes, head);
+  if (row.state === 'live') model.endings.delete(id);
+  else {
+    const json = JSON.stringify(presentEnding(row)).slice(1, -1);
+    model.endings.set(id, { json, message: artifactMessage(row) });
+  }
+}
+
+/** The summary as JSON, and how much of it is the outline: its first three members, without the closing brace. */
+export function fragmentOf(row: ListingRow): { bytes: Buffer; head: number } {
+  const summary = presentSummary(row);
+  const { id, title, price_usdc } = summary;
+  const head = Buffer.byteLength(JSON.stringify({ id, title, price_usdc })) - 1;
+  return { bytes: Buffer.from(JSON.stringify(summary)), head };
+}

@@ -1,0 +1,133 @@
+import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
+import { createDeflated } from '../fragments/deflated.ts';
+import { createFragments, type Fragments } from '../fragments/fragments.ts';
+import { createPageBuffers } from '../fragments/page-buffers.ts';
+import type { PageSources } from '../fragments/page-bytes.ts';
+import { createPosting, type Posting } from '../sets/posting.ts';
+import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
+import { createTextIndex, type TextIndex } from '../text/text-index.ts';
+import { type Columns, createColumns } from './columns.ts';
+import type { Pin } from './pins.ts';
+
+export const LIVE = LISTING_STATES.indexOf('live') + 1;
+
+export interface MerchantEntry {
+  id: number;
+  handle: string;
+  joinedAt: string;
+  storeLine: string;
+  /** Its live listings. */
+  live: Posting;
+  /** Over listings of every state. */
+  sales: number;
+  /** The record as it goes out; null after a change. */
+  json: Buffer | null;
+}
+
+export interface Tag {
+  number: number;
+  live: Posting;
+}
+
+export interface Orders {
+  karma: SortedIds;
+  sales: SortedIds;
+  price_asc: SortedIds;
+  price_desc: SortedIds;
+}
+
+/** One process's copy of the public part of the market. All sets and orders hold live listings only. */
+export interface Model {
+  columns: Columns;
+  newestId: number;
+  live: Posting;
+  aisles: readonly Posting[];
+  tags: Map<string, Tag>;
+  tagList: Tag[];
+  /** By id; ids have no gaps. */
+  merchants: (MerchantEntry | undefined)[];
+  merchantCount: number;
+  merchantOfHandle: Map<string, MerchantEntry>;
+  free: Posting;
+  /** At least one verified sale. */
+  verified: Posting;
+  orders: Orders;
+  fragments: Fragments;
+  /** Fragments and what is needed to write pages of them. */
+  pages: PageSources;
+  text: TextIndex;
+  /** Listings up to this id are in the text index; Infinity once it is complete. */
+  textUpTo: number;
+  /** What the detail of a listing that is not live says beyond its summary. */
+  endings: Map<number, Ending>;
+  pins: Pin[];
+  /** The newest act that is in here, and the newest ones that pinned or unpinned, and that edited. */
+  act: number;
+  pinAct: number;
+  editAct: number;
+  /** On all listings. */
+  votes: number;
+  sales: number;
+  /** Rises with every change. */
+  version: number;
+}
+
+export interface Ending {
+  /** Members of a JSON object, without braces. */
+  json: string;
+  /** What stands where the goods would be. */
+  message: string;
+}
+
+export interface ModelOptions {
+  fragmentBytes: number;
+  /** For fragments in gzip, kept while they are asked for. */
+  deflatedBytes: number;
+  giveWay(): Promise<void>;
+}
+
+/** Pages of that many bytes may wait for their clients at a time and find their buffers again. */
+const IDLE_BUFFER_BYTES = 32 * 1_048_576;
+
+export function createModel(options: ModelOptions): Model {
+  const columns = createColumns();
+  const fragments = createFragments({ budgetBytes: options.fragmentBytes });
+  const votesOf = (id: number): number => columns.votes[id] ?? 0;
+  const salesOf = (id: number): number => columns.sales[id] ?? 0;
+  const priceOf = (id: number): number => columns.priceUnits[id] ?? 0;
+  return {
+    columns,
+    newestId: 0,
+    live: createPosting(),
+    aisles: AISLES.map(() => createPosting()),
+    tags: new Map(),
+    tagList: [],
+    merchants: [],
+    merchantCount: 0,
+    merchantOfHandle: new Map(),
+    free: createPosting(),
+    verified: createPosting(),
+    orders: {
+      karma: createSortedIds(votesOf, 'descending'),
+      sales: createSortedIds(salesOf, 'descending'),
+      price_asc: createSortedIds(priceOf, 'ascending'),
+      price_desc: createSortedIds(priceOf, 'descending'),
+    },
+    fragments,
+    pages: {
+      fragments,
+      deflated: createDeflated(fragments, { budgetBytes: options.deflatedBytes }),
+      buffers: createPageBuffers({ mostIdleBytes: IDLE_BUFFER_BYTES }),
+    },
+    text: createTextIndex({ giveWay: options.giveWay }),
+    textUpTo: 0,
+    endings: new Map(),
+    pins: [],
+    act: 0,
+    pinAct: 0,
+    editAct: 0,
+    votes: 0,
+    sales: 0,
+    version: 0,
+  };
+}

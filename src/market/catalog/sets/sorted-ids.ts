@@ -1,0 +1,184 @@
+import { sortByKey } from './sort-by-key.ts';
+
+/**
+ * Ids in the order of a key, equal keys newest id first, cut into blocks so that an insertion moves at most 4 KiB. Keys are not
+ * kept here: `keyOf` is asked, so a key must not change while its id is in the order (remove, change, insert).
+ */
+export interface SortedIds {
+  readonly count: number;
+  readonly keyOf: (id: number) => number;
+  readonly descending: boolean;
+  /** Each has room for BLOCK_IDS; only the first `sizes[n]` are in use. No block is empty. */
+  readonly blocks: Uint32Array[];
+  readonly sizes: number[];
+}
+
+type Open = { -readonly [K in keyof SortedIds]: SortedIds[K] };
+
+const BLOCK_IDS = 1024;
+/** Blocks start with room for insertions, as a full one has to be cut first. */
+const FILLED_IDS = 768;
+const JOINED_BELOW_IDS = 256;
+/** A position in the order is block * 2^11 + place: a place goes up to 1,024. */
+const PLACE_BITS = 11;
+const PLACE_MASK = (1 << PLACE_BITS) - 1;
+
+export function createSortedIds(keyOf: (id: number) => number, direction: 'ascending' | 'descending'): SortedIds {
+  return { count: 0, keyOf, descending: direction === 'descending', blocks: [], sizes: [] };
+}
+
+/** Replaces everything. Keys must be whole numbers from 0 to 2^35 - 1, and no id may come twice. */
+export function fillSorted(order: SortedIds, ids: Uint32Array): void {
+  const open: Open = order;
+  const sorted = sortByKey(ids, order.keyOf, order.descending);
+  order.blocks.length = 0;
+  order.sizes.length = 0;
+  open.count = sorted.length;
+  for (let start = 0; start < sorted.length; start += FILLED_IDS) {
+    const block = new Uint32Array(BLOCK_IDS);
+    const part = sorted.subarray(start, start + FILLED_IDS);
+    block.set(part);
+    order.blocks.push(block);
+    order.sizes.push(part.length);
+  }
+}
+
+/** Whether `id` stands before the point where an id `pointId` with this key would stand. */
+function standsBefore(order: SortedIds, id: number, key: number, pointId: number): boolean {
+  const own = order.keyOf(id);
+  if (own === key) return id > pointId;
+  return own < key !== order.descending;
+}
+
+/** Position of the first id that does not stand before the point; in an order without blocks 0. */
+function positionOf(order: SortedIds, key: number, pointId: number): number {
+  const { blocks, sizes } = order;
+  let low = 0;
+  let high = blocks.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if (standsBefore(order, (blocks[middle] as Uint32Array)[0] as number, key, pointId)) low = middle;
+    else high = middle - 1;
+  }
+  const block = blocks[low];
+  if (block === undefined) return 0;
+  let first = 0;
+  let end = sizes[low] as number;
+  while (first < end) {
+    const middle = (first + end) >>> 1;
+    if (standsBefore(order, block[middle] as number, key, pointId)) first = middle + 1;
+    else end = middle;
+  }
+  if (first === sizes[low] && low + 1 < blocks.length) return (low + 1) << PLACE_BITS;
+  return (low << PLACE_BITS) | first;
+}
+
+/** Where a walk goes on after a point: block number and place in it, joined. */
+export function positionAfter(order: SortedIds, after: { key: number; id: number } | null): number {
+  return after === null ? 0 : positionOf(order, after.key, after.id - 1);
+}
+
+export function blockOf(position: number): number {
+  return position >>> PLACE_BITS;
+}
+
+export function placeIn(position: number): number {
+  return position & PLACE_MASK;
+}
+
+function idAt(order: SortedIds, position: number): number {
+  const place = placeIn(position);
+  const size = order.sizes[blockOf(position)];
+  if (size === undefined || place >= size) return 0;
+  return (order.blocks[blockOf(position)] as Uint32Array)[place] as number;
+}
+
+export function insertSorted(order: SortedIds, id: number): void {
+  const open: Open = order;
+  const position = positionOf(order, order.keyOf(id), id);
+  if (idAt(order, position) === id) throw new Error(`Listing ${id} is in this order already`);
+  if (order.blocks.length === 0) {
+    order.blocks.push(new Uint32Array(BLOCK_IDS));
+    order.sizes.push(0);
+  }
+  let at = blockOf(position);
+  let place = placeIn(position);
+  if (order.sizes[at] === BLOCK_IDS) {
+    const half = BLOCK_IDS / 2;
+    cutBlock(order, at, half);
+    if (place > half) {
+      at += 1;
+      place -= half;
+    }
+  }
+  const block = order.blocks[at] as Uint32Array;
+  const size = order.sizes[at] as number;
+  block.copyWithin(place + 1, place, size);
+  block[place] = id;
+  order.sizes[at] = size + 1;
+  open.count += 1;
+}
+
+function cutBlock(order: SortedIds, at: number, size: number): void {
+  const block = order.blocks[at] as Uint32Array;
+  const second = new Uint32Array(BLOCK_IDS);
+  second.set(block.subarray(size));
+  order.blocks.splice(at + 1, 0, second);
+  order.sizes.splice(at, 1, size, BLOCK_IDS - size);
+}
+
+/** To be called while `keyOf` still gives the key with which the id was inserted. */
+export function removeSorted(order: SortedIds, id: number): void {
+  const open: Open = order;
+  const position = positionOf(order, order.keyOf(id), id);
+  if (idAt(order, position) !== id) throw new Error(`Listing ${id} is not where its key puts it`);
+  const at = blockOf(position);
+  const place = placeIn(position);
+  const size = (order.sizes[at] as number) - 1;
+  (order.blocks[at] as Uint32Array).copyWithin(place, place + 1, size + 1);
+  order.sizes[at] = size;
+  open.count -= 1;
+  if (size < JOINED_BELOW_IDS) joinWithNext(order, at);
+  if (order.sizes[at] === 0) dropBlock(order, at);
+}
+
+/** Many removals would otherwise leave many blocks with a few ids each. */
+function joinWithNext(order: SortedIds, at: number): void {
+  const size = order.sizes[at] as number;
+  const next = order.sizes[at + 1];
+  if (next === undefined || size + next > FILLED_IDS) return;
+  (order.blocks[at] as Uint32Array).set((order.blocks[at + 1] as Uint32Array).subarray(0, next), size);
+  order.sizes[at] = size + next;
+  dropBlock(order, at + 1);
+}
+
+function dropBlock(order: SortedIds, at: number): void {
+  order.blocks.splice(at, 1);
+  order.sizes.splice(at, 1);
+}
+
+/** In order, beginning after the point; `visit` returns false to stop. */
+export function walkSorted(
+  order: SortedIds,
+  after: { key: number; id: number } | null,
+  visit: (id: number) => boolean,
+): void {
+  const position = positionAfter(order, after);
+  let place = placeIn(position);
+  for (let at = blockOf(position); at < order.blocks.length; at += 1) {
+    const block = order.blocks[at] as Uint32Array;
+    const size = order.sizes[at] as number;
+    for (; place < size; place += 1) {
+      if (!visit(block[place] as number)) return;
+    }
+    place = 0;
+  }
+}
+
+/** Members whose key is at most the given one; in a descending order, at least. */
+export function countUpTo(order: SortedIds, key: number): number {
+  const position = positionOf(order, key, 0);
+  let counted = placeIn(position);
+  for (let at = blockOf(position) - 1; at >= 0; at -= 1) counted += order.sizes[at] as number;
+  return counted;
+}

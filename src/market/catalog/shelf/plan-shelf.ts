@@ -1,0 +1,122 @@
+import type { ShelfQuery } from '../../../contract/listings.ts';
+import { AISLES, type Sort } from '../../../contract/vocabulary.ts';
+import { canonicalJson } from '../../../platform/canonical-json.ts';
+import type { Model } from '../model/model.ts';
+import { countMatches, type Selection } from '../sets/select.ts';
+import { countUpTo } from '../sets/sorted-ids.ts';
+import { type ParsedQuery, parseQuery } from '../text/parse-query.ts';
+import type { Search } from '../text/text-index.ts';
+
+/** What a query of the shelves asks for, made once for all requests that ask the same. */
+export interface ShelfPlan {
+  /** The one spelling of all filters and the sort: what a cursor is bound to. */
+  key: string;
+  words: ParsedQuery | null;
+  /** The same as it was written, for a suggestion in that order. */
+  typed: ParsedQuery | null;
+  tag: string | null;
+  /** Place in AISLES; -1: all. */
+  aisle: number;
+  seller: string | null;
+  free: boolean | null;
+  maxPriceUnits: number | null;
+  verifiedSalesMin: number;
+  sort: Sort;
+  outline: boolean;
+  limit: number;
+  /** The last total, and of which state of which model it is. */
+  counted: { model: Model; version: number; total: number } | null;
+  suggested: { model: Model; version: number; words: string | null } | null;
+}
+
+export function planShelf(query: ShelfQuery): ShelfPlan {
+  const typed = query.q === undefined ? null : parseQuery(query.q);
+  const words = typed && inOneOrder(typed);
+  const sort = query.sort ?? (words === null ? 'new' : 'relevance');
+  const filters = {
+    of: 'shelves',
+    words: words?.key ?? null,
+    tag: query.tag ?? null,
+    aisle: query.aisle ?? null,
+    seller: query.seller ?? null,
+    free: query.free ?? null,
+    price: query.max_price_usdc === undefined ? null : Number(query.max_price_usdc),
+    verified: query.verified_sales_min ?? 0,
+    sort,
+  };
+  return {
+    key: canonicalJson(filters),
+    words,
+    typed,
+    tag: filters.tag,
+    aisle: query.aisle === undefined ? -1 : AISLES.indexOf(query.aisle),
+    seller: filters.seller,
+    free: query.free === undefined ? null : query.free === 'true',
+    maxPriceUnits: filters.price,
+    verifiedSalesMin: filters.verified,
+    sort,
+    outline: query.fields === 'outline',
+    limit: query.limit,
+    counted: null,
+    suggested: null,
+  };
+}
+
+/** A walk may go on under the same words in another order, and what each of them counts is kept by its place. */
+function inOneOrder(query: ParsedQuery): ParsedQuery {
+  const named = query.terms.map((term) => ({ term, name: JSON.stringify(term) }));
+  named.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { ...query, terms: named.map(({ term }) => term) };
+}
+
+/** The sets that a listing must be in, or null where nothing can match. `search` is what became of the plan's words. */
+export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null): Selection | null {
+  const must = search === null ? [] : [...search.must];
+  const mustNot = search === null ? [] : [...search.mustNot];
+  const tests: ((id: number) => boolean)[] = [];
+  if (search?.matchesNothing) return null;
+  const aisle = model.aisles[plan.aisle];
+  if (aisle !== undefined) must.push(aisle);
+  if (plan.tag !== null) {
+    const tag = model.tags.get(plan.tag);
+    if (tag === undefined) return null;
+    must.push(tag.live);
+  }
+  if (plan.seller !== null) {
+    const seller = model.merchantOfHandle.get(plan.seller);
+    if (seller === undefined) return null;
+    must.push(seller.live);
+  }
+  if (plan.free === true) must.push(model.free);
+  if (plan.free === false) mustNot.push(model.free);
+  const { columns } = model;
+  if (plan.maxPriceUnits !== null) {
+    const most = plan.maxPriceUnits;
+    tests.push((id) => (columns.priceUnits[id] ?? 0) <= most);
+  }
+  if (plan.verifiedSalesMin > 0) must.push(model.verified);
+  if (plan.verifiedSalesMin > 1) {
+    const least = plan.verifiedSalesMin;
+    tests.push((id) => (columns.verifiedSales[id] ?? 0) >= least);
+  }
+  if (must.length === 0) must.push(model.live);
+  return { must, mustNot, tests };
+}
+
+/** How many there are in all. Kept until the model changes. */
+export function countShelf(model: Model, plan: ShelfPlan, selection: Selection | null): number {
+  const known = plan.counted;
+  if (known !== null && known.model === model && known.version === model.version) return known.total;
+  const total = selection === null ? 0 : count(model, plan, selection);
+  plan.counted = { model, version: model.version, total };
+  return total;
+}
+
+function count(model: Model, plan: ShelfPlan, selection: Selection): number {
+  const { must, mustNot, tests } = selection;
+  // A bound on the price and nothing else: the order by price knows.
+  if (plan.maxPriceUnits !== null && tests.length === 1 && mustNot.length === 0 && must[0] === model.live) {
+    return countUpTo(model.orders.price_asc, plan.maxPriceUnits);
+  }
+  return countMatches(selection);
+}

@@ -1,0 +1,156 @@
+import type { Model } from '../model/model.ts';
+import { type Pinned, pinnedAt } from '../model/pins.ts';
+import { levelOf } from '../sets/posting.ts';
+import { bestMatches, matchesInOrder, newestMatches, type Selection, type Weighted } from '../sets/select.ts';
+import type { ShelfPlan } from './plan-shelf.ts';
+import { actOf, reachOf } from './reach.ts';
+
+/** Where a walk stands, and what it keeps from its beginning. */
+export interface Walk {
+  /** The last act that it knows: pins are those of then, and what was edited since has no place in an order by relevance. */
+  act: number;
+  /** How many of the rows of the first total have not been given out yet. */
+  left: number;
+  /** The newest listing of then. */
+  newest: number;
+  /** Whether the last row was one of the pinned, which come first. */
+  leads: boolean;
+  /** Of the last row, in the order of the walk: votes, sales, price or score. */
+  key: number;
+  id: number;
+  /** How far the copy had come that gave the last page: one that is behind would go on with keys of the past. */
+  reach: number;
+  /** What each word counts; numbers of listings change, and with them what is rare. */
+  weights: readonly number[];
+}
+
+export interface Stretch {
+  ids: number[];
+  /** Null at the end. */
+  next: Walk | null;
+}
+
+interface Row {
+  id: number;
+  key: number;
+  leads: boolean;
+}
+
+export interface Course {
+  model: Model;
+  plan: ShelfPlan;
+  selection: Selection;
+  scored: readonly Weighted[];
+  total: number;
+  walk: Walk | null;
+}
+
+/**
+ * The next rows of a walk. Keys by which rows are sorted only rise (votes, sales) or never change (price, id; relevance without what
+ * was edited), so that a row that was given out never comes after the place of the walk again.
+ */
+export function walkShelf(course: Course): Stretch {
+  const { model, plan, total, walk } = course;
+  const left = walk?.left ?? total;
+  // One more than is shown, to know whether the walk ends here.
+  const rows = rowsOf(course, plan.limit + 1);
+  const shown = rows.slice(0, Math.min(plan.limit, left));
+  const last = shown.at(-1);
+  const goesOn = last !== undefined && rows.length > shown.length && left > shown.length;
+  const next = goesOn
+    ? {
+        act: walk?.act ?? actOf(model, plan.sort),
+        left: left - shown.length,
+        newest: walk?.newest ?? model.newestId,
+        leads: last.leads,
+        key: last.key,
+        id: last.id,
+        reach: reachOf(model, plan.sort),
+        weights: walk?.weights ?? course.scored.map(({ weight }) => weight),
+      }
+    : null;
+  return { ids: shown.map(({ id }) => id), next };
+}
+
+function rowsOf(course: Course, limit: number): Row[] {
+  const { plan } = course;
+  if (plan.sort === 'relevance') return byRelevance(course, limit);
+  if (plan.sort === 'price_asc' || plan.sort === 'price_desc') return byKey(course, plan.sort, course.selection, limit);
+  const pinned = pinnedNow(course.model, course.walk?.act ?? course.model.pinAct);
+  if (pinned.ids.length === 0) return behindPins(course, course.selection, limit);
+  const leaders = leadersOf(course, pinned, limit);
+  if (leaders.length >= limit) return leaders;
+  const { must, mustNot, tests } = course.selection;
+  const others = { must, mustNot: [...mustNot, pinned.posting], tests };
+  return [...leaders, ...behindPins(course, others, limit - leaders.length)];
+}
+
+/** Pins change seldom; a walk of an older act is the exception. */
+const known = new WeakMap<Model, Pinned>();
+
+function pinnedNow(model: Model, act: number): Pinned {
+  const kept = known.get(model);
+  if (kept?.act === act) return kept;
+  const pinned = pinnedAt(model.pins, act);
+  if (act === model.pinAct) known.set(model, pinned);
+  return pinned;
+}
+
+function leadersOf({ model, plan, selection, walk }: Course, pinned: Pinned, limit: number): Row[] {
+  if (walk !== null && !walk.leads) return [];
+  const keyOf = plan.sort === 'karma' || plan.sort === 'sales' ? model.orders[plan.sort].keyOf : () => 0;
+  const rows = pinned.ids
+    .filter((id) => matches(selection, id))
+    .map((id) => ({ id, key: keyOf(id), leads: true }))
+    .sort((a, b) => b.key - a.key || b.id - a.id);
+  const rest = walk === null ? rows : rows.filter(({ key, id }) => isBehind(key, id, walk));
+  return rest.slice(0, limit);
+}
+
+function isBehind(key: number, id: number, walk: Walk): boolean {
+  return key < walk.key || (key === walk.key && id < walk.id);
+}
+
+function behindPins(course: Course, selection: Selection, limit: number): Row[] {
+  const { model, plan, walk } = course;
+  if (plan.sort === 'karma' || plan.sort === 'sales') return byKey(course, plan.sort, selection, limit);
+  const below = walk === null ? model.newestId + 1 : walk.leads ? walk.newest + 1 : walk.id;
+  return newestMatches(selection, below, limit).map((id) => ({ id, key: 0, leads: false }));
+}
+
+function byKey(course: Course, sort: keyof Model['orders'], selection: Selection, limit: number): Row[] {
+  const { model, walk } = course;
+  const order = model.orders[sort];
+  const after = walk === null || walk.leads ? null : { key: walk.key, id: walk.id };
+  return matchesInOrder(asOfThen(selection, walk), order, after, limit).map((id) => ({
+    id,
+    key: order.keyOf(id),
+    leads: false,
+  }));
+}
+
+/** What was listed since the walk began must not take the place of what was there. */
+function asOfThen(selection: Selection, walk: Walk | null): Selection {
+  if (walk === null) return selection;
+  const { newest } = walk;
+  return { ...selection, tests: [...selection.tests, (id) => id <= newest] };
+}
+
+function byRelevance({ model, selection, scored, walk }: Course, limit: number): Row[] {
+  const toRow = ({ id, score }: { id: number; score: number }): Row => ({ id, key: score, leads: false });
+  if (walk === null) return bestMatches(selection, scored, null, limit).map(toRow);
+  const { editedAct } = model.columns;
+  const { act } = walk;
+  const still = asOfThen(selection, walk);
+  const unedited = { ...still, tests: [...still.tests, (id: number) => (editedAct[id] ?? 0) <= act] };
+  const weighted = scored.map(({ posting, weight }, at) => ({ posting, weight: walk.weights[at] ?? weight }));
+  return bestMatches(unedited, weighted, { score: walk.key, id: walk.id }, limit).map(toRow);
+}
+
+function matches({ must, mustNot, tests }: Selection, id: number): boolean {
+  return (
+    must.every((posting) => levelOf(posting, id) > 0) &&
+    mustNot.every((posting) => levelOf(posting, id) === 0) &&
+    tests.every((test) => test(id))
+  );
+}

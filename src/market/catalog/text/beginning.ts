@@ -1,0 +1,172 @@
+import { createPosting, forEachMember, type Posting, setLevel } from '../sets/posting.ts';
+import { listingTokens } from './listing-tokens.ts';
+import { stemOf } from './stem.ts';
+import { stemLevel } from './stem-table.ts';
+import type { TextState } from './text-state.ts';
+import { FIRST_WORD } from './token-codec.ts';
+import { wordsLike } from './word-table.ts';
+
+/**
+ * The beginning of a word. A listing matches by the stem of what was typed, or by a word of its own that begins so; its level is the
+ * highest among the stems of these words. It depends on the listing's own text alone, so one changed listing changes one member.
+ */
+export interface BeginningPlan {
+  readonly beginning: string;
+  /** Stems all of whose words match (or the typed one): their listings are members without a look at the text. */
+  readonly whole: readonly number[];
+  /** Stems that also have other words: each of their listings has to be looked at. */
+  readonly partial: readonly number[];
+  readonly words: ReadonlySet<number>;
+  /** Nothing but the typed stem: its own posting is the answer. */
+  readonly isTypedStem: boolean;
+  /** About how many members have to be visited. */
+  readonly cost: number;
+}
+
+const LOOKING_COSTS = 40;
+/** Fetching another set from memory. */
+const STEM_COSTS = 10;
+/** One more than the highest level. */
+const LEVELS = 8;
+const MEMBERS_PER_SLICE = 25_000;
+const LOOKED_PER_SLICE = 1_000;
+const IDS_PER_SLICE = 50_000;
+
+export function planBeginning(state: TextState, beginning: string): BeginningPlan {
+  const { words: table, stems } = state;
+  const matching = new Set<number>();
+  const counts = new Map<number, number>();
+  for (const word of wordsLike(table, beginning)) {
+    if (!(table.texts[word] ?? '').startsWith(beginning)) continue;
+    matching.add(word);
+    const stem = table.stems[word] as number;
+    counts.set(stem, (counts.get(stem) ?? 0) + 1);
+  }
+  const typed = stems.ids.get(stemOf(beginning));
+  const whole = typed === undefined ? [] : [typed];
+  const partial: number[] = [];
+  let cost = counts.size * STEM_COSTS;
+  for (const [stem, count] of counts) {
+    if (stem === typed) continue;
+    const isWhole = count === stems.words[stem];
+    (isWhole ? whole : partial).push(stem);
+    cost += (stems.postings[stem]?.count ?? 0) * (isWhole ? 1 : LOOKING_COSTS);
+  }
+  const isTypedStem = typed !== undefined && whole.length === 1 && partial.length === 0;
+  if (typed !== undefined && !isTypedStem) cost += stems.postings[typed]?.count ?? 0;
+  return { beginning, whole, partial, words: matching, isTypedStem, cost };
+}
+
+/**
+ * Builds the set in slices: whoever drives it may let other work go first after each. The loops are in functions of their own, as
+ * they are compiled well while they run there, and not in a generator.
+ */
+export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
+  const levels = new Uint8Array(state.highest + 1);
+  let visited = 0;
+  for (const stem of plan.whole) {
+    visited += raiseAll(state, stem, levels);
+    if (visited > MEMBERS_PER_SLICE) {
+      visited = 0;
+      yield;
+    }
+  }
+  for (const stem of plan.partial) {
+    const ids = membersOf(state, stem);
+    for (let from = 0; from < ids.length; from += LOOKED_PER_SLICE) {
+      raiseMatching(state, plan, stem, ids.subarray(from, from + LOOKED_PER_SLICE), levels);
+      yield;
+    }
+  }
+  const built = createPosting();
+  for (let from = 0; from < levels.length; from += IDS_PER_SLICE) {
+    if (from > 0) yield;
+    addRaised(built, levels, from, Math.min(levels.length, from + IDS_PER_SLICE));
+  }
+  return built;
+}
+
+/** The same without going through all ids, where few listings are looked at. */
+export function buildFew(state: TextState, plan: BeginningPlan): Posting {
+  const found: number[] = [];
+  for (const stem of plan.whole) {
+    const posting = state.stems.postings[stem];
+    if (posting !== undefined) forEachMember(posting, (id, level) => found.push(id * LEVELS + level));
+  }
+  for (const stem of plan.partial) {
+    for (const id of membersOf(state, stem)) {
+      if (hasOne(state, id, stem, plan.words)) found.push(id * LEVELS + stemLevel(state.stems, stem, id));
+    }
+  }
+  const built = createPosting();
+  // Of several levels of one listing the highest comes last, and stays.
+  for (const one of Float64Array.from(found).sort()) setLevel(built, Math.floor(one / LEVELS), one % LEVELS);
+  return built;
+}
+
+function raiseAll(state: TextState, stem: number, levels: Uint8Array): number {
+  const posting = state.stems.postings[stem];
+  if (posting === undefined) return 0;
+  forEachMember(posting, (id, level) => {
+    // A listing that came after the start is beyond the array, and looked at in the end.
+    if (id < levels.length && level > (levels[id] as number)) levels[id] = level;
+  });
+  return posting.count;
+}
+
+function membersOf(state: TextState, stem: number): Uint32Array {
+  const posting = state.stems.postings[stem];
+  const ids = new Uint32Array(posting?.count ?? 0);
+  let count = 0;
+  if (posting !== undefined) {
+    forEachMember(posting, (id) => {
+      ids[count] = id;
+      count += 1;
+    });
+  }
+  return ids;
+}
+
+function raiseMatching(
+  state: TextState,
+  plan: BeginningPlan,
+  stem: number,
+  ids: Uint32Array,
+  levels: Uint8Array,
+): void {
+  for (const id of ids) {
+    const level = stemLevel(state.stems, stem, id);
+    if (id < levels.length && level > (levels[id] as number) && hasOne(state, id, stem, plan.words)) levels[id] = level;
+  }
+}
+
+function addRaised(built: Posting, levels: Uint8Array, from: number, to: number): void {
+  for (let id = from; id < to; id += 1) {
+    const level = levels[id] as number;
+    if (level !== 0) setLevel(built, id, level);
+  }
+}
+
+function hasOne(state: TextState, id: number, stem: number, words: ReadonlySet<number>): boolean {
+  const { tokens, count } = listingTokens(state, id);
+  const { stems } = state.words;
+  for (let index = 0; index < count; index += 1) {
+    const token = tokens[index] as number;
+    if (token >= FIRST_WORD && stems[token] === stem && words.has(token)) return true;
+  }
+  return false;
+}
+
+/** The level of one listing, from its text. */
+export function beginningLevel(state: TextState, beginning: string, id: number): number {
+  const { words: table, stems } = state;
+  const typed = stems.ids.get(stemOf(beginning));
+  let level = typed === undefined ? 0 : stemLevel(stems, typed, id);
+  const { tokens, count } = listingTokens(state, id);
+  for (let index = 0; index < count; index += 1) {
+    const token = tokens[index] as number;
+    if (token < FIRST_WORD || !(table.texts[token] ?? '').startsWith(beginning)) continue;
+    level = Math.max(level, stemLevel(stems, table.stems[token] as number, id));
+  }
+  return level;
+}

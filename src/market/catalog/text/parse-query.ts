@@ -1,0 +1,91 @@
+import { isIdeograph, tokenize } from './tokenize.ts';
+import { SHORTEST_BEGINNING } from './word-table.ts';
+
+/** `word`: any form of it; `beginning`: also every word that begins so; `phrase`: exactly these words in a row in one field. */
+export interface QueryTerm {
+  readonly kind: 'word' | 'beginning' | 'phrase';
+  readonly words: readonly string[];
+  readonly excluded: boolean;
+}
+
+export interface ParsedQuery {
+  /** The same for all queries that only differ in case, accents, punctuation, order or repetition. */
+  readonly key: string;
+  /** In the order in which they were written, each once. */
+  readonly terms: readonly QueryTerm[];
+}
+
+const BLANK = /\s/;
+/** Quotation marks that keyboards and word processors make of a plain one. */
+const QUOTES = /[\u201c-\u201f\u00ab\u00bb\uff02]/g;
+
+/** Reads what a person or a program typed. There is no wrong query: what makes no sense is passed over. */
+export function parseQuery(q: string): ParsedQuery {
+  const text = q.replace(QUOTES, '"');
+  const found = new Map<string, QueryTerm>();
+  const add = (term: QueryTerm): void => {
+    const key = termKey(term);
+    if (!found.has(key)) found.set(key, term);
+  };
+  let at = 0;
+  while (at < text.length) {
+    if (BLANK.test(text.charAt(at))) {
+      at += 1;
+      continue;
+    }
+    let start = at;
+    if (at === 0 || BLANK.test(text.charAt(at - 1))) while (text.charAt(start) === '-') start += 1;
+    const excluded = start > at;
+    if (text.charAt(start) === '"') {
+      const close = text.indexOf('"', start + 1);
+      const end = close < 0 ? text.length : close;
+      addPhrase(tokenize(text.slice(start + 1, end)), excluded, add);
+      at = end + 1;
+    } else {
+      at = endOfChunk(text, start);
+      const chunk = text.slice(start, at);
+      if (excluded) addExcluded(chunk, add);
+      else addWords(chunk, at === text.length, add);
+    }
+  }
+  return { key: [...found.keys()].sort().join(' '), terms: [...found.values()] };
+}
+
+function termKey(term: QueryTerm): string {
+  const sign = term.excluded ? '-' : '';
+  if (term.kind === 'phrase') return `${sign}"${term.words.join(' ')}"`;
+  return `${sign}${term.words.join(' ')}${term.kind === 'beginning' ? '*' : ''}`;
+}
+
+function endOfChunk(text: string, start: number): number {
+  let end = start;
+  while (end < text.length && text.charAt(end) !== '"' && !BLANK.test(text.charAt(end))) end += 1;
+  return end;
+}
+
+function addPhrase(words: readonly string[], excluded: boolean, add: (term: QueryTerm) => void): void {
+  if (words.length > 0) add({ kind: 'phrase', words, excluded });
+}
+
+/** `-e-mail` leaves out what has both in a row, not everything that has an e. */
+function addExcluded(chunk: string, add: (term: QueryTerm) => void): void {
+  const words = tokenize(chunk);
+  if (words.length === 1) add({ kind: 'word', words, excluded: true });
+  else addPhrase(words, true, add);
+}
+
+function addWords(chunk: string, isLast: boolean, add: (term: QueryTerm) => void): void {
+  const words = tokenize(chunk);
+  const open = isLast && words.length > 0 && tokenize(`${chunk}x`).length === words.length;
+  let index = 0;
+  while (index < words.length) {
+    const word = words[index] ?? '';
+    let end = index + 1;
+    if (isIdeograph(word)) while (end < words.length && isIdeograph(words[end] ?? '')) end += 1;
+    if (end > index + 1) add({ kind: 'phrase', words: words.slice(index, end), excluded: false });
+    else if (open && end === words.length && [...word].length >= SHORTEST_BEGINNING) {
+      add({ kind: 'beginning', words: [word], excluded: false });
+    } else add({ kind: 'word', words: [word], excluded: false });
+    index = end;
+  }
+}

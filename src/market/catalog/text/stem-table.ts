@@ -1,0 +1,76 @@
+import { createPosting, levelOf, type Posting, postingBytes, setLevel } from '../sets/posting.ts';
+
+/** The stems of all words of live listings, each with the set of listings that have it. */
+export interface StemTable {
+  readonly ids: Map<string, number>;
+  readonly texts: string[];
+  readonly postings: Posting[];
+  /** How many words of the word table have this stem. */
+  readonly words: number[];
+  readonly free: number[];
+  /** Bytes of all postings, kept in step. */
+  bytes: number;
+}
+
+export function createStemTable(): StemTable {
+  return { ids: new Map(), texts: [], postings: [], words: [], free: [], bytes: 0 };
+}
+
+export function postingOfStem(stems: StemTable, stem: string): Posting | null {
+  const id = stems.ids.get(stem);
+  return id === undefined ? null : (stems.postings[id] ?? null);
+}
+
+/** The id of a stem, after counting one word more that has it. */
+export function holdStem(stems: StemTable, stem: string): number {
+  const known = stems.ids.get(stem);
+  if (known !== undefined) {
+    stems.words[known] = (stems.words[known] ?? 0) + 1;
+    return known;
+  }
+  const id = stems.free.pop() ?? stems.texts.length;
+  const posting = createPosting();
+  stems.ids.set(stem, id);
+  stems.texts[id] = stem;
+  stems.postings[id] = posting;
+  stems.words[id] = 1;
+  stems.bytes += postingBytes(posting);
+  return id;
+}
+
+export function releaseStem(stems: StemTable, id: number): void {
+  const left = (stems.words[id] ?? 0) - 1;
+  stems.words[id] = left;
+  if (left > 0) return;
+  const posting = stems.postings[id];
+  if (posting !== undefined) stems.bytes -= postingBytes(posting);
+  stems.ids.delete(stems.texts[id] ?? '');
+  stems.texts[id] = '';
+  stems.postings[id] = createPosting();
+  stems.free.push(id);
+}
+
+export function setStemLevel(stems: StemTable, stem: number, id: number, level: number): void {
+  const posting = stems.postings[stem];
+  if (posting === undefined) return;
+  const before = postingBytes(posting);
+  setLevel(posting, id, level);
+  stems.bytes += postingBytes(posting) - before;
+}
+
+export function stemLevel(stems: StemTable, stem: number, id: number): number {
+  const posting = stems.postings[stem];
+  return posting === undefined ? 0 : levelOf(posting, id);
+}
+
+/** Many levels of one stem: `entries` hold listing and level as one number. */
+export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Array, from: number, to: number): void {
+  const posting = stems.postings[stem];
+  if (posting === undefined) return;
+  const before = postingBytes(posting);
+  for (let index = from; index < to; index += 1) {
+    const entry = entries[index] as number;
+    setLevel(posting, entry >>> 3, entry & 7);
+  }
+  stems.bytes += postingBytes(posting) - before;
+}

@@ -1,0 +1,99 @@
+import { createCodeBuffer, writeCodes } from './code-buffer.ts';
+import { fold } from './fold.ts';
+
+/** Longer words are cut: what follows tells nobody anything, and nothing has to hold it. */
+const LONGEST_WORD = 64;
+
+const IDEOGRAPHS = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc`;
+/** Scripts without spaces: each character is a word, and neighbours in a query become a phrase. */
+const IDEOGRAPH = new RegExp(`^[${IDEOGRAPHS}]$`, 'v');
+const TOKEN = new RegExp(String.raw`[${IDEOGRAPHS}]|[[\p{L}\p{N}\p{M}]--[${IDEOGRAPHS}]]+`, 'gv');
+const FIRST_IDEOGRAPH = 0x2e80;
+
+const IN_WORD = new Uint8Array(128);
+for (let code = 0x30; code <= 0x39; code += 1) IN_WORD[code] = 1;
+for (let code = 0x61; code <= 0x7a; code += 1) IN_WORD[code] = 1;
+
+export function isIdeograph(word: string): boolean {
+  return word.charCodeAt(0) >= FIRST_IDEOGRAPH && IDEOGRAPH.test(word);
+}
+
+/** Takes the words of a text one by one: the codes from `start` to `end`, which are valid during the call alone. */
+export type WordSink = (codes: Uint16Array, start: number, end: number) => void;
+
+const text16 = createCodeBuffer();
+const word16 = createCodeBuffer();
+
+/**
+ * Gives the words of a text in order, folded: runs of letters and digits. Almost all text is ASCII, so the loop looks at codes; only
+ * a run with other characters goes through Unicode. Neither ASCII separators nor ideographs ever combine with what stands before
+ * them, so a run can be folded alone.
+ */
+export function readWords(text: string, sink: WordSink): void {
+  const lower = text.toLowerCase();
+  const { length } = lower;
+  const codes = writeCodes(text16, lower);
+  let start = -1;
+  // Whether the run that began at `start` has characters outside ASCII.
+  let isMixed = 0;
+  for (let at = 0; at < length; at += 1) {
+    const code = codes[at] as number;
+    const isAlone = code >= FIRST_IDEOGRAPH && isWholeWord(code, at + 1 < length ? (codes[at + 1] as number) : 0);
+    if (!isAlone && (code >= 128 || IN_WORD[code] !== 0)) {
+      if (start < 0) start = at;
+      isMixed |= code & ~127;
+      continue;
+    }
+    if (start >= 0) giveRun(lower, start, at, isMixed, sink);
+    if (isAlone) sink(codes, at, at + 1);
+    start = -1;
+    isMixed = 0;
+  }
+  if (start >= 0) giveRun(lower, start, length, isMixed, sink);
+}
+
+function giveRun(lower: string, start: number, end: number, isMixed: number, sink: WordSink): void {
+  if (isMixed !== 0) giveFolded(lower.slice(start, end), sink);
+  else sink(text16.codes, start, Math.min(end, start + LONGEST_WORD));
+}
+
+/** The ideographs and kana that fold to themselves, unless a voicing mark follows. */
+function isWholeWord(code: number, next: number): boolean {
+  if (next === 0x3099 || next === 0x309a) return false;
+  if (code >= 0x4e00) return code <= 0x9fff;
+  return (code >= 0x3041 && code <= 0x3096) || (code >= 0x30a1 && code <= 0x30fa);
+}
+
+/** The words of a text as strings. */
+export function tokenize(text: string): string[] {
+  const found: string[] = [];
+  readWords(text, (codes, start, end) => found.push(String.fromCharCode(...codes.subarray(start, end))));
+  return found;
+}
+
+/** What words outside ASCII fold to: Unicode costs twenty times what looking here does. Emptied when it is full. */
+const folded = new Map<string, readonly string[]>();
+const MOST_FOLDED = 20_000;
+const LONGEST_FOLDED = 32;
+
+function giveFolded(run: string, sink: WordSink): void {
+  let words = folded.get(run);
+  if (words === undefined) {
+    words = (fold(run).match(TOKEN) ?? []).map((word) => copyOf(cut(word)));
+    if (folded.size === MOST_FOLDED) folded.clear();
+    // Copies, as a piece of a text keeps the whole text in memory.
+    if (run.length <= LONGEST_FOLDED) folded.set(copyOf(run), words);
+  }
+  for (const word of words) sink(writeCodes(word16, word), 0, word.length);
+}
+
+function copyOf(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le');
+}
+
+function cut(word: string): string {
+  if (word.length <= LONGEST_WORD) return word;
+  const head = word.slice(0, LONGEST_WORD);
+  // Never half of a character.
+  return head.isWellFormed() ? head : head.slice(0, -1);
+}

@@ -1,0 +1,153 @@
+import { createCodeBuffer, writeCodes } from './code-buffer.ts';
+import { stemOf } from './stem.ts';
+import { holdStem, releaseStem, type StemTable } from './stem-table.ts';
+import { FIRST_WORD } from './token-codec.ts';
+import { addChars, charsBytes, createWordChars, dropChars, type WordChars } from './word-chars.ts';
+import { addSlot, createWordSlots, findWord, hashOf, removeSlot, type WordSlots } from './word-slots.ts';
+
+/**
+ * Every word that a live listing has, by a small number. A word that leaves its last listing leaves the table, and its number is
+ * given to another, so that edits can not fill the memory. Columns are indexed by the number.
+ */
+export interface WordTable {
+  readonly slots: WordSlots;
+  readonly chars: WordChars;
+  readonly texts: string[];
+  readonly stemTable: StemTable;
+  readonly free: number[];
+  /** In how many listings the word is. */
+  listings: Uint32Array;
+  stems: Uint32Array;
+  /** Which letters the word has, one bit each: two words that are close in spelling are close in this. */
+  masks: Uint32Array;
+  /** Words by their first three characters, for beginnings. Group 0 is for shorter words and keeps no list. */
+  groups: Uint32Array;
+  places: Uint32Array;
+  readonly groupIds: Map<string, number>;
+  readonly groupWords: number[][];
+}
+
+export const SHORTEST_BEGINNING = 3;
+
+export function createWordTable(stemTable: StemTable): WordTable {
+  return {
+    slots: createWordSlots(),
+    chars: createWordChars(),
+    texts: new Array(FIRST_WORD).fill(''),
+    stemTable,
+    free: [],
+    listings: new Uint32Array(1024),
+    stems: new Uint32Array(1024),
+    masks: new Uint32Array(1024),
+    groups: new Uint32Array(1024),
+    places: new Uint32Array(1024),
+    groupIds: new Map(),
+    groupWords: [[]],
+  };
+}
+
+const asked = createCodeBuffer();
+
+/** The number of a word; 0 when no live listing has it. */
+export function wordId(table: WordTable, word: string): number {
+  const codes = writeCodes(asked, word);
+  const hash = hashOf(codes, 0, word.length);
+  return findWord(table.slots, table.chars, hash, codes, 0, word.length);
+}
+
+/** The number of the word that stands in a text, known or not. The caller has to count a listing for it. */
+export function internWord(table: WordTable, codes: Uint16Array, start: number, end: number): number {
+  const hash = hashOf(codes, start, end);
+  const known = findWord(table.slots, table.chars, hash, codes, start, end);
+  return known === 0 ? addWord(table, codes, start, end, hash) : known;
+}
+
+function addWord(table: WordTable, codes: Uint16Array, start: number, end: number, hash: number): number {
+  const word = String.fromCharCode(...codes.subarray(start, end));
+  const id = table.free.pop() ?? table.texts.length;
+  if (id >= table.listings.length) growColumns(table);
+  addSlot(table.slots, id, hash);
+  addChars(table.chars, id, codes, start, end);
+  table.texts[id] = word;
+  table.listings[id] = 0;
+  table.stems[id] = holdStem(table.stemTable, stemOf(word));
+  table.masks[id] = letterMask(word);
+  const group = groupOf(table, word);
+  table.groups[id] = group;
+  if (group !== 0) {
+    const members = table.groupWords[group] ?? [];
+    table.places[id] = members.length;
+    members.push(id);
+  }
+  return id;
+}
+
+export function countListing(table: WordTable, id: number): void {
+  table.listings[id] = (table.listings[id] as number) + 1;
+}
+
+export function discountListing(table: WordTable, id: number): void {
+  const left = (table.listings[id] as number) - 1;
+  table.listings[id] = left;
+  if (left === 0) removeWord(table, id);
+}
+
+function removeWord(table: WordTable, id: number): void {
+  const text = table.texts[id] ?? '';
+  removeSlot(table.slots, id, hashOf(writeCodes(asked, text), 0, text.length));
+  dropChars(table.chars, id);
+  table.texts[id] = '';
+  releaseStem(table.stemTable, table.stems[id] as number);
+  const group = table.groups[id] as number;
+  const members = table.groupWords[group];
+  const last = members?.pop();
+  if (members !== undefined && last !== undefined && last !== id) {
+    const place = table.places[id] as number;
+    members[place] = last;
+    table.places[last] = place;
+  }
+  table.free.push(id);
+}
+
+/** The group of words that begin like this one; 0 when it is too short. */
+export function groupOf(table: WordTable, word: string): number {
+  if (word.length < SHORTEST_BEGINNING) return 0;
+  const start = word.slice(0, SHORTEST_BEGINNING);
+  const known = table.groupIds.get(start);
+  if (known !== undefined) return known;
+  const group = table.groupWords.length;
+  table.groupIds.set(start, group);
+  table.groupWords.push([]);
+  return group;
+}
+
+/** Words that may have this beginning: all that do are among them. */
+export function wordsLike(table: WordTable, beginning: string): readonly number[] {
+  const group = table.groupIds.get(beginning.slice(0, SHORTEST_BEGINNING));
+  return group === undefined ? [] : (table.groupWords[group] ?? []);
+}
+
+export function letterMask(word: string): number {
+  let mask = 0;
+  for (let at = 0; at < word.length; at += 1) mask |= 1 << (word.charCodeAt(at) & 31);
+  return mask >>> 0;
+}
+
+/** An estimate: what the runtime keeps beside the columns can not be asked. */
+export function wordBytes(table: WordTable): number {
+  return table.slots.slots.byteLength + charsBytes(table.chars) + table.slots.count * 110 + table.listings.length * 20;
+}
+
+function growColumns(table: WordTable): void {
+  table.listings = doubled(table.listings);
+  table.stems = doubled(table.stems);
+  table.masks = doubled(table.masks);
+  table.groups = doubled(table.groups);
+  table.places = doubled(table.places);
+}
+
+function doubled(column: Uint32Array): Uint32Array {
+  const grown = new Uint32Array(column.length * 2);
+  grown.set(column);
+  return grown;
+}

@@ -1,0 +1,73 @@
+import { PAGE_SIZES, type Scope } from '../../contract/vocabulary.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { type EventPage, type EventRecord, readEventPage, toRecord } from './read-event-page.ts';
+import { readNewestEventId, readWindowSince } from './store.ts';
+
+/** As many as a page shows at once. */
+const KEPT = PAGE_SIZES.window_events;
+/** More news than that are read as a whole page again. */
+const AT_ONCE = 500;
+
+/** The end of the public log in memory, for pages that are asked for much more often than something happens. */
+export interface EventTail {
+  /** Reads what is new; the function that comes back takes it in. Null: nothing is new. */
+  read(tx: Tx): Promise<(() => void) | null>;
+  /** The newest events of that view, as a page of the log would hold them. */
+  newest(scope: Scope, limit: number): EventPage;
+  /** Rises with every event. */
+  version(): number;
+}
+
+interface View {
+  total: number;
+  /** Newest first. */
+  events: EventRecord[];
+}
+
+export function createEventTail(): EventTail {
+  let views: Record<Scope, View> = { door: { total: 0, events: [] }, window: { total: 0, events: [] } };
+  let newestId = 0n;
+
+  return {
+    read: async (tx) => {
+      const id = await readNewestEventId(tx);
+      if (id === newestId) return null;
+      const fresh =
+        newestId === 0n || id - newestId > AT_ONCE ? await readViews(tx) : await addNews(tx, views, newestId);
+      return () => {
+        views = fresh;
+        newestId = id;
+      };
+    },
+    newest: (scope, limit) => {
+      const { total, events } = views[scope];
+      const shown = events.slice(0, limit);
+      const hasMore = total > shown.length;
+      return { events: shown, total, hasMore, nextBeforeId: hasMore ? (shown.at(-1)?.id ?? null) : null };
+    },
+    version: () => Number(newestId),
+  };
+}
+
+async function readViews(tx: Tx): Promise<Record<Scope, View>> {
+  const page = { limit: KEPT, beforeId: null };
+  const door = await readEventPage(tx, { scope: 'door' }, page);
+  const window = await readEventPage(tx, { scope: 'window' }, page);
+  return { door, window };
+}
+
+async function addNews(tx: Tx, views: Record<Scope, View>, afterId: bigint): Promise<Record<Scope, View>> {
+  // Everything at the door is in the window too.
+  const news = await readWindowSince(tx, afterId);
+  const add = (view: View, rows: typeof news, total: bigint): View => ({
+    total: Number(total),
+    events: [...rows.map(({ id, canonical }) => toRecord(id, canonical)).reverse(), ...view.events].slice(0, KEPT),
+  });
+  const atDoor = news.filter(({ in_door: inDoor }) => inDoor);
+  const last = news.at(-1);
+  if (last === undefined) return views;
+  return {
+    window: add(views.window, news, last.nth_of_window),
+    door: add(views.door, atDoor, last.nth_of_door),
+  };
+}

@@ -1,0 +1,129 @@
+import type { Endpoints } from '../../../contract/index.ts';
+import { canonicalJson, sha256 } from '../../../platform/canonical-json.ts';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import { toHex } from '../../../platform/hex.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market, MarketCall, MarketOperation } from '../../context.ts';
+import { recordEvent } from '../../events/record-event.ts';
+import { duplicate, takeGuardRun } from '../check-goods.ts';
+import { MEMORY_MS } from '../complete-fee.ts';
+import type { ListRequest } from '../list-request.ts';
+import { type Goods, guardKeyOf } from '../read-goods.ts';
+import { findGuard, holdGuard } from '../store.ts';
+import { answerListing } from './answer-listing.ts';
+import { changedFields, editedGoods, fixedFields, touchesGuard } from './edited-goods.ts';
+import { mustOwn } from './own-listing.ts';
+import {
+  type ChangingListing,
+  findChanging,
+  hasOpenPayment,
+  hasPurchase,
+  lockListing,
+  readContent,
+  replaceArtifact,
+  updateTexts,
+} from './store.ts';
+
+type EditCall = MarketCall<Endpoints['editListing']>;
+
+/** PATCH /api/listing/:id (W4): all of the edit or nothing of it. One that changes nothing is no edit, and is answered alike. */
+export const editListing: MarketOperation<Endpoints['editListing']> = async (market, call) => {
+  const { id } = call.params;
+  if (touchesGuard(call.body)) {
+    // An edit asks the guard about goods as a new listing does, so it counts as a run; but only one that could be made.
+    const listing = await findChanging(market.database, id);
+    await takeGuardRun(market, (await planEdit(market.database, market, call, listing)).request);
+  }
+  await market.database.transaction((tx) => applyEdit(tx, market, call));
+  return await answerListing(market, id);
+};
+
+interface Plan {
+  listing: ChangingListing;
+  before: Goods;
+  /** The goods as they will be, as a request to list them. */
+  request: ListRequest;
+}
+
+/** Bad input before what is closed, closed before fixed, fixed before pending: what can never be is said first. */
+async function planEdit(
+  queryable: Queryable,
+  market: Market,
+  call: EditCall,
+  found: ChangingListing | null,
+): Promise<Plan> {
+  const { caller, body } = call;
+  const listing = mustOwn(found, caller);
+  const before = { ...listing.goods, content: await readContent(queryable, listing.id) };
+  const goods = editedGoods(before, body, market.config.limits);
+  const fields = Object.keys(body);
+  if (listing.state !== 'live') throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
+  if (await hasPurchase(queryable, listing.id)) {
+    throw refuse('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
+  }
+  const fixed = fixedFields(body, listing);
+  if (fixed.length > 0) throw refuse('field_fixed', fixed, 'cannot be changed in this listing');
+  if (await hasOpenPayment(queryable, listing.id)) throw new Refusal('purchase_pending', { retryAfterSeconds: 30 });
+  const request = {
+    merchant: caller,
+    goods,
+    rawBody: call.rawBody,
+    // The same edit of the same listing is one run of the guard a day, however often it is sent.
+    bodyHash: sha256(canonicalJson(['edit', listing.id.toString(), call.rawBody])),
+    guardKey: guardKeyOf(goods, caller.id),
+    proof: null,
+  };
+  return { listing, before, request };
+}
+
+function refuse(reason: 'listing_closed' | 'field_fixed', fields: string[], message: string): Refusal {
+  return new Refusal(reason, {
+    detail: `${fields.join(', ')}: ${message}.`,
+    errors: fields.map((path) => ({ path, message })),
+  });
+}
+
+/** Planned once more under the lock: since the guard run was taken the listing may have changed. */
+async function applyEdit(tx: Tx, market: Market, call: EditCall): Promise<void> {
+  const { listing, before, request } = await planEdit(tx, market, call, await lockListing(tx, call.params.id));
+  const { goods } = request;
+  const fields = changedFields(before, goods);
+  if (fields.length === 0) return;
+  if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
+    await moveGuard(tx, market, listing.id, request);
+  }
+  const commitment = goods.content.equals(before.content) ? null : await putArtifact(tx, market, listing.id, goods);
+  await updateTexts(tx, listing.id, goods);
+  await recordEvent(tx, market, {
+    kind: 'listing_edit',
+    actor: call.caller.handle,
+    detail: {
+      listing_id: Number(listing.id),
+      merchant_id: Number(listing.merchantId),
+      fields,
+      ...(commitment === null ? {} : { artifact_commitment: commitment }),
+    },
+  });
+}
+
+/**
+ * Takes the place of the new goods. That of the old ones is kept until it runs out: they too were listed within the seven days, and
+ * the listing may go back to them.
+ */
+async function moveGuard(tx: Tx, market: Market, id: bigint, request: ListRequest): Promise<void> {
+  const nowMs = market.clock.now();
+  const now = new Date(nowMs);
+  const holder = await findGuard(tx, request.guardKey, now);
+  if (holder?.listingId === id) return;
+  const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
+  if (await holdGuard(tx, request.guardKey, owner, new Date(nowMs + MEMORY_MS), now)) return;
+  throw duplicate(request, (await findGuard(tx, request.guardKey, now)) ?? owner);
+}
+
+/** New goods get a new salt: the old commitment must say nothing about them. */
+async function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): Promise<string> {
+  const salt = market.random.bytes(32);
+  const commitment = sha256(salt, content);
+  await replaceArtifact(tx, id, { salt, content, commitment });
+  return toHex(commitment);
+}

@@ -1,0 +1,127 @@
+import sql from 'sql-template-tag';
+import type { Aisle, ListingState } from '../../../contract/vocabulary.ts';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import { toHex } from '../../../platform/hex.ts';
+import type { Goods } from '../read-goods.ts';
+
+/** A listing as whoever wants to change it has to know it. */
+export interface ChangingListing {
+  id: bigint;
+  merchantId: bigint;
+  state: ListingState;
+  pinned: boolean;
+  withdrawnAt: Date | null;
+  /** Without what is hidden. */
+  goods: Omit<Goods, 'content'>;
+}
+
+interface Row {
+  id: bigint;
+  merchant_id: bigint;
+  price_units: bigint;
+  seller_wallet: Buffer;
+  state: ListingState;
+  pinned: boolean;
+  withdrawn_at: Date | null;
+  title: string;
+  description: string;
+  preview: string;
+  tags: string[];
+  aisle: Aisle;
+  artifact_encoding: 'utf-8' | 'base64';
+  artifact_media_type: string;
+  artifact_filename: string | null;
+}
+
+const columns = sql`id, merchant_id, price_units, seller_wallet, state, pinned, withdrawn_at, title, description, preview, tags,
+  aisle, artifact_encoding, artifact_media_type, artifact_filename`;
+
+function changingOf(row: Row | null): ChangingListing | null {
+  return (
+    row && {
+      id: row.id,
+      merchantId: row.merchant_id,
+      state: row.state,
+      pinned: row.pinned,
+      withdrawnAt: row.withdrawn_at,
+      goods: {
+        title: row.title,
+        description: row.description,
+        preview: row.preview,
+        priceUnits: row.price_units,
+        sellerWallet: toHex(row.seller_wallet),
+        tags: row.tags,
+        aisle: row.aisle,
+        encoding: row.artifact_encoding,
+        mediaType: row.artifact_media_type,
+        filename: row.artifact_filename,
+      },
+    }
+  );
+}
+
+export async function findChanging(queryable: Queryable, id: bigint): Promise<ChangingListing | null> {
+  return changingOf(await queryable.maybe<Row>(sql`select ${columns} from listings where id = ${id}`));
+}
+
+/**
+ * Alone with the listing until the end of the transaction: nobody buys, votes or changes it meanwhile. What stands in other tables
+ * about it is to be asked afterwards, in a statement of its own; this one does not see what it waited for.
+ */
+export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing | null> {
+  return changingOf(await tx.maybe<Row>(sql`select ${columns} from listings where id = ${id} for update`));
+}
+
+export async function hasPurchase(queryable: Queryable, id: bigint): Promise<boolean> {
+  const { found } = await queryable.one<{ found: boolean }>(
+    sql`select exists (select from purchases where listing_id = ${id}) as found`,
+  );
+  return found;
+}
+
+/** Whether a payment may still become a purchase by itself; one under review waits for a person and holds nothing up (W8). */
+export async function hasOpenPayment(queryable: Queryable, id: bigint): Promise<boolean> {
+  // The second condition follows from the first; it is that of the index.
+  const { found } = await queryable.one<{ found: boolean }>(
+    sql`select exists (
+      select from payments where purpose = 'purchase' and listing_id = ${id} and status in ('verifying', 'settling')
+        and status not in ('unpaid', 'rejected')
+    ) as found`,
+  );
+  return found;
+}
+
+/** The hidden goods, for the edit that is compared with them. They leave the market only through deliver.ts. */
+export async function readContent(queryable: Queryable, id: bigint): Promise<Buffer> {
+  const { content } = await queryable.one<{ content: Buffer }>(
+    sql`select content from artifacts where listing_id = ${id}`,
+  );
+  return content;
+}
+
+export async function updateTexts(tx: Tx, id: bigint, goods: Omit<Goods, 'content'>): Promise<void> {
+  await tx.run(
+    sql`update listings set title = ${goods.title}, description = ${goods.description}, preview = ${goods.preview},
+        tags = ${goods.tags}::text[], aisle = ${goods.aisle}, artifact_encoding = ${goods.encoding},
+        artifact_media_type = ${goods.mediaType}, artifact_filename = ${goods.filename}
+      where id = ${id}`,
+  );
+}
+
+export async function replaceArtifact(
+  tx: Tx,
+  id: bigint,
+  artifact: { salt: Buffer; content: Buffer; commitment: Buffer },
+): Promise<void> {
+  const { salt, content, commitment } = artifact;
+  await tx.run(sql`update artifacts set salt = ${salt}, content = ${content} where listing_id = ${id}`);
+  await tx.run(
+    sql`update listings set artifact_commitment = ${commitment}, artifact_bytes = ${content.length} where id = ${id}`,
+  );
+}
+
+export async function markWithdrawn(tx: Tx, id: bigint, reason: string | null, now: Date): Promise<void> {
+  await tx.run(
+    sql`update listings set state = 'withdrawn', withdrawn_at = ${now}, withdrawn_reason = ${reason} where id = ${id}`,
+  );
+}

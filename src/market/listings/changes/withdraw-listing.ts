@@ -1,0 +1,31 @@
+import type { Endpoints } from '../../../contract/index.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market, MarketOperation, Merchant } from '../../context.ts';
+import { recordEvent } from '../../events/record-event.ts';
+import { answerListing } from './answer-listing.ts';
+import { mustOwn } from './own-listing.ts';
+import { lockListing, markWithdrawn } from './store.ts';
+
+/** DELETE /api/listing/:id. */
+export const withdrawListing: MarketOperation<Endpoints['withdrawListing']> = async (market, call) => {
+  await withdraw(market, call.caller, call.params.id, null);
+  return await answerListing(market, call.params.id);
+};
+
+/**
+ * For good, and whatever is under way: payments begun before are still delivered (W7). Once withdrawn it stays as it was withdrawn
+ * first, reason included. One that the maintainer removed is not live, so there is nothing to withdraw.
+ */
+export async function withdraw(market: Market, caller: Merchant, id: bigint, reason: string | null): Promise<void> {
+  await market.database.transaction(async (tx) => {
+    const listing = mustOwn(await lockListing(tx, id), caller);
+    if (listing.withdrawnAt !== null) return;
+    if (listing.state !== 'live') throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
+    await markWithdrawn(tx, id, reason, new Date(market.clock.now()));
+    await recordEvent(tx, market, {
+      kind: 'withdrawal',
+      actor: caller.handle,
+      detail: { listing_id: Number(id), merchant_id: Number(caller.id) },
+    });
+  });
+}

@@ -1,0 +1,10 @@
+import type { Endpoints } from '../../../contract/index.ts';
+import type { MarketOperation } from '../../context.ts';
+import { answerListing } from './answer-listing.ts';
+import { withdraw } from './withdraw-listing.ts';
+
+/** POST /api/listing/:id/withdraw: for clients that send no DELETE, and for those who say why. An empty reason is none. */
+export const withdrawWithReason: MarketOperation<Endpoints['withdrawWithReason']> = async (market, call) => {
+  await withdraw(market, call.caller, call.params.id, call.body.reason || null);
+  return await answerListing(market, call.params.id);
+};

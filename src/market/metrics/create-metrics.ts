@@ -1,0 +1,156 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { createRequestCounts } from './request-counts.ts';
+
+/** What is measured of a catalog in memory. */
+export interface CatalogFacts {
+  /** All of them, and those of them on the shelves. */
+  listings: number;
+  live: number;
+  fragmentBytes: number;
+  textBytes: number;
+  /** How long ago everything committed until then was known to be in. */
+  feedLagSeconds: number;
+  /** Null: not loaded yet. */
+  loadSeconds: { shelves: number | null; text: number | null };
+}
+
+export interface MetricsText {
+  type: string;
+  body: string;
+}
+
+export interface Metrics {
+  /** Each of these is asked whenever somebody looks; the last one given counts. */
+  observeCatalog(read: () => CatalogFacts): void;
+  observeDuties(read: () => Readonly<Record<string, boolean>>): void;
+  observeUnnumberedMs(read: () => number): void;
+  /** Requests that are counted elsewhere. */
+  observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
+  /** Costs next to nothing. `route` is a pattern and never what was asked for. */
+  countRequest(route: string, status: number): void;
+  text(): Promise<MetricsText>;
+  /** For another process to put together with those of others; JSON. */
+  values(): Promise<unknown>;
+}
+
+export interface MetricsOptions {
+  /** Which process this is: on every line. */
+  worker: string;
+  /** Memory, processor, event loop and garbage collection as well. */
+  withProcess: boolean;
+}
+
+/** What tells nothing here: numbers of open handles by kind, spaces of the heap. */
+const LEFT_OUT = /^nodejs_(?:active_|heap_space_)/;
+
+export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics {
+  const registry = new Registry();
+  registry.setDefaultLabels({ worker });
+  const registers = [registry];
+  if (withProcess) addProcess(registry);
+  const requests = createRequestCounts();
+  let look = (): void => {};
+  let readReads: Parameters<Metrics['observeReads']>[0] = () => [];
+  new Counter({
+    name: 'openaisle_http_requests_total',
+    help: 'Requests answered, by the pattern of their route and status',
+    labelNames: ['route', 'status'] as const,
+    registers,
+    collect() {
+      this.reset();
+      requests.each((route, status, count) => this.inc({ route, status }, count));
+      for (const { route, answered, notModified } of readReads()) {
+        this.inc({ route, status: '200' }, answered);
+        this.inc({ route, status: '304' }, notModified);
+      }
+    },
+  });
+  return {
+    observeCatalog: (read) => {
+      // Once for all that is told of it: counting its memory takes a while.
+      let facts = read();
+      look = () => {
+        facts = read();
+      };
+      observeCatalog(registry, () => facts);
+    },
+    observeDuties: (read) => {
+      registry.removeSingleMetric('openaisle_duty_held');
+      new Gauge({
+        name: 'openaisle_duty_held',
+        help: 'Whether this process is the one that does it',
+        labelNames: ['duty'] as const,
+        registers,
+        collect() {
+          for (const [duty, held] of Object.entries(read())) this.set({ duty }, held ? 1 : 0);
+        },
+      });
+    },
+    observeUnnumberedMs: (read) =>
+      observeNumber(registry, 'openaisle_events_unnumbered_seconds', 'How long the oldest event has waited', () => {
+        return read() / 1_000;
+      }),
+    observeReads: (read) => {
+      readReads = read;
+    },
+    countRequest: requests.count,
+    text: async () => {
+      look();
+      return { type: registry.contentType, body: await registry.metrics() };
+    },
+    values: async () => {
+      look();
+      return registry.getMetricsAsJSON();
+    },
+  };
+}
+
+export function observeNumber(registry: Registry, name: string, help: string, read: () => number): void {
+  registry.removeSingleMetric(name);
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.set(read());
+    },
+  });
+}
+
+export function addProcess(registry: Registry): void {
+  collectDefaultMetrics({ register: registry });
+  for (const { name } of registry.getMetricsAsArray()) if (LEFT_OUT.test(name)) registry.removeSingleMetric(name);
+}
+
+function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
+  const byLabel = (name: string, help: string, label: string, pick: () => Readonly<Record<string, number | null>>) => {
+    registry.removeSingleMetric(name);
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [key, value] of Object.entries(pick())) if (value !== null) this.set({ [label]: key }, value);
+      },
+    });
+  };
+  byLabel('openaisle_catalog_listings', 'Listings in memory', 'state', () => {
+    const { listings, live } = read();
+    return { live, ended: listings - live };
+  });
+  byLabel('openaisle_catalog_bytes', 'Memory the catalog takes', 'part', () => {
+    const { fragmentBytes, textBytes } = read();
+    return { fragments: fragmentBytes, text: textBytes };
+  });
+  byLabel('openaisle_catalog_load_seconds', 'How long it took to load', 'part', () => read().loadSeconds);
+  observeNumber(
+    registry,
+    'openaisle_catalog_feed_lag_seconds',
+    'Age of the newest moment that is wholly in memory',
+    () => {
+      return read().feedLagSeconds;
+    },
+  );
+}

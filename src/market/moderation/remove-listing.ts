@@ -1,0 +1,36 @@
+import type { Endpoints } from '../../contract/index.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { MarketOperation } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { answerListing } from '../listings/changes/answer-listing.ts';
+import { mustExist } from '../listings/changes/own-listing.ts';
+import { lockListing } from '../listings/changes/store.ts';
+import { markRemoved } from './store.ts';
+
+/**
+ * POST /api/mod/remove. A withdrawn listing can be removed too, since its texts stay public; it keeps its withdrawal, which is for
+ * good. Removing again changes nothing: the first removal, its time and its reason, is the one that counts for payments and appeals.
+ */
+export const removeListing: MarketOperation<Endpoints['removeListing']> = async (market, call) => {
+  const { listing_id: id, reason_code: reasonCode, reason } = call.body;
+  await market.database.transaction(async (tx) => {
+    const listing = mustExist(await lockListing(tx, id));
+    if (listing.state === 'removed') return;
+    if (listing.state !== 'live' && listing.state !== 'withdrawn') {
+      throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
+    }
+    // Read under the lock: whatever was submitted for settlement before it came before the removal.
+    await markRemoved(tx, id, { reasonCode, reason, now: new Date(market.clock.now()) });
+    await recordEvent(tx, market, {
+      kind: 'moderation',
+      actor: call.caller.handle,
+      detail: {
+        action: 'remove',
+        listing_id: Number(id),
+        merchant_id: Number(listing.merchantId),
+        reason_code: reasonCode,
+      },
+    });
+  });
+  return await answerListing(market, id);
+};

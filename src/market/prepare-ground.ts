@@ -1,0 +1,19 @@
+import { fileURLToPath } from 'node:url';
+import { migrate } from '../platform/database/migrate.ts';
+import type { Log } from '../platform/log.ts';
+import type { MarketConfig } from './context.ts';
+import { loadMarketPepper } from './identity/pepper.ts';
+import { type ReachedDatabase, reachDatabase } from './reach-database.ts';
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+
+/** What every web process stands on: a database with all tables, and a pepper. Done once, by the first process. Leaves nothing behind when it fails. */
+export async function prepareGround(config: MarketConfig, log: Log): Promise<ReachedDatabase> {
+  await using begun = new AsyncDisposableStack();
+  const server = await reachDatabase(config, log);
+  begun.defer(() => server.stop());
+  for (const name of await migrate(server.url, MIGRATIONS)) log.info('migrated', { migration: name });
+  await loadMarketPepper(config);
+  begun.move();
+  return server;
+}

@@ -1,0 +1,54 @@
+import { systemClock } from '../platform/clock.ts';
+import { openDatabase } from '../platform/database/open-database.ts';
+import type { Log } from '../platform/log.ts';
+import { systemRandom } from '../platform/random.ts';
+import type { CrashPoint, MarketConfig } from './context.ts';
+import { createMarket } from './create-market.ts';
+import { loadMarketPepper } from './identity/pepper.ts';
+import { countRequests } from './metrics/count-requests.ts';
+import type { Metrics } from './metrics/create-metrics.ts';
+
+export interface ServeMarketOptions {
+  config: MarketConfig;
+  log: Log;
+  databaseUrl: string;
+  /** As many as fit when left out. */
+  poolSize?: number;
+  metrics: Metrics;
+  crashPoint?: (name: CrashPoint) => void;
+}
+
+export interface ServedMarket {
+  url: string;
+  port: number;
+  /** Stops accepting, answers what is in flight for that long, then ends the background work. */
+  stopServing(options: { drainMs: number }): Promise<void>;
+  closeDatabase(): Promise<void>;
+}
+
+/** One web process on a ground that is prepared. The port opens last, when everything behind it is ready. Leaves nothing behind when it fails. */
+export async function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> {
+  const { config, metrics, poolSize, crashPoint } = options;
+  await using begun = new AsyncDisposableStack();
+  const database = await openDatabase({
+    url: options.databaseUrl,
+    applicationName: 'openaisle-market',
+    ...(poolSize === undefined ? {} : { poolSize }),
+  });
+  begun.defer(() => database.close());
+  const running = createMarket({
+    config,
+    database,
+    clock: systemClock,
+    random: systemRandom,
+    log: countRequests(options.log, metrics.countRequest),
+    pepper: await loadMarketPepper(config),
+    metrics,
+    ...(crashPoint === undefined ? {} : { crashPoint }),
+  });
+  // Also after a start that failed half-way: its passes would go on asking a database that is closed.
+  begun.defer(() => running.stop({ drainMs: 0 }));
+  const { url, port } = await running.start();
+  begun.move();
+  return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };
+}

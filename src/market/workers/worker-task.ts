@@ -1,0 +1,9 @@
+import { z } from 'zod';
+
+/** What a worker cannot read from the environment. */
+const workerTask = z.object({ databaseUrl: z.string(), poolSize: z.number().int().positive() });
+export type WorkerTask = z.infer<typeof workerTask>;
+
+export function readWorkerTask(task: unknown): WorkerTask {
+  return workerTask.parse(task);
+}

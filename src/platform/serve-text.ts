@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { Log } from './log.ts';
+
+export interface TextServerOptions {
+  host: string;
+  port: number;
+  /** The only address that is answered. */
+  path: string;
+  read(): Promise<{ type: string; body: string }>;
+  log: Log;
+}
+
+const MOST_CONNECTIONS = 32;
+const REQUEST_MS = 5_000;
+const LARGEST_HEAD_BYTES = 4_096;
+
+/** One text on a port of its own, for readers inside the operator's network. Whatever else is asked for does not exist. */
+export async function serveText({ host, port, path, read, log }: TextServerOptions): Promise<{
+  port: number;
+  close(): Promise<void>;
+}> {
+  const answer = async (response: ServerResponse): Promise<void> => {
+    try {
+      const { type, body } = await read();
+      response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' }).end(body);
+    } catch (error) {
+      log.error('text_not_served', { path, error });
+      response.writeHead(500).end();
+    }
+  };
+  const server = createServer(
+    {
+      maxHeaderSize: LARGEST_HEAD_BYTES,
+      requestTimeout: REQUEST_MS,
+      headersTimeout: REQUEST_MS,
+      connectionsCheckingInterval: REQUEST_MS,
+      requireHostHeader: false,
+    },
+    (request, response) => {
+      const known = (request.method === 'GET' || request.method === 'HEAD') && request.url?.split('?')[0] === path;
+      if (known) void answer(response);
+      else response.writeHead(404, { connection: 'close' }).end();
+    },
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  server.listen({ host, port });
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    port: address !== null && typeof address === 'object' ? address.port : port,
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}

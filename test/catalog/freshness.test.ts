@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest';
+import { systemClock } from '../../src/platform/clock.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { testDatabase } from '../support/database.ts';
+import { editListing, seedStock, seedVote, withdrawListing } from '../support/seed.ts';
+import { openStage, processOn } from './stage.ts';
+import { quickWay } from './ways.ts';
+
+const db = testDatabase();
+const PROMISED_MS = 250;
+/** A machine that does much else at the time may keep anybody waiting once. */
+const SLOWEST_MS = 1_500;
+const CHANGES = 12;
+
+it('a process shows what another connection committed within 250 ms', async () => {
+  const stage = await openStage(db.database);
+  const ids = await seedStock(db.database, stage.sellers[0] ?? 0n, [{ title: 'One' }, { title: 'Two' }]);
+  const [first = 0n, second = 0n] = ids;
+  const own = await openDatabase({ url: db.url, poolSize: 2, allowUnsafe: true });
+  const market = processOn(own);
+  await market.catalog.start();
+  const waits: number[] = [];
+  try {
+    for (let count = 0; count < CHANGES; count += 1) {
+      const shown = await change(count);
+      const committed = systemClock.now();
+      while (!shown()) {
+        if (systemClock.now() - committed > SLOWEST_MS) throw new Error(`change ${count} is not shown`);
+        await systemClock.sleep(1);
+      }
+      waits.push(systemClock.now() - committed);
+    }
+  } finally {
+    await market.catalog.stop();
+    await own.close();
+  }
+  const sorted = waits.toSorted((a, b) => a - b);
+  expect(sorted[Math.floor(CHANGES * 0.8)], `waited ${sorted.join(', ')} ms`).toBeLessThanOrEqual(PROMISED_MS);
+
+  /** Commits something, and says how to see it. */
+  async function change(count: number): Promise<() => boolean> {
+    const said = (address: string): string => quickWay(market, address)?.text ?? '';
+    if (count === CHANGES - 1) {
+      await withdrawListing(db.database, second);
+      return () => said(`/api/listing/${second}`).includes('"state":"withdrawn"');
+    }
+    if (count % 3 === 0) {
+      const [id] = await seedStock(db.database, stage.sellers[1] ?? 0n, [{ title: `Added ${count}` }]);
+      return () => said('/api/shelves').includes(`{"id":${id},`);
+    }
+    if (count % 3 === 1) {
+      await editListing(db.database, first, { title: `Changed ${count}` });
+      return () => said('/api/shelves?sort=price_asc').includes(`"Changed ${count}"`);
+    }
+    await seedVote(db.database, first, stage.voters[(count - 2) / 3] ?? 0n);
+    return () => said('/api/shelves?sort=karma&limit=1').includes(`"votes":${(count - 2) / 3 + 1},`);
+  }
+});
+
+it('the process that committed has it in its own copy as soon as it asks for what is fresh', async () => {
+  const market = processOn(db.database);
+  await market.catalog.fresh();
+  const stage = market.catalog.model().merchantOfHandle.get('red-atlas');
+  for (let count = 0; count < 20; count += 1) {
+    const [id] = await seedStock(db.database, BigInt(stage?.id ?? 0), [{ title: `Own ${count}` }]);
+    // Passes that began before the commit are under way all the time.
+    void market.catalog.fresh();
+    await market.catalog.fresh();
+    expect(quickWay(market, `/api/listing/${id}`)?.text).toContain(`"Own ${count}"`);
+  }
+});

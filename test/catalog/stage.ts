@@ -1,0 +1,125 @@
+import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
+import type { Model } from '../../src/market/catalog/model/model.ts';
+import { createAnswers } from '../../src/market/catalog/serve/answers.ts';
+import { createEventTail } from '../../src/market/events/event-tail.ts';
+import { createPepperFrom } from '../../src/market/identity/pepper.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { marketContext, type TestMarket } from '../support/market-context.ts';
+import { recordingLog } from '../support/recording-log.ts';
+import {
+  editListing,
+  pinListing,
+  removeListing,
+  restoreListing,
+  seedFreePurchase,
+  seedMerchant,
+  seedPaidPurchase,
+  seedStock,
+  seedVote,
+  withdrawListing,
+} from '../support/seed.ts';
+import { type Change, SELLERS } from './random-shelves.ts';
+
+export const ROOMY_BYTES = 64 * 1_048_576;
+
+/** One more process, as far as the catalog goes: a copy of its own, with the same secrets. It looks when it is told to. */
+export function processOn(
+  database: Database,
+  options: { memoryBytes?: number; clock?: Clock } = {},
+): TestMarket & ReturnType<typeof recordingLog> {
+  const logged = recordingLog();
+  const { log } = logged;
+  const clock = options.clock ?? systemClock;
+  const events = createEventTail();
+  const catalog = createMarketCatalog({
+    database,
+    clock,
+    log,
+    pepper: createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]])),
+    memoryBytes: options.memoryBytes ?? ROOMY_BYTES,
+    followers: [events],
+  });
+  return { ...marketContext({ database, clock }), ...logged, catalog, events };
+}
+
+/** The ways to read a model that follows nothing by itself; `catalog` may say otherwise. */
+export function marketOf(
+  database: Database,
+  model: Model,
+  options: { changed?: Partial<Pick<MarketCatalog, 'model' | 'fresh'>>; clock?: Clock } = {},
+): TestMarket {
+  const { changed = {}, clock = systemClock } = options;
+  const market = processOn(database, { clock });
+  const still = { model: () => model, fresh: async () => {}, searchable: async () => {} };
+  const catalog = { ...market.catalog, ...still, ...changed };
+  const answers = createAnswers({ catalog, database, clock, keepBytes: 1_000_000 });
+  return { ...market, catalog: { ...catalog, answers } };
+}
+
+/** Who sells and who votes on it all, for random changes. */
+export interface Stage {
+  database: Database;
+  sellers: readonly bigint[];
+  voters: readonly bigint[];
+  /** How many took each listing for nothing. */
+  takers: Map<bigint, number>;
+  /** What can be restored, and unpinned. */
+  removed: Set<bigint>;
+  pinned: Set<bigint>;
+}
+
+export async function openStage(database: Database): Promise<Stage> {
+  const sellers: bigint[] = [];
+  for (const handle of SELLERS) sellers.push((await seedMerchant(database, { handle })).id);
+  const voters: bigint[] = [];
+  for (let count = 0; count < 6; count += 1) voters.push((await seedMerchant(database)).id);
+  return { database, sellers, voters, takers: new Map(), removed: new Set(), pinned: new Set() };
+}
+
+/** Does it to one of these listings; what it adds is added to them. */
+export async function perform(stage: Stage, ids: bigint[], change: Change): Promise<void> {
+  const { database, sellers, voters, takers } = stage;
+  if (change.kind === 'merchant') {
+    await seedMerchant(database);
+    return;
+  }
+  if (change.kind === 'add') {
+    ids.push(...(await seedStock(database, sellers[change.seller] ?? 0n, [change.goods])));
+    return;
+  }
+  const { removed, pinned } = stage;
+  const own = change.kind === 'restore' ? removed : change.kind === 'unpin' ? pinned : null;
+  const among = own === null ? ids : ids.filter((id) => own.has(id));
+  const id = among[change.which % among.length];
+  if (id === undefined) return;
+  if (change.kind === 'vote') await seedVote(database, id, voters[change.voter] ?? 0n);
+  else if (change.kind === 'edit') await editListing(database, id, change.part);
+  else if (change.kind === 'withdraw') await withdrawListing(database, id);
+  else if (change.kind === 'remove') await removeListing(database, id);
+  else if (change.kind === 'restore') await restoreListing(database, id);
+  else if (change.kind === 'pin' || change.kind === 'unpin') await pinListing(database, id, change.kind === 'pin');
+  else await sell(change.kind);
+  if (change.kind === 'remove') removed.add(id);
+  if (change.kind === 'pin') pinned.add(id);
+  own?.delete(id);
+
+  async function sell(kind: 'free sale' | 'paid sale'): Promise<void> {
+    if (id === undefined) return;
+    if (kind === 'paid sale') {
+      await seedPaidPurchase(database, id).catch(passOverFree);
+      return;
+    }
+    const before = takers.get(id) ?? 0;
+    const taker = voters[before];
+    if (taker === undefined) return;
+    takers.set(id, before + 1);
+    await seedFreePurchase(database, id, taker);
+  }
+}
+
+/** What costs nothing cannot be paid for. */
+function passOverFree(error: unknown): void {
+  if (error instanceof Error && error.message.includes('value_units')) return;
+  throw error;
+}

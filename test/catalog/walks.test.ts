@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { testDatabase } from '../support/database.ts';
+import { marketContext, settableClock } from '../support/market-context.ts';
+import { hideAllListings, seedStock } from '../support/seed.ts';
+import { idsOf, type ShelfPage, walkShelves } from '../support/walk-shelves.ts';
+import {
+  keysOf,
+  leadsPinned,
+  matchesNaively,
+  type NaiveQuery,
+  type NaiveRow,
+  readNaiveRows,
+  sortNaively,
+} from './naive-shelves.ts';
+import { asSent, change, goods, query } from './random-shelves.ts';
+import { openStage, perform } from './stage.ts';
+
+const db = testDatabase();
+
+const plan = fc.record({
+  stock: fc.array(fc.record({ goods, seller: fc.nat(1) }), { minLength: 2, maxLength: 24, size: 'max' }),
+  before: fc.array(change, { maxLength: 8, size: 'max' }),
+  query,
+  outline: fc.boolean(),
+  limit: fc.constantFrom(1, 1, 1, 2, 2, 3, 4, 5),
+  changes: fc.array(fc.array(change, { maxLength: 4, size: 'max' }), { maxLength: 12, size: 'max' }),
+});
+
+interface Seen {
+  page: ShelfPage;
+  rows: Map<number, NaiveRow>;
+  matching: NaiveRow[];
+}
+
+/** No row twice, no more than were promised, every page's total right, and the first page as the plain sort has it. */
+function checkCounts(seen: readonly Seen[], given: NaiveQuery, limit: number): void {
+  const [first] = seen;
+  if (first === undefined) throw new Error('a walk has a page');
+  const ids = seen.flatMap(({ page }) => idsOf(page));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.length).toBeLessThanOrEqual(first.page.total);
+  const sorted = sortNaively([...first.rows.values()], given).map(({ id }) => id);
+  expect(idsOf(first.page)).toEqual(sorted.slice(0, limit));
+  expect(first.page.has_more).toBe(sorted.length > limit);
+  for (const { page, matching } of seen) {
+    expect(page.total).toBe(matching.length);
+    expect(page.returned).toBe(page.listings.length);
+    expect(page.has_more).toBe(page.next_cursor !== null);
+    const shown = new Set(matching.map(({ id }) => id));
+    for (const id of idsOf(page)) expect(shown).toContain(id);
+  }
+}
+
+/** Each row behind the one before it, both as they were when they were shown. Pins and rarities are those of the beginning. */
+function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
+  const begun = seen[0]?.rows ?? new Map<number, NaiveRow>();
+  const keyOf = keysOf([...begun.values()], given);
+  const places = seen.flatMap(({ page, rows }) =>
+    idsOf(page).map((id) => {
+      const row = rows.get(id);
+      if (row === undefined) throw new Error(`${id} is not live`);
+      const leads = leadsPinned(given) && begun.get(id)?.pinned === true;
+      return [Number(leads), keyOf(row), id];
+    }),
+  );
+  const sorted = places.toSorted((a, b) => {
+    const at = a.findIndex((part, index) => part !== b[index]);
+    return at < 0 ? 0 : (b[at] ?? 0) - (a[at] ?? 0);
+  });
+  expect(places).toEqual(sorted);
+}
+
+/** Whoever was there on every page and did not move was shown, unless somebody came in between and took a place. */
+function checkComplete(seen: readonly Seen[], given: NaiveQuery): void {
+  const [first] = seen;
+  if (first === undefined) return;
+  const newest = Math.max(0, ...first.rows.keys());
+  const atFirst = new Set(first.matching.map(({ id }) => id));
+  const entered = seen.some(({ matching }) => matching.some(({ id }) => !atFirst.has(id) && id <= newest));
+  if (entered) return;
+  const still = first.matching.filter(({ id, votes, sales, editedAct }) =>
+    seen.every(({ matching }) => {
+      const now = matching.find((row) => row.id === id);
+      if (now === undefined) return false;
+      if (given.sort === 'karma') return now.votes === votes;
+      if (given.sort === 'sales') return now.sales === sales;
+      return given.sort !== 'relevance' || now.editedAct === editedAct;
+    }),
+  );
+  const shown = seen.flatMap(({ page }) => idsOf(page));
+  expect(shown).toEqual(expect.arrayContaining(still.map(({ id }) => id)));
+}
+
+it('walks with any filters and sort agree with a plain evaluation of the tables, while everything changes between the pages', async () => {
+  const { database } = db;
+  const stage = await openStage(database);
+  const market = marketContext({ database, clock: settableClock(Date.UTC(2026, 0, 6)) });
+  await fc.assert(
+    fc.asyncProperty(plan, async ({ stock, before, query: given, outline, limit, changes }) => {
+      await hideAllListings(database);
+      const ids: bigint[] = [];
+      for (const seller of [0, 1]) {
+        const own = stock.filter((one) => one.seller === seller).map((one) => one.goods);
+        if (own.length > 0) ids.push(...(await seedStock(database, stage.sellers[seller] ?? 0n, own)));
+      }
+      for (const one of before) await perform(stage, ids, one);
+      const seen: Seen[] = [];
+      const rest = [...changes];
+      await walkShelves(
+        market,
+        { ...asSent(given), limit: String(limit), ...(outline ? { fields: 'outline' } : {}) },
+        async () => {
+          for (const one of rest.shift() ?? []) await perform(stage, ids, one);
+        },
+        {
+          seen: async (page) => {
+            const rows = await readNaiveRows(database);
+            const matching = rows.filter((row) => matchesNaively(row, given));
+            seen.push({ page, rows: new Map(rows.map((row) => [row.id, row])), matching });
+          },
+        },
+      );
+      checkCounts(seen, given, limit);
+      checkOrder(seen, given);
+      checkComplete(seen, given);
+    }),
+    { numRuns: 200, seed: Number(process.env['WALK_SEED'] ?? 20_260_107) },
+  );
+}, 120_000);

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import sql from 'sql-template-tag';
+import { expect } from 'vitest';
+import type { BodyGiven, EndpointShape, ResultOf } from '../../src/contract/endpoint.ts';
+import type { Market, MarketCall, MarketOperation, Merchant } from '../../src/market/context.ts';
+import { insertPayment, type Payment } from '../../src/market/payments/store.ts';
+import type { Database, Tx } from '../../src/platform/database/database.ts';
+import { toHex } from '../../src/platform/hex.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { SEED_TIME } from './seed.ts';
+
+/** Calls an operation that changes something, as the server would: the body goes through its schema, and so does the answer. */
+export async function act<E extends EndpointShape>(
+  market: Market,
+  endpoint: E,
+  operation: MarketOperation<E>,
+  given: { id?: bigint; body?: BodyGiven<E>; caller: Pick<Merchant, 'id' | 'handle'> },
+): Promise<ResultOf<E>['body']> {
+  const call = {
+    params: given.id === undefined ? undefined : endpoint.params?.parse({ id: given.id.toString() }),
+    body: endpoint.body?.parse(given.body ?? {}),
+    rawBody: given.body ?? {},
+    caller: { ...given.caller, maintainer: given.caller.id === 1n },
+  } as MarketCall<E>;
+  const answer = await operation(market, call);
+  const body: unknown = endpoint.answers[answer.status]?.parse(answer.body);
+  assert.deepEqual(answer.body, body, 'the answer holds what its schema does not name');
+  return body as ResultOf<E>['body'];
+}
+
+/** The row that a purchase by x402 opens before the facilitator is asked. */
+export async function openPayment(tx: Tx, listingId: bigint): Promise<Payment> {
+  const row = await tx.one<{ price_units: bigint }>(sql`select price_units from listings where id = ${listingId}`);
+  const payment = await insertPayment(tx, {
+    purpose: 'purchase',
+    listingId,
+    merchantId: null,
+    bodyHash: null,
+    chainId: 8453n,
+    asset: toHex(systemRandom.bytes(20)),
+    payee: toHex(systemRandom.bytes(20)),
+    payer: toHex(systemRandom.bytes(20)),
+    valueUnits: row.price_units,
+    nonce: toHex(systemRandom.bytes(32)),
+    validAfter: 0n,
+    validBefore: 2_000_000_000n,
+    openedBlock: 1n,
+    deliveryTokenHash: null,
+    facilitatorUrl: 'http://127.0.0.1:1',
+    now: SEED_TIME,
+  });
+  if (payment === null) throw new Error('no payment was opened');
+  return payment;
+}
+
+export interface LoggedEvent {
+  kind: string;
+  actor: string;
+  detail: Record<string, unknown>;
+}
+
+/** Every event, numbered or not, that names this listing, in the order in which they were queued. */
+export async function eventsOf(database: Database, listingId: bigint): Promise<LoggedEvent[]> {
+  const rows = await database.rows<{ canonical: Buffer }>(sql`select canonical from events order by queue_id`);
+  return rows
+    .map(({ canonical }) => JSON.parse(canonical.toString('utf8')) as LoggedEvent & { at: string })
+    .filter(({ detail }) => detail['listing_id'] === Number(listingId))
+    .map(({ kind, actor, detail }) => ({ kind, actor, detail }));
+}
+
+/** A transaction that has done its part and waits, with its locks, until it is told to end. */
+export async function heldOpen(
+  database: Database,
+  act: (tx: Tx) => Promise<unknown>,
+): Promise<{ commit(): Promise<void> }> {
+  const done = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  const whole = database.transaction(async (tx) => {
+    await act(tx);
+    done.resolve();
+    await told.promise;
+  });
+  await Promise.race([done.promise, whole]);
+  return {
+    commit: async () => {
+      told.resolve();
+      await whole;
+    },
+  };
+}
+
+/** Resolves when that many sessions of this database wait for a lock of a row. */
+export async function untilWaiting(database: Database, sessions = 1): Promise<void> {
+  await expect
+    .poll(
+      () =>
+        database.one(sql`
+          select count(*) as waiting from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`),
+      { interval: 5, timeout: 5_000 },
+    )
+    .toEqual({ waiting: BigInt(sessions) });
+}

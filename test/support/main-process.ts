@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { freePort } from './free-port.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
+/** Nobody listens there. The market starts all the same: reads are served while the chain is away. */
+const NOBODY = 'http://127.0.0.1:1';
+
+export type Environment = Record<string, string>;
+export type Line = Record<string, unknown>;
+
+export interface MainProcess {
+  child: ChildProcess;
+  exited: Promise<number | null>;
+  /** Everything on both outputs. */
+  said: string[];
+  /** The lines of the log of that name so far. */
+  lines(event: string): Line[];
+  /** The first line of that name, as it was written. */
+  logged(event: string): Promise<string>;
+  url: string;
+}
+
+/** `npm start` as processes of their own, in an environment and a folder of their own, which last for a test or for the whole `describe`. */
+export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'describe' = 'test') {
+  let folder = '';
+  const started: ChildProcess[] = [];
+  const [before, after] = lasting === 'test' ? [beforeEach, afterEach] : [beforeAll, afterAll];
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'openaisle-main-'));
+  });
+  after(async () => {
+    for (const child of started.splice(0)) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      // Not SIGKILL: a database of its own would stay behind.
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** The process's own environment is left out: whoever runs the tests may have a market configured in it. */
+  const environment = async (changed: Environment = {}): Promise<Environment> => ({
+    PATH: process.env['PATH'] ?? '',
+    OPENAISLE_PORT: String(await freePort()),
+    OPENAISLE_RPC_URLS: NOBODY,
+    OPENAISLE_FACILITATOR_URL: NOBODY,
+    OPENAISLE_TREASURY: '0x00000000000000000000000000000000000000aa',
+    OPENAISLE_DATA_DIR: folder,
+    ...changed,
+  });
+  return {
+    folder: () => folder,
+    environment,
+    onGivenDatabase: async (changed: Environment = {}): Promise<Environment> => {
+      const pepperFile = join(folder, 'pepper');
+      await writeFile(pepperFile, `1:${'ab'.repeat(32)}\n`, { mode: 0o600 });
+      return environment({ DATABASE_URL: db.url, OPENAISLE_PEPPER_FILE: pepperFile, ...changed });
+    },
+    start: (env: Environment): MainProcess => {
+      const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+      started.push(child);
+      const said: string[] = [];
+      for (const stream of [child.stdout, child.stderr]) {
+        createInterface({ input: stream }).on('line', (line) => said.push(line));
+      }
+      const ofName = (event: string): string[] => said.filter((line) => line.includes(`"event":"${event}"`));
+      return {
+        child,
+        exited: once(child, 'close').then(() => child.exitCode),
+        said,
+        lines: (event) => ofName(event).map((line): Line => JSON.parse(line)),
+        logged: async (event) => {
+          await expect.poll(() => ofName(event)[0], { timeout: 20_000, interval: 10 }).toBeDefined();
+          return ofName(event)[0] ?? '';
+        },
+        url: `http://127.0.0.1:${env['OPENAISLE_PORT']}`,
+      };
+    },
+  };
+}
