@@ -1,0 +1,56 @@
+import { chmod, mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClientBase } from 'pg';
+
+/** What can stand in a row of COPY's text form. */
+export type CopyValue = string | number | boolean | Buffer | readonly string[];
+
+export interface CopyTable {
+  table: string;
+  columns: readonly string[];
+}
+
+/**
+ * Rows by way of files that the server reads by itself: several times as fast as statements with values. The server is on this
+ * machine, under a user of its own, so that the files can be read by others; what is in them is made up.
+ */
+export async function withCopyFolder<T>(act: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'openaisle-copy-'));
+  try {
+    await chmod(folder, 0o755);
+    return await act(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves when the rows are in the table. The file is gone again afterwards. */
+export async function copyFile(client: ClientBase, { table, columns }: CopyTable, file: string): Promise<void> {
+  await client.query(`copy ${table} (${columns.join(', ')}) from '${file.replaceAll("'", "''")}'`);
+  await unlink(file);
+}
+
+export async function writeRows(folder: string, name: string, lines: readonly string[]): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, `${lines.join('\n')}\n`, { mode: 0o644 });
+  return file;
+}
+
+export function copyLine(values: readonly CopyValue[]): string {
+  return values.map(inCopyForm).join('\t');
+}
+
+function inCopyForm(value: CopyValue): string {
+  if (typeof value === 'string') return escaped(value);
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'boolean') return value ? 't' : 'f';
+  if (Buffer.isBuffer(value)) return `\\\\x${value.toString('hex')}`;
+  return escaped(`{${value.map((item) => `"${item.replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`);
+}
+
+const NAMES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+function escaped(text: string): string {
+  return /[\\\n\r\t]/.test(text) ? text.replaceAll(/[\\\n\r\t]/g, (character) => NAMES[character] ?? character) : text;
+}

@@ -1,0 +1,119 @@
+import { connect, type Socket } from 'node:net';
+
+/** What an answer begins with. */
+export interface Head {
+  status: number;
+  /** Of header and body together. */
+  size: number;
+}
+
+export interface LaneHooks {
+  /** The next request, or null when it is enough. */
+  next(): Buffer | null;
+  /** The answer to it is here whole. */
+  answered(status: number, bytes: number): void;
+}
+
+const HEADER_LIMIT = 16_384;
+const CR = 13;
+const COLON = 58;
+const SPACE = 32;
+const ZERO = 48;
+const LOWER = 0x20;
+const NAME = Buffer.from('content-length');
+
+// All lanes read into the same memory: what is there has been looked at before the next lane reads.
+const incoming = Buffer.allocUnsafe(262_144);
+
+/**
+ * One connection that is kept busy. It reads as little as it can and keeps nothing: the client shares the machine with what it
+ * measures. Resolves when there is nothing more to ask, fails when an answer is none.
+ */
+export function runLane(host: string, port: number, hooks: LaneHooks): Promise<void> {
+  return new Promise((resolve, reject) => {
+    /** Bytes of the present answer that are still to come; 0: its header is. */
+    let left = 0;
+    let head: Head = { status: 0, size: 0 };
+    /** The beginning of a header that came in pieces. */
+    let early: Buffer | null = null;
+    const ask = (): void => {
+      const request = hooks.next();
+      if (request === null) return void socket.destroy();
+      socket.write(request);
+    };
+    const fail = (error: Error): boolean => {
+      reject(error);
+      socket.destroy();
+      return false;
+    };
+    /** False while there is no whole header yet. */
+    const begin = (count: number): boolean => {
+      const bytes = early === null ? incoming : Buffer.concat([early, incoming.subarray(0, count)]);
+      const length = early === null ? count : bytes.length;
+      const found = readHead(bytes, length);
+      early = found === null ? Buffer.from(bytes.subarray(0, length)) : null;
+      if (found === null && length > HEADER_LIMIT) throw new Error('a header without an end');
+      if (found === null) return false;
+      head = found;
+      left = found.size - length;
+      return true;
+    };
+    const read = (count: number): void => {
+      if (left > 0) left -= count;
+      else if (!begin(count)) return;
+      if (left > 0) return;
+      if (left < 0) throw new Error('more bytes than the answer said');
+      hooks.answered(head.status, head.size);
+      ask();
+    };
+    const callback = (count: number): boolean => {
+      try {
+        read(count);
+        return true;
+      } catch (error) {
+        return fail(error instanceof Error ? error : new Error(String(error)));
+      }
+    };
+    const socket: Socket = connect({ host, port, noDelay: true, onread: { buffer: incoming, callback } });
+    socket.once('connect', ask);
+    socket.once('error', fail);
+    socket.once('close', () => resolve());
+  });
+}
+
+/** Null while the header is not whole. Understands answers with a content-length, and those that have no body. */
+export function readHead(bytes: Buffer, length: number): Head | null {
+  let contentLength = -1;
+  let line = 0;
+  for (let at = 0; at + 3 < length; at += 1) {
+    if (bytes[at] !== CR) continue;
+    if (bytes[at + 2] === CR) {
+      const status = statusIn(bytes);
+      if (contentLength < 0 && status !== 304) throw new Error(`an answer (${status}) without a content-length`);
+      return { status, size: at + 4 + (status === 304 ? 0 : contentLength) };
+    }
+    if (contentLength < 0) contentLength = lengthIn(bytes, line, at);
+    line = at + 2;
+    at += 2;
+  }
+  return null;
+}
+
+/** After `HTTP/1.1 `. */
+function statusIn(bytes: Buffer): number {
+  return ((bytes[9] ?? 0) - ZERO) * 100 + ((bytes[10] ?? 0) - ZERO) * 10 + (bytes[11] ?? 0) - ZERO;
+}
+
+/** The number of that line if it is the length, else -1. */
+function lengthIn(bytes: Buffer, from: number, to: number): number {
+  if (bytes[from + NAME.length] !== COLON) return -1;
+  for (let at = 0; at < NAME.length; at += 1) {
+    if (((bytes[from + at] ?? 0) | LOWER) !== NAME[at]) return -1;
+  }
+  let value = 0;
+  for (let at = from + NAME.length + 1; at < to; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte !== SPACE) value = value * 10 + (byte - ZERO);
+  }
+  return value;
+}

@@ -1,0 +1,60 @@
+import { serveOrders } from './child.ts';
+import { createHistogram, record } from './histogram.ts';
+import { runLane } from './lane.ts';
+import { type PageRequest, requestText } from './page-request.ts';
+
+/** Ask these in turn, on so many connections, for so long. */
+export interface LoadOrder {
+  url: string;
+  requests: readonly PageRequest[];
+  status: number;
+  connections: number;
+  seconds: number;
+}
+
+export interface LoadAnswer {
+  answered: number;
+  seconds: number;
+  bytes: number;
+  /** Of a core, what this process took. */
+  share: number;
+  latencies: number[];
+}
+
+async function load(order: LoadOrder): Promise<LoadAnswer> {
+  const { hostname, port } = new URL(order.url);
+  const requests = order.requests.map((request) => Buffer.from(requestText(order.url, request), 'latin1'));
+  const histogram = createHistogram();
+  const cpu = process.cpuUsage();
+  const begin = performance.now();
+  const end = begin + order.seconds * 1_000;
+  let asked = 0;
+  let answered = 0;
+  let bytes = 0;
+  const lane = (): Promise<void> => {
+    let since = 0;
+    let place = 0;
+    return runLane(hostname, Number(port), {
+      next: () => {
+        since = performance.now();
+        if (since >= end) return null;
+        place = asked % requests.length;
+        asked += 1;
+        return requests[place] ?? null;
+      },
+      answered: (status, size) => {
+        if (status !== order.status) throw new Error(`answered ${status}: GET ${order.requests[place]?.path}`);
+        record(histogram, (performance.now() - since) * 1_000);
+        answered += 1;
+        bytes += size;
+      },
+    });
+  };
+  await Promise.all(Array.from({ length: order.connections }, lane));
+  const seconds = (performance.now() - begin) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  const share = (user + system) / 1e6 / seconds;
+  return { answered, seconds, bytes, share, latencies: [...histogram.counts] };
+}
+
+serveOrders(load);

@@ -1,0 +1,221 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
+import { startChild } from './child.ts';
+import { diceFor } from './dice.ts';
+import type { LoadAnswer, LoadOrder } from './load-client.ts';
+import { type Bench, measureKind, type Row } from './measure-kind.ts';
+import { measureWorkers } from './measure-workers.ts';
+import { measureWrites } from './measure-writes.ts';
+import type { Options } from './options.ts';
+import { pageKinds } from './page-kinds.ts';
+import type { PageRequest } from './page-request.ts';
+import { memoryOf, pin } from './process-facts.ts';
+import { startQuietChain } from './quiet-chain.ts';
+import { machineFacts, type Outcome } from './report.ts';
+import { type Seeded, seedCatalog } from './seed.ts';
+import { CLIENT_CORE, SERVER_CORE } from './settings.ts';
+import type { SqlAnswer, SqlOrder } from './sql-client.ts';
+import { makeSqlTables } from './sql-tables.ts';
+import { type MarketServer, startMarket } from './start-market.ts';
+import type { StaticAnswer, StaticOrder } from './static-server.ts';
+import { createWriters, pepperOf } from './writers.ts';
+
+export interface Surroundings {
+  /** Everything that is started is handed to it at once. */
+  begun: AsyncDisposableStack;
+  signal: AbortSignal;
+  tell(line: string): void;
+}
+
+interface Stage extends Surroundings {
+  options: Options;
+  folder: string;
+  databaseUrl: string;
+  seeded: Seeded;
+  /** Whether server and client get a core each. */
+  pinned: boolean;
+  client: Bench['client'];
+}
+
+type Measured = Pick<Outcome, 'rows' | 'writes' | 'workers'>;
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+/** Said since chain and facilitator are silent on purpose. */
+const EXPECTED = /"(?:chain_unreadable_at_start|facilitator_silent_at_start|facilitator_unreadable)"/;
+/** What readers ask for, when it is not about one kind of page. */
+const MIXED = [
+  'newest',
+  'aisle',
+  'tag',
+  'aisle+tag',
+  'rare word',
+  'middling word',
+  'common word',
+  'two words, karma',
+  'listing',
+  'aisle, deep',
+];
+const OF_EACH = 40;
+
+export async function measureCatalog(options: Options, around: Surroundings): Promise<Outcome> {
+  const begin = performance.now();
+  const stage = await prepare(options, around);
+  const market = await launch(stage, 1);
+  const measured = await measure(stage, market);
+  const memory = await memoryOf(await market.family());
+  return {
+    listings: options.listings,
+    seed: options.seed,
+    machine: machineFacts(),
+    pinned: stage.pinned,
+    seconds_per_kind: options.seconds,
+    load: { shelves_s: market.load.shelvesSeconds, text_s: market.load.textSeconds },
+    rss_mb: memory?.rssMb ?? null,
+    peak_rss_mb: memory?.peakMb ?? null,
+    ...measured,
+    complaints: await readComplaints(market.logFile),
+    seconds: (performance.now() - begin) / 1_000,
+  };
+}
+
+async function prepare(options: Options, around: Surroundings): Promise<Stage> {
+  const { begun, signal, tell } = around;
+  const folder = await openFolder(options, around);
+  tell('starting PostgreSQL');
+  const postgres = await startEmbeddedPostgres({ dataDir: folder });
+  begun.defer(() => postgres.stop());
+  await migrate(postgres.url, MIGRATIONS);
+  signal.throwIfAborted();
+  const seeded = await seedCatalog({ ...around, url: postgres.url, listings: options.listings, seed: options.seed });
+  const client = startChild<LoadOrder, LoadAnswer>(new URL('./load-client.ts', import.meta.url), 'the client');
+  begun.defer(() => client.stop());
+  const together = cpus().length > CLIENT_CORE && options.workers === 1;
+  const pinned = together && (await pin([client.pid], CLIENT_CORE));
+  return { ...around, options, folder, databaseUrl: postgres.url, seeded, pinned, client };
+}
+
+async function openFolder({ dataDir, keep }: Options, { begun, tell }: Surroundings): Promise<string> {
+  if (dataDir !== null) {
+    await mkdir(dataDir, { recursive: true });
+    return resolve(dataDir);
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'openaisle-bench-'));
+  if (keep) tell(`the folder of the database stays: ${folder}`);
+  else begun.defer(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function launch(stage: Stage, workers: number): Promise<MarketServer> {
+  const { folder, databaseUrl, seeded, signal, begun, options, tell } = stage;
+  tell(workers === 1 ? 'starting the market' : `starting the market with ${workers} processes`);
+  const pepperFile = join(folder, 'pepper-of-bench');
+  await writeFile(pepperFile, `1:${pepperOf(seeded.seed).toString('hex')}\n`, { mode: 0o600 });
+  const market = await startMarket({
+    databaseUrl,
+    pepperFile,
+    rpcUrl: options.writes === null ? null : await quietChain(stage),
+    workers,
+    logFile: join(folder, `market-${process.pid}-${workers}.log`),
+    searchPath: `/api/shelves?q=${seeded.vocabulary.words[20]}`,
+    profileFolder: options.profile,
+    signal,
+  });
+  begun.defer(() => market.stop());
+  const { shelvesSeconds, textSeconds } = market.load;
+  tell(`shelves after ${shelvesSeconds.toFixed(1)} s, words after ${textSeconds.toFixed(1)} s`);
+  if (stage.pinned && !(await pin(await market.family(), SERVER_CORE)))
+    throw new Error('the market cannot be bound to a core');
+  return market;
+}
+
+async function quietChain({ begun }: Stage): Promise<string> {
+  const chain = await startQuietChain();
+  begun.defer(() => chain.stop());
+  return chain.url;
+}
+
+async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
+  const { options, client, seeded, databaseUrl, tell } = stage;
+  const nothing: Measured = { rows: [], writes: null, workers: null };
+  if (options.workers > 1) {
+    const many = await launch(stage, options.workers);
+    const requests = await mixedRequests(stage, market);
+    return {
+      ...nothing,
+      workers: await measureWorkers({ client, one: market, many, requests, seconds: options.seconds }),
+    };
+  }
+  if (options.writes !== null) {
+    const next = await createWriters(databaseUrl, seeded);
+    const requests = await mixedRequests(stage, market);
+    const target = { url: market.url, pids: await market.family() };
+    const order = { client, market: target, databaseUrl, seeded, requests, next, tell };
+    return { ...nothing, writes: await measureWrites({ ...order, rate: options.writes, seconds: options.seconds }) };
+  }
+  return { ...nothing, rows: await measureKinds(stage, market) };
+}
+
+async function measureKinds(stage: Stage, market: MarketServer): Promise<Row[]> {
+  const { options, client, seeded, begun, signal, tell, databaseUrl } = stage;
+  const fixed = startChild<StaticOrder, StaticAnswer>(
+    new URL('./static-server.ts', import.meta.url),
+    'the static server',
+  );
+  begun.defer(() => fixed.stop());
+  if (stage.pinned) await pin([fixed.pid], SERVER_CORE);
+  const bench: Bench = { market: { url: market.url, pids: await market.family() }, client, fixed, sql: null };
+  if (options.sql) {
+    tell('making tables and indexes for the same pages by SQL');
+    await makeSqlTables(databaseUrl, signal);
+    const sqlClient = startChild<SqlOrder, SqlAnswer>(new URL('./sql-client.ts', import.meta.url), 'the SQL client');
+    begun.defer(() => sqlClient.stop());
+    bench.sql = { client: sqlClient, url: databaseUrl };
+  }
+  const rows: Row[] = [];
+  for (const [name, make] of chosenKinds(options, pageKinds(market.url, seeded, options.seconds * 2 + 5))) {
+    signal.throwIfAborted();
+    const kind = await make();
+    if (kind.requests.length === 0) {
+      tell(`${name}: there is no such page`);
+      continue;
+    }
+    const row = await measureKind(bench, kind, options.seconds);
+    rows.push(row);
+    tell(
+      `${name}: ${row.rps.toFixed(0)}/s beside ${row.static_rps.toFixed(0)}/s static, ratio ${row.ratio.toFixed(2)}, p99 ${row.p99_ms.toFixed(1)} ms`,
+    );
+  }
+  return rows;
+}
+
+function chosenKinds<Kind>({ only }: Options, kinds: Map<string, Kind>): [string, Kind][] {
+  const unknown = only.filter((name) => !kinds.has(name));
+  if (unknown.length > 0)
+    throw new Error(`no such kind: ${unknown.join('; ')}. There are: ${[...kinds.keys()].join('; ')}`);
+  return [...kinds].filter(([name]) => only.length === 0 || only.includes(name));
+}
+
+/** As many of each of some kinds, in an order by chance. */
+async function mixedRequests({ seeded }: Stage, market: MarketServer): Promise<PageRequest[]> {
+  const kinds = pageKinds(market.url, seeded, 0);
+  const dice = diceFor(seeded.seed, 'mixed');
+  const mixed: { request: PageRequest; place: number }[] = [];
+  for (const name of MIXED) {
+    const requests = (await kinds.get(name)?.())?.requests ?? [];
+    for (let n = 0; n < OF_EACH && requests.length > 0; n += 1) {
+      const request = requests[n % requests.length];
+      if (request !== undefined) mixed.push({ request, place: dice.share() });
+    }
+  }
+  return mixed.sort((a, b) => a.place - b.place).map(({ request }) => request);
+}
+
+/** What the market wrote above `info`, or in no form at all. */
+async function readComplaints(logFile: string): Promise<string[]> {
+  const lines = (await readFile(logFile, 'utf8')).split('\n');
+  return lines.filter((line) => line !== '' && !line.startsWith('{"level":"info"') && !EXPECTED.test(line));
+}

@@ -1,0 +1,131 @@
+import { systemClock } from '../../src/platform/clock.ts';
+import { diceFor } from './dice.ts';
+import { mergeHistograms, quantileMs } from './histogram.ts';
+import type { PageRequest } from './page-request.ts';
+import { type ReadAlong, readAlong } from './read-along.ts';
+import { type Recount, recount } from './recount.ts';
+import type { Seeded } from './seed.ts';
+import { CONNECTIONS, WARM_UP_SECONDS } from './settings.ts';
+import { type LoadClient, medianOf, runSlice, type Slice, type Target } from './slice.ts';
+import { createWriteLoad, type WriteLoad, writeAtRate } from './write-at-rate.ts';
+import type { Write } from './writers.ts';
+
+export interface WritesOutcome {
+  rate: number;
+  reads_with: number;
+  reads_without: number;
+  /** Median of the ratios of neighbouring slices. */
+  ratio: number;
+  rounds: readonly { reads_with: number; reads_without: number; ratio: number }[];
+  p99_with_ms: number;
+  p99_without_ms: number;
+  /** Of a core, what the market took with writes, and what everything but market and reader took: database and writer. */
+  market_share: number;
+  other_share: number;
+  written_per_second: number;
+  /** Milliseconds by kind of write. */
+  write_p99_ms: Record<string, number>;
+  answers: Record<string, number>;
+  pages_checked: number;
+  walks_checked: number;
+  totals_checked: number;
+  rows_checked: number;
+  faults: readonly string[];
+}
+
+export interface WritesOrder {
+  client: LoadClient;
+  market: Target;
+  databaseUrl: string;
+  seeded: Seeded;
+  requests: readonly PageRequest[];
+  rate: number;
+  seconds: number;
+  next: () => Write;
+  tell(line: string): void;
+}
+
+/** Longer than the others: writes come one by one. */
+const SLICE_SECONDS = 1.5;
+/** Every process has to show a change after a quarter of a second. */
+const QUIET_MS = 400;
+
+/** Reads without and with writes in turn; between rounds nothing is written, and everything is counted again. */
+export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> {
+  const { client, market, rate, requests, seeded, tell } = order;
+  const load = createWriteLoad();
+  const slices: { with: Slice[]; without: Slice[] } = { with: [], without: [] };
+  const counted: Recount[] = [];
+  const read = (seconds: number): Promise<Slice> =>
+    runSlice(client, market, { requests, status: 200, connections: CONNECTIONS, seconds });
+  const readWithWrites = async (): Promise<Slice> => {
+    const writes = writeAtRate(market.url, rate, order.next, load);
+    try {
+      return await read(SLICE_SECONDS);
+    } finally {
+      await writes.stop();
+    }
+  };
+  const along = readAlong(market.url, shelfPaths(requests), seeded);
+  let writingMs = 0;
+  try {
+    await read(WARM_UP_SECONDS);
+    for (let round = 0; round < Math.max(2, Math.round(order.seconds * 2)); round += 1) {
+      slices.without.push(await read(SLICE_SECONDS));
+      const begin = performance.now();
+      slices.with.push(await readWithWrites());
+      writingMs += performance.now() - begin;
+      await systemClock.sleep(QUIET_MS);
+      if (round % 3 === 0)
+        counted.push(
+          await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, `recount ${round}`) }),
+        );
+      tell(
+        `round ${round + 1}: ${slices.without.at(-1)?.perSecond.toFixed(0)}/s without, ${slices.with.at(-1)?.perSecond.toFixed(0)}/s with writes`,
+      );
+    }
+  } finally {
+    await along.stop();
+  }
+  counted.push(await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, 'last recount') }));
+  return outcomeOf(rate, slices, load, { along, counted, writingMs });
+}
+
+function outcomeOf(
+  rate: number,
+  slices: { with: readonly Slice[]; without: readonly Slice[] },
+  load: WriteLoad,
+  { along, counted, writingMs }: { along: ReadAlong; counted: readonly Recount[]; writingMs: number },
+): WritesOutcome {
+  const rounds = slices.with.map(({ perSecond }, index) => {
+    const without = slices.without[index]?.perSecond ?? Number.NaN;
+    return { reads_with: perSecond, reads_without: without, ratio: perSecond / without };
+  });
+  const p99 = (side: readonly Slice[]): number => quantileMs(mergeHistograms(side.map((one) => one.latencies)), 0.99);
+  const sum = (value: (one: Recount) => number): number => counted.reduce((total, one) => total + value(one), 0);
+  return {
+    rate,
+    reads_with: medianOf(rounds.map(({ reads_with }) => reads_with)),
+    reads_without: medianOf(rounds.map(({ reads_without }) => reads_without)),
+    ratio: medianOf(rounds.map(({ ratio }) => ratio)),
+    rounds,
+    p99_with_ms: p99(slices.with),
+    p99_without_ms: p99(slices.without),
+    market_share: medianOf(slices.with.map(({ serverShare }) => serverShare)),
+    other_share: medianOf(slices.with.map(({ otherShare }) => otherShare)),
+    written_per_second: load.written / (writingMs / 1_000),
+    write_p99_ms: Object.fromEntries(
+      [...load.latencies].map(([name, histogram]) => [name, quantileMs(histogram, 0.99)]),
+    ),
+    answers: load.answers,
+    pages_checked: along.pages,
+    walks_checked: along.walks,
+    totals_checked: sum(({ totals }) => totals),
+    rows_checked: sum(({ rows }) => rows),
+    faults: [...load.faults, ...along.faults, ...counted.flatMap(({ faults }) => faults)],
+  };
+}
+
+function shelfPaths(requests: readonly PageRequest[]): string[] {
+  return requests.map(({ path }) => path).filter((path) => path.startsWith('/api/shelves'));
+}

@@ -1,0 +1,94 @@
+import { parseArgs } from 'node:util';
+
+export interface Options {
+  listings: number;
+  /** Where the outcome goes as JSON; `-` is standard output. */
+  json: string | null;
+  /** How long each kind of page is measured on each side. */
+  seconds: number;
+  /** More than one: that many against one, and nothing else. */
+  workers: number;
+  /** Names of the kinds to measure; empty: all. */
+  only: readonly string[];
+  seed: number;
+  sql: boolean;
+  /** Writes per second beside the reads; null: the kinds of pages are measured instead. */
+  writes: number | null;
+  dataDir: string | null;
+  keep: boolean;
+  profile: string | null;
+}
+
+export const HELP = `Measures the catalog of a market beside a server that only sends prepared bytes.
+
+  npm run bench:catalog -- [options]
+
+  --listings N     goods on the shelves, 100 to 2000000 (100000)
+  --seconds N      how long each kind of page is measured on each side, 0.5 to 600 (3)
+  --only A;B       only these kinds of pages; names as in the table
+  --no-sql         not the same pages by SQL per request
+  --writes RATE    reads with and without so many writes a second, checked against the database, in place of the kinds of pages
+  --workers N      requests/s of N processes beside one, in place of the kinds of pages
+  --json FILE      the outcome as JSON; - is standard output
+  --seed N         of the made-up goods (1)
+  --data-dir DIR   the folder for the database; filled once, used again later
+  --keep           leave the temporary folder of the database and say where it is
+  --profile DIR    a CPU profile of the market
+  --help           this text
+
+Progress goes to standard error. bench/catalog/README.md says how to read the numbers.
+`;
+
+/** Null when only the help is wanted. Throws where an option is unknown or out of range. */
+export function readOptions(args: readonly string[]): Options | null {
+  const text = (standard: string) => ({ type: 'string', default: standard }) as const;
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      listings: text('100000'),
+      seconds: text('3'),
+      workers: text('1'),
+      only: text(''),
+      seed: text('1'),
+      'no-sql': { type: 'boolean', default: false },
+      keep: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+      writes: { type: 'string' },
+      json: { type: 'string' },
+      'data-dir': { type: 'string' },
+      profile: { type: 'string' },
+    },
+  });
+  if (values.help) return null;
+  const workers = wholeFrom('--workers', values.workers, 1, 64);
+  const writes = values.writes === undefined ? null : numberFrom('--writes', values.writes, 1, 10_000);
+  if (workers > 1 && writes !== null) throw new Error('--workers and --writes are two measurements: name one');
+  return {
+    listings: wholeFrom('--listings', values.listings, 100, 2_000_000),
+    json: values.json ?? null,
+    seconds: numberFrom('--seconds', values.seconds, 0.5, 600),
+    workers,
+    only: values.only
+      .split(';')
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+    seed: wholeFrom('--seed', values.seed, 0, 2 ** 31 - 1),
+    sql: !values['no-sql'],
+    writes,
+    dataDir: values['data-dir'] ?? null,
+    keep: values.keep,
+    profile: values.profile ?? null,
+  };
+}
+
+function wholeFrom(name: string, text: string, least: number, most: number): number {
+  const value = numberFrom(name, text, least, most);
+  if (!Number.isInteger(value)) throw new Error(`${name} must be a whole number`);
+  return value;
+}
+
+function numberFrom(name: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= least && value <= most)) throw new Error(`${name} must be ${least} to ${most}`);
+  return value;
+}

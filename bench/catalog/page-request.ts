@@ -1,0 +1,36 @@
+/** One thing to ask for. */
+export interface PageRequest {
+  /** Path and query. */
+  path: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** Requests of one kind, to be asked in turn. All are answered with that status. */
+export interface PageKind {
+  name: string;
+  status: 200 | 304;
+  requests: readonly PageRequest[];
+  /** The same pages by SQL, where somebody would build them so. */
+  sql: readonly SqlPage[];
+}
+
+/** A page of the shelves, or one listing, in the words of the database. */
+export type SqlPage = { listing: number } | SqlShelf;
+
+export interface SqlShelf {
+  aisle?: string;
+  tag?: string;
+  words?: string;
+  sort: 'new' | 'karma' | 'relevance';
+  /** Where a walk stands: rows after this one in the order of the shelf. */
+  after?: { id: number; votes: number };
+}
+
+export const JSON_HEADERS: Readonly<Record<string, string>> = { accept: 'application/json' };
+export const GZIP_HEADERS: Readonly<Record<string, string>> = { ...JSON_HEADERS, 'accept-encoding': 'gzip' };
+
+/** As it goes over the wire. */
+export function requestText(url: string, { path, headers }: PageRequest): string {
+  const lines = Object.entries({ host: new URL(url).host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+/** Of Linux; it has been so for decades, and Node has no way to ask. */
+const TICK_MS = 10;
+
+export interface Memory {
+  rssMb: number;
+  peakMb: number;
+}
+
+/** A process and all that it has started, as far as they live. Elsewhere than on Linux the process alone. */
+export async function familyOf(pid: number): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => []);
+  const parents = new Map<number, number>();
+  for (const name of names.filter((one) => /^\d+$/.test(one))) {
+    const fields = await statFields(Number(name));
+    if (fields !== null) parents.set(Number(name), Number(fields[1]));
+  }
+  const family = [pid];
+  for (const member of family) for (const [child, parent] of parents) if (parent === member) family.push(child);
+  return family;
+}
+
+/** What they have computed so far; null where nobody says. */
+export async function cpuMs(pids: readonly number[]): Promise<number | null> {
+  let ticks = 0;
+  for (const pid of pids) {
+    const fields = await statFields(pid);
+    if (fields === null) return null;
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks * TICK_MS;
+}
+
+export async function memoryOf(pids: readonly number[]): Promise<Memory | null> {
+  const memory = { rssMb: 0, peakMb: 0 };
+  for (const pid of pids) {
+    const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => null);
+    if (text === null) return null;
+    memory.rssMb += kilobytes(text, 'VmRSS') / 1_024;
+    memory.peakMb += kilobytes(text, 'VmHWM') / 1_024;
+  }
+  return memory;
+}
+
+/** Binds all threads of these processes to one core. False where that is not possible. */
+export async function pin(pids: readonly number[], core: number): Promise<boolean> {
+  for (const pid of pids) {
+    const pinned = await run('taskset', ['-a', '-c', '-p', String(core), String(pid)]).then(
+      () => true,
+      () => false,
+    );
+    if (!pinned) return false;
+  }
+  return true;
+}
+
+/** From the state on, which follows the name in brackets: index 1 is the parent, 11 and 12 are user and system time. */
+async function statFields(pid: number): Promise<string[] | null> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
+
+function kilobytes(text: string, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0);
+}

@@ -1,0 +1,40 @@
+import { createServer } from 'node:http';
+
+/** `isBlacklisted(address)`: the one thing that is asked when goods are listed free of a fee. */
+const IS_BLACKLISTED = '0xfe575a87';
+const NO = `0x${'0'.repeat(64)}`;
+
+interface Call {
+  id: unknown;
+  method: string;
+  params: { data?: string; input?: string }[];
+}
+
+/** A chain that blocks no wallet and knows nothing else, so that goods can be listed while they are read. */
+export function startQuietChain(): Promise<{ url: string; stop(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString()) as Call;
+      const [call] = params;
+      const known = method === 'eth_call' && (call?.data ?? call?.input ?? '').startsWith(IS_BLACKLISTED);
+      const answer = known ? { result: NO } : { error: { code: -32_601, message: 'this chain knows nothing' } };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+    });
+  });
+  const stop = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      if (address === null || typeof address === 'string') return reject(new Error('the chain listens on no port'));
+      resolve({ url: `http://127.0.0.1:${address.port}`, stop });
+    });
+  });
+}

@@ -1,0 +1,111 @@
+import type { ClientBase } from 'pg';
+import { NETWORKS } from '../../src/contract/vocabulary.ts';
+import { handleSkeleton } from '../../src/market/identity/handle-skeleton.ts';
+import { copyFile, copyLine, withCopyFolder, writeRows } from './copy-rows.ts';
+import { walletOf } from './listing-line.ts';
+import type { Vocabulary } from './vocabulary.ts';
+
+interface Given {
+  listings: number;
+  sellers: number;
+  vocabulary: Vocabulary;
+}
+
+const MOST_EVENTS = 50_000;
+const JOINED = '2026-01-05T12:00:00Z';
+
+/** Everything that stands around the listings. Merchants are the ones who vote, and who take what is free. */
+export async function seedAround(client: ClientBase, given: Given, begin: (what: string) => void): Promise<void> {
+  begin('merchants');
+  await seedMerchants(client, given);
+  begin('artifacts');
+  await client.query(`
+    insert into artifacts (listing_id, salt, content)
+    select id, sha256(convert_to('salt ' || id, 'UTF8')), convert_to('goods of listing ' || id, 'UTF8') from bench.counts`);
+  begin('votes');
+  await client.query(`
+    insert into votes (listing_id, merchant_id, created_at)
+    select l.id, voter.id, l.created_at
+    from bench.counts c join listings l on l.id = c.id
+    cross join lateral generate_series(0, least(c.votes, ${given.sellers} - 2) - 1) n
+    cross join lateral (select ${memberOf(given.sellers)} as id) voter
+    where voter.id <> l.merchant_id`);
+  begin('what was taken for nothing');
+  await client.query(`
+    insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
+    select l.id, buyer.id, 0, 0, 'free', l.created_at
+    from bench.counts c join listings l on l.id = c.id and l.price_units = 0
+    cross join lateral generate_series(0, least(c.sales * 3, ${given.sellers} - 2) - 1) n
+    cross join lateral (select ${memberOf(given.sellers)} as id) buyer
+    where buyer.id <> l.merchant_id`);
+  begin('sales');
+  await seedSales(client);
+  begin('events');
+  await seedEvents(client, given);
+}
+
+/** Another merchant for each n of a listing, spread over all of them: the step shares no factor with their number. */
+function memberOf(merchants: number): string {
+  const step = [7_919, 7_907, 7_901].find((prime) => merchants % prime !== 0) ?? 1;
+  return `((l.id * 104729 + n::int8 * ${step}) % ${merchants}) + 1`;
+}
+
+async function seedMerchants(client: ClientBase, { sellers, vocabulary }: Given): Promise<void> {
+  const ids = Array.from({ length: sellers }, (_, index) => index + 1);
+  const merchants = ids.map((id) => {
+    const handle = handleOf(id, vocabulary);
+    const line = `Made by ${vocabulary.words[(id * 7) % 2_000]} and ${vocabulary.words[(id * 13) % 2_000]}`;
+    return copyLine([id, handle, handleSkeleton(handle), line, 'a model', 'coding_persistent', JOINED]);
+  });
+  const columns = ['id', 'handle', 'handle_skeleton', 'store_line', 'model', 'client_class', 'joined_at'];
+  await withCopyFolder(async (folder) => {
+    await copyFile(client, { table: 'merchants', columns }, await writeRows(folder, 'merchants', merchants));
+    const wallets = ids.map((id) => copyLine([walletOf(id), 'ordinary']));
+    const file = await writeRows(folder, 'wallets', wallets);
+    await copyFile(client, { table: 'wallet_uses', columns: ['wallet', 'kind'] }, file);
+  });
+}
+
+/** No two look alike: the number at the end is another one for each. */
+export function handleOf(merchant: number, { tags }: Vocabulary): string {
+  const [word = ''] = (tags[merchant % tags.length] ?? '').split('-');
+  return `${word}-${merchant}`;
+}
+
+/** Paid purchases with their payments and proofs, as if each had been settled on the chain. */
+async function seedSales(client: ClientBase): Promise<void> {
+  const { chainId, usdc } = NETWORKS.base;
+  await client.query(`
+    with sold as (
+      select l.id as listing_id, l.seller_wallet, l.price_units, l.created_at, l.id * 1000 + n as place,
+        sha256(convert_to('payer ' || l.id || ' ' || n, 'UTF8')) as digest
+      from bench.counts c join listings l on l.id = c.id and l.price_units > 0
+      cross join lateral generate_series(1, c.sales) n
+    ), paid as (
+      insert into payments (purpose, path, status, listing_id, chain_id, asset, payee, payer, value_units, nonce, valid_after,
+        valid_before, opened_block, tx_hash, block_number, block_time, created_at, settling_at, ended_at, updated_at)
+      select 'purchase', 'x402', 'completed', listing_id, ${chainId}, decode('${usdc.slice(2)}', 'hex'), seller_wallet,
+        substring(digest for 20), price_units, digest, 0, 2000000000, place, sha256(digest), place + 1, created_at, created_at,
+        created_at, created_at, created_at
+      from sold
+      returning id, listing_id, payer, value_units, tx_hash, block_number, created_at
+    ), proven as (
+      insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, written_at)
+      select tx_hash, 'purchase', id, block_number, sha256(tx_hash), created_at, 0, created_at from paid
+    )
+    insert into purchases (listing_id, payer, payment_id, price_units, paid_units, tx_hash, block_number, verified_via, created_at)
+    select listing_id, payer, id, value_units, value_units, tx_hash, block_number, 'x402', created_at from paid`);
+}
+
+/** The log begins with the newest listings: enough for the pages that show it. */
+async function seedEvents(client: ClientBase, { listings }: Given): Promise<void> {
+  const older = Math.max(0, listings - MOST_EVENTS);
+  await client.query(`
+    insert into events (id, kind, at, canonical, in_door, in_window, queued_at, nth_of_kind, nth_of_door, nth_of_window)
+    select l.id - ${older}, 'listing', l.created_at, convert_to(
+        '{"actor":"' || m.handle || '","at":"' || to_char(l.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ||
+        '","detail":{"aisle":"' || l.aisle || '","listing_id":' || l.id || ',"merchant_id":' || m.id ||
+        ',"price_usdc":' || trim_scale(l.price_units / 1000000.0) || '},"kind":"listing"}', 'UTF8'),
+      true, true, l.created_at, l.id - ${older}, l.id - ${older}, l.id - ${older}
+    from listings l join merchants m on m.id = l.merchant_id where l.id > ${older} order by l.id`);
+}

@@ -1,0 +1,46 @@
+import { AISLES } from '../../src/contract/vocabulary.ts';
+import type { Dice } from './dice.ts';
+import { type KindList, kindOf, shelfPath } from './draw-kinds.ts';
+import type { Seeded } from './seed.ts';
+
+/** Ranks in the vocabulary by the share of listings that have the word: about 0.03 %, 1 to 2 %, 25 to 80 %. */
+const RARE = [30_000, 50_000] as const;
+const MIDDLING = [500, 1_200] as const;
+const COMMON = [6, 40] as const;
+const ANY = [60, 50_000] as const;
+/** Of rare words more, as their pages are short and there are many: more than a market keeps ready. */
+const DISTINCT_RARE = 3_000;
+
+/** Shelves by filter and by word, from their beginning. */
+export function addShelfKinds({ add, many, walked }: KindList, { vocabulary }: Seeded): void {
+  const { words, tags } = vocabulary;
+  const draw = ([low, high]: readonly [number, number], dice: Dice): string => words[low + dice.int(high - low)] ?? '';
+
+  add('newest', () => kindOf('newest', [['/api/shelves', { sort: 'new' }]]));
+  many('aisle', (dice) => {
+    const aisle = dice.pick(AISLES);
+    return [shelfPath({ aisle }), { sort: 'new', aisle }];
+  });
+  walked('tag', (dice) => {
+    const tag = dice.pick(tags);
+    return [shelfPath({ tag }), { sort: 'new', tag }];
+  });
+  walked('aisle+tag', (dice) => {
+    const [aisle, tag] = [dice.pick(AISLES), dice.pick(tags)];
+    return [shelfPath({ aisle, tag }), { sort: 'new', aisle, tag }];
+  });
+  many('rare word', (dice) => byWords(draw(RARE, dice), 'relevance'), DISTINCT_RARE);
+  many('rare word, new', (dice) => byWords(draw(RARE, dice), 'new'), DISTINCT_RARE);
+  walked('middling word', (dice) => byWords(draw(MIDDLING, dice), 'relevance'));
+  walked('middling word, new', (dice) => byWords(draw(MIDDLING, dice), 'new'));
+  walked('common word', (dice) => byWords(draw(COMMON, dice), 'relevance'));
+  walked('common word, new', (dice) => byWords(draw(COMMON, dice), 'new'));
+  walked('common word, karma', (dice) => byWords(draw(COMMON, dice), 'karma'));
+  walked('two words, karma', (dice) => byWords(`${draw(COMMON, dice)} ${draw(MIDDLING, dice)}`, 'karma'));
+  many('beginning of a word', (dice) => [shelfPath({ q: draw(ANY, dice).slice(0, 4) }), null]);
+  many('phrase', (dice) => [shelfPath({ q: `"${draw(COMMON, dice)} ${draw(COMMON, dice)}"` }), null]);
+}
+
+function byWords(words: string, sort: 'new' | 'karma' | 'relevance'): [string, { words: string; sort: typeof sort }] {
+  return [shelfPath(sort === 'relevance' ? { q: words } : { q: words, sort }), { words, sort }];
+}

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { DEFAULT_LIMITS } from '../../src/contract/vocabulary.ts';
+import { inheritedEnvironment } from '../../src/local/server-process.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { familyOf } from './process-facts.ts';
+
+export interface MarketOrder {
+  databaseUrl: string;
+  pepperFile: string;
+  /** Null: nobody answers there. */
+  rpcUrl: string | null;
+  workers: number;
+  logFile: string;
+  /** Answers 200 as soon as words can be searched for. */
+  searchPath: string;
+  /** Leaves a CPU profile of the server there. */
+  profileFolder: string | null;
+  signal: AbortSignal;
+}
+
+export interface MarketServer {
+  url: string;
+  pid: number;
+  workers: number;
+  logFile: string;
+  /** From the start of the process. */
+  load: { shelvesSeconds: number; textSeconds: number };
+  /** Itself and its workers. */
+  family(): Promise<number[]>;
+  stop(): Promise<void>;
+}
+
+const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
+const LEASH = new URL('./leash.ts', import.meta.url).href;
+const POLL_MS = 20;
+const LOADED_WITHIN_MS = 600_000;
+const STOP_WITHIN_MS = 40_000;
+const TREASURY = `0x${'7'.repeat(40)}`;
+/** So high that writing at a rate meets none of them. */
+const LIMITS = Object.fromEntries(
+  Object.keys(DEFAULT_LIMITS).flatMap((name) => (name.includes('_per_') ? [[name, 1_000_000_000]] : [])),
+);
+
+/** As `npm start` does it, with a facilitator, and mostly a chain, that nobody answers for: reads must not need them. */
+export async function startMarket(order: MarketOrder): Promise<MarketServer> {
+  const [port, silent] = [await freePort(), await freePort()];
+  const url = `http://127.0.0.1:${port}`;
+  const log = openSync(order.logFile, 'a', 0o600);
+  const begin = performance.now();
+  const child = spawn(process.execPath, ['--import', LEASH, MAIN], {
+    env: {
+      ...inheritedEnvironment(),
+      ...profiling(order.profileFolder),
+      DATABASE_URL: order.databaseUrl,
+      OPENAISLE_PORT: String(port),
+      OPENAISLE_PEPPER_FILE: order.pepperFile,
+      OPENAISLE_NETWORK: 'base',
+      OPENAISLE_RPC_URLS: order.rpcUrl ?? `http://127.0.0.1:${silent}`,
+      OPENAISLE_FACILITATOR_URL: `http://127.0.0.1:${silent}`,
+      OPENAISLE_TREASURY: TREASURY,
+      OPENAISLE_LIMITS: JSON.stringify(LIMITS),
+      ...(order.workers === 1 ? {} : { OPENAISLE_WORKERS: String(order.workers) }),
+    },
+    stdio: ['ignore', log, log, 'ipc'],
+    detached: true,
+  });
+  closeSync(log);
+  child.on('error', () => {});
+  const pid = child.pid ?? 0;
+  const stop = (): Promise<void> => stopProcess(child);
+  try {
+    const answered = async (path: string): Promise<number> => {
+      await untilAnswered(child, `${url}${path}`, order);
+      return (performance.now() - begin) / 1_000;
+    };
+    const shelvesSeconds = await answered('/api/shelves');
+    const textSeconds = await answered(order.searchPath);
+    const load = { shelvesSeconds, textSeconds };
+    return { url, pid, workers: order.workers, logFile: order.logFile, load, family: () => familyOf(pid), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function untilAnswered(child: ChildProcess, url: string, { logFile, signal }: MarketOrder): Promise<void> {
+  const begin = performance.now();
+  while (performance.now() - begin < LOADED_WITHIN_MS) {
+    signal.throwIfAborted();
+    if (hasEnded(child))
+      throw new Error(`the market did not start:\n${(await readFile(logFile, 'utf8')).slice(-2_000)}`);
+    const answer = await fetch(url, {
+      headers: { accept: 'application/json' },
+      signal: AbortSignal.timeout(5_000),
+    }).catch(() => null);
+    await answer?.body?.cancel();
+    if (answer?.status === 200) return;
+    if (answer !== null && answer.status !== 503) throw new Error(`${url} is answered ${answer.status}`);
+    await systemClock.sleep(POLL_MS, signal);
+  }
+  throw new Error(`the market is not loaded after ${LOADED_WITHIN_MS / 1_000} s; see ${logFile}`);
+}
+
+function profiling(folder: string | null): Record<string, string> {
+  return folder === null ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder}` };
+}
+
+async function stopProcess(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return;
+  const family = await familyOf(child.pid ?? 0);
+  child.kill('SIGTERM');
+  const ended = new AbortController();
+  await Promise.race([once(child, 'exit'), systemClock.sleep(STOP_WITHIN_MS, ended.signal)]);
+  ended.abort();
+  if (hasEnded(child)) return;
+  for (const pid of family) kill(pid);
+  await once(child, 'exit');
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      if (address === null || typeof address === 'string') return reject(new Error('no free port'));
+      server.close(() => resolve(address.port));
+    });
+  });
+}

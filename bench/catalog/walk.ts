@@ -1,0 +1,49 @@
+import type { Dice } from './dice.ts';
+import { JSON_HEADERS } from './page-request.ts';
+
+/** A page somewhere in a walk, and the last row before it. */
+export interface Place {
+  path: string;
+  after: { id: number; votes: number };
+}
+
+interface ShelfPage {
+  listings: { id: number; votes: number }[];
+  next_cursor: string | null;
+}
+
+/** Else fetch asks for compressed bytes by itself. */
+const PLAIN = { ...JSON_HEADERS, 'accept-encoding': 'identity' };
+/** As far as anybody walks. */
+const MOST_PAGES = 1_000;
+
+/** Walks a shelf, and draws that many places out of the farther half of the walk. */
+export async function deepPlaces(url: string, shelf: string, dice: Dice, count: number): Promise<Place[]> {
+  const places: Place[] = [];
+  let path = shelf;
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const { listings, next_cursor } = await readShelf(url, path);
+    const last = listings.at(-1);
+    if (next_cursor === null || last === undefined) break;
+    path = continued(shelf, next_cursor);
+    places.push({ path, after: { id: last.id, votes: last.votes } });
+  }
+  const deep = places.slice(Math.floor(places.length / 2));
+  return deep.length <= count ? deep : Array.from({ length: count }, () => dice.pick(deep));
+}
+
+/** Null where the first page is all. */
+export async function secondPage(url: string, shelf: string): Promise<string | null> {
+  const { next_cursor } = await readShelf(url, shelf);
+  return next_cursor === null ? null : continued(shelf, next_cursor);
+}
+
+function continued(shelf: string, cursor: string): string {
+  return `${shelf}${shelf.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`;
+}
+
+async function readShelf(url: string, path: string): Promise<ShelfPage> {
+  const answer = await fetch(`${url}${path}`, { headers: PLAIN });
+  if (!answer.ok) throw new Error(`${path} is answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
+  return (await answer.json()) as ShelfPage;
+}
