@@ -22,6 +22,8 @@ export function createQuickReads(
 
   return (read) => {
     const { target } = read;
+    const again = answers.again(read);
+    if (again !== null) return named(routeOfKept(target), again);
     const mark = target.indexOf('?');
     const path = mark < 0 ? target : target.slice(0, mark);
     const query = mark < 0 ? '' : target.slice(mark + 1);
@@ -42,6 +44,13 @@ export function createQuickReads(
     }
     return null;
   };
+}
+
+/** Of the pages whose bytes are kept. */
+function routeOfKept(target: string): string {
+  if (target.startsWith('/api/shelves')) return '/api/shelves';
+  if (target.startsWith(STORE)) return '/api/store/:handle';
+  return target.startsWith('/api/merchants') ? '/api/merchants' : '/api/window';
 }
 
 function named(route: string, answer: QuickAnswer | null): QuickAnswer | null {

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from './clock.ts';
@@ -33,6 +34,17 @@ describe('cursors', () => {
         ).toEqual(position);
       }),
     );
+  });
+
+  it('are sealed with HMAC-SHA-256 over walk, minute and position', () => {
+    for (const key of [KEY, Buffer.alloc(64, 3), Buffer.alloc(100, 9)]) {
+      const bytes = Buffer.from(createCursors([key], clockAt(START_MS)).seal(WALK, [1, 2, 3]), 'base64url');
+      const mac = createHmac('sha256', key)
+        .update('{"aisle":"data","of":"shelves"}\n')
+        .update(bytes.subarray(16))
+        .digest();
+      expect(bytes.subarray(0, 16)).toEqual(mac.subarray(0, 16));
+    }
   });
 
   it('refuses every change of a single character', () => {

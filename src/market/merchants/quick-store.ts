@@ -2,6 +2,7 @@ import { getStore } from '../../contract/listings.ts';
 import type { QuickAnswer, QuickRead } from '../../platform/http/prepared.ts';
 import type { Answers } from '../catalog/serve/answers.ts';
 import { quickQuery } from '../quick-query.ts';
+import { merchantBasis } from './merchant-json.ts';
 import { storeParts } from './store-parts.ts';
 
 const HANDLE = /^[a-z0-9-]{1,64}$/;
@@ -12,5 +13,5 @@ export function quickStore(answers: Answers, read: QuickRead, handle: string, qu
   const asked = quickQuery(getStore.query, query);
   if (asked?.limit === undefined) return null;
   const store = { handle, limit: asked.limit, beforeId: Number(asked.before_id ?? 0n) };
-  return answers.quick(read, read.target, (model) => storeParts(model, store));
+  return answers.quick(read, read.target, (model) => storeParts(model, store), merchantBasis);
 }

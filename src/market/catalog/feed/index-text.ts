@@ -35,6 +35,7 @@ export async function indexText(model: Model, given: Indexing): Promise<void> {
   if (given.stopped()) return;
   model.textUpTo = Number.POSITIVE_INFINITY;
   model.version += 1;
+  model.changed.words = model.version;
 }
 
 /** A database that is away must not leave the market without search for good. */

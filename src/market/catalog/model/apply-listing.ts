@@ -30,18 +30,20 @@ export function applyListing(model: Model, row: ListingRow, { orders }: Applying
   columns.editedAct[id] = Number(row.edited_act);
   model.editAct = Math.max(model.editAct, Number(row.edited_act));
   columns.state[id] = state;
-  moveAisle(model, id, AISLES.indexOf(row.aisle), { wasLive, isLive });
-  moveTags(model, id, row.tags, { wasLive, isLive });
+  const turn = { wasLive, isLive };
+  const moved = moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
+  const tagged = moveTags(model, id, row.tags, turn);
+  noteChange(model, id, row, { shape: !known || moved || tagged || isLive !== wasLive, edited });
   countSales(model, id, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
   model.votes += Number(row.votes) - (columns.votes[id] ?? 0);
   model.sales += Number(row.sales) - (columns.sales[id] ?? 0);
-  const moved = orders ? { wasLive, isLive } : { wasLive: false, isLive: false };
-  rank(model.orders.karma, columns.votes, { id, value: Number(row.votes), ...moved });
-  rank(model.orders.sales, columns.sales, { id, value: Number(row.sales), ...moved });
+  const ranked = orders ? turn : { wasLive: false, isLive: false };
+  rank(model.orders.karma, columns.votes, { id, value: Number(row.votes), ...ranked });
+  rank(model.orders.sales, columns.sales, { id, value: Number(row.sales), ...ranked });
   columns.verifiedSales[id] = Number(row.verified_sales);
   setLevel(model.verified, id, isLive && row.verified_sales > 0n ? 1 : 0);
-  rankByPrice(model, id, moved);
+  rankByPrice(model, id, ranked);
   putFragment(model, id, row);
   if (id <= model.textUpTo && (isLive !== wasLive || (isLive && edited))) {
     if (isLive) model.text.put(id, row);
@@ -54,18 +56,36 @@ interface Turn {
   isLive: boolean;
 }
 
-function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): void {
+/** Before the numbers of the listing are overwritten. The change is part of the next version. */
+function noteChange(model: Model, id: number, row: ListingRow, change: { shape: boolean; edited: boolean }): void {
+  const { changed, columns } = model;
+  const version = model.version + 1;
+  columns.changedAt[id] = version;
+  if (change.shape) changed.shape = version;
+  if (change.shape || change.edited) changed.words = version;
+  if (columns.votes[id] !== Number(row.votes)) changed.votes = version;
+  const sold = columns.sales[id] !== Number(row.sales) || columns.verifiedSales[id] !== Number(row.verified_sales);
+  if (sold) changed.sales = version;
+}
+
+function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): boolean {
   const { aisle: column } = model.columns;
   const before = model.aisles[column[id] ?? 0];
   const after = model.aisles[aisle];
   if (before !== undefined && wasLive && (before !== after || !isLive)) setLevel(before, id, 0);
   if (after !== undefined && isLive && (before !== after || !wasLive)) setLevel(after, id, 1);
+  const moves = column[id] !== aisle;
   column[id] = aisle;
+  return moves;
 }
 
-function moveTags(model: Model, id: number, names: readonly string[], { wasLive, isLive }: Turn): void {
+function moveTags(model: Model, id: number, names: readonly string[], { wasLive, isLive }: Turn): boolean {
   const { tags: column } = model.columns;
   const from = id * TAGS_PER_LISTING;
+  const wanted = names.slice(0, TAGS_PER_LISTING).map((name) => tagNamed(model, name));
+  let same = true;
+  for (let at = 0; at < TAGS_PER_LISTING; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
+  if (same && wasLive === isLive) return false;
   if (wasLive) {
     for (let at = from; at < from + TAGS_PER_LISTING; at += 1) {
       const tag = model.tagList[(column[at] ?? 0) - 1];
@@ -73,11 +93,11 @@ function moveTags(model: Model, id: number, names: readonly string[], { wasLive,
     }
   }
   for (let at = 0; at < TAGS_PER_LISTING; at += 1) {
-    const name = names[at];
-    const tag = name === undefined ? null : tagNamed(model, name);
+    const tag = wanted[at];
     column[from + at] = tag?.number ?? 0;
-    if (tag !== null && isLive) setLevel(tag.live, id, 1);
+    if (tag !== undefined && isLive) setLevel(tag.live, id, 1);
   }
+  return !same;
 }
 
 function tagNamed(model: Model, name: string) {

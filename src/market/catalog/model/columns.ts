@@ -11,6 +11,8 @@ export interface Columns {
   sales: Uint32Array;
   verifiedSales: Uint32Array;
   editedAct: Float64Array;
+  /** The version of the model with which the listing last changed in any way. */
+  changedAt: Uint32Array;
   /** TAGS_PER_LISTING places a listing: numbers of tags, then zeros. */
   tags: Uint32Array;
 }
@@ -33,6 +35,7 @@ function sized(capacity: number): Columns {
     sales: new Uint32Array(capacity),
     verifiedSales: new Uint32Array(capacity),
     editedAct: new Float64Array(capacity),
+    changedAt: new Uint32Array(capacity),
     tags: new Uint32Array(capacity * TAGS_PER_LISTING),
   };
 }
@@ -50,10 +53,11 @@ export function reachId(columns: Columns, id: number): void {
   larger.sales.set(columns.sales);
   larger.verifiedSales.set(columns.verifiedSales);
   larger.editedAct.set(columns.editedAct);
+  larger.changedAt.set(columns.changedAt);
   larger.tags.set(columns.tags);
   Object.assign(columns, larger);
 }
 
 export function columnBytes(columns: Columns): number {
-  return columns.capacity * (2 + 4 * 4 + 8 * 2 + 4 * TAGS_PER_LISTING);
+  return columns.capacity * (2 + 4 * 5 + 8 * 2 + 4 * TAGS_PER_LISTING);
 }

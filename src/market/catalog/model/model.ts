@@ -70,6 +70,19 @@ export interface Model {
   sales: number;
   /** Rises with every change. */
   version: number;
+  /** With which version each of these last changed. */
+  changed: ChangedVersions;
+}
+
+export interface ChangedVersions {
+  /** Which listings are live, their aisles and tags, and what is pinned. */
+  shape: number;
+  /** Searchable texts. */
+  words: number;
+  votes: number;
+  sales: number;
+  /** Who there is, and what they say of themselves. */
+  merchants: number;
 }
 
 export interface Ending {
@@ -129,5 +142,6 @@ export function createModel(options: ModelOptions): Model {
     votes: 0,
     sales: 0,
     version: 0,
+    changed: { shape: 0, words: 0, votes: 0, sales: 0, merchants: 0 },
   };
 }

@@ -6,24 +6,30 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
 import { joinGzipPage, joinPage, type PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
-import { createKeptAnswers, type Kept, type KeptAnswers } from './kept-answers.ts';
+import { createKeptAnswers, dropBytes, type Kept, type KeptAnswers } from './kept-answers.ts';
 import { readPage } from './read-page.ts';
+import { type SharedPage, sharePage } from './shared-page.ts';
 import { tagOfParts } from './tag-of-parts.ts';
+
+export type Build = (model: Model) => PageParts | null;
 
 /** Pages of listings as bytes. */
 export interface Answers {
   /**
    * At once, from memory; null where that cannot be. `key` names what is asked for if it is worth keeping the bytes. A refusal is no
-   * answer here: the long way says it.
+   * answer here: the long way says it. What is built depends on `basis`, the version with which anything last changed that could
+   * make it another page; its listings themselves are watched apart.
    */
-  quick(read: QuickRead, key: string | null, build: (model: Model) => PageParts | null): QuickAnswer | null;
+  quick(read: QuickRead, key: string, build: Build, basis?: (model: Model) => number): QuickAnswer | null;
+  /** What was asked for before and is the same still, whatever it is; null: it has to be looked at. */
+  again(read: QuickRead): QuickAnswer | null;
   /** The long way: what left memory is read from the database, of the same state as the rest. */
   full(build: (model: Model) => PageParts): Promise<Prepared>;
 }
 
 const MINUTE_MS = 60_000;
-/** Bytes of their own cost more than a page that is put together in memory that is used again; they pay when they are sent often. */
-const WORTH_KEEPING = 3;
+/** Most of what is asked for once is not asked for again. */
+const WORTH_KEEPING = 2;
 const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 const JSON_GZIP = [...JSON_PLAIN, 'content-encoding', 'gzip'];
 
@@ -37,8 +43,6 @@ interface Parts {
   kept: KeptAnswers;
 }
 
-type Build = (model: Model) => PageParts | null;
-
 export function createAnswers(given: {
   catalog: Pick<Catalog, 'model' | 'fresh'>;
   database: Database;
@@ -48,13 +52,18 @@ export function createAnswers(given: {
   const { catalog, clock, database } = given;
   const parts = { catalog, clock, kept: createKeptAnswers(given.keepBytes) };
   return {
-    quick: (read, key, build) => {
+    quick: (read, key, build, basis = versionOf) => {
       try {
-        return key === null ? answerAnew(parts, read, build) : answerKept(parts, read, key, build);
+        return answerKept(parts, read, { key, build, basis });
       } catch (error) {
         if (error instanceof Refusal) return null;
         throw error;
       }
+    },
+    again: (read) => {
+      const entry = parts.kept.get(read.target);
+      if (entry === undefined || entry.model !== catalog.model() || entry.version !== entry.model.version) return null;
+      return entry.minute === minuteOf(clock) ? answerEntry(parts, read, read.target, entry) : null;
     },
     full: async (build) => {
       const { body, tag, release } = await readPage(catalog, database, build);
@@ -63,60 +72,92 @@ export function createAnswers(given: {
   };
 }
 
-function answerKept(parts: Parts, read: QuickRead, key: string, build: Build): QuickAnswer | null {
-  const entry = currentEntry(parts, key, build);
-  if (entry === null) return null;
+interface Asked {
+  key: string;
+  build: Build;
+  basis(model: Model): number;
+}
+
+function versionOf({ version }: Model): number {
+  return version;
+}
+
+function answerKept({ catalog, clock, kept }: Parts, read: QuickRead, asked: Asked): QuickAnswer | null {
+  const model = catalog.model();
+  const minute = minuteOf(clock);
+  let entry = kept.get(asked.key);
+  if (entry === undefined || !isCurrent(entry, model, minute, asked)) {
+    const page = asked.build(model);
+    if (page === null) return null;
+    entry = renew(entry, { model, minute, page });
+    kept.put(asked.key, entry);
+  }
+  return answerEntry({ kept }, read, asked.key, entry);
+}
+
+/** A cursor holds the minute it was made in. */
+function minuteOf(clock: Clock): number {
+  return Math.ceil(clock.now() / MINUTE_MS);
+}
+
+function answerEntry({ kept }: Pick<Parts, 'kept'>, read: QuickRead, key: string, entry: Kept): QuickAnswer | null {
+  entry.asked += 1;
   const known = notModified(read, entry.tag);
   if (known !== null) return known;
-  entry.asked += 1;
-  if (entry.asked < WORTH_KEEPING) return answerParts(entry.model, read, entry.parts, entry.tag);
+  if (entry.asked < WORTH_KEEPING) return answerParts(entry, read);
+  const had = read.acceptsGzip ? entry.gzip : entry.plain;
+  const answer = answerBytes(entry, read);
+  if (had === null) kept.note(key);
+  return answer;
+}
+
+/** Whether it is the same page still; if only listings on it have changed, its bytes are given up and its tag is made anew. */
+function isCurrent(entry: Kept, model: Model, minute: number, asked: Asked): boolean {
+  if (entry.model !== model || entry.minute !== minute) return false;
+  if (entry.version === model.version) return true;
+  if (asked.basis(model) > entry.version) return false;
+  const { changedAt } = model.columns;
+  const { version } = entry;
+  entry.version = model.version;
+  if (entry.parts.ids.every((id) => (changedAt[id] ?? 0) <= version)) return true;
+  const tag = tagOfParts(model.fragments, entry.parts);
+  if (tag !== entry.tag) dropBytes(entry);
+  entry.tag = tag;
+  return true;
+}
+
+function renew(before: Kept | undefined, now: { model: Model; minute: number; page: PageParts }): Kept {
+  const { model, minute, page } = now;
+  const tag = tagOfParts(model.fragments, page);
+  const fresh = { model, version: model.version, minute, tag, parts: page };
+  // Something changed, though nothing that shows: the bytes are still right.
+  if (before?.model === model && before.tag === tag) return Object.assign(before, fresh);
+  if (before !== undefined) dropBytes(before);
+  return { ...fresh, asked: before?.asked ?? 0, plain: null, gzip: null };
+}
+
+/** Bytes for this once. */
+function answerParts({ model, parts, tag }: Kept, read: QuickRead): QuickAnswer | null {
+  const gzip = read.acceptsGzip ? joinGzipPage(model.pages, parts) : null;
+  if (gzip !== null) return { status: 200, etag: gzipTag(tag), head: JSON_GZIP, ...gzip };
+  const plain = joinPage(model.pages, parts);
+  return plain && { status: 200, etag: plainTag(tag), head: JSON_PLAIN, ...plain };
+}
+
+/** Bytes that stay for the next. */
+function answerBytes(entry: Kept, read: QuickRead): QuickAnswer | null {
   const { pages } = entry.model;
   if (read.acceptsGzip) {
-    entry.gzip ??= owned(joinGzipPage(pages, entry.parts));
-    if (entry.gzip !== null) {
-      parts.kept.note(key);
-      return { status: 200, etag: gzipTag(entry.tag), head: JSON_GZIP, body: entry.gzip };
-    }
+    entry.gzip ??= sharePage(joinGzipPage(pages, entry.parts));
+    if (entry.gzip !== null) return send(entry.gzip, gzipTag(entry.tag), JSON_GZIP);
   }
-  entry.plain ??= owned(joinPage(pages, entry.parts));
-  if (entry.plain === null) return null;
-  parts.kept.note(key);
-  return { status: 200, etag: plainTag(entry.tag), head: JSON_PLAIN, body: entry.plain };
+  entry.plain ??= sharePage(joinPage(pages, entry.parts));
+  return entry.plain && send(entry.plain, plainTag(entry.tag), JSON_PLAIN);
 }
 
-function currentEntry({ catalog, clock, kept }: Parts, key: string, build: Build): Kept | null {
-  const model = catalog.model();
-  // A cursor holds the minute it was made in.
-  const minute = Math.ceil(clock.now() / MINUTE_MS);
-  const known = kept.get(key);
-  if (known?.model === model && known.version === model.version && known.minute === minute) return known;
-  const page = build(model);
-  if (page === null) return null;
-  const tag = tagOfParts(model.fragments, page);
-  // Something changed, though nothing on this page: the bytes are still right.
-  if (known?.model === model && known.tag === tag) {
-    known.version = model.version;
-    known.minute = minute;
-    return known;
-  }
-  const fresh: Kept = { model, version: model.version, minute, tag, parts: page, asked: 0, plain: null, gzip: null };
-  kept.put(key, fresh);
-  return fresh;
-}
-
-function answerAnew({ catalog }: Parts, read: QuickRead, build: Build): QuickAnswer | null {
-  const model = catalog.model();
-  const page = build(model);
-  if (page === null) return null;
-  const tag = tagOfParts(model.fragments, page);
-  return notModified(read, tag) ?? answerParts(model, read, page, tag);
-}
-
-function answerParts(model: Model, read: QuickRead, page: PageParts, tag: string): QuickAnswer | null {
-  const gzip = read.acceptsGzip ? joinGzipPage(model.pages, page) : null;
-  if (gzip !== null) return { status: 200, etag: gzipTag(tag), head: JSON_GZIP, ...gzip };
-  const plain = joinPage(model.pages, page);
-  return plain && { status: 200, etag: plainTag(tag), head: JSON_PLAIN, ...plain };
+function send(page: SharedPage, etag: string, head: readonly string[]): QuickAnswer {
+  page.users += 1;
+  return { status: 200, etag, head, body: page.body, release: page.release };
 }
 
 function notModified(read: QuickRead, tag: string): QuickAnswer | null {
@@ -125,12 +166,4 @@ function notModified(read: QuickRead, tag: string): QuickAnswer | null {
   if (matchesEtag(ifNoneMatch, gzipTag(tag))) return { status: 304, etag: gzipTag(tag), head: JSON_PLAIN.slice(2) };
   if (matchesEtag(ifNoneMatch, plainTag(tag))) return { status: 304, etag: plainTag(tag), head: JSON_PLAIN.slice(2) };
   return null;
-}
-
-/** A buffer that is written again must not be kept. */
-function owned(page: { body: Uint8Array; release(): void } | null): Buffer | null {
-  if (page === null) return null;
-  const copy = Buffer.from(page.body);
-  page.release();
-  return copy;
 }

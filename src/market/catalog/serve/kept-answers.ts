@@ -1,16 +1,18 @@
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
+import { dropPage, type SharedPage } from './shared-page.ts';
 
 export interface Kept {
   model: Model;
+  /** Of the model, when the parts were right. */
   version: number;
   minute: number;
   tag: string;
   parts: PageParts;
-  /** How often, since its bytes are these. */
+  /** How often; bytes are kept of what is asked for again. */
   asked: number;
-  plain: Buffer | null;
-  gzip: Buffer | null;
+  plain: SharedPage | null;
+  gzip: SharedPage | null;
 }
 
 export interface KeptAnswers {
@@ -21,7 +23,7 @@ export interface KeptAnswers {
 }
 
 /** An entry without its bytes, in bytes: what counts is that many small ones have an end too. */
-const ENTRY_BYTES = 1_024;
+const ENTRY_BYTES = 2_048;
 
 /** What was asked for lately, in two generations: when the younger is full, the older is forgotten. */
 export function createKeptAnswers(budgetBytes: number): KeptAnswers {
@@ -32,18 +34,24 @@ export function createKeptAnswers(budgetBytes: number): KeptAnswers {
   let bytes = 0;
 
   const account = (key: string, kept: Kept): void => {
-    const size = ENTRY_BYTES + (kept.plain?.length ?? 0) + (kept.gzip?.length ?? 0);
+    const size = ENTRY_BYTES + (kept.plain?.body.length ?? 0) + (kept.gzip?.body.length ?? 0);
     bytes += size - (sizes.get(kept) ?? 0);
     sizes.set(kept, size);
     if (bytes <= most) return;
+    for (const forgotten of old.values()) dropBytes(forgotten);
     old = young;
-    young = new Map([[key, kept]]);
-    bytes = size;
+    young = new Map();
+    bytes = 0;
+    sizes.delete(kept);
+    old.delete(key);
+    put(key, kept);
   };
   const put = (key: string, kept: Kept): void => {
     const before = young.get(key);
-    if (before !== undefined) bytes -= sizes.get(before) ?? 0;
-    sizes.delete(kept);
+    if (before !== undefined && before !== kept) {
+      bytes -= sizes.get(before) ?? 0;
+      dropBytes(before);
+    }
     young.set(key, kept);
     account(key, kept);
   };
@@ -55,6 +63,7 @@ export function createKeptAnswers(budgetBytes: number): KeptAnswers {
       const aged = old.get(key);
       if (aged === undefined) return undefined;
       old.delete(key);
+      sizes.delete(aged);
       put(key, aged);
       return aged;
     },
@@ -64,4 +73,12 @@ export function createKeptAnswers(budgetBytes: number): KeptAnswers {
       if (kept !== undefined) account(key, kept);
     },
   };
+}
+
+/** They are not the bytes of this answer any more. */
+export function dropBytes(kept: Kept): void {
+  dropPage(kept.plain);
+  dropPage(kept.gzip);
+  kept.plain = null;
+  kept.gzip = null;
 }

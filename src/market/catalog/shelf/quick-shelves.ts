@@ -24,10 +24,22 @@ export function createQuickShelves(
     const plan = planOf(asked.filters);
     if (plan === null) return null;
     const { cursor } = asked;
-    // Every walk has cursors of its own; beginnings are asked for again and again.
-    const key = cursor === undefined ? read.target : null;
-    return answers.quick(read, key, (model) => partsNow(model, cursors, plan, cursor));
+    // Whoever walks the same shelves in the same minute gets the same cursors, so that later pages are worth keeping too.
+    return answers.quick(
+      read,
+      read.target,
+      (model) => partsNow(model, cursors, plan, cursor),
+      (model) => basisOf(model, plan),
+    );
   };
+}
+
+/** With which version that page could last have become another one. */
+function basisOf({ changed }: Model, { sort, words, verifiedSalesMin }: ShelfPlan): number {
+  const byWords = words === null ? 0 : changed.words;
+  const byVotes = sort === 'karma' ? changed.votes : 0;
+  const bySales = sort === 'sales' || verifiedSalesMin > 0 ? changed.sales : 0;
+  return Math.max(changed.shape, byWords, byVotes, bySales);
 }
 
 function partsNow(model: Model, cursors: Cursors, plan: ShelfPlan, cursor: string | undefined): PageParts | null {

@@ -41,7 +41,7 @@ export interface Building {
 }
 
 /** A change of a listing is followed in each of them. */
-const MOST_ENTRIES = 2_048;
+const MOST_ENTRIES = 4_096;
 const MOST_BYTES = 64 * 1024 * 1024;
 /** A query has at most about 50 terms: those of one query never push each other out. */
 const ALWAYS_KEPT = 64;

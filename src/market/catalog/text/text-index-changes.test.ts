@@ -306,16 +306,16 @@ describe('any query', () => {
   });
 });
 
-test('no more than 2,048 sets are kept, and those that left are made again', () => {
+test('no more than 4,096 sets are kept, and those that left are made again', () => {
   const index = createTextIndex({ giveWay: async () => {} });
   const empty = { title: '', tags: [], merchant: '', preview: '' };
-  for (let id = 1; id <= 3_000; id += 1) index.put(id, { ...empty, description: `pre${id} fix${id} two` });
+  for (let id = 1; id <= 5_000; id += 1) index.put(id, { ...empty, description: `pre${id} fix${id} two` });
   const ask = (id: number): unknown => answer(index, `"pre${id} fix${id}"`);
   const first = ask(1);
   const bytes = index.bytes();
-  for (let id = 1; id <= 2_100; id += 1) ask(id);
+  for (let id = 1; id <= 4_200; id += 1) ask(id);
   const full = index.bytes();
-  for (let id = 1; id <= 3_000; id += 1) ask(id);
+  for (let id = 1; id <= 5_000; id += 1) ask(id);
   expect(full).toBeGreaterThan(bytes);
   expect(index.bytes()).toBe(full);
   expect(ask(1)).toEqual(first);
