@@ -76,7 +76,8 @@ export function quickWay(market: TestMarket, target: string, gzip = false): Said
   const answer = quickAnswer(market, target, { gzip });
   if (answer === null || answer.status !== 200) return null;
   const packed = answer.head.includes('gzip');
-  const text = (packed ? gunzipSync(answer.body) : Buffer.from(answer.body)).toString('utf8');
+  const bytes = 'body' in answer ? Buffer.from(answer.body) : Buffer.concat(answer.pieces);
+  const text = (packed ? gunzipSync(bytes) : bytes).toString('utf8');
   answer.release?.();
   return { etag: answer.etag, text };
 }

@@ -40,7 +40,8 @@ export function createQuickAnswers(options: QuickOptions): AnswerQuickly {
     writeHead(response, answer, random.uuid());
     const { release } = answer as Partial<Extract<QuickAnswer, { status: 200 }>>;
     if (answer.status === 304 || request.method === 'HEAD') response.end();
-    else response.end(answer.body);
+    else if ('body' in answer) response.end(answer.body);
+    else endWith(response, answer.pieces);
     // Nearly always the system has taken all of it by now. Behind another answer, or to a slow client, it has not.
     if (response.writableLength === 0) release?.();
     else exchanges.hold(request, response, release ?? nothing);
@@ -73,8 +74,22 @@ function writeHead(response: ServerResponse, answer: QuickAnswer, requestId: str
   const head: (string | number)[] = FIXED.slice();
   head.push('x-request-id', requestId, 'etag', answer.etag);
   for (const text of answer.head) head.push(text);
-  if (answer.status === 200) head.push('content-length', answer.body.byteLength);
+  if (answer.status === 200)
+    head.push('content-length', 'body' in answer ? answer.body.byteLength : lengthOf(answer.pieces));
   response.writeHead(answer.status, head as string[]);
+}
+
+/** Corked, so that head and pieces leave together. */
+function endWith(response: ServerResponse, pieces: readonly Uint8Array[]): void {
+  response.cork();
+  for (const piece of pieces) response.write(piece);
+  response.end();
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  let bytes = 0;
+  for (const piece of pieces) bytes += piece.byteLength;
+  return bytes;
 }
 
 function nothing(): void {}

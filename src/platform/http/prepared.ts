@@ -26,8 +26,16 @@ export interface QuickRead {
   acceptsGzip: boolean;
 }
 
+/** Bytes that lie in pieces, one behind the other, so that those that stay the same need not be written again. */
+export interface PreparedPieces extends Omit<Prepared, 'body'> {
+  pieces: readonly Uint8Array[];
+}
+
 /** 304 needs no bytes. */
-export type QuickAnswer = (({ status: 200 } & Prepared) | { status: 304; etag: string; head: readonly string[] }) & {
+export type QuickAnswer = (
+  | ({ status: 200 } & (Prepared | PreparedPieces))
+  | { status: 304; etag: string; head: readonly string[] }
+) & {
   /** Under which name it is counted: the path's pattern, never an id. */
   route?: string;
 };

@@ -33,7 +33,7 @@ export function applyListing(model: Model, row: ListingRow, { orders }: Applying
   const turn = { wasLive, isLive };
   const moved = moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
   const tagged = moveTags(model, id, row.tags, turn);
-  noteChange(model, id, row, { shape: !known || moved || tagged || isLive !== wasLive, edited });
+  noteChange(model, id, row, { shape: !known || moved || isLive !== wasLive, edited: edited || tagged });
   countSales(model, id, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
   model.votes += Number(row.votes) - (columns.votes[id] ?? 0);
@@ -89,13 +89,19 @@ function moveTags(model: Model, id: number, names: readonly string[], { wasLive,
   if (wasLive) {
     for (let at = from; at < from + TAGS_PER_LISTING; at += 1) {
       const tag = model.tagList[(column[at] ?? 0) - 1];
-      if (tag !== undefined) setLevel(tag.live, id, 0);
+      if (tag !== undefined) {
+        setLevel(tag.live, id, 0);
+        tag.changedAt = model.version + 1;
+      }
     }
   }
   for (let at = 0; at < TAGS_PER_LISTING; at += 1) {
     const tag = wanted[at];
     column[from + at] = tag?.number ?? 0;
-    if (tag !== undefined && isLive) setLevel(tag.live, id, 1);
+    if (tag !== undefined && isLive) {
+      setLevel(tag.live, id, 1);
+      tag.changedAt = model.version + 1;
+    }
   }
   return !same;
 }
@@ -103,7 +109,7 @@ function moveTags(model: Model, id: number, names: readonly string[], { wasLive,
 function tagNamed(model: Model, name: string) {
   const known = model.tags.get(name);
   if (known !== undefined) return known;
-  const tag = { number: model.tagList.length + 1, live: createPosting() };
+  const tag = { number: model.tagList.length + 1, live: createPosting(), changedAt: model.version + 1 };
   model.tagList.push(tag);
   model.tags.set(name, tag);
   return tag;

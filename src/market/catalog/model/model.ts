@@ -27,6 +27,8 @@ export interface MerchantEntry {
 export interface Tag {
   number: number;
   live: Posting;
+  /** The version with which a listing last got or lost it. */
+  changedAt: number;
 }
 
 export interface Orders {
@@ -75,7 +77,7 @@ export interface Model {
 }
 
 export interface ChangedVersions {
-  /** Which listings are live, their aisles and tags, and what is pinned. */
+  /** Which listings are live, their aisles, and what is pinned. */
   shape: number;
   /** Searchable texts. */
   words: number;

@@ -8,7 +8,7 @@ import { joinGzipPage, joinPage, type PageParts } from '../fragments/page-bytes.
 import type { Model } from '../model/model.ts';
 import { createKeptAnswers, dropBytes, type Kept, type KeptAnswers } from './kept-answers.ts';
 import { readPage } from './read-page.ts';
-import { type SharedPage, sharePage } from './shared-page.ts';
+import { dropPage, sharePage } from './shared-page.ts';
 import { tagOfParts } from './tag-of-parts.ts';
 
 export type Build = (model: Model) => PageParts | null;
@@ -28,6 +28,7 @@ export interface Answers {
 }
 
 const MINUTE_MS = 60_000;
+const NOTHING = new Uint8Array();
 /** Most of what is asked for once is not asked for again. */
 const WORTH_KEEPING = 2;
 const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
@@ -105,24 +106,29 @@ function answerEntry({ kept }: Pick<Parts, 'kept'>, read: QuickRead, key: string
   const known = notModified(read, entry.tag);
   if (known !== null) return known;
   if (entry.asked < WORTH_KEEPING) return answerParts(entry, read);
-  const had = read.acceptsGzip ? entry.gzip : entry.plain;
+  const had = read.acceptsGzip ? entry.gzip : entry.listings;
   const answer = answerBytes(entry, read);
   if (had === null) kept.note(key);
   return answer;
 }
 
-/** Whether it is the same page still; if only listings on it have changed, its bytes are given up and its tag is made anew. */
+/** Whether it is the same page still; if only listings on it have changed, their bytes are given up and its tag is made anew. */
 function isCurrent(entry: Kept, model: Model, minute: number, asked: Asked): boolean {
   if (entry.model !== model || entry.minute !== minute) return false;
   if (entry.version === model.version) return true;
   if (asked.basis(model) > entry.version) return false;
-  const { changedAt } = model.columns;
-  const { version } = entry;
+  const untouched = listingsUntouched(entry);
   entry.version = model.version;
-  if (entry.parts.ids.every((id) => (changedAt[id] ?? 0) <= version)) return true;
-  const tag = tagOfParts(model.fragments, entry.parts);
-  if (tag !== entry.tag) dropBytes(entry);
-  entry.tag = tag;
+  if (untouched) return true;
+  dropBytes(entry);
+  entry.tag = tagOfParts(model.fragments, entry.parts);
+  return true;
+}
+
+/** Whether no listing of the page has changed since its parts were right. */
+function listingsUntouched({ model, version, parts }: Kept): boolean {
+  const { changedAt } = model.columns;
+  for (const id of parts.ids) if ((changedAt[id] ?? 0) > version) return false;
   return true;
 }
 
@@ -130,10 +136,18 @@ function renew(before: Kept | undefined, now: { model: Model; minute: number; pa
   const { model, minute, page } = now;
   const tag = tagOfParts(model.fragments, page);
   const fresh = { model, version: model.version, minute, tag, parts: page };
-  // Something changed, though nothing that shows: the bytes are still right.
-  if (before?.model === model && before.tag === tag) return Object.assign(before, fresh);
-  if (before !== undefined) dropBytes(before);
-  return { ...fresh, asked: before?.asked ?? 0, plain: null, gzip: null };
+  if (before === undefined) return { ...fresh, asked: 0, listings: null, gzip: null };
+  // Something changed, though nothing that shows: the bytes are still right. Often it is only what stands around the listings.
+  if (before.model !== model || !sameListings(before.parts, page) || !listingsUntouched(before)) dropBytes(before);
+  else if (before.tag !== tag) {
+    dropPage(before.gzip);
+    before.gzip = null;
+  }
+  return Object.assign(before, fresh);
+}
+
+function sameListings(a: PageParts, b: PageParts): boolean {
+  return a.outline === b.outline && a.ids.length === b.ids.length && a.ids.every((id, at) => id === b.ids[at]);
 }
 
 /** Bytes for this once. */
@@ -147,17 +161,20 @@ function answerParts({ model, parts, tag }: Kept, read: QuickRead): QuickAnswer 
 /** Bytes that stay for the next. */
 function answerBytes(entry: Kept, read: QuickRead): QuickAnswer | null {
   const { pages } = entry.model;
+  const { prefix, suffix } = entry.parts;
   if (read.acceptsGzip) {
     entry.gzip ??= sharePage(joinGzipPage(pages, entry.parts));
-    if (entry.gzip !== null) return send(entry.gzip, gzipTag(entry.tag), JSON_GZIP);
+    if (entry.gzip !== null) {
+      entry.gzip.users += 1;
+      const { body, release } = entry.gzip;
+      return { status: 200, etag: gzipTag(entry.tag), head: JSON_GZIP, body, release };
+    }
   }
-  entry.plain ??= sharePage(joinPage(pages, entry.parts));
-  return entry.plain && send(entry.plain, plainTag(entry.tag), JSON_PLAIN);
-}
-
-function send(page: SharedPage, etag: string, head: readonly string[]): QuickAnswer {
-  page.users += 1;
-  return { status: 200, etag, head, body: page.body, release: page.release };
+  entry.listings ??= sharePage(joinPage(pages, { ...entry.parts, prefix: NOTHING, suffix: NOTHING }));
+  if (entry.listings === null) return null;
+  entry.listings.users += 1;
+  const { body, release } = entry.listings;
+  return { status: 200, etag: plainTag(entry.tag), head: JSON_PLAIN, pieces: [prefix, body, suffix], release };
 }
 
 function notModified(read: QuickRead, tag: string): QuickAnswer | null {

@@ -11,7 +11,8 @@ export interface Kept {
   parts: PageParts;
   /** How often; bytes are kept of what is asked for again. */
   asked: number;
-  plain: SharedPage | null;
+  /** The listings alone: what stands around them changes more often. */
+  listings: SharedPage | null;
   gzip: SharedPage | null;
 }
 
@@ -34,7 +35,7 @@ export function createKeptAnswers(budgetBytes: number): KeptAnswers {
   let bytes = 0;
 
   const account = (key: string, kept: Kept): void => {
-    const size = ENTRY_BYTES + (kept.plain?.body.length ?? 0) + (kept.gzip?.body.length ?? 0);
+    const size = ENTRY_BYTES + (kept.listings?.body.length ?? 0) + (kept.gzip?.body.length ?? 0);
     bytes += size - (sizes.get(kept) ?? 0);
     sizes.set(kept, size);
     if (bytes <= most) return;
@@ -77,8 +78,8 @@ export function createKeptAnswers(budgetBytes: number): KeptAnswers {
 
 /** They are not the bytes of this answer any more. */
 export function dropBytes(kept: Kept): void {
-  dropPage(kept.plain);
+  dropPage(kept.listings);
   dropPage(kept.gzip);
-  kept.plain = null;
+  kept.listings = null;
   kept.gzip = null;
 }

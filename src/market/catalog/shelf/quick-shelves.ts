@@ -35,11 +35,12 @@ export function createQuickShelves(
 }
 
 /** With which version that page could last have become another one. */
-function basisOf({ changed }: Model, { sort, words, verifiedSalesMin }: ShelfPlan): number {
+function basisOf({ changed, tags }: Model, { sort, tag, words, verifiedSalesMin }: ShelfPlan): number {
   const byWords = words === null ? 0 : changed.words;
   const byVotes = sort === 'karma' ? changed.votes : 0;
   const bySales = sort === 'sales' || verifiedSalesMin > 0 ? changed.sales : 0;
-  return Math.max(changed.shape, byWords, byVotes, bySales);
+  const byTag = tag === null ? 0 : (tags.get(tag)?.changedAt ?? 0);
+  return Math.max(changed.shape, byTag, byWords, byVotes, bySales);
 }
 
 function partsNow(model: Model, cursors: Cursors, plan: ShelfPlan, cursor: string | undefined): PageParts | null {
