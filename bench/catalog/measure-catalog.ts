@@ -93,7 +93,7 @@ async function prepare(options: Options, around: Surroundings): Promise<Stage> {
   const seeded = await seedCatalog({ ...around, url: postgres.url, listings: options.listings, seed: options.seed });
   const client = startChild<LoadOrder, LoadAnswer>(new URL('./load-client.ts', import.meta.url), 'the client');
   begun.defer(() => client.stop());
-  const together = cpus().length > CLIENT_CORE && options.workers === 1;
+  const together = cpus().length > CLIENT_CORE && options.workers === 1 && !options.elsewhere;
   const pinned = together && (await pin([client.pid], CLIENT_CORE));
   return { ...around, options, folder, databaseUrl: postgres.url, seeded, pinned, client };
 }
@@ -109,6 +109,10 @@ async function openFolder({ dataDir, keep }: Options, { begun, tell }: Surroundi
   return folder;
 }
 
+/** So that all listings stay in memory: their JSON, and room for what is exchanged. */
+const MEMORY_MB_PER_LISTING = 0.0026;
+const DEFAULT_MEMORY_MB = 2_048;
+
 async function launch(stage: Stage, workers: number): Promise<MarketServer> {
   const { folder, databaseUrl, seeded, signal, begun, options, tell } = stage;
   tell(workers === 1 ? 'starting the market' : `starting the market with ${workers} processes`);
@@ -119,6 +123,7 @@ async function launch(stage: Stage, workers: number): Promise<MarketServer> {
     pepperFile,
     rpcUrl: options.writes === null ? null : await quietChain(stage),
     workers,
+    catalogMemoryMb: Math.max(DEFAULT_MEMORY_MB, Math.ceil(options.listings * MEMORY_MB_PER_LISTING)),
     logFile: join(folder, `market-${process.pid}-${workers}.log`),
     searchPath: `/api/shelves?q=${seeded.vocabulary.words[20]}`,
     profileFolder: options.profile,
@@ -153,7 +158,8 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
     const next = await createWriters(databaseUrl, seeded);
     const requests = await mixedRequests(stage, market);
     const target = { url: market.url, pids: await market.family() };
-    const order = { client, market: target, databaseUrl, seeded, requests, next, tell };
+    const writesTo = options.elsewhere ? (await launch(stage, 1)).url : market.url;
+    const order = { client, market: target, writesTo, databaseUrl, seeded, requests, next, tell };
     return { ...nothing, writes: await measureWrites({ ...order, rate: options.writes, seconds: options.seconds }) };
   }
   return { ...nothing, rows: await measureKinds(stage, market) };

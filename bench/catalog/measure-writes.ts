@@ -36,6 +36,7 @@ export interface WritesOutcome {
 export interface WritesOrder {
   client: LoadClient;
   market: Target;
+  writesTo: string;
   databaseUrl: string;
   seeded: Seeded;
   requests: readonly PageRequest[];
@@ -59,7 +60,7 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
   const read = (seconds: number): Promise<Slice> =>
     runSlice(client, market, { requests, status: 200, connections: CONNECTIONS, seconds });
   const readWithWrites = async (): Promise<Slice> => {
-    const writes = writeAtRate(market.url, rate, order.next, load);
+    const writes = writeAtRate(order.writesTo, rate, order.next, load);
     try {
       return await read(SLICE_SECONDS);
     } finally {

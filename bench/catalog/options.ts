@@ -14,6 +14,8 @@ export interface Options {
   sql: boolean;
   /** Writes per second beside the reads; null: the kinds of pages are measured instead. */
   writes: number | null;
+  /** Writes go to a second process of the market. */
+  elsewhere: boolean;
   dataDir: string | null;
   keep: boolean;
   profile: string | null;
@@ -28,6 +30,7 @@ export const HELP = `Measures the catalog of a market beside a server that only 
   --only A;B       only these kinds of pages; names as in the table
   --no-sql         not the same pages by SQL per request
   --writes RATE    reads with and without so many writes a second, checked against the database, in place of the kinds of pages
+  --elsewhere      with --writes: they go to a second process, and the reads follow
   --workers N      requests/s of N processes beside one, in place of the kinds of pages
   --json FILE      the outcome as JSON; - is standard output
   --seed N         of the made-up goods (1)
@@ -54,6 +57,7 @@ export function readOptions(args: readonly string[]): Options | null {
       keep: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
       writes: { type: 'string' },
+      elsewhere: { type: 'boolean', default: false },
       json: { type: 'string' },
       'data-dir': { type: 'string' },
       profile: { type: 'string' },
@@ -75,6 +79,7 @@ export function readOptions(args: readonly string[]): Options | null {
     seed: wholeFrom('--seed', values.seed, 0, 2 ** 31 - 1),
     sql: !values['no-sql'],
     writes,
+    elsewhere: values.elsewhere,
     dataDir: values['data-dir'] ?? null,
     keep: values.keep,
     profile: values.profile ?? null,

@@ -15,6 +15,7 @@ export interface MarketOrder {
   /** Null: nobody answers there. */
   rpcUrl: string | null;
   workers: number;
+  catalogMemoryMb: number;
   logFile: string;
   /** Answers 200 as soon as words can be searched for. */
   searchPath: string;
@@ -63,6 +64,7 @@ export async function startMarket(order: MarketOrder): Promise<MarketServer> {
       OPENAISLE_RPC_URLS: order.rpcUrl ?? `http://127.0.0.1:${silent}`,
       OPENAISLE_FACILITATOR_URL: `http://127.0.0.1:${silent}`,
       OPENAISLE_TREASURY: TREASURY,
+      OPENAISLE_CATALOG_MEMORY_MB: String(order.catalogMemoryMb),
       OPENAISLE_LIMITS: JSON.stringify(LIMITS),
       ...(order.workers === 1 ? {} : { OPENAISLE_WORKERS: String(order.workers) }),
     },
