@@ -26,6 +26,15 @@ export const hashIn = z
 
 export const hashOut = z.string().regex(/^0x[0-9a-f]{64}$/);
 
+/** Sellers have many listings each. */
+const MOST_KNOWN = 100_000;
+const known = new Map<string, string>();
+
 export function checksummed(address: `0x${string}`): string {
-  return getAddress(address);
+  const before = known.get(address);
+  if (before !== undefined) return before;
+  const spelled = getAddress(address);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(address, spelled);
+  return spelled;
 }

@@ -9,6 +9,9 @@ import { makeMerchantKey } from '../../src/platform/secret-format.ts';
 import { testDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Environment, type MainProcess, mainProcesses } from '../support/main-process.ts';
+import { marketContext } from '../support/market-context.ts';
+import { seedListing, seedMerchant, seedVote, withdrawListing } from '../support/seed.ts';
+import { browsePage } from '../support/walk-shelves.ts';
 
 const db = testDatabase();
 const patiently = { timeout: 50_000, interval: 20 };
@@ -46,6 +49,13 @@ async function read(market: MainProcess, path = '/healthz', headers: Environment
   const answer = await fetch(`${market.url}${path}`, { headers: { connection: 'close', ...headers } });
   await answer.arrayBuffer();
   return answer.status;
+}
+
+/** Of whichever worker's turn it is. What a cursor holds is its process's own. */
+async function pageOf(market: MainProcess, path: string): Promise<unknown> {
+  const answer = await fetch(`${market.url}/api/shelves?limit=50${path}`, { headers: { connection: 'close' } });
+  const { next_cursor: _, ...page } = (await answer.json()) as Record<string, unknown>;
+  return page;
 }
 
 describe('two workers', { timeout: LONG_MS }, () => {
@@ -95,6 +105,45 @@ describe('two workers', { timeout: LONG_MS }, () => {
     expect(market.lines('worker_ended')).toMatchObject([{ pid: before.get(holder), signal: 'SIGKILL' }]);
     for (let turn = 0; turn < 4; turn += 1) expect(await read(market)).toBe(200);
     expect(await metrics()).toContain('openaisle_worker_restarts_total{worker="0"} 1');
+  });
+
+  it('one that is killed while listings change leaves the other right, and its successor equals the database', async () => {
+    const market = await running();
+    const before = new Map(serving(market));
+    const seller = await seedMerchant(db.database);
+    const voters = [await seedMerchant(db.database), await seedMerchant(db.database)];
+    let stop = false;
+    let changes = 0;
+    const write = async (): Promise<void> => {
+      const ids: bigint[] = [];
+      while (!stop || ids.length < 40) {
+        const { id } = await seedListing(db.database, seller.id, {
+          aisle: 'tools',
+          tags: ['lamp'],
+          title: `lamp ${changes}`,
+        });
+        ids.push(id);
+        for (const voter of voters) await seedVote(db.database, id, voter.id);
+        if (changes % 3 === 0) await withdrawListing(db.database, ids[changes >> 1] ?? id);
+        changes += 1;
+      }
+    };
+    const writing = write();
+    await expect.poll(() => changes, patiently).toBeGreaterThan(10);
+    process.kill(pidOf(market, 2), 'SIGKILL');
+    await expect.poll(() => serving(market).get(2), patiently).not.toBe(before.get(2));
+    stop = true;
+    await writing;
+
+    const paths = ['', '&aisle=tools', '&tag=lamp', '&sort=karma', '&q=lamp', '&q=lamp&sort=price_desc'];
+    const fresh = marketContext({ database: db.database });
+    for (const path of paths) {
+      const query = Object.fromEntries(new URLSearchParams(path));
+      const { next_cursor: _, ...page } = await browsePage(fresh, query);
+      // Turn by turn: each of the two is asked, twice.
+      for (let turn = 0; turn < 4; turn += 1) await expect.poll(() => pageOf(market, path), patiently).toEqual(page);
+    }
+    expect(serving(market).get(1)).toBe(before.get(1));
   });
 
   it('a connection handed to one that dies before it takes it is closed and does not hang', async () => {

@@ -31,19 +31,19 @@ export interface ListingRow {
   verified_sales: bigint;
 }
 
-// A payer stands once in the purchases of a listing, so rows are distinct wallets.
-const listings = raw(`
-  select l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
+const columns = `l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
     l.aisle, l.state, l.pinned, l.created_at, l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at,
-    l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type, l.edited_act,
-    sold.sales, sold.verified_sales, (select count(*) from votes v where v.listing_id = l.id) as votes
-  from listings l join merchants m on m.id = l.merchant_id
-  cross join lateral (
-    select count(*) as sales, count(*) filter (where p.paid_units > 0 and p.payer is not null and not exists (
+    l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type, l.edited_act`;
+
+// A payer stands once in the purchases of a listing, so rows are distinct wallets.
+const verified = `count(*) filter (where p.paid_units > 0 and p.payer is not null and not exists (
       select from listings own where own.seller_wallet = p.payer and own.merchant_id = l.merchant_id
-    )) as verified_sales
-    from purchases p where p.listing_id = l.id
-  ) sold`);
+    )) as verified_sales`;
+
+const listings = raw(`
+  select ${columns}, sold.sales, sold.verified_sales, (select count(*) from votes v where v.listing_id = l.id) as votes
+  from listings l join merchants m on m.id = l.merchant_id
+  cross join lateral (select count(*) as sales, ${verified} from purchases p where p.listing_id = l.id) sold`);
 
 export async function readListing(database: Queryable, id: bigint): Promise<ListingRow | null> {
   return database.maybe<ListingRow>(sql`${listings} where l.id = ${id}`);
@@ -54,9 +54,22 @@ export async function readListings(database: Queryable, ids: readonly bigint[]):
   return database.rows<ListingRow>(sql`${listings} where l.id = any(${ids}) order by l.id`);
 }
 
-/** Of every state, oldest first, for reading all of them in portions. */
-export async function readListingsFrom(database: Queryable, after: bigint, limit: number): Promise<ListingRow[]> {
-  return database.rows<ListingRow>(sql`${listings} where l.id > ${after} order by l.id limit ${limit}`);
+/** Those with an id above the one and up to the other, oldest first. For reading very many: it counts once for all of them. */
+export async function readListingsBetween(database: Queryable, above: bigint, upTo: bigint): Promise<ListingRow[]> {
+  return database.rows<ListingRow>(sql`
+    with sold as (
+      select p.listing_id, count(*) as sales, ${raw(verified)}
+      from purchases p join listings l on l.id = p.listing_id
+      where p.listing_id > ${above} and p.listing_id <= ${upTo} group by p.listing_id
+    ), voted as (
+      select listing_id, count(*) as votes from votes
+      where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
+    )
+    select ${raw(columns)}, coalesce(sold.sales, 0) as sales, coalesce(sold.verified_sales, 0) as verified_sales,
+      coalesce(voted.votes, 0) as votes
+    from listings l join merchants m on m.id = l.merchant_id
+    left join sold on sold.listing_id = l.id left join voted on voted.listing_id = l.id
+    where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 
 /** Of every state, as only the merchant sees them. */

@@ -4,7 +4,7 @@ import { applyMerchant } from '../model/apply-merchant.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { applyPins } from '../model/pins.ts';
 import { fillSorted } from '../sets/sorted-ids.ts';
-import { readListingsFrom } from '../store.ts';
+import { readListingsBetween } from '../store.ts';
 import { type Follower, readFollowers } from './followers.ts';
 import { type Moment, readMerchantsFrom, readMoment, readPinPeriods } from './store.ts';
 
@@ -26,10 +26,13 @@ export async function loadModel(model: Model, { database, followers, tell }: Loa
         (after) => readMerchantsFrom(tx, after, PORTION),
         (row) => applyMerchant(model, row),
       );
-      await eachPortion(
-        (after) => readListingsFrom(tx, after, PORTION),
-        (row) => applyListing(model, row, { orders: false }),
-        tell,
+      await eachRange(
+        moment.newestId,
+        (above, upTo) => readListingsBetween(tx, above, upTo),
+        (rows) => {
+          for (const row of rows) applyListing(model, row, { orders: false });
+          tell(model.newestId);
+        },
       );
       fillOrders(model);
       applyPins(model, await readPinPeriods(tx, 0n), moment.lastAct);
@@ -41,23 +44,34 @@ export async function loadModel(model: Model, { database, followers, tell }: Loa
   );
 }
 
-/** The next portion is asked for before this one is worked on, so that database and process work side by side. */
+/** Of ids. The next range is asked for before this one is worked on, so that database and process work side by side. */
+async function eachRange<Row>(
+  last: bigint,
+  read: (above: bigint, upTo: bigint) => Promise<Row[]>,
+  act: (rows: Row[]) => void,
+): Promise<void> {
+  const size = BigInt(PORTION);
+  const ask = (above: bigint): Promise<Row[]> | null => {
+    if (above >= last) return null;
+    const asked = read(above, above + size);
+    // Whoever waits for it may never come to, where the work on the one before throws.
+    asked.catch(() => {});
+    return asked;
+  };
+  let asked = ask(0n);
+  for (let above = size; asked !== null; above += size) {
+    const rows = await asked;
+    asked = ask(above);
+    act(rows);
+  }
+}
+
 async function eachPortion<Row extends { id: bigint }>(
   read: (after: bigint) => Promise<Row[]>,
   act: (row: Row) => void,
-  tell: (count: number) => void = () => {},
 ): Promise<void> {
-  let count = 0;
-  let rows = await read(0n);
-  while (rows.length > 0) {
-    const last = rows.at(-1)?.id ?? 0n;
-    const next = rows.length === PORTION ? read(last) : Promise.resolve([]);
-    // Whoever waits for it may never come to, where the work on this portion throws.
-    next.catch(() => {});
+  for (let rows = await read(0n); rows.length > 0; rows = await read(rows.at(-1)?.id ?? 0n)) {
     for (const row of rows) act(row);
-    count += rows.length;
-    tell(count);
-    rows = await next;
   }
 }
 

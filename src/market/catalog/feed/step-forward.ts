@@ -35,8 +35,8 @@ export interface Feed extends FeedOptions {
 }
 
 /** Of the budget: what fragments may take, plain and in gzip. The rest is for finished answers. */
-const FRAGMENT_SHARE = 0.86;
-const DEFLATED_SHARE = 0.1;
+const FRAGMENT_SHARE = 0.92;
+const DEFLATED_SHARE = 0.04;
 
 const TELL_EVERY = 100_000;
 const SEARCH_RETRY_MS = 1_000;

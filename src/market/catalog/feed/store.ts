@@ -21,11 +21,11 @@ export interface Moment {
   lastAct: bigint;
 }
 
-export async function readMoment(tx: Queryable): Promise<Moment> {
-  const { snapshot, last_act: lastAct } = await tx.one<{ snapshot: string; last_act: bigint }>(
-    sql`select pg_current_snapshot()::text as snapshot, last_act from catalog_state`,
-  );
-  return { snapshot, lastAct };
+export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint }> {
+  const found = await tx.one<{ snapshot: string; last_act: bigint; newest_id: bigint }>(sql`
+    select pg_current_snapshot()::text as snapshot, last_act, (select coalesce(max(id), 0) from listings) as newest_id
+    from catalog_state`);
+  return { snapshot: found.snapshot, lastAct: found.last_act, newestId: found.newest_id };
 }
 
 export interface Changes extends Moment {
