@@ -1,4 +1,5 @@
 import type { Database } from '../../../platform/database/database.ts';
+import { giveWay } from '../../../platform/give-way.ts';
 import { applyListing } from '../model/apply-listing.ts';
 import { applyMerchant } from '../model/apply-merchant.ts';
 import { LIVE, type Model } from '../model/model.ts';
@@ -9,6 +10,7 @@ import { type Follower, readFollowers } from './followers.ts';
 import { type Moment, readMerchantsFrom, readMoment, readPinPeriods } from './store.ts';
 
 const PORTION = 5_000;
+const SLICE = 200;
 
 export interface Loading {
   database: Database;
@@ -29,10 +31,8 @@ export async function loadModel(model: Model, { database, followers, tell }: Loa
       await eachRange(
         moment.newestId,
         (above, upTo) => readListingsBetween(tx, above, upTo),
-        (rows) => {
-          for (const row of rows) applyListing(model, row, { orders: false });
-          tell(model.newestId);
-        },
+        (row) => applyListing(model, row, { orders: false }),
+        () => tell(model.newestId),
       );
       fillOrders(model);
       applyPins(model, await readPinPeriods(tx, 0n), moment.lastAct);
@@ -48,7 +48,8 @@ export async function loadModel(model: Model, { database, followers, tell }: Loa
 async function eachRange<Row>(
   last: bigint,
   read: (above: bigint, upTo: bigint) => Promise<Row[]>,
-  act: (rows: Row[]) => void,
+  act: (row: Row) => void,
+  tell: () => void,
 ): Promise<void> {
   const size = BigInt(PORTION);
   const ask = (above: bigint): Promise<Row[]> | null => {
@@ -62,7 +63,12 @@ async function eachRange<Row>(
   for (let above = size; asked !== null; above += size) {
     const rows = await asked;
     asked = ask(above);
-    act(rows);
+    for (let from = 0; from < rows.length; from += SLICE) {
+      // So that the next range is asked for, and what has come of it taken off the line.
+      await giveWay();
+      for (const row of rows.slice(from, from + SLICE)) act(row);
+    }
+    tell();
   }
 }
 
