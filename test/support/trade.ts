@@ -75,6 +75,8 @@ export function testTrade(options: WorldOptions = {}): Trade {
       const content = artifact ?? `secret goods number ${made}`;
       const listing = { wallet: payTo, priceUnits: units, artifact: content };
       const { id } = await seedListing(world.db.database, seller.id, listing);
+      // Put there past the market, which sees it only when it looks.
+      await world.running.eventsSettled();
       const resource = `${BASE_URL}/api/buy/${id}`;
       const terms = {
         payTo,

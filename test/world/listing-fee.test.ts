@@ -111,6 +111,7 @@ describe('the listing fee by x402', () => {
     expect((await listGoods(world, seller, body, { proof: proof.v1 })).status).toBe(202);
     await world.finalize();
     await world.running.payments.reconcileOnce();
+    await world.running.eventsSettled();
     const shelf = await world.ask('GET', '/api/shelves?limit=1');
     expect(shelf.body['listings']).toMatchObject([{ title: body.title }]);
     const answers = await Promise.all(Array.from({ length: 8 }, () => listGoods(world, seller, body)));

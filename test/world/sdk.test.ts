@@ -75,6 +75,7 @@ describe('the client against a real market', () => {
   it('collects by a signature after a crash that lost the delivery token, paying once', async () => {
     const goods = { wallet: sellerOne.address, priceUnits: 3_000_000n, artifact: 'other goods' };
     const { id } = await seedListing(world.db.database, seller.id, goods);
+    await world.running.eventsSettled();
     const store = createMemoryProofStore();
     const save: typeof store.save = (key, payment) => store.save(key, { ...payment, delivery_token: null });
     const options = { listingId: Number(id), maxPriceUsdc: 3, wallet: buyerTwo.signer, proofStore: { ...store, save } };

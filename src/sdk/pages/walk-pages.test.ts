@@ -45,7 +45,14 @@ function eventPage(ids: number[], total: number, more: boolean, bent: object = {
 function shelfPage(rows: [number, boolean][], total: number, cursor: string | null, bent: object = {}) {
   const ids = rows.map(([id]) => id);
   const listings = rows.map(([id, pinned]) => listingSummary(id, { pinned }));
-  return { aisles: [], listings, ...counts(ids, total, cursor !== null), next_cursor: cursor, ...bent };
+  return {
+    aisles: [],
+    listings,
+    ...counts(ids, total, cursor !== null),
+    next_cursor: cursor,
+    did_you_mean: null,
+    ...bent,
+  };
 }
 
 function merchantPage(ids: number[], total: number, more: boolean) {

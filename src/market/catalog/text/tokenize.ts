@@ -57,9 +57,12 @@ function giveRun(lower: string, start: number, end: number, isMixed: number, sin
   else sink(text16.codes, start, Math.min(end, start + LONGEST_WORD));
 }
 
-/** The ideographs and kana that fold to themselves, unless a voicing mark follows. */
+/** The ideographs and kana that fold to themselves, unless something follows that may be a mark: it belongs to them, or hides one that does. */
 function isWholeWord(code: number, next: number): boolean {
-  if (next === 0x3099 || next === 0x309a) return false;
+  return isPlain(code) && (next < 128 || isPlain(next));
+}
+
+function isPlain(code: number): boolean {
   if (code >= 0x4e00) return code <= 0x9fff;
   return (code >= 0x3041 && code <= 0x3096) || (code >= 0x30a1 && code <= 0x30fa);
 }
