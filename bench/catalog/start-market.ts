@@ -37,7 +37,7 @@ export interface MarketServer {
 }
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
-const LEASH = new URL('./leash.ts', import.meta.url).href;
+const LEASH = new URL('../../src/local/leash.ts', import.meta.url).href;
 const POLL_MS = 20;
 const LOADED_WITHIN_MS = 600_000;
 const STOP_WITHIN_MS = 40_000;
