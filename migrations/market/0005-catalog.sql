@@ -51,6 +51,26 @@ create trigger note_edit before update on listings for each row
         (old.title, old.description, old.preview, old.tags, old.aisle))
   execute function note_edit();
 
+-- What a buyer was promised stays: goods that cost something, or that somebody has, are never exchanged.
+create function artifact_is_fixed() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'UPDATE' and new.listing_id = old.listing_id
+     and exists (select from listings where id = old.listing_id and price_units = 0)
+     and not exists (select from purchases where listing_id = old.listing_id) then
+    return new;
+  end if;
+  raise exception 'these goods never change' using errcode = 'restrict_violation', constraint = 'artifact_is_fixed';
+end $$;
+create trigger artifact_is_fixed before update or delete on artifacts for each row execute function artifact_is_fixed();
+
+create function commitment_is_fixed() returns trigger language plpgsql as $$
+begin
+  raise exception 'the commitment to goods that cost something never changes'
+    using errcode = 'restrict_violation', constraint = 'commitment_is_fixed';
+end $$;
+create trigger commitment_is_fixed before update on listings for each row
+  when (old.price_units > 0 and new.artifact_commitment <> old.artifact_commitment) execute function commitment_is_fixed();
+
 -- Which listings and merchants a transaction has changed. Readers compare snapshots: what the newer one sees and the older one did
 -- not is new, whatever the order of commits, so that nothing is skipped and nothing comes twice.
 create table catalog_changes (
@@ -66,12 +86,6 @@ create index catalog_changes_by_time on catalog_changes (noted_at);
 create function note_listing() returns trigger language plpgsql as $$
 begin
   insert into catalog_changes (listing_id) values (new.id);
-  -- A wallet that becomes a seller's own is no verified buyer of that seller any more.
-  if tg_op = 'INSERT' then
-    insert into catalog_changes (listing_id)
-    select p.listing_id from purchases p join listings l on l.id = p.listing_id
-    where p.payer = new.seller_wallet and l.merchant_id = new.merchant_id;
-  end if;
   return null;
 end $$;
 create trigger note_listing after insert or update on listings for each row execute function note_listing();

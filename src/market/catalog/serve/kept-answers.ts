@@ -23,7 +23,7 @@ export interface KeptAnswers {
   note(key: string): void;
 }
 
-/** An entry without its bytes, in bytes: what counts is that many small ones have an end too. */
+/** An entry without its texts, in bytes: what counts is that many small ones have an end too. */
 const ENTRY_BYTES = 2_048;
 
 /** What was asked for lately, in two generations: when the younger is full, the older is forgotten. */
@@ -35,7 +35,9 @@ export function createKeptAnswers(budgetBytes: number): KeptAnswers {
   let bytes = 0;
 
   const account = (key: string, kept: Kept): void => {
-    const size = ENTRY_BYTES + (kept.listings?.body.length ?? 0) + (kept.gzip?.body.length ?? 0);
+    const { parts, listings, gzip } = kept;
+    const around = key.length + parts.prefix.length + parts.suffix.length;
+    const size = ENTRY_BYTES + around + (listings?.body.length ?? 0) + (gzip?.body.length ?? 0);
     bytes += size - (sizes.get(kept) ?? 0);
     sizes.set(kept, size);
     if (bytes <= most) return;

@@ -10,6 +10,8 @@ import { isBehind, openWalk, shelfParts } from './shelf-parts.ts';
 
 /** Plans kept: about that many different filters are asked for at a time. */
 const MOST_PLANS = 4_096;
+/** A query of a hundred characters, each escaped, and all filters. Longer ones are not worth remembering. */
+const LONGEST_FILTERS = 2_048;
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
 
 /** GET /api/shelves out of memory. Whatever is unusual about the query is left to the long way. */
@@ -67,6 +69,7 @@ function splitCursor(query: string): { filters: string; cursor: string | undefin
 function createPlans(): (filters: string) => ShelfPlan | null {
   const plans = new Map<string, ShelfPlan | null>();
   return (filters) => {
+    if (filters.length > LONGEST_FILTERS) return null;
     const known = plans.get(filters);
     if (known !== undefined) return known;
     const plan = tryToPlan(filters);

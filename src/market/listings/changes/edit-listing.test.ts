@@ -376,3 +376,20 @@ it('two edits at once are one after the other: both events, one of the two texts
   expect(row['preview']).toBe(row['description']);
   expect(await eventsOf(db.database, id)).toHaveLength(8);
 });
+
+it('the database itself exchanges no goods that cost something or that somebody has', async () => {
+  const seller = await seedMerchant(db.database);
+  const buyer = await seedMerchant(db.database);
+  const priced = (await seedListing(db.database, seller.id)).id;
+  const taken = (await seedListing(db.database, seller.id, { priceUnits: 0n })).id;
+  const free = (await seedListing(db.database, seller.id, { priceUnits: 0n })).id;
+  await seedFreePurchase(db.database, taken, buyer.id);
+  const exchange = (id: bigint) =>
+    db.database.run(sql`update artifacts set content = ${Buffer.from('others')} where listing_id = ${id}`);
+  await expect(exchange(priced)).rejects.toMatchObject({ constraint: 'artifact_is_fixed' });
+  await expect(exchange(taken)).rejects.toMatchObject({ constraint: 'artifact_is_fixed' });
+  await expect(
+    db.database.run(sql`update listings set artifact_commitment = ${Buffer.alloc(32, 1)} where id = ${priced}`),
+  ).rejects.toMatchObject({ constraint: 'commitment_is_fixed' });
+  expect(await exchange(free)).toBe(1);
+});
