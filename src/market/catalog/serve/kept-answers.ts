@@ -43,11 +43,10 @@ export function createKeptAnswers(budgetBytes: number): KeptAnswers {
     if (bytes <= most) return;
     for (const forgotten of old.values()) dropBytes(forgotten);
     old = young;
-    young = new Map();
-    bytes = 0;
-    sizes.delete(kept);
     old.delete(key);
-    put(key, kept);
+    // One that is larger than the budget is the only young one, and goes with the next.
+    young = new Map([[key, kept]]);
+    bytes = size;
   };
   const put = (key: string, kept: Kept): void => {
     const before = young.get(key);
