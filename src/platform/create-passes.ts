@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts';
+
 export interface Passes<T> {
   /** The result of a pass that began after this call: one that runs already may have looked too early. */
   fresh(): Promise<T>;
@@ -5,8 +7,18 @@ export interface Passes<T> {
   ended(): Promise<void>;
 }
 
+/** So that passes that are asked for all the time leave room for other work: whoever comes in a pause shares the pass after it. */
+export interface Pace {
+  clock: Clock;
+  /** From the beginning of one pass to that of the next, on average. */
+  everyMs: number;
+  /** So many may go without a pause. They are made up for when nothing is asked. */
+  atOnce: number;
+}
+
 /** One pass at a time, and at most one that waits: whoever comes meanwhile shares it. Many callers cost two passes. */
-export function createPasses<T>(pass: () => Promise<T>): Passes<T> {
+export function createPasses<T>(pass: () => Promise<T>, pace: Pace | null = null): Passes<T> {
+  const pauseMs = pace === null ? () => 0 : createPauses(pace);
   let running: Promise<T> | null = null;
   let next: Promise<T> | null = null;
 
@@ -17,21 +29,35 @@ export function createPasses<T>(pass: () => Promise<T>): Passes<T> {
     running = launched;
     return launched;
   };
+  const launchAfter = async (last: Promise<T> | null, waitMs: number): Promise<T> => {
+    await Promise.all([last?.catch(() => {}), waitMs > 0 ? pace?.clock.sleep(waitMs) : null]);
+    next = null;
+    return launch();
+  };
 
   return {
     fresh: () => {
       if (next !== null) return next;
-      if (running === null) return launch();
-      next = running
-        .catch(() => {})
-        .then(() => {
-          next = null;
-          return launch();
-        });
+      const waitMs = pauseMs();
+      if (running === null && waitMs === 0) return launch();
+      next = launchAfter(running, waitMs);
       return next;
     },
     ended: async () => {
       await Promise.all([next?.catch(() => {}), running?.catch(() => {})]);
     },
+  };
+}
+
+/** How long each pass has to wait, called once for each. */
+function createPauses({ clock, everyMs, atOnce }: Pace): () => number {
+  let dueMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock.now();
+    // A clock that was put back, or stands still, makes nobody wait for longer than one pause.
+    dueMs = Math.min(Math.max(dueMs, now), now + atOnce * everyMs);
+    const waitMs = Math.max(0, dueMs - now - (atOnce - 1) * everyMs);
+    dueMs += everyMs;
+    return waitMs;
   };
 }

@@ -12,8 +12,16 @@ export interface Queryable {
   run(query: Sql): Promise<number>;
 }
 
-/** One open transaction on one connection. Using it after its end throws an assertion error. */
+/**
+ * One open transaction on one connection. Using it after its end throws an assertion error. Statements that are handed in at once,
+ * without waiting for one another, travel together: they run in that order, and none after the first that fails.
+ */
 export interface Tx extends Queryable {
+  /**
+   * Runs together with the statement that is asked next, or with the commit, so that it costs no turn of its own. Failing it fails
+   * that one, and with it the transaction; its answer is of interest to nobody.
+   */
+  later(query: Sql): void;
   /**
    * Runs after a successful commit, in the order of registration; never after a rollback, nor when the outcome of the
    * commit is unknown. Named inside a savepoint, it is dropped with that savepoint. Acts must not throw: the row is already there.

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { type ClientBase, DatabaseError, type QueryResult } from 'pg';
+import { type ClientBase, DatabaseError } from 'pg';
 import type { Sql } from 'sql-template-tag';
 import type { Queryable } from './database.ts';
 import { isUnavailable } from './database-error.ts';
+import { type Answer, runBatch, type Statement } from './statement-batch.ts';
 
 /**
  * Each name costs memory on every connection, so a text beyond this many goes unnamed. Hand lists in as one array
@@ -23,22 +24,47 @@ function statementName(text: string): string | undefined {
 
 const spoiled = new WeakSet<ClientBase>();
 
-/** Runs the query as a prepared statement named after its text, so that each connection prepares the text once. */
-export async function runQuery(client: ClientBase, query: Sql): Promise<QueryResult> {
-  const { text, values } = query;
+/** A query as a prepared statement named after its text, so that each connection prepares the text once. */
+export function statementOf({ text, values }: Sql): Statement {
   // The driver would write NULL: a forgotten field must not become one.
   assert(!values.includes(undefined), `undefined value in query: ${text}`);
-  return await guarded(client, () => client.query({ name: statementName(text), text, values }));
+  return { name: statementName(text), text, values };
 }
 
 /** One command of the transaction itself, such as begin or commit. */
-export async function runCommand(client: ClientBase, text: string): Promise<QueryResult> {
-  return await guarded(client, () => client.query(text));
+export function commandOf(text: string): Statement {
+  return { name: statementName(text), text, values: [] };
 }
 
-async function guarded(client: ClientBase, ask: () => Promise<QueryResult>): Promise<QueryResult> {
+export async function runQuery(client: ClientBase, query: Sql): Promise<Answer> {
+  const [answer] = runStatements(client, [statementOf(query)]);
+  assert(answer !== undefined);
+  return await answer.catch(traced);
+}
+
+/** Throws it on with the way to whoever asked, which is nowhere on the stack when the server's answer comes in. */
+export function traced(error: unknown): never {
+  if (error instanceof DatabaseError) Error.captureStackTrace(error);
+  throw error;
+}
+
+/** Runs them as one batch; see `runBatch`. */
+export function runStatements(client: ClientBase, statements: readonly Statement[]): Promise<Answer>[] {
+  return runBatch(client, statements).map((answer) => {
+    const guarded = guard(client, answer);
+    guarded.catch(() => {});
+    return guarded;
+  });
+}
+
+/** Ends what has failed. By the plain way, which needs nothing of what was prepared. */
+export async function runRollback(client: ClientBase): Promise<void> {
+  await guard(client, client.query('rollback'));
+}
+
+async function guard<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
   try {
-    return await ask();
+    return await answer;
   } catch (error) {
     if (!leavesConnectionWhole(error)) spoiled.add(client);
     throw error;
@@ -64,7 +90,7 @@ export function isReusable(client: ClientBase): boolean {
 }
 
 /** The four forms of asking, over one way to run. */
-export function createQueryable(run: (query: Sql) => Promise<QueryResult>): Queryable {
+export function createQueryable(run: (query: Sql) => Promise<Answer>): Queryable {
   return {
     rows: async <T>(query: Sql) => (await run(query)).rows as T[],
     one: async <T>(query: Sql) => {
@@ -77,6 +103,6 @@ export function createQueryable(run: (query: Sql) => Promise<QueryResult>): Quer
       assert(rows.length <= 1, `expected at most one row, got ${rows.length}: ${query.text}`);
       return (rows[0] ?? null) as T | null;
     },
-    run: async (query) => (await run(query)).rowCount ?? 0,
+    run: async (query) => (await run(query)).rowCount,
   };
 }

@@ -196,3 +196,88 @@ test('a lock makes the second transaction wait for the end of the first', async 
   await Promise.all([first, second]);
   expect(order).toEqual(['first', 'second']);
 });
+
+const count = sql`select count(*) as n from notes`;
+
+test('what is left for later runs before whatever is asked next, and before the commit', async () => {
+  await db.database.transaction(async (tx) => {
+    tx.later(insert(1));
+    expect(await tx.one(count)).toEqual({ n: 1n });
+    tx.later(insert(2));
+    await tx.savepoint(async () => tx.later(insert(3)));
+    tx.later(insert(4));
+  });
+  expect(await stored()).toEqual([1, 2, 3, 4]);
+});
+
+test('a transaction that only leaves something for later does it, or nothing of it when it throws', async () => {
+  await db.database.transaction(async (tx) => tx.later(insert(1)));
+  const refused = db.database.transaction(async (tx) => {
+    tx.later(insert(2));
+    throw new Error('refused');
+  });
+  await expect(refused).rejects.toThrow('refused');
+  expect(await stored()).toEqual([1]);
+});
+
+test('what fails later fails the statement it goes with, or the commit, with a known outcome', async () => {
+  const acts: string[] = [];
+  const asked = db.database.transaction(async (tx) => {
+    await tx.run(insert(1));
+    tx.later(insert(1));
+    await tx.one(count);
+  });
+  await expect(asked).rejects.toSatisfy((error) => isUniqueViolation(error) && !isOutcomeUnknown(error));
+  const ended = db.database.transaction(async (tx) => {
+    tx.afterCommit(() => acts.push('committed'));
+    await tx.run(insert(1));
+    tx.later(insert(1));
+  });
+  await expect(ended).rejects.toSatisfy((error) => isUniqueViolation(error) && !isOutcomeUnknown(error));
+  expect(await stored()).toEqual([]);
+  expect(acts).toEqual([]);
+});
+
+test('what was left for later inside a savepoint is lost with it, and fails only it', async () => {
+  await db.database.transaction(async (tx) => {
+    await tx.run(insert(1));
+    const thrown = tx.savepoint(async () => {
+      tx.later(insert(2));
+      throw new Error('refused');
+    });
+    await expect(thrown).rejects.toThrow('refused');
+    const failed = tx.savepoint(async () => tx.later(insert(1)));
+    await expect(failed).rejects.toSatisfy(isUniqueViolation);
+    await tx.run(insert(3));
+  });
+  expect(await stored()).toEqual([1, 3]);
+});
+
+test('of statements handed in at once none runs after one that fails, and a savepoint takes all of them back', async () => {
+  await db.database.transaction(async (tx) => {
+    const failed = tx.savepoint(async () => {
+      await Promise.all([tx.run(insert(1)), tx.run(insert(1)), tx.run(insert(2))]);
+    });
+    await expect(failed).rejects.toSatisfy(isUniqueViolation);
+    await tx.run(insert(3));
+  });
+  expect(await stored()).toEqual([3]);
+});
+
+test('an error tells where it was asked for', async () => {
+  async function askForTrouble(tx: Tx): Promise<void> {
+    await tx.run(sql`select nothing from nowhere`);
+  }
+  const error: unknown = await db.database.transaction(askForTrouble).catch((failure: unknown) => failure);
+  expect(error).toHaveProperty('stack', expect.stringContaining('askForTrouble'));
+});
+
+test('a transaction that asks nothing leaves its connection as it was', async () => {
+  const refused = db.database.transaction(async () => {
+    throw new Error('refused');
+  });
+  await expect(refused).rejects.toThrow('refused');
+  expect(await db.database.transaction(async () => 7)).toBe(7);
+  await db.database.run(insert(1));
+  expect(await stored()).toEqual([1]);
+});

@@ -1,39 +1,30 @@
 import assert from 'node:assert/strict';
-import { type ClientBase, DatabaseError, type QueryResult } from 'pg';
+import { type ClientBase, DatabaseError } from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import type { TransactionOptions, Tx } from './database.ts';
 import { DatabaseUnavailable, isOutcomeUnknown, withAvailability } from './database-error.ts';
 import { lockKey } from './lock-key.ts';
-import { createQueryable, isSpoiled, runCommand, runQuery } from './run-query.ts';
+import { commandOf, createQueryable, isSpoiled, runRollback, statementOf, traced } from './run-query.ts';
+import type { Answer } from './statement-batch.ts';
+import { createTurns, type Turns } from './take-turns.ts';
 
 /** True as long as statements may go into the transaction. */
 export interface TransactionScope {
   open: boolean;
 }
 
-interface OpenTransaction {
-  tx: Tx;
-  /** Statements handed in and not yet answered. */
-  settled(): Promise<unknown>;
-  afterCommit: (() => void)[];
-}
-
-function openTransaction(client: ClientBase, scope: TransactionScope): OpenTransaction {
+function openTransaction(turns: Turns, scope: TransactionScope): { tx: Tx; afterCommit: (() => void)[] } {
   const afterCommit: (() => void)[] = [];
-  let last: Promise<unknown> = Promise.resolve();
   let depth = 0;
 
-  // One connection runs one statement at a time, in the order they were handed in.
-  const inTurn = async (start: () => Promise<QueryResult>): Promise<QueryResult> => {
+  const ask = async (query: Sql): Promise<Answer> => {
     assert(scope.open, 'this transaction has ended');
-    const answer = last.then(start).catch((error: unknown) => {
-      throw withAvailability(error, false);
-    });
-    last = answer.catch(() => {});
-    return answer;
+    return await turns.ask(statementOf(query)).catch(traced);
   };
-  const ask = (query: Sql): Promise<QueryResult> => inTurn(() => runQuery(client, query));
-  const command = (text: string): Promise<QueryResult> => inTurn(() => runCommand(client, text));
+  const command = async (text: string): Promise<void> => {
+    assert(scope.open, 'this transaction has ended');
+    await turns.askAlone(commandOf(text));
+  };
 
   const savepoint = async <T>(act: () => Promise<T>): Promise<T> => {
     depth += 1;
@@ -47,6 +38,7 @@ function openTransaction(client: ClientBase, scope: TransactionScope): OpenTrans
       return value;
     } catch (error) {
       afterCommit.length = actsBefore;
+      turns.drop();
       // When this fails, the connection is gone and the first error says why.
       await command(`rollback to savepoint s${mine}`).catch(() => {});
       throw error;
@@ -61,12 +53,16 @@ function openTransaction(client: ClientBase, scope: TransactionScope): OpenTrans
       assert(scope.open, 'this transaction has ended');
       afterCommit.push(act);
     },
+    later: (query) => {
+      assert(scope.open, 'this transaction has ended');
+      turns.later(statementOf(query));
+    },
     savepoint,
     lock: async (key) => {
       await ask(sql`select pg_advisory_xact_lock(${lockKey('transaction', key)}::int8)`);
     },
   };
-  return { tx, settled: () => last, afterCommit };
+  return { tx, afterCommit };
 }
 
 function beginText(options: TransactionOptions): string {
@@ -79,15 +75,20 @@ function mayHaveCommitted(error: unknown): boolean {
   return /^(?:08|53|57P|58|XX|F0|40003)/.test(error.code);
 }
 
-async function commit(client: ClientBase): Promise<void> {
-  let result: QueryResult;
-  try {
-    result = await runCommand(client, 'commit');
-  } catch (error) {
-    throw mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : error;
+async function commit(turns: Turns): Promise<void> {
+  // What nobody waited for goes along. If the server says that it failed, there was no commit.
+  const ending = turns.end(commandOf('commit'));
+  if (ending === null) return;
+  for (const last of ending.trailing) {
+    await last.catch((error: unknown) => {
+      if (error instanceof DatabaseError) throw error;
+    });
   }
+  const { command } = await ending.answer.catch((error: unknown) => {
+    throw mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : error;
+  });
   // The server answers a commit after a failed statement with a rollback, and without an error.
-  assert(result.command === 'COMMIT', 'a failed statement was passed over inside this transaction: it is rolled back');
+  assert(command === 'COMMIT', 'a failed statement was passed over inside this transaction: it is rolled back');
 }
 
 /** Runs one transaction on a connection of its own. Returns what to do after the commit. */
@@ -98,19 +99,19 @@ export async function runTransaction<T>(
   inScope: (scope: TransactionScope, act: () => Promise<T>) => Promise<T>,
 ): Promise<{ value: T; afterCommit: (() => void)[] }> {
   const scope: TransactionScope = { open: true };
-  const { tx, settled, afterCommit } = openTransaction(client, scope);
+  const turns = createTurns(client, commandOf(beginText(options)));
+  const { tx, afterCommit } = openTransaction(turns, scope);
   try {
-    await runCommand(client, beginText(options));
     const value = await inScope(scope, () => act(tx));
     scope.open = false;
-    await settled();
-    await commit(client);
+    await turns.settled();
+    await commit(turns);
     return { value, afterCommit };
   } catch (error) {
     scope.open = false;
-    await settled();
+    await turns.settled();
     // When this fails too, the connection is given up and the server rolls back by itself.
-    if (!isOutcomeUnknown(error) && !isSpoiled(client)) await runCommand(client, 'rollback').catch(() => {});
+    if (turns.begun() && !isOutcomeUnknown(error) && !isSpoiled(client)) await runRollback(client).catch(() => {});
     throw withAvailability(error, false);
   }
 }

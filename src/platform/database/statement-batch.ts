@@ -1,0 +1,199 @@
+import { createRequire } from 'node:module';
+import type { ClientBase, Connection, FieldDef } from 'pg';
+import { columnTypes } from './column-types.ts';
+
+/** A value as the server reads it: text, or bytes as they are. A part of the driver that its types leave out. */
+const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
+  prepareValue(value: unknown): string | Buffer | null;
+};
+
+export interface Statement {
+  /** Without one it is parsed each time. */
+  name: string | undefined;
+  text: string;
+  values: readonly unknown[];
+}
+
+export interface Answer {
+  rows: Record<string, unknown>[];
+  rowCount: number;
+  /** As the server names it: SELECT, COMMIT. */
+  command: string;
+}
+
+/** How the rows of a statement are read. */
+interface Shape {
+  names: string[];
+  parsers: ((text: string) => unknown)[];
+  /** Each row begins as a copy of it, so that all rows are of one form. */
+  empty: Record<string, unknown>;
+}
+
+/** What one connection has prepared, and how the rows of it look: that never changes, or the server refuses to run it. */
+interface Prepared {
+  names: Set<string>;
+  shapes: Map<string, Shape>;
+  /** The batch under way, which is told when a statement was parsed: the driver passes that on to nobody. */
+  running: { parsed(): void } | null;
+}
+
+const known = new WeakMap<Connection, Prepared>();
+
+function preparedOn(connection: Connection): Prepared {
+  const found = known.get(connection);
+  if (found !== undefined) return found;
+  const prepared: Prepared = { names: new Set(), shapes: new Map(), running: null };
+  connection.on('parseComplete', () => prepared.running?.parsed());
+  known.set(connection, prepared);
+  return prepared;
+}
+
+interface Outcome {
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Sends all of these to the server at once and hands out their answers in turn. After the first that fails none is run, and all that
+ * follow fail with the same error. One turn of the event loop, one write and one answer, however many there are.
+ */
+export function runBatch(client: ClientBase, statements: readonly Statement[]): Promise<Answer>[] {
+  const outcomes: Outcome[] = [];
+  const answers = statements.map(
+    () =>
+      new Promise<Answer>((resolve, reject) => {
+        outcomes.push({ resolve, reject });
+      }),
+  );
+  // All are handed out: whoever waits for none but the last still hears of every failure through it.
+  for (const answer of answers) answer.catch(() => {});
+  try {
+    client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length)));
+  } catch (error) {
+    for (const { reject } of outcomes) reject(error);
+  }
+  return answers;
+}
+
+/** The limit of the driver is meant for one statement. */
+function waitFor(client: ClientBase, statements: number): { query_timeout?: number } {
+  const { query_timeout: limitMs } =
+    (client as { connectionParameters?: { query_timeout?: unknown } }).connectionParameters ?? {};
+  return typeof limitMs === 'number' ? { query_timeout: limitMs * statements } : {};
+}
+
+/** In the form in which the driver runs what is not its own: it is called for each message that comes back. */
+function createBatch(statements: readonly Statement[], outcomes: readonly Outcome[]) {
+  // Before anything is sent: a value that cannot be written must not leave half a batch on the wire.
+  const values = statements.map((statement) => statement.values.map(prepareValue));
+  const answers: Answer[] = [];
+  let current = startAnswer();
+  let shape: Shape | null = null;
+  let prepared: Prepared | null = null;
+  let unreadable: { error: unknown } | null = null;
+
+  const shapeOf = (): Shape | null => {
+    const name = statements[answers.length]?.name;
+    return (name === undefined ? undefined : prepared?.shapes.get(name)) ?? null;
+  };
+  const complete = (): void => {
+    const name = statements[answers.length]?.name;
+    if (name !== undefined && !prepared?.shapes.has(name)) prepared?.shapes.set(name, shape ?? NOTHING);
+    answers.push(current);
+    current = startAnswer();
+    shape = shapeOf();
+  };
+  const finish = (error: unknown): void => {
+    if (prepared !== null) prepared.running = null;
+    outcomes.forEach(({ resolve, reject }, at) => {
+      const answer = answers[at];
+      if (unreadable !== null) reject(unreadable.error);
+      else if (answer === undefined) reject(error ?? new Error('the server ended a batch without all of its answers'));
+      else resolve(answer);
+    });
+  };
+
+  const batch = {
+    /** The driver puts its own in the place of this, which also ends the wait for an answer. */
+    callback: finish,
+    submit: (connection: Connection): void => {
+      prepared = preparedOn(connection);
+      prepared.running = {
+        parsed: () => {
+          const name = statements[answers.length]?.name;
+          if (name !== undefined) prepared?.names.add(name);
+        },
+      };
+      shape = shapeOf();
+      connection.stream.cork();
+      send(connection, prepared, statements, values);
+      connection.stream.uncork();
+    },
+    handleRowDescription: ({ fields }: { fields: FieldDef[] }): void => {
+      shape = readShape(fields);
+    },
+    handleDataRow: ({ fields }: { fields: (string | null)[] }): void => {
+      try {
+        current.rows.push(readRow(fields, shape ?? NOTHING));
+      } catch (error) {
+        unreadable ??= { error };
+      }
+    },
+    handleCommandComplete: ({ text }: { text: string }): void => {
+      const [, command = '', touched = '0'] = TAG.exec(text) ?? [];
+      current.command = command;
+      current.rowCount = Number(touched);
+      complete();
+    },
+    handleEmptyQuery: complete,
+    handleError: (error: unknown): void => batch.callback(error),
+    handleReadyForQuery: (): void => batch.callback(null),
+  };
+  return batch;
+}
+
+/** What the server says was done: `SELECT 5`, `INSERT 0 1`, `COMMIT`, `CREATE TABLE`. */
+const TAG = /^(\w+)(?:.*? (\d+)$)?/;
+
+const NOTHING: Shape = { names: [], parsers: [], empty: {} };
+
+function readShape(fields: readonly FieldDef[]): Shape {
+  const names = fields.map(({ name }) => name);
+  return {
+    names,
+    parsers: fields.map(({ dataTypeID }) => columnTypes.getTypeParser(dataTypeID, 'text')),
+    empty: Object.fromEntries(names.map((name) => [name, null])),
+  };
+}
+
+function startAnswer(): Answer {
+  return { rows: [], rowCount: 0, command: '' };
+}
+
+function send(
+  connection: Connection,
+  { names, shapes }: Prepared,
+  statements: readonly Statement[],
+  values: readonly (string | Buffer | null)[][],
+): void {
+  const sent = new Set<string>();
+  statements.forEach(({ name, text }, at) => {
+    if (name === undefined || !(names.has(name) || sent.has(name))) {
+      connection.parse({ name: name ?? '', text, types: [] }, true);
+      if (name !== undefined) sent.add(name);
+    }
+    connection.bind({ statement: name ?? '', values: values[at] ?? [] }, true);
+    if (name === undefined || !shapes.has(name)) connection.describe({ type: 'P' }, true);
+    connection.execute(null, true);
+  });
+  connection.sync();
+}
+
+function readRow(fields: readonly (string | null)[], { names, parsers, empty }: Shape): Record<string, unknown> {
+  const row = { ...empty };
+  for (let at = 0; at < names.length; at += 1) {
+    const text = fields[at] ?? null;
+    if (text !== null) row[names[at] ?? ''] = parsers[at]?.(text);
+  }
+  return row;
+}
