@@ -9,6 +9,9 @@ import type { Model } from './model/model.ts';
 
 /** For what other processes committed; what this one commits, it takes in at once. */
 const POLL_MS = 100;
+/** While much is written, writers share steps; one that comes alone does not wait. */
+const STEP_EVERY_MS = 20;
+const STEPS_AT_ONCE = 4;
 
 export interface CatalogFacts {
   listings: number;
@@ -47,7 +50,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const { clock, log } = options;
   const stopping = new AbortController();
   const feed = createFeed({ ...options, followers: options.followers ?? [], stopped: stopping.signal });
-  const passes = createPasses(() => stepForward(feed));
+  const passes = createPasses(() => stepForward(feed), { clock, everyMs: STEP_EVERY_MS, atOnce: STEPS_AT_ONCE });
   let polling: Promise<void> | null = null;
 
   async function poll(): Promise<void> {

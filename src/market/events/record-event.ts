@@ -23,7 +23,7 @@ export async function recordEvent(
 ): Promise<void> {
   const now = market.clock.now();
   const canonical = canonicalJson({ actor, at: isoTime(now), detail, kind });
-  await insertEvent(tx, {
+  insertEvent(tx, {
     kind,
     at: new Date(now),
     canonical: Buffer.from(canonical, 'utf8'),

@@ -9,6 +9,9 @@ import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
 const BATCH = 500;
 /** For rows that other processes committed, and for what a failed pass left. */
 const POLL_MS = 100;
+/** While much is committed, acts share passes; one that comes alone does not wait. */
+const PASS_EVERY_MS = 20;
+const PASSES_AT_ONCE = 4;
 const ALARM_MS = 5_000;
 const WATCH_MS = 1_000;
 /** Older than this, whoever sees it numbers it: the process whose duty it is may be frozen. */
@@ -41,7 +44,17 @@ interface Needs {
  */
 export function createSequencer({ database, clock, log }: Needs): Sequencer {
   const stopping = new AbortController();
-  const passes = createPasses(createNumbering(database, log, stopping.signal));
+  let queued = false;
+  const takeQueued = (): boolean => {
+    const taken = queued;
+    queued = false;
+    return taken;
+  };
+  const passes = createPasses(createNumbering({ database, log, takeQueued, stopped: stopping.signal }), {
+    clock,
+    everyMs: PASS_EVERY_MS,
+    atOnce: PASSES_AT_ONCE,
+  });
   const quietly = (): Promise<void> => passes.fresh().catch(() => {});
   let watching: Promise<void> | null = null;
   let unnumberedMs = 0;
@@ -66,6 +79,7 @@ export function createSequencer({ database, clock, log }: Needs): Sequencer {
 
   return {
     wake: () => {
+      queued = true;
       if (!stopping.signal.aborted) void quietly();
     },
     start: () => {
@@ -84,13 +98,21 @@ export function createSequencer({ database, clock, log }: Needs): Sequencer {
   };
 }
 
+interface Numbering {
+  database: Database;
+  log: Log;
+  /** Whether this process has queued something since it was last asked: then nobody has to look first. */
+  takeQueued(): boolean;
+  stopped: AbortSignal;
+}
+
 /** One pass over all that is unnumbered. */
-function createNumbering(database: Database, log: Log, stopped: AbortSignal): () => Promise<void> {
+function createNumbering({ database, log, takeQueued, stopped }: Numbering): () => Promise<void> {
   let failing = false;
   return async () => {
     if (stopped.aborted) throw new Error('the sequencer is stopped');
     try {
-      if (await hasUnnumbered(database)) while ((await numberUnderLock(database)) === BATCH);
+      if (takeQueued() || (await hasUnnumbered(database))) while ((await numberUnderLock(database)) === BATCH);
       if (failing) log.info('events_numbered_again');
       failing = false;
     } catch (error) {
@@ -105,8 +127,9 @@ function createNumbering(database: Database, log: Log, stopped: AbortSignal): ()
 /** The lock is held until the numbers are visible, so that no number ever appears below one that was read. */
 function numberUnderLock(database: Database): Promise<number> {
   return database.transaction(async (tx) => {
-    await tx.lock('events');
-    return numberBatch(tx, BATCH);
+    // Handed in together; the numbering sees what the lock has waited for, as each statement has a snapshot of its own.
+    const [, count] = await Promise.all([tx.lock('events'), numberBatch(tx, BATCH)]);
+    return count;
   });
 }
 

@@ -21,8 +21,9 @@ export interface EventSlice {
   rows: { id: bigint; nth: bigint; canonical: Buffer }[];
 }
 
-export async function insertEvent(tx: Tx, event: QueuedEvent): Promise<void> {
-  await tx.run(sql`insert into events (kind, at, canonical, in_door, in_window)
+/** With the next statement of the transaction, or its commit. */
+export function insertEvent(tx: Tx, event: QueuedEvent): void {
+  tx.later(sql`insert into events (kind, at, canonical, in_door, in_window)
     values (${event.kind}, ${event.at}, ${event.canonical}, ${event.inDoor}, ${event.inWindow})`);
 }
 
@@ -104,8 +105,10 @@ export async function readSlice(
 }
 
 /** 0 while nothing is numbered. */
+export const newestEventId = sql`select coalesce(max(id), 0) from events`;
+
 export async function readNewestEventId(database: Queryable): Promise<bigint> {
-  const { newest } = await database.one<{ newest: bigint }>(sql`select coalesce(max(id), 0) as newest from events`);
+  const { newest } = await database.one<{ newest: bigint }>(sql`select (${newestEventId}) as newest`);
   return newest;
 }
 
@@ -117,11 +120,11 @@ export interface NewsRow {
   nth_of_window: bigint;
 }
 
-/** What came into the window after that event, oldest first. */
-export async function readWindowSince(database: Queryable, afterId: bigint): Promise<NewsRow[]> {
+/** What came into the window after the one event, up to the other, oldest first. */
+export async function readWindowBetween(database: Queryable, afterId: bigint, upToId: bigint): Promise<NewsRow[]> {
   return database.rows<NewsRow>(sql`
     select id, canonical, in_door, nth_of_door, nth_of_window from events
-    where id > ${afterId} and in_window and id is not null order by id`);
+    where id > ${afterId} and id <= ${upToId} and in_window and id is not null order by id`);
 }
 
 /** The running count that numbers the filtered log, and what its rows have in common. */

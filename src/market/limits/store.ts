@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
 
 export interface Window {
@@ -7,28 +7,46 @@ export interface Window {
   start: Date;
 }
 
+/** A query for one value, of one row at most. */
+export type ScalarQuery = Sql;
+
+export interface Counting {
+  window: Window;
+  limit: number;
+  /** Windows before this are over for long. */
+  sweepBefore: Date;
+}
+
 /**
  * Counts one more and returns the count, which stops one above the limit. Clears away some windows that are long over on the
  * way, so that the table stays as small as the traffic of the last days without a task of its own.
  */
-export async function countInWindow(
-  database: Queryable,
-  window: Window,
-  limit: number,
-  sweepBefore: Date,
-): Promise<number> {
-  const { used } = await database.one<{ used: number }>(sql`
-    with swept as (
+export function countInWindow(counting: Counting): Sql {
+  return sql`
+    with settled as (select null as value), ${countUnlessSettled(counting)}
+    select used from counted`;
+}
+
+/** The same, unless that scalar query (of an int8) has a value: then nothing is counted, and the value comes back. */
+export function countUnless(settled: ScalarQuery, counting: Counting): Sql {
+  return sql`
+    with settled as materialized (select (${settled}) as value), ${countUnlessSettled(counting)}
+    select settled.value as settled, (select used from counted) as used from settled`;
+}
+
+function countUnlessSettled({ window, limit, sweepBefore }: Counting): Sql {
+  return sql`
+    swept as (
       delete from rate_counters where ctid = any (array(
-        select ctid from rate_counters where window_start < ${sweepBefore}
+        select ctid from rate_counters where window_start < ${sweepBefore} and (select value is null from settled)
         order by window_start limit 50 for update skip locked
       ))
-    )
-    insert into rate_counters as counter (name, subject, window_start, used)
-    values (${window.name}, ${window.subject}, ${window.start}, 1)
-    on conflict (name, subject, window_start) do update set used = least(counter.used + 1, ${limit + 1}::int4)
-    returning used`);
-  return used;
+    ), counted as (
+      insert into rate_counters as counter (name, subject, window_start, used)
+      select ${window.name}, ${window.subject}, ${window.start}::timestamptz, 1 from settled where value is null
+      on conflict (name, subject, window_start) do update set used = least(counter.used + 1, ${limit + 1}::int4)
+      returning used
+    )`;
 }
 
 export async function readWindow(database: Queryable, window: Window): Promise<number> {

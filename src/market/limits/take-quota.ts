@@ -1,7 +1,7 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { type Quota, windowAt } from './quota.ts';
-import { countInWindow, readWindow } from './store.ts';
+import { type Counting, countInWindow, countUnless, readWindow, type ScalarQuery } from './store.ts';
 
 /** Longer than any window. */
 const KEPT_MS = 2 * 86_400_000;
@@ -14,29 +14,45 @@ type Needs = Pick<Market, 'database' | 'clock'>;
  */
 export async function takeQuota(market: Needs, quota: Quota): Promise<void> {
   const now = market.clock.now();
-  const used = await countInWindow(market.database, windowOf(quota, now), quota.limit, new Date(now - KEPT_MS));
+  const { used } = await market.database.one<{ used: number }>(countInWindow(countingOf(quota, now)));
   if (used > quota.limit) throw exceeded(quota, now);
+}
+
+/**
+ * The same, unless that scalar query (of an int8) has a value: then this call counts nothing, is never refused, and the value is the
+ * answer. One statement.
+ */
+export async function takeQuotaUnless(market: Needs, quota: Quota, settled: ScalarQuery): Promise<bigint | null> {
+  const now = market.clock.now();
+  const found = await market.database.one<{ settled: bigint | null; used: number | null }>(
+    countUnless(settled, countingOf(quota, now)),
+  );
+  if (found.settled === null && (found.used ?? 0) > quota.limit) throw exceeded(quota, now);
+  return found.settled;
 }
 
 /** The same, but what was counted in this window already, under the name and subject of `seen`, is not counted again. */
 export async function takeQuotaOnce(market: Needs, quota: Quota, seen: Pick<Quota, 'name' | 'subject'>): Promise<void> {
   const now = market.clock.now();
-  const sweepBefore = new Date(now - KEPT_MS);
-  const mark = windowOf({ ...quota, ...seen }, now);
+  const mark = countingOf({ ...quota, ...seen, limit: 1 }, now);
   // Under a lock, so that fifty at once with the same thing count once, and a refused one leaves no mark to slip in by.
   const isWithin = await market.database.transaction(async (tx) => {
-    await tx.lock(`quota:${quota.name}:${quota.subject}`);
-    if ((await readWindow(tx, mark)) > 0) return true;
-    const used = await countInWindow(tx, windowOf(quota, now), quota.limit, sweepBefore);
+    const [, marked] = await Promise.all([
+      tx.lock(`quota:${quota.name}:${quota.subject}`),
+      readWindow(tx, mark.window),
+    ]);
+    if (marked > 0) return true;
+    const { used } = await tx.one<{ used: number }>(countInWindow(countingOf(quota, now)));
     if (used > quota.limit) return false;
-    await countInWindow(tx, mark, 1, sweepBefore);
+    tx.later(countInWindow(mark));
     return true;
   });
   if (!isWithin) throw exceeded(quota, now);
 }
 
-function windowOf({ name, subject, windowSeconds }: Quota, now: number) {
-  return { name, subject, start: windowAt(now, windowSeconds).start };
+function countingOf({ name, subject, limit, windowSeconds }: Quota, now: number): Counting {
+  const window = { name, subject, start: windowAt(now, windowSeconds).start };
+  return { window, limit, sweepBefore: new Date(now - KEPT_MS) };
 }
 
 function exceeded({ name, limit, windowSeconds }: Quota, now: number): Refusal {

@@ -16,7 +16,7 @@ export const pinListing: MarketOperation<Endpoints['pinListing']> = async (marke
     if (pinned && listing.state !== 'live') {
       throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
     }
-    await setPinned(tx, id, pinned);
+    setPinned(tx, id, pinned);
     await recordEvent(tx, market, {
       kind: 'moderation',
       actor: call.caller.handle,

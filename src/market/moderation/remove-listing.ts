@@ -20,7 +20,7 @@ export const removeListing: MarketOperation<Endpoints['removeListing']> = async 
       throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
     }
     // Read under the lock: whatever was submitted for settlement before it came before the removal.
-    await markRemoved(tx, id, { reasonCode, reason, now: new Date(market.clock.now()) });
+    markRemoved(tx, id, { reasonCode, reason, now: new Date(market.clock.now()) });
     await recordEvent(tx, market, {
       kind: 'moderation',
       actor: call.caller.handle,

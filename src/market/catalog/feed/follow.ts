@@ -4,13 +4,23 @@ import { applyMerchant } from '../model/apply-merchant.ts';
 import type { Model } from '../model/model.ts';
 import { applyPins } from '../model/pins.ts';
 import { type ListingRow, readListings } from '../store.ts';
-import { type Follower, readFollowers } from './followers.ts';
-import { readChanges, readMerchants, readPinPeriods } from './store.ts';
+import { type Follower, readFollowers, readFollowersTo } from './followers.ts';
+import {
+  glanceAtChanges,
+  type MerchantRow,
+  type Moment,
+  type PinPeriod,
+  readChanges,
+  readMerchants,
+  readPinPeriods,
+} from './store.ts';
 
 /** Taking in more than that would hold up requests for longer than reading everything anew, which gives way to them. */
 const MOST_AT_ONCE = 100_000;
 /** So that no statement takes long, however much was missed. */
 const PORTION = 5_000;
+/** What comes with the answer that says what has changed. */
+const MOST_AT_A_GLANCE = 200;
 
 /** What was committed since a snapshot, read and not yet taken in. */
 export interface Step {
@@ -19,12 +29,51 @@ export interface Step {
   apply(): void;
 }
 
+interface Source {
+  database: Database;
+  followers: readonly Follower[];
+}
+
 /** Reads everything that was committed since that snapshot. Null: it is not known any more, or too much; then only a full reading helps. */
-export async function readStep(
-  model: Model,
-  since: string,
-  { database, followers }: { database: Database; followers: readonly Follower[] },
-): Promise<Step | null> {
+export async function readStep(model: Model, since: string, source: Source): Promise<Step | null> {
+  return (await readSmallStep(model, since, source)) ?? (await readAnyStep(model, since, source));
+}
+
+interface News {
+  merchants: readonly MerchantRow[];
+  listings: readonly ListingRow[];
+  pins: readonly PinPeriod[];
+  applies: readonly (() => void)[];
+}
+
+function stepOf(model: Model, { snapshot, lastAct }: Moment, { merchants, listings, pins, applies }: News): Step {
+  return {
+    snapshot,
+    // Without a pause in between, so that no reader ever sees half of it.
+    apply: () => {
+      for (const row of merchants) applyMerchant(model, row);
+      for (const row of listings) applyListing(model, row, { orders: true });
+      applyPins(model, pins, lastAct);
+      for (const apply of applies) apply();
+      if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
+    },
+  };
+}
+
+/** By one statement, and a second one where something follows; null when that is not enough. */
+async function readSmallStep(model: Model, since: string, { database, followers }: Source): Promise<Step | null> {
+  const glance = await glanceAtChanges(database, since, {
+    newestId: model.newestId,
+    act: BigInt(model.act),
+    marks: followers.map(({ mark }) => mark),
+    most: MOST_AT_A_GLANCE,
+  });
+  if (glance.listings === null) return null;
+  const applies = await readFollowersTo(database, followers, glance.marks);
+  return applies && stepOf(model, glance, { merchants: [], listings: glance.listings, pins: [], applies });
+}
+
+async function readAnyStep(model: Model, since: string, { database, followers }: Source): Promise<Step | null> {
   return database.transaction(
     async (tx) => {
       const changes = await readChanges(tx, since, model.newestId);
@@ -33,17 +82,7 @@ export async function readStep(
       const listings = await readInPortions(tx, changes.listingIds);
       const pins = changes.lastAct > BigInt(model.act) ? await readPinPeriods(tx, BigInt(model.act)) : [];
       const applies = await readFollowers(tx, followers);
-      return {
-        snapshot: changes.snapshot,
-        // Without a pause in between, so that no reader ever sees half of it.
-        apply: () => {
-          for (const row of merchants) applyMerchant(model, row);
-          for (const row of listings) applyListing(model, row, { orders: true });
-          applyPins(model, pins, changes.lastAct);
-          for (const apply of applies) apply();
-          if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
-        },
-      };
+      return stepOf(model, changes, { merchants, listings, pins, applies });
     },
     { isolation: 'repeatable read', readOnly: true },
   );

@@ -1,5 +1,6 @@
-import sql from 'sql-template-tag';
+import sql, { empty, join, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../../platform/database/database.ts';
+import { type ListingRow, listings } from '../store.ts';
 
 export interface MerchantRow {
   id: bigint;
@@ -36,9 +37,25 @@ export interface Changes extends Moment {
 }
 
 /**
- * What this transaction sees and the earlier snapshot did not. A new listing also changes those that its wallet bought from the same
- * seller: no verified sales any more. That is asked here, as neither of two transactions side by side sees the other.
+ * What this snapshot sees and the earlier one did not. A new listing also changes those that its wallet bought from the same seller: no
+ * verified sales any more. That is asked here, as neither of two transactions side by side sees the other.
  */
+const changesSince = (since: string, newestId: number): Sql => sql`
+    changed as materialized (
+      select distinct listing_id, merchant_id from catalog_changes
+      where xid >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(xid, ${since}::pg_snapshot)
+    ), touched as materialized (
+      select listing_id from changed where listing_id is not null
+      union
+      select p.listing_id from changed c
+        join listings made on made.id = c.listing_id
+        join purchases p on p.payer = made.seller_wallet
+        join listings sold on sold.id = p.listing_id and sold.merchant_id = made.merchant_id
+      where c.listing_id > ${newestId}
+    )`;
+
+const isLost = (since: string): Sql => sql`s.kept_from > pg_snapshot_xmin(${since}::pg_snapshot)`;
+
 export async function readChanges(tx: Queryable, since: string, newestId: number): Promise<Changes> {
   const found = await tx.one<{
     snapshot: string;
@@ -47,19 +64,8 @@ export async function readChanges(tx: Queryable, since: string, newestId: number
     listing_ids: bigint[];
     merchant_ids: bigint[];
   }>(sql`
-    with changed as materialized (
-      select distinct listing_id, merchant_id from catalog_changes
-      where xid >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(xid, ${since}::pg_snapshot)
-    ), touched as (
-      select listing_id from changed where listing_id is not null
-      union
-      select p.listing_id from changed c
-        join listings made on made.id = c.listing_id
-        join purchases p on p.payer = made.seller_wallet
-        join listings sold on sold.id = p.listing_id and sold.merchant_id = made.merchant_id
-      where c.listing_id > ${newestId}
-    )
-    select pg_current_snapshot()::text as snapshot, s.last_act, s.kept_from > pg_snapshot_xmin(${since}::pg_snapshot) as lost,
+    with ${changesSince(since, newestId)}
+    select pg_current_snapshot()::text as snapshot, s.last_act, ${isLost(since)} as lost,
       coalesce((select array_agg(listing_id order by listing_id) from touched), '{}') as listing_ids,
       coalesce((select array_agg(merchant_id order by merchant_id) from changed where merchant_id is not null), '{}') as merchant_ids
     from catalog_state s`);
@@ -69,6 +75,54 @@ export async function readChanges(tx: Queryable, since: string, newestId: number
     lost: found.lost,
     listingIds: found.listing_ids,
     merchantIds: found.merchant_ids,
+  };
+}
+
+/** A query for one int8. */
+export type MarkQuery = Sql;
+
+export interface Glance extends Moment {
+  /** All that is new of the listings, and there is nothing else; null: there may be more than that. */
+  listings: ListingRow[] | null;
+  /** One for each query that was handed in, of the same snapshot. */
+  marks: bigint[];
+}
+
+interface GlanceRow {
+  snapshot: string;
+  last_act: bigint;
+  simple: boolean;
+  marks: bigint[];
+}
+
+/** What is new as a rule, in one statement, whose snapshot is one too: not many listings, and neither merchants nor pins. */
+export async function glanceAtChanges(
+  queryable: Queryable,
+  since: string,
+  known: { newestId: number; act: bigint; marks: readonly MarkQuery[]; most: number },
+): Promise<Glance> {
+  const { newestId, act, most } = known;
+  const marks = known.marks.length === 0 ? empty : join(known.marks.map((mark) => sql`(${mark})`));
+  const rows = await queryable.rows<GlanceRow & (ListingRow | { id: null })>(sql`
+    with ${changesSince(since, newestId)}, head as materialized (
+      select pg_current_snapshot()::text as snapshot, s.last_act, array[${marks}]::int8[] as marks,
+        not ${isLost(since)}
+          and not exists (select from changed where merchant_id is not null)
+          and (s.last_act = ${act} or not exists (select from pin_periods where began > ${act} or ended > ${act}))
+          and (select count(*) from touched) <= ${most} as simple
+      from catalog_state s
+    )
+    select head.*, fresh.* from head left join (
+      ${listings}
+      where l.id = any (case when (select simple from head) then array(select listing_id from touched) else '{}' end)
+    ) fresh on true order by fresh.id`);
+  const [head] = rows;
+  if (head === undefined) throw new TypeError('the state of the catalog is gone');
+  return {
+    snapshot: head.snapshot,
+    lastAct: head.last_act,
+    marks: head.marks,
+    listings: head.simple ? rows.filter((row) => row.id !== null) : null,
   };
 }
 

@@ -16,10 +16,8 @@ import { mustOwn } from './own-listing.ts';
 import {
   type ChangingListing,
   findChanging,
-  hasOpenPayment,
-  hasPurchase,
   lockListing,
-  readContent,
+  readEditGround,
   replaceArtifact,
   updateTexts,
 } from './store.ts';
@@ -54,16 +52,17 @@ async function planEdit(
 ): Promise<Plan> {
   const { caller, body } = call;
   const listing = mustOwn(found, caller);
-  const before = { ...listing.goods, content: await readContent(queryable, listing.id) };
+  const { content, purchased, pending } = await readEditGround(queryable, listing.id);
+  const before = { ...listing.goods, content };
   const goods = editedGoods(before, body, market.config.limits);
   const fields = Object.keys(body);
   if (listing.state !== 'live') throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
-  if (await hasPurchase(queryable, listing.id)) {
+  if (purchased) {
     throw refuse('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
   }
   const fixed = fixedFields(body, listing);
   if (fixed.length > 0) throw refuse('field_fixed', fixed, 'cannot be changed in this listing');
-  if (await hasOpenPayment(queryable, listing.id)) throw new Refusal('purchase_pending', { retryAfterSeconds: 30 });
+  if (pending) throw new Refusal('purchase_pending', { retryAfterSeconds: 30 });
   const request = {
     merchant: caller,
     goods,
@@ -92,8 +91,8 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall): Promise<void> 
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
     await moveGuard(tx, market, listing.id, request);
   }
-  const commitment = goods.content.equals(before.content) ? null : await putArtifact(tx, market, listing.id, goods);
-  await updateTexts(tx, listing.id, goods);
+  const commitment = goods.content.equals(before.content) ? null : putArtifact(tx, market, listing.id, goods);
+  updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
     actor: call.caller.handle,
@@ -121,9 +120,9 @@ async function moveGuard(tx: Tx, market: Market, id: bigint, request: ListReques
 }
 
 /** New goods get a new salt: the old commitment must say nothing about them. */
-async function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): Promise<string> {
+function putArtifact(tx: Tx, market: Market, id: bigint, { content }: Goods): string {
   const salt = market.random.bytes(32);
   const commitment = sha256(salt, content);
-  await replaceArtifact(tx, id, { salt, content, commitment });
+  replaceArtifact(tx, id, { salt, content, commitment });
   return toHex(commitment);
 }

@@ -72,35 +72,28 @@ export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing |
   return changingOf(await tx.maybe<Row>(sql`select ${columns} from listings where id = ${id} for update`));
 }
 
-export async function hasPurchase(queryable: Queryable, id: bigint): Promise<boolean> {
-  const { found } = await queryable.one<{ found: boolean }>(
-    sql`select exists (select from purchases where listing_id = ${id}) as found`,
-  );
-  return found;
+/** What an edit has to know of the listing from other tables. */
+export interface EditGround {
+  /** The hidden goods, for the edit that is compared with them. They leave the market only through deliver.ts. */
+  content: Buffer;
+  purchased: boolean;
+  /** Whether a payment may still become a purchase by itself; one under review waits for a person and holds nothing up (W8). */
+  pending: boolean;
 }
 
-/** Whether a payment may still become a purchase by itself; one under review waits for a person and holds nothing up (W8). */
-export async function hasOpenPayment(queryable: Queryable, id: bigint): Promise<boolean> {
-  // The second condition follows from the first; it is that of the index.
-  const { found } = await queryable.one<{ found: boolean }>(
-    sql`select exists (
-      select from payments where purpose = 'purchase' and listing_id = ${id} and status in ('verifying', 'settling')
-        and status not in ('unpaid', 'rejected')
-    ) as found`,
+export async function readEditGround(queryable: Queryable, id: bigint): Promise<EditGround> {
+  // The second condition on the status follows from the first; it is that of the index.
+  return await queryable.one<EditGround>(
+    sql`select content, exists (select from purchases where listing_id = ${id}) as purchased, exists (
+        select from payments where purpose = 'purchase' and listing_id = ${id} and status in ('verifying', 'settling')
+          and status not in ('unpaid', 'rejected')
+      ) as pending
+      from artifacts where listing_id = ${id}`,
   );
-  return found;
 }
 
-/** The hidden goods, for the edit that is compared with them. They leave the market only through deliver.ts. */
-export async function readContent(queryable: Queryable, id: bigint): Promise<Buffer> {
-  const { content } = await queryable.one<{ content: Buffer }>(
-    sql`select content from artifacts where listing_id = ${id}`,
-  );
-  return content;
-}
-
-export async function updateTexts(tx: Tx, id: bigint, goods: Omit<Goods, 'content'>): Promise<void> {
-  await tx.run(
+export function updateTexts(tx: Tx, id: bigint, goods: Omit<Goods, 'content'>): void {
+  tx.later(
     sql`update listings set title = ${goods.title}, description = ${goods.description}, preview = ${goods.preview},
         tags = ${goods.tags}::text[], aisle = ${goods.aisle}, artifact_encoding = ${goods.encoding},
         artifact_media_type = ${goods.mediaType}, artifact_filename = ${goods.filename}
@@ -108,20 +101,20 @@ export async function updateTexts(tx: Tx, id: bigint, goods: Omit<Goods, 'conten
   );
 }
 
-export async function replaceArtifact(
+export function replaceArtifact(
   tx: Tx,
   id: bigint,
   artifact: { salt: Buffer; content: Buffer; commitment: Buffer },
-): Promise<void> {
+): void {
   const { salt, content, commitment } = artifact;
-  await tx.run(sql`update artifacts set salt = ${salt}, content = ${content} where listing_id = ${id}`);
-  await tx.run(
+  tx.later(sql`update artifacts set salt = ${salt}, content = ${content} where listing_id = ${id}`);
+  tx.later(
     sql`update listings set artifact_commitment = ${commitment}, artifact_bytes = ${content.length} where id = ${id}`,
   );
 }
 
-export async function markWithdrawn(tx: Tx, id: bigint, reason: string | null, now: Date): Promise<void> {
-  await tx.run(
+export function markWithdrawn(tx: Tx, id: bigint, reason: string | null, now: Date): void {
+  tx.later(
     sql`update listings set state = 'withdrawn', withdrawn_at = ${now}, withdrawn_reason = ${reason} where id = ${id}`,
   );
 }

@@ -21,7 +21,7 @@ export async function withdraw(market: Market, caller: Merchant, id: bigint, rea
     const listing = mustOwn(await lockListing(tx, id), caller);
     if (listing.withdrawnAt !== null) return;
     if (listing.state !== 'live') throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
-    await markWithdrawn(tx, id, reason, new Date(market.clock.now()));
+    markWithdrawn(tx, id, reason, new Date(market.clock.now()));
     await recordEvent(tx, market, {
       kind: 'withdrawal',
       actor: caller.handle,
