@@ -53,7 +53,7 @@ export function marketOf(
   const market = processOn(database, { clock });
   const still = { model: () => model, fresh: async () => {}, searchable: async () => {} };
   const catalog = { ...market.catalog, ...still, ...changed };
-  const answers = createAnswers({ catalog, database, clock, keepBytes: 1_000_000 });
+  const answers = createAnswers({ catalog, database, clock, keepBytes: () => 1_000_000 });
   return { ...market, catalog: { ...catalog, answers } };
 }
 

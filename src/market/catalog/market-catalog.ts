@@ -1,6 +1,7 @@
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
 import type { Catalog, CatalogOptions } from './catalog.ts';
 import { createCatalog } from './catalog.ts';
+import type { Model } from './model/model.ts';
 import { type Answers, createAnswers } from './serve/answers.ts';
 
 export interface MarketCatalog extends Catalog {
@@ -9,8 +10,11 @@ export interface MarketCatalog extends Catalog {
   shelfCursors: Cursors;
 }
 
-/** Of the budget, what finished answers may take. */
-const KEPT_SHARE = 0.04;
+/** Of the budget, what finished answers may take: what the listings leave, but so much at least and at most. */
+const LEAST_KEPT_SHARE = 0.04;
+const MOST_KEPT_SHARE = 0.25;
+/** Of the budget, what is not theirs: listings in gzip, and the piece of memory that the next listings are written to. */
+const OTHERS_SHARE = 0.04 + 1 / 64;
 
 export interface MarketCatalogOptions extends CatalogOptions {
   /** What all processes of a market share and nobody else has. */
@@ -21,9 +25,22 @@ export interface MarketCatalogOptions extends CatalogOptions {
 export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalog {
   const { clock, database, memoryBytes, pepper } = options;
   const catalog = createCatalog(options);
-  const answers = createAnswers({ catalog, database, clock, keepBytes: Math.floor(memoryBytes * KEPT_SHARE) });
+  const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());
+  const answers = createAnswers({ catalog, database, clock, keepBytes });
   // No secret of a merchant has this text's form.
   const use = 'key of the cursors of the shelves';
   const kept = pepper.hashes(use).map(({ hash }) => hash);
-  return { ...catalog, answers, shelfCursors: createCursors([pepper.hash(use), ...kept], clock) };
+  // Listings may grow also while nobody asks for anything.
+  const fresh = async (): Promise<void> => {
+    await catalog.fresh();
+    answers.trim();
+  };
+  return { ...catalog, fresh, answers, shelfCursors: createCursors([pepper.hash(use), ...kept], clock) };
+}
+
+/** Finished answers make room as soon as listings need it. */
+export function roomForAnswers(memoryBytes: number, { fragments }: Pick<Model, 'fragments'>): number {
+  const { held, garbage } = fragments.bytes();
+  const left = memoryBytes * (1 - OTHERS_SHARE) - held - garbage;
+  return Math.floor(Math.min(memoryBytes * MOST_KEPT_SHARE, Math.max(memoryBytes * LEAST_KEPT_SHARE, left)));
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../../../platform/database/database.ts';
 import { giveWay } from '../../../platform/give-way.ts';
+import { unpackListing } from '../listing-facts.ts';
 import { applyListing } from '../model/apply-listing.ts';
 import { applyMerchant } from '../model/apply-merchant.ts';
 import { LIVE, type Model } from '../model/model.ts';
@@ -9,7 +10,7 @@ import { readListingsBetween } from '../store.ts';
 import { type Follower, readFollowers } from './followers.ts';
 import { type Moment, readMerchantsFrom, readMoment, readPinPeriods } from './store.ts';
 
-const PORTION = 5_000;
+const PORTION = 5000;
 const SLICE = 200;
 
 export interface Loading {
@@ -31,7 +32,7 @@ export async function loadModel(model: Model, { database, followers, tell }: Loa
       await eachRange(
         moment.newestId,
         (above, upTo) => readListingsBetween(tx, above, upTo),
-        (row) => applyListing(model, row, { orders: false }),
+        (row) => applyListing(model, unpackListing(row), { orders: false }),
         () => tell(model.newestId),
       );
       fillOrders(model);

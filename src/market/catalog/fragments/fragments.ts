@@ -62,7 +62,11 @@ export function createFragments(options: { budgetBytes: number; slabBytes?: numb
       puts = (puts + 1) >>> 0 || 1;
       columns.version[id] = puts;
       if (id >= lowestHeld) place(slabs, columns, id, bytes);
-      for (; slabs.held > mostHeld; lowestHeld++) dropFragment(slabs, columns, lowestHeld);
+      else writeStamp(columns, id, bytes);
+      for (; slabs.held > mostHeld; lowestHeld++) {
+        stampHeld(slabs, columns, lowestHeld);
+        dropFragment(slabs, columns, lowestHeld);
+      }
       compactStep(compaction, slabs, columns, lowestHeld, size);
     },
     size: (id) => columns.size[id] ?? 0,
@@ -86,6 +90,7 @@ export function createFragments(options: { budgetBytes: number; slabBytes?: numb
     stampInto(id, target, at) {
       const { stamp } = columns;
       const from = id * STAMP_BYTES;
+      stampHeld(slabs, columns, id);
       for (let byte = 0; byte < STAMP_BYTES; byte++) target[at + byte] = stamp[from + byte] ?? 0;
     },
     bytes: () => ({ held: slabs.held, garbage: slabs.garbage }),
@@ -103,6 +108,25 @@ function isSame(slabs: Slabs, columns: FragmentColumns, id: number, bytes: Uint8
 function describe(columns: FragmentColumns, id: number, bytes: Uint8Array, head: number): void {
   columns.size[id] = bytes.length;
   columns.head[id] = head;
+  columns.stamp.fill(0, id * STAMP_BYTES, (id + 1) * STAMP_BYTES);
+}
+
+/** Made when it is first asked for, or at the latest when the bytes leave memory: a first load would spend a tenth of its time on them. */
+function stampHeld(slabs: Slabs, columns: FragmentColumns, id: number): void {
+  const slab = slabs.table[columns.slab[id] ?? 0];
+  if (!slab || hasStamp(columns, id)) return;
+  const from = columns.at[id] ?? 0;
+  writeStamp(columns, id, slab.bytes.subarray(from, from + (columns.size[id] ?? 0)));
+}
+
+/** A stamp that is nothing but zeros by chance is made each time anew, and is right each time. */
+function hasStamp({ stamp }: FragmentColumns, id: number): boolean {
+  const end = (id + 1) * STAMP_BYTES;
+  for (let at = id * STAMP_BYTES; at < end; at++) if (stamp[at] !== 0) return true;
+  return false;
+}
+
+function writeStamp(columns: FragmentColumns, id: number, bytes: Uint8Array): void {
   const digest = hash('sha256', bytes, 'buffer');
   const from = id * STAMP_BYTES;
   for (let byte = 0; byte < STAMP_BYTES; byte++) columns.stamp[from + byte] = digest[byte] ?? 0;

@@ -5,6 +5,8 @@ import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.t
 import type { ListingRow } from '../store.ts';
 import { reachId, TAGS_PER_LISTING } from './columns.ts';
 import { LIVE, type Model } from './model.ts';
+import { CHANGE, noteRecent } from './recent-changes.ts';
+import { moveValue } from './value-sums.ts';
 
 /** How a listing is taken in: orders of a first load are filled in one go afterwards. */
 export interface Applying {
@@ -27,18 +29,20 @@ export function applyListing(model: Model, row: ListingRow, { orders }: Applying
     columns.merchant[id] = Number(row.merchant_id);
     columns.priceUnits[id] = Number(row.price_units);
   }
-  columns.editedAct[id] = Number(row.edited_act);
+  const turn = { wasLive, isLive };
+  const ranked = orders ? turn : { wasLive: false, isLive: false };
+  rank(model.orders.edited, columns.editedAct, { id, value: Number(row.edited_act), ...ranked });
   model.editAct = Math.max(model.editAct, Number(row.edited_act));
   columns.state[id] = state;
-  const turn = { wasLive, isLive };
+  const aisleBefore = columns.aisle[id] ?? 0;
+  const tagsBefore = columns.tags.slice(id * TAGS_PER_LISTING, (id + 1) * TAGS_PER_LISTING);
   const moved = moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
   const tagged = moveTags(model, id, row.tags, turn);
-  noteChange(model, id, row, { shape: !known || moved || isLive !== wasLive, edited: edited || tagged });
+  noteChange(model, id, row, { ...turn, known, moved, edited: edited || tagged, aisleBefore, tagsBefore });
   countSales(model, id, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
-  model.votes += Number(row.votes) - (columns.votes[id] ?? 0);
-  model.sales += Number(row.sales) - (columns.sales[id] ?? 0);
-  const ranked = orders ? turn : { wasLive: false, isLive: false };
+  moveValue(model.votes, columns.votes[id] ?? 0, Number(row.votes));
+  moveValue(model.sales, columns.sales[id] ?? 0, Number(row.sales));
   rank(model.orders.karma, columns.votes, { id, value: Number(row.votes), ...ranked });
   rank(model.orders.sales, columns.sales, { id, value: Number(row.sales), ...ranked });
   columns.verifiedSales[id] = Number(row.verified_sales);
@@ -56,16 +60,36 @@ interface Turn {
   isLive: boolean;
 }
 
+interface Moves extends Turn {
+  known: boolean;
+  moved: boolean;
+  edited: boolean;
+  aisleBefore: number;
+  tagsBefore: Uint32Array;
+}
+
 /** Before the numbers of the listing are overwritten. The change is part of the next version. */
-function noteChange(model: Model, id: number, row: ListingRow, change: { shape: boolean; edited: boolean }): void {
+function noteChange(model: Model, id: number, row: ListingRow, moves: Moves): void {
   const { changed, columns } = model;
+  const { known, moved, edited, wasLive, isLive, aisleBefore, tagsBefore } = moves;
   const version = model.version + 1;
-  columns.changedAt[id] = version;
-  if (change.shape) changed.shape = version;
-  if (change.shape || change.edited) changed.words = version;
-  if (columns.votes[id] !== Number(row.votes)) changed.votes = version;
+  const turned = wasLive !== isLive;
+  const voted = columns.votes[id] !== Number(row.votes);
   const sold = columns.sales[id] !== Number(row.sales) || columns.verifiedSales[id] !== Number(row.verified_sales);
+  columns.changedAt[id] = version;
+  if (!known || moved || turned) changed.shape = version;
+  if (!known || moved || turned || edited) changed.words = version;
   if (sold) changed.sales = version;
+  const kinds =
+    (turned ? CHANGE.live : 0) |
+    (moved ? CHANGE.aisle : 0) |
+    (edited ? CHANGE.text : 0) |
+    (voted ? CHANGE.votes : 0) |
+    (sold ? CHANGE.sales : 0);
+  // What was not shown and is not shown now was and is on no page.
+  if (kinds !== 0 && (wasLive || isLive)) {
+    noteRecent(model.recent, { id, version, kinds, wasLive, aisleBefore, tagsBefore });
+  }
 }
 
 function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): boolean {
@@ -89,19 +113,13 @@ function moveTags(model: Model, id: number, names: readonly string[], { wasLive,
   if (wasLive) {
     for (let at = from; at < from + TAGS_PER_LISTING; at += 1) {
       const tag = model.tagList[(column[at] ?? 0) - 1];
-      if (tag !== undefined) {
-        setLevel(tag.live, id, 0);
-        tag.changedAt = model.version + 1;
-      }
+      if (tag !== undefined) setLevel(tag.live, id, 0);
     }
   }
   for (let at = 0; at < TAGS_PER_LISTING; at += 1) {
     const tag = wanted[at];
     column[from + at] = tag?.number ?? 0;
-    if (tag !== undefined && isLive) {
-      setLevel(tag.live, id, 1);
-      tag.changedAt = model.version + 1;
-    }
+    if (tag !== undefined && isLive) setLevel(tag.live, id, 1);
   }
   return !same;
 }
@@ -109,7 +127,7 @@ function moveTags(model: Model, id: number, names: readonly string[], { wasLive,
 function tagNamed(model: Model, name: string) {
   const known = model.tags.get(name);
   if (known !== undefined) return known;
-  const tag = { number: model.tagList.length + 1, live: createPosting(), changedAt: model.version + 1 };
+  const tag = { number: model.tagList.length + 1, live: createPosting() };
   model.tagList.push(tag);
   model.tags.set(name, tag);
   return tag;
@@ -136,7 +154,7 @@ function showOrHide(model: Model, id: number, isLive: boolean): void {
 }
 
 /** An order finds a member by the key it was put in with, so it leaves before the key changes. */
-function rank(order: SortedIds, keys: Uint32Array, given: Turn & { id: number; value: number }): void {
+function rank(order: SortedIds, keys: Uint32Array | Float64Array, given: Turn & { id: number; value: number }): void {
   const { id, value, wasLive, isLive } = given;
   const same = keys[id] === value;
   if (wasLive && !(isLive && same)) removeSorted(order, id);
@@ -162,10 +180,11 @@ function putFragment(model: Model, id: number, row: ListingRow): void {
   }
 }
 
+/** Never within a text: there a quotation mark has a backslash before it. */
+const BEHIND_OUTLINE = ',"merchant":';
+
 /** The summary as JSON, and how much of it is the outline: its first three members, without the closing brace. */
 export function fragmentOf(row: ListingRow): { bytes: Buffer; head: number } {
-  const summary = presentSummary(row);
-  const { id, title, price_usdc } = summary;
-  const head = Buffer.byteLength(JSON.stringify({ id, title, price_usdc })) - 1;
-  return { bytes: Buffer.from(JSON.stringify(summary)), head };
+  const bytes = Buffer.from(JSON.stringify(presentSummary(row)));
+  return { bytes, head: bytes.indexOf(BEHIND_OUTLINE) };
 }

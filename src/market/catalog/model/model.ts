@@ -8,6 +8,8 @@ import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
 import { createTextIndex, type TextIndex } from '../text/text-index.ts';
 import { type Columns, createColumns } from './columns.ts';
 import type { Pin } from './pins.ts';
+import { createRecentChanges, type RecentChanges } from './recent-changes.ts';
+import { createValueSums, type ValueSums } from './value-sums.ts';
 
 export const LIVE = LISTING_STATES.indexOf('live') + 1;
 
@@ -27,8 +29,6 @@ export interface MerchantEntry {
 export interface Tag {
   number: number;
   live: Posting;
-  /** The version with which a listing last got or lost it. */
-  changedAt: number;
 }
 
 export interface Orders {
@@ -36,6 +36,8 @@ export interface Orders {
   sales: SortedIds;
   price_asc: SortedIds;
   price_desc: SortedIds;
+  /** The last edited first. */
+  edited: SortedIds;
 }
 
 /** One process's copy of the public part of the market. All sets and orders hold live listings only. */
@@ -67,21 +69,23 @@ export interface Model {
   act: number;
   pinAct: number;
   editAct: number;
-  /** On all listings. */
-  votes: number;
-  sales: number;
+  /** Of all listings, whatever their state. */
+  votes: ValueSums;
+  sales: ValueSums;
   /** Rises with every change. */
   version: number;
   /** With which version each of these last changed. */
   changed: ChangedVersions;
+  /** Which listings changed with the last versions, and how. */
+  recent: RecentChanges;
 }
 
 export interface ChangedVersions {
-  /** Which listings are live, their aisles, and what is pinned. */
+  /** Which listings are live, and their aisles. */
   shape: number;
+  pins: number;
   /** Searchable texts. */
   words: number;
-  votes: number;
   sales: number;
   /** Who there is, and what they say of themselves. */
   merchants: number;
@@ -110,6 +114,7 @@ export function createModel(options: ModelOptions): Model {
   const votesOf = (id: number): number => columns.votes[id] ?? 0;
   const salesOf = (id: number): number => columns.sales[id] ?? 0;
   const priceOf = (id: number): number => columns.priceUnits[id] ?? 0;
+  const editedOf = (id: number): number => columns.editedAct[id] ?? 0;
   return {
     columns,
     newestId: 0,
@@ -127,6 +132,7 @@ export function createModel(options: ModelOptions): Model {
       sales: createSortedIds(salesOf, 'descending'),
       price_asc: createSortedIds(priceOf, 'ascending'),
       price_desc: createSortedIds(priceOf, 'descending'),
+      edited: createSortedIds(editedOf, 'descending'),
     },
     fragments,
     pages: {
@@ -141,9 +147,10 @@ export function createModel(options: ModelOptions): Model {
     act: 0,
     pinAct: 0,
     editAct: 0,
-    votes: 0,
-    sales: 0,
+    votes: createValueSums(),
+    sales: createValueSums(),
     version: 0,
-    changed: { shape: 0, words: 0, votes: 0, sales: 0, merchants: 0 },
+    changed: { shape: 0, pins: 0, words: 0, sales: 0, merchants: 0 },
+    recent: createRecentChanges(),
   };
 }

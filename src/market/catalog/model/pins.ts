@@ -29,7 +29,7 @@ export function pinnedAt(pins: readonly Pin[], act: number): Pinned {
 
 /** Takes in the periods that began or ended up to this act. */
 export function applyPins(
-  model: { pins: Pin[]; act: number; pinAct: number; version: number; changed: { shape: number } },
+  model: { pins: Pin[]; act: number; pinAct: number; version: number; changed: { pins: number } },
   periods: readonly PinPeriod[],
   lastAct: bigint,
 ): void {
@@ -42,6 +42,6 @@ export function applyPins(
     else known.ended = ended;
     model.pinAct = Math.max(model.pinAct, began, ended);
   }
-  if (periods.length > 0) model.changed.shape = model.version + 1;
+  if (periods.length > 0) model.changed.pins = model.version + 1;
   model.act = Number(lastAct);
 }

@@ -6,25 +6,36 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
 import { joinGzipPage, joinPage, type PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
-import { createKeptAnswers, dropBytes, type Kept, type KeptAnswers } from './kept-answers.ts';
+import {
+  createKeptAnswers,
+  dropBytes,
+  dropGzip,
+  type Kept,
+  type KeptAnswers,
+  type WatchedParts,
+} from './kept-answers.ts';
 import { readPage } from './read-page.ts';
-import { dropPage, sharePage } from './shared-page.ts';
-import { tagOfParts } from './tag-of-parts.ts';
+import { sharePage } from './shared-page.ts';
+import { digestOfListings, tagAround } from './tag-of-parts.ts';
 
-export type Build = (model: Model) => PageParts | null;
+export type Build = (model: Model) => WatchedParts | null;
 
 /** Pages of listings as bytes. */
 export interface Answers {
   /**
    * At once, from memory; null where that cannot be. `key` names what is asked for if it is worth keeping the bytes. A refusal is no
-   * answer here: the long way says it. What is built depends on `basis`, the version with which anything last changed that could
-   * make it another page; its listings themselves are watched apart.
+   * answer here: the long way says it. What is built says itself when it has to be built anew (`still`), or depends on `basis`, the
+   * version with which anything last changed that could make it another page; its listings themselves are watched apart.
    */
   quick(read: QuickRead, key: string, build: Build, basis?: (model: Model) => number): QuickAnswer | null;
   /** What was asked for before and is the same still, whatever it is; null: it has to be looked at. */
   again(read: QuickRead): QuickAnswer | null;
   /** The long way: what left memory is read from the database, of the same state as the rest. */
   full(build: (model: Model) => PageParts): Promise<Prepared>;
+  /** Gives up what there is no room for any more, and what is of a copy that was exchanged for another. */
+  trim(): void;
+  /** Of all that is kept. */
+  keptBytes(): number;
 }
 
 const MINUTE_MS = 60_000;
@@ -48,13 +59,24 @@ export function createAnswers(given: {
   catalog: Pick<Catalog, 'model' | 'fresh'>;
   database: Database;
   clock: Clock;
-  keepBytes: number;
+  /** How many may be kept. */
+  keepBytes: () => number;
 }): Answers {
-  const { catalog, clock, database } = given;
-  const parts = { catalog, clock, kept: createKeptAnswers(given.keepBytes) };
+  const { catalog, clock, database, keepBytes } = given;
+  const parts = { catalog, clock, kept: createKeptAnswers(keepBytes) };
+  let fitting = { model: catalog.model(), version: 0 };
+  /** Gives up what there is no room for any more, and what is of a copy that was exchanged for another. */
+  const trim = (): void => {
+    const model = catalog.model();
+    if (fitting.model === model && fitting.version === model.version) return;
+    if (fitting.model === model) parts.kept.trim();
+    else parts.kept.clear();
+    fitting = { model, version: model.version };
+  };
   return {
     quick: (read, key, build, basis = versionOf) => {
       try {
+        trim();
         return answerKept(parts, read, { key, build, basis });
       } catch (error) {
         if (error instanceof Refusal) return null;
@@ -62,14 +84,17 @@ export function createAnswers(given: {
       }
     },
     again: (read) => {
+      trim();
       const entry = parts.kept.get(read.target);
-      if (entry === undefined || entry.model !== catalog.model() || entry.version !== entry.model.version) return null;
-      return entry.minute === minuteOf(clock) ? answerEntry(parts, read, read.target, entry) : null;
+      if (entry === undefined || !isCurrent(entry, catalog.model(), minuteOf(clock), unknownBasis)) return null;
+      return answerEntry(parts, read, read.target, entry);
     },
     full: async (build) => {
       const { body, tag, release } = await readPage(catalog, database, build);
       return { etag: plainTag(tag), head: JSON_PLAIN, body, release };
     },
+    trim,
+    keptBytes: () => parts.kept.bytes(),
   };
 }
 
@@ -83,11 +108,16 @@ function versionOf({ version }: Model): number {
   return version;
 }
 
+/** Of a page that is not known to be the same unless it says so itself. */
+function unknownBasis(): number {
+  return Number.POSITIVE_INFINITY;
+}
+
 function answerKept({ catalog, clock, kept }: Parts, read: QuickRead, asked: Asked): QuickAnswer | null {
   const model = catalog.model();
   const minute = minuteOf(clock);
   let entry = kept.get(asked.key);
-  if (entry === undefined || !isCurrent(entry, model, minute, asked)) {
+  if (entry === undefined || !isCurrent(entry, model, minute, asked.basis)) {
     const page = asked.build(model);
     if (page === null) return null;
     entry = renew(entry, { model, minute, page });
@@ -112,17 +142,34 @@ function answerEntry({ kept }: Pick<Parts, 'kept'>, read: QuickRead, key: string
   return answer;
 }
 
-/** Whether it is the same page still; if only listings on it have changed, their bytes are given up and its tag is made anew. */
-function isCurrent(entry: Kept, model: Model, minute: number, asked: Asked): boolean {
-  if (entry.model !== model || entry.minute !== minute) return false;
+/**
+ * Whether it is the same page still. If only listings on it have changed, their bytes are given up; if only its beginning, those that
+ * hold the beginning. Its tag is made anew by what has changed.
+ */
+function isCurrent(entry: Kept, model: Model, minute: number, basis: Asked['basis']): boolean {
+  if (entry.model !== model || entry.minute !== minute || entry.outdated) return false;
   if (entry.version === model.version) return true;
-  if (asked.basis(model) > entry.version) return false;
+  const now = partsNow(entry, model, basis);
+  if (now === null) {
+    entry.outdated = true;
+    return false;
+  }
   const untouched = listingsUntouched(entry);
   entry.version = model.version;
-  if (untouched) return true;
-  dropBytes(entry);
-  entry.tag = tagOfParts(model.fragments, entry.parts);
+  const { prefix, suffix } = entry.parts;
+  if (untouched && now.prefix === prefix && now.suffix === suffix) return true;
+  if (untouched) dropGzip(entry);
+  else dropBytes(entry);
+  if (!untouched) entry.listingsDigest = digestOfListings(model.fragments, now);
+  entry.tag = tagAround(now, entry.listingsDigest);
+  entry.parts = now;
   return true;
+}
+
+/** Null: it is another page now. */
+function partsNow({ parts, version }: Kept, model: Model, basis: Asked['basis']): WatchedParts | null {
+  if (parts.still !== undefined) return parts.still(model, version);
+  return basis(model) > version ? null : parts;
 }
 
 /** Whether no listing of the page has changed since its parts were right. */
@@ -132,17 +179,15 @@ function listingsUntouched({ model, version, parts }: Kept): boolean {
   return true;
 }
 
-function renew(before: Kept | undefined, now: { model: Model; minute: number; page: PageParts }): Kept {
+function renew(before: Kept | undefined, now: { model: Model; minute: number; page: WatchedParts }): Kept {
   const { model, minute, page } = now;
-  const tag = tagOfParts(model.fragments, page);
-  const fresh = { model, version: model.version, minute, tag, parts: page };
+  const listingsDigest = digestOfListings(model.fragments, page);
+  const tag = tagAround(page, listingsDigest);
+  const fresh = { model, version: model.version, minute, listingsDigest, tag, parts: page, outdated: false };
   if (before === undefined) return { ...fresh, asked: 0, listings: null, gzip: null };
   // Something changed, though nothing that shows: the bytes are still right. Often it is only what stands around the listings.
   if (before.model !== model || !sameListings(before.parts, page) || !listingsUntouched(before)) dropBytes(before);
-  else if (before.tag !== tag) {
-    dropPage(before.gzip);
-    before.gzip = null;
-  }
+  else if (before.tag !== tag) dropGzip(before);
   return Object.assign(before, fresh);
 }
 

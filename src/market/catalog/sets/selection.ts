@@ -1,4 +1,4 @@
-import type { Posting } from './posting.ts';
+import { levelOf, type Posting } from './posting.ts';
 
 /** The ids that are in every set of `must`, in none of `mustNot`, and pass every test. */
 export interface Selection {
@@ -30,4 +30,11 @@ export function passes(tests: Selection['tests'], id: number): boolean {
     if (tests[at]?.(id) === false) return false;
   }
   return true;
+}
+
+/** Whether one id is in the selection. */
+export function isMatch({ must, mustNot, tests }: Selection, id: number): boolean {
+  for (const posting of must) if (levelOf(posting, id) === 0) return false;
+  for (const posting of mustNot) if (levelOf(posting, id) !== 0) return false;
+  return passes(tests, id);
 }

@@ -4,7 +4,7 @@ import type { Model } from '../model/model.ts';
 export interface AisleCounts {
   version: number;
   aisles: { name: (typeof AISLES)[number]; count: number; url: string }[];
-  /** How a page of the shelves begins. */
+  /** How a page of the shelves begins: the same bytes in the same place as long as the counts are the same. */
   prefix: Buffer;
 }
 
@@ -14,6 +14,10 @@ const counted = new WeakMap<Model, AisleCounts>();
 export function aislesOf(model: Model): AisleCounts {
   const known = counted.get(model);
   if (known?.version === model.version) return known;
+  if (known?.aisles.every(({ count }, at) => count === model.aisles[at]?.count)) {
+    known.version = model.version;
+    return known;
+  }
   const aisles = AISLES.map((name, at) => ({
     name,
     count: model.aisles[at]?.count ?? 0,

@@ -2,9 +2,9 @@ import { shelfQuery } from '../../../contract/listings.ts';
 import type { Cursors } from '../../../platform/cursor.ts';
 import type { QuickAnswer, QuickRead } from '../../../platform/http/prepared.ts';
 import { quickQuery } from '../../quick-query.ts';
-import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
 import type { Answers } from '../serve/answers.ts';
+import type { WatchedParts } from '../serve/kept-answers.ts';
 import { planShelf, type ShelfPlan } from './plan-shelf.ts';
 import { isBehind, openWalk, shelfParts } from './shelf-parts.ts';
 
@@ -27,25 +27,11 @@ export function createQuickShelves(
     if (plan === null) return null;
     const { cursor } = asked;
     // Whoever walks the same shelves in the same minute gets the same cursors, so that later pages are worth keeping too.
-    return answers.quick(
-      read,
-      read.target,
-      (model) => partsNow(model, cursors, plan, cursor),
-      (model) => basisOf(model, plan),
-    );
+    return answers.quick(read, read.target, (model) => partsNow(model, cursors, plan, cursor));
   };
 }
 
-/** With which version that page could last have become another one. */
-function basisOf({ changed, tags }: Model, { sort, tag, words, verifiedSalesMin }: ShelfPlan): number {
-  const byWords = words === null ? 0 : changed.words;
-  const byVotes = sort === 'karma' ? changed.votes : 0;
-  const bySales = sort === 'sales' || verifiedSalesMin > 0 ? changed.sales : 0;
-  const byTag = tag === null ? 0 : (tags.get(tag)?.changedAt ?? 0);
-  return Math.max(changed.shape, byTag, byWords, byVotes, bySales);
-}
-
-function partsNow(model: Model, cursors: Cursors, plan: ShelfPlan, cursor: string | undefined): PageParts | null {
+function partsNow(model: Model, cursors: Cursors, plan: ShelfPlan, cursor: string | undefined): WatchedParts | null {
   const walk = openWalk(cursors, plan, cursor);
   if (isBehind(model, plan, walk)) return null;
   if (plan.words === null) return shelfParts(model, cursors, { plan, search: null, walk });

@@ -1,24 +1,27 @@
 import type { Model } from '../model/model.ts';
 import { type Pinned, pinnedAt } from '../model/pins.ts';
-import { levelOf } from '../sets/posting.ts';
 import { bestMatches, matchesInOrder, newestMatches, type Selection, type Weighted } from '../sets/select.ts';
+import { isMatch } from '../sets/selection.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
-import { actOf, reachOf } from './reach.ts';
+import { leadsPinned, reachOf } from './reach.ts';
 
 /** Where a walk stands, and what it keeps from its beginning. */
 export interface Walk {
-  /** The last act that it knows: pins are those of then, and what was edited since has no place in an order by relevance. */
+  /**
+   * Where pins lead, the last act that moved one: pins are those of then. By relevance, the last edit of a listing that matched then: what
+   * was edited later has no place in the order any more. Edits of other listings leave this number as it is, and so the cursor.
+   */
   act: number;
   /** How many of the rows of the first total have not been given out yet. */
   left: number;
-  /** The newest listing of then. */
+  /** The newest listing that matched then. */
   newest: number;
   /** Whether the last row was one of the pinned, which come first. */
   leads: boolean;
   /** Of the last row, in the order of the walk: votes, sales, price or score. */
   key: number;
   id: number;
-  /** How far the copy had come that gave the last page: one that is behind would go on with keys of the past. */
+  /** How far a copy has to have come to go on: one that is behind would do so with keys of the past (`reachOf`). */
   reach: number;
   /** What each word counts; numbers of listings change, and with them what is rare. */
   weights: readonly number[];
@@ -50,33 +53,46 @@ export interface Course {
  * was edited), so that a row that was given out never comes after the place of the walk again.
  */
 export function walkShelf(course: Course): Stretch {
-  const { model, plan, total, walk } = course;
+  const { plan, total, walk } = course;
   const left = walk?.left ?? total;
   // One more than is shown, to know whether the walk ends here.
   const rows = rowsOf(course, plan.limit + 1);
   const shown = rows.slice(0, Math.min(plan.limit, left));
   const last = shown.at(-1);
   const goesOn = last !== undefined && rows.length > shown.length && left > shown.length;
-  const next = goesOn
-    ? {
-        act: walk?.act ?? actOf(model, plan.sort),
-        left: left - shown.length,
-        newest: walk?.newest ?? model.newestId,
-        leads: last.leads,
-        key: last.key,
-        id: last.id,
-        reach: reachOf(model, plan.sort),
-        weights: walk?.weights ?? course.scored.map(({ weight }) => weight),
-      }
-    : null;
+  const next = goesOn ? standing(course, last, left - shown.length) : null;
   return { ids: shown.map(({ id }) => id), next };
+}
+
+/** Where a walk is after that row. */
+export function standing(course: Course, { leads, key, id }: Pick<Walk, 'leads' | 'key' | 'id'>, left: number): Walk {
+  const { model, plan, walk } = course;
+  const act = walk?.act ?? actOf(course);
+  return {
+    act,
+    left,
+    newest: walk?.newest ?? newestMatches(course.selection, model.newestId + 1, 1)[0] ?? 0,
+    leads,
+    key,
+    id,
+    // Who knows that edit knows every row of the walk as it is to be shown, or knows that it is not.
+    reach: plan.sort === 'relevance' ? act : reachOf(model, plan.sort, key),
+    weights: plan.sort === 'relevance' ? (walk?.weights ?? course.scored.map(({ weight }) => weight)) : [],
+  };
+}
+
+/** Of a walk that begins now. */
+function actOf({ model, plan, selection }: Course): number {
+  if (plan.sort !== 'relevance') return leadsPinned(plan.sort) ? model.pinAct : 0;
+  const [edited = 0] = matchesInOrder(selection, model.orders.edited, null, 1);
+  return model.columns.editedAct[edited] ?? 0;
 }
 
 function rowsOf(course: Course, limit: number): Row[] {
   const { plan } = course;
   if (plan.sort === 'relevance') return byRelevance(course, limit);
   if (plan.sort === 'price_asc' || plan.sort === 'price_desc') return byKey(course, plan.sort, course.selection, limit);
-  const pinned = pinnedNow(course.model, course.walk?.act ?? course.model.pinAct);
+  const pinned = pinnedAsOf(course.model, course.walk?.act ?? course.model.pinAct);
   if (pinned.ids.length === 0) return behindPins(course, course.selection, limit);
   const leaders = leadersOf(course, pinned, limit);
   if (leaders.length >= limit) return leaders;
@@ -88,7 +104,7 @@ function rowsOf(course: Course, limit: number): Row[] {
 /** Pins change seldom; a walk of an older act is the exception. */
 const known = new WeakMap<Model, Pinned>();
 
-function pinnedNow(model: Model, act: number): Pinned {
+export function pinnedAsOf(model: Model, act: number): Pinned {
   const kept = known.get(model);
   if (kept?.act === act) return kept;
   const pinned = pinnedAt(model.pins, act);
@@ -100,7 +116,7 @@ function leadersOf({ model, plan, selection, walk }: Course, pinned: Pinned, lim
   if (walk !== null && !walk.leads) return [];
   const keyOf = plan.sort === 'karma' || plan.sort === 'sales' ? model.orders[plan.sort].keyOf : () => 0;
   const rows = pinned.ids
-    .filter((id) => matches(selection, id))
+    .filter((id) => isMatch(selection, id))
     .map((id) => ({ id, key: keyOf(id), leads: true }))
     .sort((a, b) => b.key - a.key || b.id - a.id);
   const rest = walk === null ? rows : rows.filter(({ key, id }) => isBehind(key, id, walk));
@@ -145,12 +161,4 @@ function byRelevance({ model, selection, scored, walk }: Course, limit: number):
   const unedited = { ...still, tests: [...still.tests, (id: number) => (editedAct[id] ?? 0) <= act] };
   const weighted = scored.map(({ posting, weight }, at) => ({ posting, weight: walk.weights[at] ?? weight }));
   return bestMatches(unedited, weighted, { score: walk.key, id: walk.id }, limit).map(toRow);
-}
-
-function matches({ must, mustNot, tests }: Selection, id: number): boolean {
-  return (
-    must.every((posting) => levelOf(posting, id) > 0) &&
-    mustNot.every((posting) => levelOf(posting, id) === 0) &&
-    tests.every((test) => test(id))
-  );
 }

@@ -8,23 +8,17 @@ import { createStemTable, setStemLevel } from './stem-table.ts';
 import { suggestQuery } from './suggest-query.ts';
 import { createTally, levelInTally, type Tally, tallyTokens } from './tally.ts';
 import type { TextState } from './text-state.ts';
-import { BREAK, END_OF_FIELD, encodeTokens, MOST_BYTES } from './token-codec.ts';
-import { readWords, type WordSink } from './tokenize.ts';
+import { encodeTokens, MOST_BYTES } from './token-codec.ts';
+import { addListingText, createTokenList, type ListingText, type TokenList } from './token-list.ts';
 import { addWaiting, createWaitingLevels, waitingBytes, writeWaiting } from './waiting-levels.ts';
 import { countListing, createWordTable, discountListing, internWord, wordBytes } from './word-table.ts';
-
-/** What everybody may read of a listing. Nothing else is ever indexed. */
-export interface ListingText {
-  title: string;
-  tags: readonly string[];
-  merchant: string;
-  description: string;
-  preview: string;
-}
+import { addTranslated, type WordsElsewhere } from './words-elsewhere.ts';
 
 export interface TextIndex {
   /** Adds or replaces. The same text again changes nothing and costs little. */
   put(id: number, text: ListingText): void;
+  /** The same with the tokens of its text, which were read elsewhere. */
+  putRead(id: number, read: ReadTokens): void;
   remove(id: number): void;
   /** Null when a set has to be made first: then await prepare. */
   compile(query: ParsedQuery): Search | null;
@@ -37,7 +31,16 @@ export interface TextIndex {
   terms(): number;
 }
 
+/** The place of a listing's tokens among those of many. */
+export interface ReadTokens {
+  tokens: Uint32Array;
+  from: number;
+  to: number;
+  words: WordsElsewhere;
+}
+
 export type { Search } from './compile-query.ts';
+export type { ListingText } from './token-list.ts';
 
 interface Parts {
   readonly state: TextState;
@@ -45,10 +48,8 @@ interface Parts {
   /** Of the text that is put, and of the one it replaces. */
   readonly now: Tally;
   readonly before: Tally;
-  tokens: Uint32Array;
-  count: number;
+  readonly list: TokenList;
   encoded: Uint8Array;
-  readonly sink: WordSink;
 }
 
 export function createTextIndex(options: { giveWay(): Promise<void> }): TextIndex {
@@ -68,7 +69,16 @@ export function createTextIndex(options: { giveWay(): Promise<void> }): TextInde
     return state;
   };
   return {
-    put: (id, text) => putText(parts, id, text),
+    put: (id, text) => {
+      parts.list.count = 0;
+      addListingText(parts.list, text);
+      putTokens(parts, id);
+    },
+    putRead: (id, read) => {
+      parts.list.count = 0;
+      addTranslated(parts.list, state.words, read.words, read);
+      putTokens(parts, id);
+    },
     remove: (id) => removeText(parts, id),
     compile: (query) => compileQuery(derived, whole(), query),
     prepare: (query) => prepareQuery(derived, whole(), query),
@@ -85,29 +95,21 @@ export function createTextIndex(options: { giveWay(): Promise<void> }): TextInde
 }
 
 function createParts(state: TextState, derived: DerivedSets): Parts {
-  const parts: Parts = {
-    state,
-    derived,
-    now: createTally(),
-    before: createTally(),
-    tokens: new Uint32Array(4096),
-    count: 0,
-    encoded: new Uint8Array(4096 * MOST_BYTES),
-    sink: (codes, start, end) => addToken(parts, internWord(state.words, codes, start, end)),
-  };
-  return parts;
+  const list = createTokenList((codes, start, end) => internWord(state.words, codes, start, end));
+  return { state, derived, now: createTally(), before: createTally(), list, encoded: new Uint8Array(0) };
 }
 
-function putText(parts: Parts, id: number, text: ListingText): void {
+function putTokens(parts: Parts, id: number): void {
   const { state, derived, now, before } = parts;
-  readText(parts, text);
-  const length = encodeTokens(parts.tokens, parts.count, parts.encoded);
+  const { tokens, count } = parts.list;
+  if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
+  const length = encodeTokens(tokens, count, parts.encoded);
   // The text says everything about a listing's place in the index, so the same text means that nothing is to be done.
   if (isSequence(state.sequences, id, parts.encoded, length)) return;
   const isNew = !hasSequence(state.sequences, id);
   if (isNew) state.listings += 1;
   else tallyStored(parts, id);
-  tallyTokens(now, state.words, parts.tokens, parts.count);
+  tallyTokens(now, state.words, tokens, count);
   // Counted before the old words are discounted: a word that stays must not leave in between.
   for (let index = 0; index < now.wordCount; index += 1) countListing(state.words, now.words[index] as number);
   if (isNew) {
@@ -153,30 +155,4 @@ function forget(state: TextState, before: Tally, id: number, now: Tally | null):
     if (now === null || levelInTally(now, stem) === 0) setStemLevel(state.stems, stem, id, 0);
   }
   for (let index = 0; index < before.wordCount; index += 1) discountListing(state.words, before.words[index] as number);
-}
-
-function readText(parts: Parts, text: ListingText): void {
-  parts.count = 0;
-  addWords(parts, text.title, END_OF_FIELD);
-  for (const tag of text.tags) addWords(parts, tag, BREAK);
-  addWords(parts, '', END_OF_FIELD);
-  addWords(parts, text.merchant, END_OF_FIELD);
-  addWords(parts, text.description, END_OF_FIELD);
-  addWords(parts, text.preview, END_OF_FIELD);
-}
-
-function addWords(parts: Parts, text: string, mark: number): void {
-  readWords(text, parts.sink);
-  addToken(parts, mark);
-}
-
-function addToken(parts: Parts, token: number): void {
-  if (parts.count === parts.tokens.length) {
-    const grown = new Uint32Array(parts.count * 2);
-    grown.set(parts.tokens);
-    parts.tokens = grown;
-    parts.encoded = new Uint8Array(grown.length * MOST_BYTES);
-  }
-  parts.tokens[parts.count] = token;
-  parts.count += 1;
 }

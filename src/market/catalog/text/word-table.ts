@@ -15,6 +15,8 @@ export interface WordTable {
   readonly texts: string[];
   readonly stemTable: StemTable;
   readonly free: number[];
+  /** How many words have left: while that stays as it is, every number stays its word's. */
+  removals: number;
   /** In how many listings the word is. */
   listings: Uint32Array;
   stems: Uint32Array;
@@ -36,6 +38,7 @@ export function createWordTable(stemTable: StemTable): WordTable {
     texts: new Array(FIRST_WORD).fill(''),
     stemTable,
     free: [],
+    removals: 0,
     listings: new Uint32Array(1024),
     stems: new Uint32Array(1024),
     masks: new Uint32Array(1024),
@@ -107,6 +110,7 @@ function removeWord(table: WordTable, id: number): void {
     table.places[last] = place;
   }
   table.free.push(id);
+  table.removals += 1;
 }
 
 /** The group of words that begin like this one; 0 when it is too short. */

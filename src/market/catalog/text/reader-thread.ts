@@ -1,0 +1,4 @@
+import { answerQuestions } from '../../../platform/answer-questions.ts';
+import { createTextReader } from './read-elsewhere.ts';
+
+answerQuestions(createTextReader());

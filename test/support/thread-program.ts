@@ -1,0 +1,14 @@
+import { answerQuestions } from '../../src/platform/answer-questions.ts';
+
+/** What the program of a thread may meet. */
+export type ThreadQuestion = { add: Uint8Array<ArrayBuffer> } | { do: 'fail' | 'exit' | 'count variables' };
+
+answerQuestions<ThreadQuestion, Uint8Array | number>((question) => {
+  if ('add' in question) {
+    const sums = question.add.map((byte) => byte + 1);
+    return { answer: sums, given: [sums.buffer] };
+  }
+  if (question.do === 'fail') throw new RangeError('cannot do that');
+  if (question.do === 'exit') process.exit(3);
+  return { answer: Object.keys(process.env).length, given: [] };
+});
