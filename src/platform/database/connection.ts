@@ -5,7 +5,7 @@ import { withAvailability } from './database-error.ts';
 /** A transaction that forgets to end must not hold its locks for ever. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 /** How long past the server's own limit an answer is awaited before the connection is taken for dead. */
-const ANSWER_GRACE_MS = 5_000;
+export const ANSWER_GRACE_MS = 5_000;
 
 export interface ConnectionOptions {
   url: string;

@@ -37,6 +37,8 @@ export interface TransactionOptions {
   /** Default: read committed. */
   isolation?: 'read committed' | 'repeatable read';
   readOnly?: boolean;
+  /** How long one statement may take, in place of what the database was opened with: for reading very much from a cold disk. */
+  statementTimeoutMs?: number;
 }
 
 export interface Database extends Queryable {

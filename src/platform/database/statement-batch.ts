@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { ClientBase, Connection, FieldDef } from 'pg';
 import { columnTypes } from './column-types.ts';
+import { ANSWER_GRACE_MS } from './connection.ts';
 
 /** A value as the server reads it: text, or bytes as they are. A part of the driver that its types leave out. */
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
@@ -57,7 +58,7 @@ interface Outcome {
  * Sends all of these to the server at once and hands out their answers in turn. After the first that fails none is run, and all that
  * follow fail with the same error. One turn of the event loop, one write and one answer, however many there are.
  */
-export function runBatch(client: ClientBase, statements: readonly Statement[]): Promise<Answer>[] {
+export function runBatch(client: ClientBase, statements: readonly Statement[], limitMs = 0): Promise<Answer>[] {
   const outcomes: Outcome[] = [];
   const answers = statements.map(
     () =>
@@ -68,7 +69,7 @@ export function runBatch(client: ClientBase, statements: readonly Statement[]): 
   // All are handed out: whoever waits for none but the last still hears of every failure through it.
   for (const answer of answers) answer.catch(() => {});
   try {
-    client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length)));
+    client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length, limitMs)));
   } catch (error) {
     for (const { reject } of outcomes) reject(error);
   }
@@ -76,10 +77,10 @@ export function runBatch(client: ClientBase, statements: readonly Statement[]): 
 }
 
 /** The limit of the driver is meant for one statement. */
-function waitFor(client: ClientBase, statements: number): { query_timeout?: number } {
-  const { query_timeout: limitMs } =
+function waitFor(client: ClientBase, statements: number, limitMs: number): { query_timeout?: number } {
+  const { query_timeout: ownMs } =
     (client as { connectionParameters?: { query_timeout?: unknown } }).connectionParameters ?? {};
-  return typeof limitMs === 'number' ? { query_timeout: limitMs * statements } : {};
+  return typeof ownMs === 'number' ? { query_timeout: Math.max(ownMs, limitMs + ANSWER_GRACE_MS) * statements } : {};
 }
 
 /** In the form in which the driver runs what is not its own: it is called for each message that comes back. */

@@ -27,16 +27,16 @@ interface Waiting {
   resolve(answer: Promise<Answer>): void;
 }
 
-export function createTurns(client: ClientBase, begin: Statement): Turns {
+export function createTurns(client: ClientBase, begin: readonly Statement[], limitMs?: number): Turns {
   let begun = false;
   let trailing: Statement[] = [];
   const waiting: Waiting[] = [];
   let sending: Promise<void> | null = null;
 
   const send = (statements: readonly Statement[]): Promise<Answer>[] => {
-    if (begun) return runStatements(client, statements);
+    if (begun) return runStatements(client, statements, limitMs);
     begun = true;
-    return runStatements(client, [begin, ...statements]).slice(1);
+    return runStatements(client, [...begin, ...statements], limitMs).slice(begin.length);
   };
   const takeTrailing = (): Statement[] => {
     const taken = trailing;

@@ -281,3 +281,13 @@ test('a transaction that asks nothing leaves its connection as it was', async ()
   await db.database.run(insert(1));
   expect(await stored()).toEqual([1]);
 });
+
+test('a transaction may be given more time for a statement than others, or less', async () => {
+  const slow = sql`select pg_sleep(0.3)`;
+  const hurried = db.database.transaction((tx) => tx.run(slow), { statementTimeoutMs: 50 });
+  await expect(hurried).rejects.toThrow('statement timeout');
+  const limit = sql`show statement_timeout`;
+  const patient = await db.database.transaction((tx) => tx.one(limit), { statementTimeoutMs: 60_000 });
+  expect(patient).toEqual({ statement_timeout: '1min' });
+  expect(await db.database.one(limit)).toEqual({ statement_timeout: '5s' });
+});

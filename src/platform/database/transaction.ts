@@ -5,7 +5,7 @@ import type { TransactionOptions, Tx } from './database.ts';
 import { DatabaseUnavailable, isOutcomeUnknown, withAvailability } from './database-error.ts';
 import { lockKey } from './lock-key.ts';
 import { commandOf, createQueryable, isSpoiled, runRollback, statementOf, traced } from './run-query.ts';
-import type { Answer } from './statement-batch.ts';
+import type { Answer, Statement } from './statement-batch.ts';
 import { createTurns, type Turns } from './take-turns.ts';
 
 /** True as long as statements may go into the transaction. */
@@ -69,6 +69,12 @@ function beginText(options: TransactionOptions): string {
   return `begin isolation level ${options.isolation ?? 'read committed'} ${options.readOnly === true ? 'read only' : 'read write'}`;
 }
 
+function beginning(options: TransactionOptions): Statement[] {
+  const { statementTimeoutMs: limitMs } = options;
+  const limit = limitMs === undefined ? [] : [commandOf(`set local statement_timeout = ${Math.ceil(limitMs)}`)];
+  return [commandOf(beginText(options)), ...limit];
+}
+
 /** Shutdown, lost connections, internal errors and full disks: after these a commit may be on disk all the same. */
 function mayHaveCommitted(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || error.code === undefined) return true;
@@ -99,7 +105,7 @@ export async function runTransaction<T>(
   inScope: (scope: TransactionScope, act: () => Promise<T>) => Promise<T>,
 ): Promise<{ value: T; afterCommit: (() => void)[] }> {
   const scope: TransactionScope = { open: true };
-  const turns = createTurns(client, commandOf(beginText(options)));
+  const turns = createTurns(client, beginning(options), options.statementTimeoutMs);
   const { tx, afterCommit } = openTransaction(turns, scope);
   try {
     const value = await inScope(scope, () => act(tx));

@@ -10,8 +10,10 @@ import { readListingsBetween } from '../store.ts';
 import { type Follower, readFollowers } from './followers.ts';
 import { type Moment, readMerchantsFrom, readMoment, readPinPeriods } from './store.ts';
 
-const PORTION = 5000;
-const SLICE = 200;
+const PORTION = 2000;
+const SLICE = 50;
+/** After a restart of the machine everything comes from the disk. */
+const STATEMENT_TIMEOUT_MS = 60_000;
 
 export interface Loading {
   database: Database;
@@ -41,7 +43,7 @@ export async function loadModel(model: Model, { database, followers, tell }: Loa
       for (const apply of applies) apply();
       return moment;
     },
-    { isolation: 'repeatable read', readOnly: true },
+    { isolation: 'repeatable read', readOnly: true, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
   );
 }
 
