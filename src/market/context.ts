@@ -78,6 +78,7 @@ export type CrashPoint =
   | 'before_verify'
   | 'after_settling_committed'
   | 'after_settle_before_answer'
+  | 'after_claim_committed'
   | 'after_final_before_delivery'
   | 'after_commit_before_answer';
 

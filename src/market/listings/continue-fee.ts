@@ -1,14 +1,16 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { findListingOfFee } from '../fees/store.ts';
 import { pendingBody, pendingHeaders, reviewRefusal, unseenRefusal } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
 import { mayDrive } from '../payments/may-drive.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { findByAuthorization, findOpenFee, type Payment } from '../payments/store.ts';
+import { findByAuthorization, findOpenFee } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerCreated, type CreateAnswer } from './answer-created.ts';
+import { answerCompletedFee } from './answer-fee.ts';
 import { MEMORY_MS } from './complete-fee.ts';
+import { continueClaim } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
 import { findListingByBody } from './store.ts';
 
@@ -25,6 +27,9 @@ export async function answerEarlier(
   const presented = await findPresented(market, proof);
   if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
   const open = await findOpenFee(market.database, merchant.id, bodyHash);
+  if (open?.path === 'direct' && request.claim?.intent_id === open.intentId) {
+    return await continueClaim(market, payments, request, request.claim);
+  }
   const payment = open ?? presented;
   return payment && (await continueFee(market, payments, payment, proof));
 }
@@ -65,7 +70,7 @@ export async function continueFee(
   const current = await payments.settle((await payments.reread(payment)) ?? payment);
   switch (current.status) {
     case 'completed':
-      return await answerCompleted(market, current);
+      return await answerCompletedFee(market, current);
     case 'unpaid':
     case 'rejected':
       return null;
@@ -80,10 +85,4 @@ export async function continueFee(
       return { status: 202, body, headers: pendingHeaders(market.config.network, current, body) };
     }
   }
-}
-
-async function answerCompleted(market: Market, payment: Payment): Promise<CreateAnswer | null> {
-  market.crashPoint('after_commit_before_answer');
-  const listingId = await findListingOfFee(market.database, payment.id);
-  return listingId === null ? null : await answerCreated(market, listingId);
 }

@@ -5,8 +5,8 @@ import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { countCredits, takeCredit } from '../fees/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import type { Payment } from '../payments/store.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
 import { checkBalance, checkProof } from '../payments/x402/check-proof.ts';
 import { readProof } from '../payments/x402/read-proof.ts';
@@ -15,6 +15,7 @@ import { answerCreated, type CreateAnswer } from './answer-created.ts';
 import { checkGoods, duplicate, takeGuardRun } from './check-goods.ts';
 import { MEMORY_MS } from './complete-fee.ts';
 import { answerEarlier, continueFee, findPresented } from './continue-fee.ts';
+import { listByTransfer } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
 import { checkOpenFees, openFee } from './open-fee.ts';
 import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
@@ -62,15 +63,29 @@ async function listAnew(market: Market, payments: Payments, request: ListRequest
 }
 
 function readRequest(market: Market, call: CreateCall): ListRequest {
-  const goods = readGoods(call.body, market.config.limits);
+  const { fee_payment: claim, ...body } = call.body;
+  const goods = readGoods(body, market.config.limits);
+  // How the fee is paid is no part of what is listed: the same goods with another payment are the same request.
+  const rawBody = withoutFeePayment(call.rawBody);
+  const proof = readProof(call.payment);
+  if (proof !== null && claim !== undefined) {
+    throw new Refusal('two_proofs', { detail: 'A fee is paid by x402 or by fee_payment, never by both.' });
+  }
   return {
     merchant: call.caller,
     goods,
-    rawBody: call.rawBody,
-    bodyHash: bodyHashOf(call.rawBody),
+    rawBody,
+    bodyHash: bodyHashOf(rawBody),
     guardKey: guardKeyOf(goods, call.caller.id),
-    proof: readProof(call.payment),
+    proof,
+    claim: claim ?? null,
   };
+}
+
+function withoutFeePayment(rawBody: unknown): unknown {
+  if (typeof rawBody !== 'object' || rawBody === null) return rawBody;
+  const { fee_payment: _, ...goods } = rawBody as Record<string, unknown>;
+  return goods;
 }
 
 async function dryRun(market: Market, request: ListRequest): Promise<CreateAnswer> {
@@ -96,6 +111,7 @@ async function listWithoutFee(market: Market, request: ListRequest): Promise<big
 }
 
 async function listWithFee(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
+  if (request.claim !== null) return await listByTransfer(market, payments, request, request.claim);
   const terms = feeTerms(market);
   const { proof, merchant } = request;
   await checkOpenFees(market.database, market, merchant.id);

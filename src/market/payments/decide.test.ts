@@ -97,7 +97,15 @@ describe('a settled payment', () => {
   it('is one whose fitting transfer is final, in a block after the opening', () => {
     expect(decide(evidence(), terms)).toEqual({
       outcome: 'settled',
-      transfer: { txHash: TX, blockNumber: 100n, blockHash: BLOCK, blockTime: TIME, sender: wallet('f'), logIndex: 4 },
+      transfer: {
+        txHash: TX,
+        blockNumber: 100n,
+        blockHash: BLOCK,
+        blockTime: TIME,
+        sender: wallet('f'),
+        logIndex: 4,
+        value: terms.valueUnits,
+      },
     });
   });
 

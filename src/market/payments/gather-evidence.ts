@@ -11,7 +11,8 @@ import type { Hex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
 import type { Evidence, Use } from './decide.ts';
 import type { ChainHead } from './head/read-head.ts';
-import type { Payment } from './store.ts';
+import { isStillFinal } from './head/still-final.ts';
+import type { X402Payment } from './payment.ts';
 
 /** Providers cap how many blocks one log query may span. */
 const LOG_SPAN_BLOCKS = 2_000n;
@@ -32,7 +33,7 @@ export interface Gathering {
  */
 export async function gatherEvidence(
   gathering: Gathering,
-  payments: readonly Payment[],
+  payments: readonly X402Payment[],
 ): Promise<Map<bigint, Evidence>> {
   const { market, skipYoung } = gathering;
   const { rpc } = market;
@@ -53,11 +54,15 @@ export async function gatherEvidence(
   return (await isStillFinal(rpc, head)) ? gathered : withoutFinalized(gathered);
 }
 
-function isYoung(payment: Payment, head: ChainHead): boolean {
+function isYoung(payment: X402Payment, head: ChainHead): boolean {
   return payment.blockNumber !== null && (head.finalized === null || payment.blockNumber > head.finalized.number);
 }
 
-async function tryToRead<T>(market: Gathering['market'], payment: Payment, read: () => Promise<T>): Promise<T | null> {
+async function tryToRead<T>(
+  market: Gathering['market'],
+  payment: X402Payment,
+  read: () => Promise<T>,
+): Promise<T | null> {
   try {
     return await read();
   } catch (error) {
@@ -69,7 +74,7 @@ async function tryToRead<T>(market: Gathering['market'], payment: Payment, read:
 
 async function readOne(
   market: Gathering['market'],
-  payment: Payment,
+  payment: X402Payment,
   shared: { chainId: bigint; head: ChainHead; logs: readonly Log[] },
 ): Promise<Evidence> {
   const { chainId, head } = shared;
@@ -81,7 +86,7 @@ async function readOne(
   return { chainId, latest: head.latest, finalized: head.finalized, nonceUsed, use };
 }
 
-async function readUses(rpc: Rpc, payments: readonly Payment[], latest: bigint): Promise<Log[]> {
+async function readUses(rpc: Rpc, payments: readonly X402Payment[], latest: bigint): Promise<Log[]> {
   const [first] = payments;
   if (first === undefined) return [];
   const opened = payments.map((payment) => payment.openedBlock);
@@ -122,17 +127,10 @@ async function readUse(rpc: Rpc, log: Log): Promise<Use> {
  * Asked only once it can decide something, and of the very block that the heads named: a node that lags behind does not know it,
  * and fails instead of calling a used nonce unused.
  */
-async function readNonce(market: Gathering['market'], payment: Payment, latest: bigint): Promise<boolean | null> {
+async function readNonce(market: Gathering['market'], payment: X402Payment, latest: bigint): Promise<boolean | null> {
   if (market.clock.now() < Number(payment.validBefore) * 1000) return null;
   const { asset, payer, nonce } = payment;
   return await readAuthorizationState(market.rpc, asset, payer, nonce, latest);
-}
-
-/** A balancer that switched nodes in between, or a tag that lied, shows here. */
-async function isStillFinal(rpc: Rpc, head: ChainHead): Promise<boolean> {
-  if (head.finalized === null) return true;
-  const again = await readBlock(rpc, head.finalized.number);
-  return again?.hash === head.finalized.hash;
 }
 
 function withoutFinalized(gathered: Map<bigint, Evidence>): Map<bigint, Evidence> {

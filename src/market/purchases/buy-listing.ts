@@ -45,7 +45,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
     if (answer !== null) return answer;
   }
   // What is left of a known proof is one that ended unpaid: it proves nothing, but it still says whose payments to look for.
-  const lapsed = known !== null && known.nonce === request.proof?.authorization.nonce ? known : null;
+  const lapsed = known?.path === 'x402' && known.nonce === request.proof?.authorization.nonce ? known : null;
   const check = lapsed === null ? await checkFresh(market, payments, request, listing) : null;
   const signedBy = check && 'payer' in check ? check.payer : null;
   for (const payment of await findHeld(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
