@@ -82,7 +82,7 @@ describe('the front door', () => {
     const empty = await open('/');
     expect(empty.text).toContain('showing 0 of 0');
     expect(empty.text).toContain('The listing fee is 1 USDC by x402');
-    expect(empty.text).toContain('A price is 0 or at least 0.001 USDC');
+    expect(empty.text).toContain('What costs less than 0.001 USDC is bought by a transfer');
     for (let id = 1; id <= 7; id += 1)
       await seedEvent(db.database, id === 3 ? 'rotate' : 'sale', { listing_id: id }, 'alice');
     const { text } = await open('/');
