@@ -62,7 +62,7 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
     return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
   }
   if (!stands(receipt, block)) return unknown('not_canonical');
-  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => isToPayee(log, terms))) return unknown('contradiction');
+  if (!agrees(receipt, evidence.transfersInBlock, terms)) return unknown('contradiction');
   const sighting: Sighting = {
     txHash: receipt.transactionHash,
     blockNumber: receipt.blockNumber,
@@ -73,13 +73,26 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
   if (finalized === null) return unknown('no_finalized_head', sighting);
   if (receipt.blockNumber > finalized.number) return unknown('not_final', sighting);
   if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');
-  if (receipt.status !== 'success') return { outcome: 'refused', reason: 'transfer_not_found' };
+  if (receipt.status !== 'success') {
+    // What failed leaves no logs: money may have moved, so this is no refusal.
+    return receipt.logs.length > 0 ? unknown('contradiction') : { outcome: 'refused', reason: 'transfer_not_found' };
+  }
   if (evidence.isOfLedger) return { outcome: 'refused', reason: 'transaction_used' };
   return decideTransfers(receipt, sighting, terms);
 }
 
 function unknown(why: UnknownWhy, sighting: Sighting | null = null): ClaimDecision {
   return { outcome: 'unknown', why, sighting };
+}
+
+/**
+ * Whether the node's own index of the block knows the same transfers, and the receipt holds no log that is gone: an authorization
+ * decides too, and all logs of a transaction share its fate.
+ */
+function agrees(receipt: Receipt, transfersInBlock: readonly Log[], terms: ClaimTerms): boolean {
+  return (
+    receipt.logs.every((log) => !log.removed) && sameLogs(receipt, transfersInBlock, (log) => isToPayee(log, terms))
+  );
 }
 
 function isToPayee(log: Log, { asset, payee }: ClaimTerms): boolean {
@@ -95,11 +108,12 @@ interface Candidate {
 function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms): ClaimDecision {
   const received = receipt.logs.flatMap((log) => candidateOf(log, terms));
   const own = received.filter(({ from }) => from === terms.payer);
-  const largest = own.toSorted((a, b) => (a.value < b.value ? 1 : -1))[0];
-  if (largest === undefined) {
+  const [first] = own;
+  if (first === undefined) {
     const byOther = received.some(({ value }) => value >= terms.minimumUnits);
     return { outcome: 'refused', reason: byOther ? 'wrong_payer' : 'transfer_not_found' };
   }
+  const largest = own.reduce((most, one) => (one.value > most.value ? one : most), first);
   const found = ({ logIndex, value }: Candidate): FoundTransfer => ({ ...sighting, logIndex, value });
   const review = (reason: ClaimReview, of: Candidate): ClaimDecision => ({
     outcome: 'review',
@@ -121,7 +135,7 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
 
 /** Anybody can send nothing in another's name: a transfer of 0 is none. */
 function candidateOf(log: Log, terms: ClaimTerms): Candidate[] {
-  if (log.removed || !isToPayee(log, terms)) return [];
+  if (!isToPayee(log, terms)) return [];
   const transfer = decodeTransfer(log);
   return transfer === null || transfer.value === 0n
     ? []
