@@ -45,4 +45,9 @@ grant insert on merchants, merchant_keys, recovery_codes to openaisle_app;
 grant update (revoked_at, last_used_on) on merchant_keys to openaisle_app;
 grant update (ended_at) on recovery_codes to openaisle_app;
 grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
-grant insert, update on facilitator_signers, facilitator_readings, chain_watermarks to openaisle_app;
+grant insert, update on facilitator_signers, facilitator_readings to openaisle_app;
+
+-- The watermark is raised, and payments halted, by the market. Resetting the one and ending the other is the operator's, under the
+-- owner's role (npm run chain): the market has no right to write the log of commands, without which neither can be done.
+grant insert on chain_watermarks, chain_halts to openaisle_app;
+grant update (block_number, block_hash, block_time, accepted_at) on chain_watermarks to openaisle_app;

@@ -43,11 +43,14 @@ alter table payments add column intent_id bytea,
 -- One that was delivered after a review keeps what it was reviewed for.
 alter table payments drop constraint payments_check4;
 alter table payments add check ((status in ('unpaid', 'needs_review', 'rejected')) <= (end_reason is not null)),
-  add check (status in ('unpaid', 'needs_review', 'rejected') or end_reason is null or review_outcome = 'deliver');
+  -- Null in a check is no refusal, hence coalesce.
+  add check (status in ('unpaid', 'needs_review', 'rejected') or end_reason is null or coalesce(review_outcome = 'deliver', false));
 alter table payments add check ((path = 'direct') = (intent_id is not null)), add check ((path = 'direct') = (window_from is not null)),
   add check ((path = 'direct') = (window_to is not null)), add check (path = 'x402' or merchant_id is not null),
   add check (path = 'direct' or not surplus), add check ((review_outcome is null) = (reviewed_at is null)),
-  add check ((status = 'rejected') <= (review_outcome in ('refunded', 'declined'))),
+  add check ((status = 'rejected') = coalesce(review_outcome in ('refunded', 'declined'), false)),
+  add check (status = 'completed' or coalesce(review_outcome <> 'deliver', true)),
+  add check (review_outcome is null or end_reason is not null),
   add foreign key (intent_id, purpose, merchant_id, chain_id, asset, payee, value_units)
     references payment_intents (id, purpose, merchant_id, chain_id, asset, payee, minimum_units);
 
@@ -100,11 +103,14 @@ create unique index payment_proofs_one_refund_per_payment on payment_proofs (pay
 alter table purchases drop constraint purchases_check2;
 alter table purchases add check ((payment_id is null) = (payer is null)), add check (tx_hash is null or payment_id is not null);
 
+-- A completed payment has its proof, and so has one in review, unless another payment in the same transaction has it.
 create or replace function completed_is_proven() returns trigger language plpgsql as $$
 begin
-  if new.status = 'completed' and not exists (select from payment_proofs where payment_id = new.id and purpose = new.purpose)
-     and not (new.review_outcome = 'deliver' and new.end_reason = 'transaction_used') then
-    raise exception 'payment % is completed without a proof', new.id
+  if new.status in ('completed', 'needs_review')
+     and not exists (select from payment_proofs where payment_id = new.id and purpose = new.purpose)
+     and not (new.end_reason is not distinct from 'transaction_used'
+              and exists (select from payment_proofs where tx_hash = new.tx_hash)) then
+    raise exception 'payment % is % without a proof', new.id, new.status
       using errcode = 'restrict_violation', constraint = 'completed_is_proven';
   end if;
   if new.review_outcome = 'refunded' and not exists (select from payment_proofs where payment_id = new.id and purpose = 'refund') then
@@ -113,6 +119,23 @@ begin
   end if;
   return null;
 end $$;
+
+-- What a payment gives is given in the transaction that completes it, or that ends its review: looked at when it commits.
+create function books_are_paid() returns trigger language plpgsql as $$
+begin
+  if new.payment_id is not null and not exists (
+    select from payments p where p.id = new.payment_id and p.status = 'completed'
+      and (new.tx_hash is not null or p.end_reason is not distinct from 'transaction_used')
+  ) then
+    raise exception '%: payment % is not completed', tg_table_name, new.payment_id
+      using errcode = 'restrict_violation', constraint = tg_table_name || '_are_paid';
+  end if;
+  return null;
+end $$;
+create constraint trigger purchases_are_paid after insert on purchases deferrable initially deferred
+  for each row execute function books_are_paid();
+create constraint trigger fees_are_paid after insert on fees deferrable initially deferred
+  for each row execute function books_are_paid();
 
 create or replace function payments_move_forward() returns trigger language plpgsql as $$
 begin
@@ -136,10 +159,18 @@ begin
   if old.status in ('completed', 'unpaid', 'rejected') then
     raise exception 'a payment that has ended stays as it ended' using errcode = 'restrict_violation', constraint = 'payments_move_forward';
   end if;
+  -- A review ends with an outcome, and changes nothing of what was found before.
+  if (new.review_outcome is not null) <> (old.status = 'needs_review' and new.status <> old.status) then
+    raise exception 'a payment is decided on when its review ends' using errcode = 'restrict_violation', constraint = 'payments_move_forward';
+  end if;
+  if old.status = 'needs_review' and (new.end_reason, new.tx_hash, new.block_number, new.block_time, new.ended_at, new.payer_collects_only)
+     is distinct from (old.end_reason, old.tx_hash, old.block_number, old.block_time, old.ended_at, old.payer_collects_only) then
+    raise exception 'a review changes nothing of what was found' using errcode = 'restrict_violation', constraint = 'payments_move_forward';
+  end if;
   if new.status <> old.status and not (
     (old.status = 'verifying' and new.status in ('settling', 'unpaid', 'completed', 'needs_review'))
     or (old.status = 'settling' and new.status in ('completed', 'unpaid', 'needs_review'))
-    or (old.status = 'needs_review' and new.status in ('completed', 'rejected') and new.review_outcome is not null)
+    or (old.status = 'needs_review' and new.status in ('completed', 'rejected'))
   ) then
     raise exception 'a payment does not go from % to %', old.status, new.status
       using errcode = 'restrict_violation', constraint = 'payments_move_forward';

@@ -14,24 +14,32 @@ import { continueClaim } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
 import { findListingByBody } from './store.ts';
 
+/** A claim may end while it is looked at; then there is a listing, or nothing any more. */
+const MAX_ROUNDS = 3;
+
 /** What this merchant's earlier request with the same body, or this very proof, already amounts to; null when there is none. */
 export async function answerEarlier(
   market: Market,
   payments: Payments,
   request: ListRequest,
 ): Promise<CreateAnswer | null> {
-  const { merchant, bodyHash, proof } = request;
+  const { merchant, bodyHash, proof, claim } = request;
   const since = new Date(market.clock.now() - MEMORY_MS);
-  const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
-  if (made !== null) return await answerCreated(market, made);
-  const presented = await findPresented(market, proof);
-  if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
-  const open = await findOpenFee(market.database, merchant.id, bodyHash);
-  if (open?.path === 'direct' && request.claim?.intent_id === open.intentId) {
-    return await continueClaim(market, payments, request, request.claim);
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    // The fee before the listing: one that is completed between the two readings is found as a listing.
+    const open = await findOpenFee(market.database, merchant.id, bodyHash);
+    const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
+    if (made !== null) return await answerCreated(market, made);
+    const presented = await findPresented(market, proof);
+    if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
+    if (open?.path !== 'direct' || claim?.intent_id !== open.intentId) {
+      const payment = open ?? presented;
+      return payment && (await continueFee(market, payments, payment, proof));
+    }
+    const answer = await continueClaim(market, payments, request, claim);
+    if (answer !== null) return answer;
   }
-  const payment = open ?? presented;
-  return payment && (await continueFee(market, payments, payment, proof));
+  return null;
 }
 
 /** The fee or purchase that this proof opened. */

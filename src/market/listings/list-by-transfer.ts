@@ -5,13 +5,19 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { answerUncompleted, answerUndeployed } from '../payments/direct/answer-claim.ts';
 import { checkSignature } from '../payments/direct/check-signature.ts';
-import { checkUnused, findOwnIntent, nameTransaction, undecidedRefusal } from '../payments/direct/name-transaction.ts';
+import {
+  checkUnused,
+  findOwnIntent,
+  isBound,
+  nameTransaction,
+  undecidedRefusal,
+} from '../payments/direct/name-transaction.ts';
 import { findClaim, type Intent, insertClaim, rebindPayer } from '../payments/direct/store.ts';
 import { type DirectPayment, isOpen } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findOpenFee, lockPayment } from '../payments/store.ts';
 import type { CreateAnswer } from './answer-created.ts';
-import { answerCompletedFee } from './answer-fee.ts';
+import { answerCompletedFee, refuseWithoutListing } from './answer-fee.ts';
 import type { ListRequest } from './list-request.ts';
 import { checkOpenFees, holdGoods } from './open-fee.ts';
 
@@ -45,9 +51,15 @@ export async function continueClaim(
   const standing = await findClaim(market.database, intent.id);
   if (standing?.status === 'completed') return await answerCompleted(market, request, standing);
   if (standing?.status === 'needs_review') return await answerUncompleted(market, payments, standing, txHash);
-  const signed = await checkSignature(market, intent, payer_signature as Hex);
-  if ('undeployed' in signed) return await answerUndeployed(market, payments, intent, txHash);
-  await checkUnused(market.database, txHash);
+  const signed = await checkSignature(payments, intent, payer_signature as Hex);
+  if ('undeployed' in signed) {
+    return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
+  }
+  if (!(await checkUnused(market.database, intent, txHash))) return null;
+  // What the standing wallet has paid is its own: that is looked at before another wallet takes its place.
+  if (standing?.status === 'settling' && standing.payer !== signed.payer) {
+    if (!isOpen(await payments.settle(standing))) return null;
+  }
   const opened = await openOrJoin(market, request, intent, { payer: signed.payer, txHash });
   if (opened === null) return null;
   market.crashPoint('after_claim_committed');
@@ -63,10 +75,7 @@ async function answerCompleted(market: Market, request: ListRequest, claim: Dire
     throw new Refusal('transaction_used', { detail: 'That fee paid for another listing.' });
   const answer = await answerCompletedFee(market, claim);
   if (answer !== null) return answer;
-  throw new Refusal('duplicate_listing', {
-    detail: 'The fee is paid and kept as a credit: send the request again with goods that can be listed.',
-    doNotPayAgain: true,
-  });
+  throw await refuseWithoutListing(market, claim);
 }
 
 function isOfBody(claim: DirectPayment, { bodyHash }: ListRequest): boolean {
@@ -127,6 +136,8 @@ async function join(
   const locked = await lockPayment(tx, standing.id);
   if (locked?.path !== 'direct' || !isOpen(locked)) return null;
   if (!isOfBody(locked, request)) throw await undecidedRefusal(tx, market, locked);
-  if (locked.payer !== payer) await rebindPayer(tx, locked.id, payer, new Date(market.clock.now()));
+  if (locked.payer === payer) return locked;
+  if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
+  await rebindPayer(tx, locked.id, payer, new Date(market.clock.now()));
   return { ...locked, payer };
 }

@@ -7,6 +7,8 @@ import { listOpenPayments } from './store.ts';
 const BATCH = 50;
 const SIGNERS_EVERY_MS = 60_000;
 const OLD_REVIEWS_EVERY_MS = 600_000;
+/** For the metrics. */
+const COUNT_EVERY_MS = 10_000;
 
 /** What is mined and not final is read again only in every tenth pass: a reorganisation shows then. */
 const YOUNG_EVERY = 10;
@@ -66,7 +68,11 @@ function byAsset(payments: readonly Payment[]): Payment[][] {
  */
 export function createReconciler(
   market: Market,
-  { pass, declineOld }: { pass: () => Promise<void>; declineOld: () => Promise<void> },
+  {
+    pass,
+    declineOld,
+    count,
+  }: { pass: () => Promise<void>; declineOld: () => Promise<void>; count?: () => Promise<void> },
   everyMs: number,
 ) {
   const stopping = new AbortController();
@@ -100,6 +106,7 @@ export function createReconciler(
         repeat('reconcile', pass, everyMs, signal),
         repeat('signers', () => refreshSigners(market), SIGNERS_EVERY_MS, signal),
         repeat('old_reviews', declineOld, OLD_REVIEWS_EVERY_MS, signal),
+        ...(count === undefined ? [] : [repeat('count_payments', count, COUNT_EVERY_MS, signal)]),
       ]);
     },
   });

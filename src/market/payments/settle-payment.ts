@@ -10,8 +10,10 @@ import { createSignerRefresh } from './facilitator/refresh-signers.ts';
 import { findReading, wasSigner } from './facilitator/store.ts';
 import { gatherEvidence } from './gather-evidence.ts';
 import type { ChainHead } from './head/read-head.ts';
+import { isHalted } from './head/store.ts';
 import { isOpen, type Payment, type X402Payment } from './payment.ts';
 import { insertProof } from './proofs/store.ts';
+import type { SecondOpinions } from './providers/ask-others.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
 import { attemptTermsOf } from './x402/attempt-terms.ts';
 
@@ -19,7 +21,11 @@ import { attemptTermsOf } from './x402/attempt-terms.ts';
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
 /** Moves payments on by what the chain shows. Whoever asks about the same payment at once shares the reading. */
-export function createSettler(market: Market, completions: Completions, readHead: () => Promise<ChainHead>) {
+export function createSettler(
+  market: Market,
+  completions: Completions,
+  { readHead, opinions }: { readHead: () => Promise<ChainHead>; opinions: SecondOpinions },
+) {
   const refreshSigners = createSignerRefresh(market);
   const underway = new Map<bigint, { passes: Passes<void>; users: number }>();
   const needs = { market, completions, refreshSigners };
@@ -32,7 +38,7 @@ export function createSettler(market: Market, completions: Completions, readHead
 
   /** What the chain shows of each, as acts that are still to be done. */
   async function gather(payments: readonly Payment[], skipYoung: boolean): Promise<Applying[]> {
-    const gathering = { market, readHead, skipYoung };
+    const gathering = { market, readHead, opinions, skipYoung };
     const byX402 = payments.filter((payment) => payment.path === 'x402');
     const direct = payments.filter((payment) => payment.path === 'direct');
     const evidences =
@@ -134,7 +140,7 @@ async function end(
   const completion = completions[payment.purpose];
   const { removedAt } = await completion.lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
-  if (locked?.path !== 'x402' || !isOpen(locked)) return;
+  if (locked?.path !== 'x402' || !isOpen(locked) || (await isHalted(tx, locked.chainId))) return;
   const decision = decide(evidence, attemptTermsOf(locked, removedAt));
   const now = new Date(market.clock.now());
   const outcome = await outcomeOf(tx, locked, decision, now);

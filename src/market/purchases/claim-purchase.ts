@@ -8,11 +8,18 @@ import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { answerUncompleted, answerUndeployed, type PendingClaim } from '../payments/direct/answer-claim.ts';
 import { checkSignature } from '../payments/direct/check-signature.ts';
-import { checkUnused, findOwnIntent, nameTransaction, undecidedRefusal } from '../payments/direct/name-transaction.ts';
+import {
+  checkUnused,
+  findOwnIntent,
+  isBound,
+  nameTransaction,
+  undecidedRefusal,
+} from '../payments/direct/name-transaction.ts';
 import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/direct/store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding, lockPayment } from '../payments/store.ts';
+import { refuseUnreadable } from '../refuse-unreadable.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
@@ -33,12 +40,24 @@ const MAX_ROUNDS = 4;
 export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints['claimPurchase']> {
   return async (market, call) => {
     const claim = await readClaim(market, call.caller, call.params.id, call.body);
-    for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const answer = await answerRound(market, payments, claim);
-      if (answer !== null) return answer;
+    try {
+      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+        const answer = await answerRound(market, payments, claim);
+        if (answer !== null) return answer;
+      }
+    } catch (error) {
+      throw keepPayment(market, error);
     }
     throw new Refusal('payment_preserved', { detail: 'Another claim is under way.', retryAfterSeconds: 1 });
   };
+}
+
+/** Whoever claims may have paid: no failure of ours may sound as if nothing had happened. */
+function keepPayment(market: Market, error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  market.log.error('claim_answer_failed', { error });
+  const known = refuseUnreadable(error, []) ?? new Refusal('internal_error');
+  return new Refusal(known.reason, { ...known.options, doNotPayAgain: true });
 }
 
 async function readClaim(market: Market, merchant: Merchant, listingId: bigint, body: ClaimBody): Promise<Claim> {
@@ -55,12 +74,16 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
   const standing = await findClaim(market.database, intent.id);
   if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
   if (standing?.status === 'needs_review') return await answerUncompleted(market, payments, standing, txHash);
-  const signed = await checkSignature(market, intent, claim.signature);
-  if ('undeployed' in signed) return await answerUndeployed(market, payments, intent, txHash);
-  if (await isSellerWallet(market.database, listing.merchantId, signed.payer)) {
-    throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });
+  const signed = await checkSignature(payments, intent, claim.signature);
+  if ('undeployed' in signed) {
+    return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
   }
-  await checkUnused(market.database, txHash);
+  await checkPayer(market, claim, signed.payer);
+  if (!(await checkUnused(market.database, intent, txHash))) return null;
+  // What the standing wallet has paid is its own: that is looked at before another wallet takes its place.
+  if (standing?.status === 'settling' && standing.payer !== signed.payer) {
+    if (!isOpen(await payments.settle(standing))) return null;
+  }
   const opened = await openOrJoin(market, claim, signed.payer);
   if (opened === null) return null;
   market.crashPoint('after_claim_committed');
@@ -68,6 +91,20 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
   if (current.path !== 'direct') throw new TypeError('a claim that is none');
   if (current.status === 'completed') return await deliverClaimed(market, listing, current);
   return await answerUncompleted(market, payments, current, txHash);
+}
+
+/**
+ * A wallet that the intent names was looked at when it opened. Any other is judged as of that time: a seller that lists somebody's
+ * wallet as its own after the buyer has begun to pay must not keep the goods back by it.
+ */
+async function checkPayer(market: Market, { intent, listing }: Claim, payer: Hex): Promise<void> {
+  if (intent.payer !== null) return;
+  if (await isSellerWallet(market.database, listing.merchantId, payer, intent.createdAt)) {
+    throw new Refusal('own_goods', {
+      detail: 'The payer is a wallet to which this merchant sells.',
+      nextStep: 'A transfer between the wallets of one seller buys nothing. Pay from a wallet of your own.',
+    });
+  }
 }
 
 /** Goods that were bought before are handed out under that purchase. */
@@ -91,7 +128,7 @@ async function openOrJoin(market: Market, claim: Claim, payer: Hex): Promise<Dir
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
         ? await open(tx, market, claim, payer)
-        : await join(tx, market, standing, payer);
+        : await join(tx, market, claim, { standing, payer });
     if (opened !== null) await nameTransaction(tx, market, opened, claim.txHash);
     return opened;
   });
@@ -108,7 +145,8 @@ async function open(
   const opened = await insertClaim(tx, intent, { payer, bodyHash: null, surplus, now });
   if (opened !== null) return opened;
   const rival = await findRival(tx, listing.id, merchant, payer);
-  if (rival !== null && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival);
+  const isOwn = rival?.path === 'direct' && rival.intentId === intent.id;
+  if (rival !== null && !isOwn && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);
   return null;
 }
 
@@ -120,17 +158,25 @@ function isUndecided(payment: Payment): boolean {
   return isOpen(payment) || payment.status === 'needs_review';
 }
 
-/** Another wallet may sign as long as no transfer is final, where the intent names none. */
-async function join(tx: Tx, market: Market, standing: DirectPayment, payer: Hex): Promise<DirectPayment | null> {
+/** Another wallet may sign as long as no transfer of the standing one is final, where the intent names none. */
+async function join(
+  tx: Tx,
+  market: Market,
+  { listing, merchant }: Claim,
+  { standing, payer }: { standing: DirectPayment; payer: Hex },
+): Promise<DirectPayment | null> {
   const locked = await lockPayment(tx, standing.id);
   if (locked?.path !== 'direct' || !isOpen(locked)) return null;
   if (locked.payer === payer) return locked;
+  // Whether its transfer can be delivered or only reviewed was said when the claim opened, and stays so.
+  const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
+  if (surplus !== locked.surplus || (await isBound(tx, locked))) throw await undecidedRefusal(tx, market, locked);
   try {
     await tx.savepoint(() => rebindPayer(tx, locked.id, payer, new Date(market.clock.now())));
   } catch (error) {
-    const rival = isUniqueViolation(error) ? await findHolding(tx, locked.listingId ?? 0n, { payer }) : null;
-    if (rival === null) throw error;
-    throw await undecidedRefusal(tx, market, rival);
+    if (!isUniqueViolation(error)) throw error;
+    const rival = await findHolding(tx, listing.id, { payer });
+    throw await undecidedRefusal(tx, market, rival !== null && isUndecided(rival) ? rival : locked, merchant);
   }
   return { ...locked, payer };
 }

@@ -26,7 +26,9 @@ export function completePurchase(market: Market): Completion {
     // Goods that were bought already are not sold once more by it.
     completeReviewed: async (tx, payment, transfer) => {
       const isSurplus = payment.path === 'direct' && payment.surplus;
-      if (!isSurplus) await record(tx, market, payment, { transfer, payerCollectsOnly: false });
+      // An authorization that was public before it came here shows nothing about who brought it.
+      const payerCollectsOnly = payment.payerCollectsOnly || payment.endReason === 'used_before_opening';
+      if (!isSurplus) await record(tx, market, payment, { transfer, payerCollectsOnly });
     },
     endUncompleted: async () => {},
   };

@@ -50,7 +50,7 @@ async function checkBuyer(
     (await findHolding(queryable, listing.id, { merchantId: merchant.id })) ??
     (payer && (await findHolding(queryable, listing.id, { payer })));
   if (held?.status === 'completed') throw new Refusal('purchase_exists');
-  if (held) throw await undecidedRefusal(queryable, market, held);
+  if (held) throw await undecidedRefusal(queryable, market, held, merchant);
   if (listing.state !== 'live') throw new Refusal('listing_unavailable');
   if (listing.merchantId === merchant.id) throw new Refusal('own_goods');
   if (payer !== null && (await isSellerWallet(queryable, listing.merchantId, payer))) {

@@ -1,5 +1,5 @@
 import type { Reason } from '../../../contract/errors.ts';
-import { readReceipt } from '../../../platform/chain/reads.ts';
+import { readCode, readReceipt } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
@@ -36,13 +36,16 @@ function reasonOf(stored: string | null): Reason {
   return known[1];
 }
 
-/** Refuses, or says that it is on its way. Call after the chain was read, with a claim that is not completed. */
+/**
+ * Refuses, or says that it is on its way. Call after the chain was read, with a claim that is not completed. Null when the claim has
+ * ended over other transactions than this one, which was never judged then.
+ */
 export async function answerUncompleted(
   market: Market,
   payments: Payments,
   claim: DirectPayment,
   txHash: Hex,
-): Promise<PendingClaim> {
+): Promise<PendingClaim | null> {
   const { database, clock } = market;
   const watermark = await findWatermark(database, claim.chainId);
   if (claim.status === 'needs_review') {
@@ -54,6 +57,7 @@ export async function answerUncompleted(
     // While another transaction of the claim is undecided it may be the one that pays.
     throw new Refusal(reasonOf(named.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
   }
+  if (!isOpen(claim)) return null;
   if (!named?.seenBlock) await mustBeReadable(payments);
   const body = {
     ...pendingBody(claim, watermark, 'same_request', clock.now()),
@@ -73,23 +77,27 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 }
 
 /**
- * The wallet that the intent names is no contract yet, so nobody can say whether it signed: pending as long as its transfer is not
- * final. Nothing is stored.
+ * The wallet that the intent names was no contract yet, so nobody can say whether it signed: pending as long as its transfer is not
+ * final. Nothing is stored. Null when it is a contract by now, and can be asked.
  */
 export async function answerUndeployed(
   market: Market,
   payments: Payments,
   intent: Intent,
-  txHash: Hex,
-): Promise<PendingClaim> {
+  { wallet, txHash }: { wallet: Hex; txHash: Hex },
+): Promise<PendingClaim | null> {
   try {
-    const { finalized } = await payments.readHead();
-    const receipt = await readReceipt(market.rpc, txHash);
+    const { rpc, finalized } = await payments.readHead();
+    const receipt = await readReceipt(rpc, txHash);
     if (receipt !== null && finalized !== null && receipt.blockNumber <= finalized.number) {
+      // A wallet is often made by the transaction that pays: it may have become final since the code was read.
+      if ((await readCode(rpc, wallet, 'finalized')) !== '0x') return null;
       throw new Refusal('signature_invalid', {
         detail: 'The wallet that the intent names did not sign, and is no contract.',
       });
     }
+    const isOver = finalized !== null && Number(finalized.timestamp) * 1000 >= intent.expiresAt.getTime();
+    if (receipt === null && isOver) throw new Refusal('transfer_not_found');
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;
@@ -100,7 +108,7 @@ export async function answerUndeployed(
     headers: { 'retry-after': '5' },
     body: {
       status: 'payment_pending',
-      payment: presentIntent(intent, watermark),
+      payment: { ...presentIntent(intent, watermark), do_not_pay_again: true },
       do_not_pay_again: true,
       retry: 'same_request',
       retry_after_seconds: 5,

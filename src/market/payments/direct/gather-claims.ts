@@ -1,4 +1,4 @@
-import { readBlock, readChainId, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
+import { readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
@@ -6,12 +6,15 @@ import type { Market } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import { isStillFinal } from '../head/still-final.ts';
 import type { DirectPayment } from '../payment.ts';
+import type { SecondOpinions } from '../providers/ask-others.ts';
 import type { ClaimEvidence } from './decide-claim.ts';
 import { type ClaimHash, hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
-  market: Pick<Market, 'rpc' | 'database' | 'log'>;
+  market: Pick<Market, 'database' | 'log'>;
   readHead(): Promise<ChainHead>;
+  /** What the other providers say to what would be decided. */
+  opinions: Pick<SecondOpinions, 'onClaim'>;
   /** Leaves out transactions that were seen above the finalized head already: nothing can be decided about them yet. */
   skipYoung: boolean;
 }
@@ -20,44 +23,44 @@ export interface ClaimGathering {
 export type ClaimReading = Map<Hex, ClaimEvidence>;
 
 /**
- * Reads what claims name, all from one provider. Throws RpcFailure when the heads cannot be read; what cannot be read of one
- * transaction is left out, and looked at again in the next pass.
+ * Reads what claims name, all from one provider, the one whose head leads. What would decide is then shown to the other providers;
+ * where they do not bear it out it comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read; what
+ * cannot be read of one transaction is left out, and looked at again in the next pass.
  */
 export async function gatherClaims(
   gathering: ClaimGathering,
   payments: readonly DirectPayment[],
 ): Promise<Map<bigint, ClaimReading>> {
-  const { market, skipYoung } = gathering;
-  const { rpc, database } = market;
-  const [chainId, head] = [await readChainId(rpc), await gathering.readHead()];
+  const { market, opinions, skipYoung } = gathering;
+  const head = await gathering.readHead();
   const gathered = new Map<bigint, ClaimReading>();
   for (const payment of payments) {
-    const named = (await listClaimHashes(database, payment.id)).filter(({ refusedReason }) => refusedReason === null);
+    const named = (await listClaimHashes(market.database, payment.id)).filter(
+      ({ refusedReason }) => refusedReason === null,
+    );
     const wanted = skipYoung ? named.filter((hash) => !isYoung(hash, head)) : named;
     const reading: ClaimReading = new Map();
     for (const { txHash } of wanted) {
-      const evidence = await tryToRead(market, payment, txHash, { chainId, head });
+      const evidence = await tryToRead(market, payment, txHash, head);
       if (evidence !== null) reading.set(txHash, evidence);
     }
-    gathered.set(payment.id, reading);
+    gathered.set(payment.id, await opinions.onClaim(head, payment, reading));
   }
-  return (await isStillFinal(rpc, head)) ? gathered : withoutFinalized(gathered);
+  return (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
 }
 
 function isYoung({ seenBlock }: ClaimHash, { finalized }: ChainHead): boolean {
   return seenBlock !== null && (finalized === null || seenBlock > finalized.number);
 }
 
-type Shared = { chainId: bigint; head: ChainHead };
-
 async function tryToRead(
   market: ClaimGathering['market'],
   payment: DirectPayment,
   txHash: Hex,
-  shared: Shared,
+  head: ChainHead,
 ): Promise<ClaimEvidence | null> {
   try {
-    return await readClaim(market, payment, txHash, shared);
+    return await readClaim(market, payment, txHash, head);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     market.log.warn('payment_unreadable', { payment_id: payment.id, error });
@@ -66,10 +69,10 @@ async function tryToRead(
 }
 
 async function readClaim(
-  { rpc, database }: ClaimGathering['market'],
+  { database }: ClaimGathering['market'],
   payment: DirectPayment,
   txHash: Hex,
-  { chainId, head: { finalized } }: Shared,
+  { rpc, chainId, finalized }: ChainHead,
 ): Promise<ClaimEvidence> {
   const receipt = await readReceipt(rpc, txHash);
   const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };

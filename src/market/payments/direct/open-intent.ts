@@ -33,6 +33,10 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
     if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
     throw error;
   }
+  // Nobody is to begin a payment by another chain's time, nor by one that took back what was final.
+  if (head.chainId !== market.config.network.chainId || head.floor === null) {
+    throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
+  }
   const now = market.clock.now();
   const chain = Number(head.latest.timestamp) * 1000;
   if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
@@ -59,9 +63,11 @@ export async function openIntent(
   if (payer !== null && open.some((intent) => intent.payer !== null && intent.payer !== payer)) {
     throw new Refusal('other_payer_open');
   }
-  const usable = open.find(
+  const inTime = open.filter(
     (intent) => intent.expiresAt.getTime() - now >= LEAST_LEFT_MS && (payer === null || intent.payer === payer),
   );
+  // Who names a wallet does so after the intent that names none; within a second the times do not tell.
+  const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
   if (usable !== undefined) return { intent: usable, isNew: false };
   const { network, baseUrl } = market.config;
   const { purpose, listingId, payee, minimumUnits } = terms;

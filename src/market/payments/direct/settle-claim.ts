@@ -3,9 +3,11 @@ import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
 import type { Completions } from '../completion.ts';
 import type { FoundTransfer, Sighting } from '../decide.ts';
+import { isHalted } from '../head/store.ts';
 import { type DirectPayment, isOpen } from '../payment.ts';
 import { insertProof } from '../proofs/store.ts';
 import { endPayment, lockPayment, noteSighting } from '../store.ts';
+import { claimTermsOf } from './claim-terms.ts';
 import { type ClaimDecision, type ClaimTerms, decideClaim } from './decide-claim.ts';
 import type { ClaimReading } from './gather-claims.ts';
 import { listClaimHashes, noteSeenBlock, refuseHash } from './store.ts';
@@ -20,11 +22,11 @@ export async function settleClaim(needs: Needs, payment: DirectPayment, reading:
   const { market } = needs;
   const decisions = decideAll(reading, claimTermsOf(payment, null));
   for (const [txHash, decision] of decisions) {
-    if (decision.outcome !== 'unknown') continue;
-    if (decision.why === 'contradiction' || decision.why === 'wrong_chain') {
+    if (decision.outcome === 'unknown' && (decision.why === 'contradiction' || decision.why === 'wrong_chain')) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    await noteSeenBlock(market.database, payment.id, txHash, decision.sighting?.blockNumber ?? null);
+    // One that needs a review is seen too: it waits for the others, and must not make room for a sixth meanwhile.
+    await noteSeenBlock(market.database, payment.id, txHash, sightingOf(decision)?.blockNumber ?? null);
   }
   if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {
     market.crashPoint('after_final_before_delivery');
@@ -32,7 +34,18 @@ export async function settleClaim(needs: Needs, payment: DirectPayment, reading:
   }
   // What was named first and is in a block stands for the claim until one of them is final.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
-  if (decisions.size > 0) await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
+  if (seen === null && !(await areAllRead(market, payment, decisions))) return;
+  await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
+}
+
+/** One that was left out of the reading may be in a block as before. */
+async function areAllRead(
+  { database }: Market,
+  { id }: DirectPayment,
+  decisions: ReadonlyMap<Hex, ClaimDecision>,
+): Promise<boolean> {
+  const named = await listClaimHashes(database, id);
+  return named.every(({ txHash, refusedReason }) => refusedReason !== null || decisions.has(txHash));
 }
 
 function decideAll(reading: ClaimReading, terms: ClaimTerms): Map<Hex, ClaimDecision> {
@@ -42,21 +55,6 @@ function decideAll(reading: ClaimReading, terms: ClaimTerms): Map<Hex, ClaimDeci
 function sightingOf(decision: ClaimDecision): Sighting | null {
   if (decision.outcome === 'unknown') return decision.sighting;
   return decision.outcome === 'refused' ? null : decision.transfer;
-}
-
-export function claimTermsOf(payment: DirectPayment, removedAt: Date | null): ClaimTerms {
-  const seconds = (date: Date): bigint => BigInt(Math.floor(date.getTime() / 1000));
-  return {
-    chainId: payment.chainId,
-    asset: payment.asset,
-    payer: payment.payer,
-    payee: payment.payee,
-    minimumUnits: payment.valueUnits,
-    windowFrom: seconds(payment.windowFrom),
-    windowTo: seconds(payment.windowTo),
-    surplus: payment.surplus,
-    removedAt: removedAt?.getTime() ?? null,
-  };
 }
 
 /** Decided once more under the locks: payer, transactions and removal may have changed since the chain was read. */
@@ -69,7 +67,7 @@ async function endClaim(
   const completion = completions[payment.purpose];
   const { removedAt } = await completion.lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
-  if (locked?.path !== 'direct' || !isOpen(locked)) return;
+  if (locked?.path !== 'direct' || !isOpen(locked) || (await isHalted(tx, locked.chainId))) return;
   const now = new Date(market.clock.now());
   const verdict = await judge(tx, locked, { reading, removedAt, now });
   if (verdict === null) return;

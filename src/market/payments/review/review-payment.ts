@@ -1,13 +1,14 @@
 import type { Endpoints } from '../../../contract/index.ts';
-import { readBlock, readChainId, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
+import { type Receipt, readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
-import { addressTopic, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
+import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import type { Completions } from '../completion.ts';
 import type { FoundTransfer } from '../decide.ts';
+import { hasAuthorization } from '../direct/store.ts';
 import { isStillFinal } from '../head/still-final.ts';
 import { findWatermark } from '../head/store.ts';
 import type { Payment } from '../payment.ts';
@@ -52,7 +53,7 @@ async function readRefund(market: Market, payments: Payments, payment: Payment, 
   const { database } = market;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
   const received = (await findProof(database, { paymentId: payment.id }))?.valueUnits ?? payment.valueUnits;
-  const evidence = await gatherRefund(market, payments, payment, txHash);
+  const evidence = await gatherRefund(payments, payment, txHash);
   const decision = decideRefund(evidence, {
     chainId: payment.chainId,
     asset: payment.asset,
@@ -61,19 +62,24 @@ async function readRefund(market: Market, payments: Payments, payment: Payment, 
     minimumUnits: received,
     afterBlock: payment.blockNumber ?? 0n,
   });
-  if (decision.outcome === 'refunded') return decision.transfer;
+  if (decision.outcome === 'refunded') {
+    if (await isOfLedger(market, payment, evidence.receipt)) throw new Refusal('transaction_used');
+    return decision.transfer;
+  }
   throw new Refusal(decision.outcome === 'refused' ? 'refund_not_found' : 'refund_not_final', { retryAfterSeconds: 5 });
 }
 
-async function gatherRefund(
-  market: Market,
-  payments: Payments,
-  payment: Payment,
-  txHash: Hex,
-): Promise<RefundEvidence> {
-  const { rpc } = market;
+/** What was signed for another payment here belongs to that one, whether it has ended or not. */
+async function isOfLedger({ database }: Market, payment: Payment, receipt: Receipt | null): Promise<boolean> {
+  const logs = receipt?.logs.filter(({ address }) => address === payment.asset) ?? [];
+  const used = logs.flatMap((log) => decodeAuthorizationUsed(log) ?? []);
+  return await hasAuthorization(database, payment, used);
+}
+
+async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): Promise<RefundEvidence> {
   try {
-    const [chainId, head] = [await readChainId(rpc), await payments.readHead()];
+    const head = await payments.readHead();
+    const { rpc, chainId } = head;
     const receipt = await readReceipt(rpc, txHash);
     const nothing = { chainId, finalized: head.finalized, receipt, block: null, transfersInBlock: [] };
     if (receipt === null) return nothing;
@@ -82,8 +88,10 @@ async function gatherRefund(
       readBlock(rpc, receipt.blockNumber),
       readLogs(rpc, { address: payment.asset, topics, blockHash: receipt.blockHash }),
     ]);
-    const finalized = (await isStillFinal(rpc, head)) ? head.finalized : null;
-    return { ...nothing, finalized, block, transfersInBlock };
+    const shown = { ...nothing, block, transfersInBlock };
+    // What another provider does not show is not final yet.
+    const isCertain = (await payments.bearOut(head, payment, shown)) && (await isStillFinal(rpc, head));
+    return { ...shown, finalized: isCertain ? head.finalized : null };
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
     throw error;
