@@ -18,8 +18,11 @@ grant insert on payment_proofs, fees, purchases to openaisle_app;
 
 -- A payment moves forward; its terms and its existence are not the role's to change.
 grant insert on payments to openaisle_app;
-grant update (status, tx_hash, block_number, block_time, end_reason, payer_collects_only, settling_at, ended_at, updated_at)
-  on payments to openaisle_app;
+grant update (status, tx_hash, block_number, block_time, end_reason, payer_collects_only, settling_at, ended_at, updated_at, payer,
+  review_outcome, reviewed_by, review_note, reviewed_at) on payments to openaisle_app;
+-- An intent is written once; what a claim names changes until it is decided.
+grant insert on payment_intents to openaisle_app;
+grant insert, update, delete on claim_hashes to openaisle_app;
 
 -- Price, wallet and origin of a listing are not here either.
 grant insert on listings, artifacts, listing_answers, wallet_uses to openaisle_app;
@@ -42,4 +45,9 @@ grant insert on merchants, merchant_keys, recovery_codes to openaisle_app;
 grant update (revoked_at, last_used_on) on merchant_keys to openaisle_app;
 grant update (ended_at) on recovery_codes to openaisle_app;
 grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
-grant insert, update on facilitator_signers, facilitator_readings, chain_watermarks to openaisle_app;
+grant insert, update on facilitator_signers, facilitator_readings to openaisle_app;
+
+-- The watermark is raised, and payments halted, by the market. Resetting the one and ending the other is the operator's, under the
+-- owner's role (npm run chain): the market has no right to write the log of commands, without which neither can be done.
+grant insert on chain_watermarks, chain_halts to openaisle_app;
+grant update (block_number, block_hash, block_time, accepted_at) on chain_watermarks to openaisle_app;

@@ -11,7 +11,7 @@ import { exportedValues, isBarrel, untidyUses } from './support/source/tidy-uses
 
 const FILE_LINES = 400;
 const FUNCTION_LINES = 70;
-const ARCHITECTURE_LINES = 200;
+const ARCHITECTURE_LINES = 230;
 
 /** Files that are longer, and how long they may be. A number only ever falls; an entry that is not needed fails the test. */
 const LONG_FILES: Readonly<Record<string, number>> = {

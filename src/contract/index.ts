@@ -1,4 +1,5 @@
 /** The contract: everything that goes over the wire. The one barrel of the project. */
+import { claimPurchase, openFeeIntent, openPurchaseIntent, reviewPayment } from './direct-payments.ts';
 import { register } from './identity.ts';
 import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
 import { browseShelves, buyListing, createListing, getListing, getStore, listPurchases } from './listings.ts';
@@ -18,6 +19,10 @@ export const endpoints = {
   withdrawListing,
   withdrawWithReason,
   buyListing,
+  openPurchaseIntent,
+  claimPurchase,
+  openFeeIntent,
+  reviewPayment,
   listPurchases,
   getStore,
   listMerchants,

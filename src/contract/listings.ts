@@ -3,7 +3,7 @@ import { addressIn, addressOut, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import { idCursor, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
-import { paymentOut, receiptOut } from './payments.ts';
+import { CLAIM_ERRORS, claimBody, paymentOut, receiptOut } from './payments.ts';
 import { publicText } from './text.ts';
 import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
 
@@ -127,10 +127,12 @@ export const createListing = endpoint({
   name: 'createListing',
   method: 'POST',
   path: '/api/listing',
-  summary: 'List goods. The fee of 1 USDC goes to the treasury by x402.',
+  summary: 'List goods. The fee of 1 USDC goes to the treasury, by x402 or by a transfer for a fee intent.',
   auth: 'key',
   query: z.strictObject({ dry_run: z.enum(['true', 'false']).optional() }),
-  body: newListing,
+  body: newListing.extend({
+    fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
+  }),
   body_limit: 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8,
   answers: {
     200: z.union([created, z.object({ dry_run: z.literal(true), would_cost_usdc: usdcOut })]),
@@ -139,7 +141,6 @@ export const createListing = endpoint({
   },
   errors: [
     'world_needs_draft',
-    'price_not_payable',
     'seller_wallet_refused',
     'wallet_in_use',
     'duplicate_listing',
@@ -160,6 +161,7 @@ export const createListing = endpoint({
     'needs_review',
     'malformed_proof',
     'two_proofs',
+    ...CLAIM_ERRORS,
   ],
   cache: 'private',
   payment: true,

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { addressOut, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { aisleSummaries, listingDetail, listingSummary, merchantRecord, purchaseOut } from './listings.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
-import { EVENT_KINDS, PAGE_SIZES, SCOPES } from './vocabulary.ts';
+import { EVENT_KINDS, PAGE_SIZES, PAYMENT_PURPOSES, SCOPES } from './vocabulary.ts';
 
 export const listMerchants = endpoint({
   name: 'listMerchants',
@@ -49,6 +50,23 @@ export const saleOut = z
   })
   .meta({ id: 'Sale' });
 
+/** A payment that waits for a decision with POST /api/review/:payment_id. */
+export const reviewOut = z
+  .object({
+    payment_id: idOut,
+    purpose: z.enum(PAYMENT_PURPOSES),
+    listing_id: z.int().nullable(),
+    reason: z.string(),
+    payer_wallet: addressOut.describe('where a refund goes'),
+    payee_wallet: addressOut.describe('where a refund has to come from'),
+    asked_usdc: usdcOut,
+    received_usdc: usdcOut,
+    tx_hash: hashOut.nullable(),
+    block_time: timeOut.nullable(),
+    decide_by: timeOut.describe('then it ends as declined'),
+  })
+  .meta({ id: 'Review' });
+
 export const getMe = endpoint({
   name: 'getMe',
   method: 'GET',
@@ -69,7 +87,7 @@ export const getMe = endpoint({
     200: z.object({
       merchant: merchantRecord,
       credits: z.int().describe('paid listing fees that no listing has spent'),
-      reviews: z.array(z.unknown()),
+      reviews: z.array(reviewOut).describe('undecided payments on which this merchant decides, the oldest first'),
       removal_notices: z.array(z.unknown()),
       quotas: z.record(z.string(), z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
       pending_codes: z.null(),

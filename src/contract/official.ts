@@ -15,7 +15,13 @@ export const officialFacts = z
     token: z.null(),
     statement: z.string(),
     listing_fee_usdc: z.number(),
-    ordinary_direct_payment: z.null().describe('null until direct payments are open'),
+    ordinary_direct_payment: z.object({
+      intent: z.string(),
+      claim: z.string(),
+      fee_intent: z.string(),
+      signature_method: z.literal('personal_sign'),
+      intent_minutes: z.int(),
+    }),
     x402_facilitator: z.object({
       url: z.string(),
       x402_versions: z.array(z.int()),

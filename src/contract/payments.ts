@@ -5,13 +5,41 @@ import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageSize, timeOut } from './paging.ts';
 import { PAGE_SIZES, PAYMENT_PURPOSES } from './vocabulary.ts';
 
+/** An intent: 128 bits of chance. */
+export const intentId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
+
+/** 0x and hex digits of any case; whether it is a signature is judged with the challenge. A contract wallet's may be long. */
+const signatureIn = z.string().regex(/^0x(?:[0-9a-fA-F]{2}){1,4096}$/, 'must be 0x and 2 to 8192 hex digits');
+
+/** What shows that a transfer was made for an intent, and by whom. */
+export const claimBody = z.strictObject({ intent_id: intentId, tx_hash: hashIn, payer_signature: signatureIn });
+export type ClaimBody = z.output<typeof claimBody>;
+
+/** What any claim may be refused for. */
+export const CLAIM_ERRORS = [
+  'intent_not_found',
+  'intent_changed',
+  'transaction_used',
+  'payment_undecided',
+  'signature_invalid',
+  'wrong_payer',
+  'transfer_not_found',
+  'amount_too_little',
+  'outside_window',
+  'authorized_transfer',
+  'payment_preserved',
+] as const;
+
 /** Public status of one payment. Never the artifact, a signature or who bought. */
 export const paymentOut = z
   .object({
-    id: idOut,
+    id: idOut.nullable().describe('null while an intent is unclaimed'),
     purpose: z.enum(PAYMENT_PURPOSES),
     payment_status: z.enum(['unsubmitted', 'payment_pending', 'completed', 'unpaid', 'rejected', 'needs_review']),
-    outcome: z.string().optional().describe('why a payment ended as unpaid or rejected'),
+    outcome: z
+      .string()
+      .optional()
+      .describe('why a payment ended as unpaid, is in review or was rejected; what the review came to'),
     stage: z.enum(['received', 'verifying', 'settling', 'mined', 'finalized', 'delivered']),
     listing_id: z.int().nullable(),
     tx_hash: hashOut.nullable(),
@@ -47,18 +75,20 @@ export const getPayment = endpoint({
   name: 'getPayment',
   method: 'GET',
   path: '/api/payment',
-  summary: 'Where a payment stands, by exactly one of tx_hash, or payer with nonce.',
+  summary: 'Where a payment stands, by exactly one of tx_hash, intent_id, or payer with nonce.',
   auth: 'audit',
   query: z
     .strictObject({
       tx_hash: hashIn.optional(),
+      intent_id: intentId.optional(),
       payer: addressIn.optional(),
       nonce: hashIn.optional(),
     })
     .refine(
-      ({ tx_hash, payer, nonce }) =>
-        tx_hash === undefined ? payer !== undefined && nonce !== undefined : payer === undefined && nonce === undefined,
-      'give either tx_hash, or payer and nonce',
+      ({ tx_hash, intent_id, payer, nonce }) =>
+        (payer === undefined) === (nonce === undefined) &&
+        [tx_hash, intent_id, payer].filter((given) => given !== undefined).length === 1,
+      'give one of tx_hash, intent_id, or payer and nonce',
     ),
   answers: { 200: z.object({ payment: paymentOut }) },
   errors: ['payment_not_found', 'read_unavailable'],

@@ -110,6 +110,10 @@ export const AUTHORIZATION_MIN_AHEAD_SECONDS = 20;
 export const AUTHORIZATION_MAX_AHEAD_SECONDS = 600;
 export const REQUEST_MEMORY_DAYS = 7;
 export const STAGE_MINUTES = 15;
+/** How long a transfer may be made for an intent. */
+export const INTENT_MINUTES = 10;
+/** After that long nobody has decided on a payment in review: it ends as declined. */
+export const REVIEW_DAYS = 30;
 export const RECOVERY_CODE_COUNT = 8;
 
 export interface Network {

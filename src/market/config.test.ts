@@ -33,7 +33,7 @@ describe('readMarketConfig', () => {
       databaseUrl: null,
       dataDir: './data',
       network: NETWORKS.base,
-      rpcUrl: 'http://127.0.0.1:8545',
+      rpcUrls: ['http://127.0.0.1:8545'],
       finalityMinAgeSeconds: 300,
       treasury: TREASURY,
       facilitatorUrl: 'https://facilitator.example',
@@ -61,6 +61,7 @@ describe('readMarketConfig', () => {
       DATABASE_URL: 'postgresql://market:word@db/market',
       OPENAISLE_DATA_DIR: '/var/lib/market',
       OPENAISLE_NETWORK: 'base-sepolia',
+      OPENAISLE_RPC_URLS: 'https://one.example/key, https://two.example',
       OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
       OPENAISLE_USDC_ADDRESS: `0x${'12'.repeat(20)}`,
       OPENAISLE_TREASURY: '0x52908400098527886E0F7030069857D2E4169EE7',
@@ -81,6 +82,7 @@ describe('readMarketConfig', () => {
       workers: 64,
       catalogMemoryBytes: 67_108_864,
       network: { ...NETWORKS['base-sepolia'], usdc: `0x${'12'.repeat(20)}` },
+      rpcUrls: ['https://one.example/key', 'https://two.example'],
       finalityMinAgeSeconds: 0,
       treasury: TREASURY,
       facilitatorAuth: 'Bearer word',
@@ -103,7 +105,7 @@ describe('readMarketConfig', () => {
       [
         'the configuration is not usable:',
         '  OPENAISLE_PEPPER_FILE is required with DATABASE_URL and must be a path',
-        '  OPENAISLE_RPC_URLS is required and must be an http or https URL without user, password and fragment',
+        '  OPENAISLE_RPC_URLS is required and must be an http or https URL without user, password and fragment, or up to 5 of them separated by commas',
         '  OPENAISLE_TREASURY is required and must be an address: 0x and 40 hex digits, all lower case or with a right EIP-55 checksum',
         '  OPENAISLE_FACILITATOR_URL is required and must be an http or https URL without user, password and fragment',
       ].join('\n'),
@@ -128,6 +130,10 @@ describe('readMarketConfig', () => {
     ['OPENAISLE_NETWORK', 'ethereum'],
     ['OPENAISLE_RPC_URLS', 'ws://hunter2'],
     ['OPENAISLE_RPC_URLS', 'https://me:hunter2@node.example'],
+    ['OPENAISLE_RPC_URLS', 'https://node.example,hunter2'],
+    ['OPENAISLE_RPC_URLS', 'https://node.example/hunter2,https://node.example/hunter2'],
+    ['OPENAISLE_RPC_URLS', 'https://node.example/hunter2,https://NODE.example:443/hunter2'],
+    ['OPENAISLE_RPC_URLS', 'https://a.hunter2,https://b.b,https://c.c,https://d.d,https://e.e,https://f.f'],
     ['OPENAISLE_FINALITY_MIN_AGE_SECONDS', '-1'],
     ['OPENAISLE_USDC_ADDRESS', '0x1234'],
     ['OPENAISLE_TREASURY', '0x52908400098527886E0F7030069857D2E4169Ee7'],
@@ -161,7 +167,6 @@ describe('readMarketConfig', () => {
 
   it.each([
     ['OPENAISLE_CITY_URL', 'https://city.example'],
-    ['OPENAISLE_RPC_URLS', 'http://127.0.0.1:1,http://127.0.0.1:2'],
     ['OPENAISLE_DOORS', 'register,recovery'],
   ])('says that %s=%s is not built yet', (name, value) => {
     const faults = faultsOf({ [name]: value });

@@ -15,7 +15,7 @@ import {
   portVariable,
   requiredAddress,
   requiredHttpUrl,
-  rpcUrlVariable,
+  rpcUrlsVariable,
   wholeNumberVariable,
 } from '../platform/variables.ts';
 import { readLimits } from './config-limits.ts';
@@ -46,7 +46,7 @@ const variables = {
   ),
   OPENAISLE_DATA_DIR: pathVariable('./data'),
   OPENAISLE_NETWORK: networkVariable(),
-  OPENAISLE_RPC_URLS: rpcUrlVariable(),
+  OPENAISLE_RPC_URLS: rpcUrlsVariable(),
   OPENAISLE_FINALITY_MIN_AGE_SECONDS: wholeNumberVariable(ONE_DAY_SECONDS, DEFAULT_FINALITY_MIN_AGE_SECONDS),
   OPENAISLE_USDC_ADDRESS: optionalAddress(),
   OPENAISLE_TREASURY: requiredAddress(),
@@ -117,7 +117,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     databaseUrl: read.DATABASE_URL,
     dataDir: read.OPENAISLE_DATA_DIR,
     network,
-    rpcUrl: read.OPENAISLE_RPC_URLS,
+    rpcUrls: read.OPENAISLE_RPC_URLS,
     finalityMinAgeSeconds: read.OPENAISLE_FINALITY_MIN_AGE_SECONDS,
     treasury: read.OPENAISLE_TREASURY,
     facilitatorUrl: read.OPENAISLE_FACILITATOR_URL,

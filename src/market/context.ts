@@ -1,5 +1,6 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
 import type { Limits, Network } from '../contract/vocabulary.ts';
+import type { Provider } from '../platform/chain/provider.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Queryable } from '../platform/database/database.ts';
@@ -24,7 +25,8 @@ export interface MarketConfig {
   dataDir: string;
   /** With the configured USDC address in it. */
   network: Network;
-  rpcUrl: string;
+  /** The first is the primary. */
+  rpcUrls: readonly [string, ...string[]];
   finalityMinAgeSeconds: number;
   treasury: Hex;
   facilitatorUrl: string;
@@ -66,7 +68,10 @@ export interface Market {
   clock: Clock;
   random: Random;
   log: Log;
+  /** The primary provider, for what decides nothing about money. */
   rpc: Rpc;
+  /** All of them, in the order in which they lead (0021). */
+  providers: readonly Provider[];
   pepper: Pepper;
   /** Called after a commit that queued events, so that they are numbered at once. */
   wakeEvents(): void;
@@ -78,6 +83,7 @@ export type CrashPoint =
   | 'before_verify'
   | 'after_settling_committed'
   | 'after_settle_before_answer'
+  | 'after_claim_committed'
   | 'after_final_before_delivery'
   | 'after_commit_before_answer';
 

@@ -9,6 +9,7 @@ const CRASH_POINTS: Record<CrashPoint, true> = {
   before_verify: true,
   after_settling_committed: true,
   after_settle_before_answer: true,
+  after_claim_committed: true,
   after_final_before_delivery: true,
   after_commit_before_answer: true,
 };

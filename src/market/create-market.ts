@@ -1,5 +1,5 @@
 import { endpoints } from '../contract/index.ts';
-import { createRpc } from '../platform/chain/rpc.ts';
+import { createProviders } from '../platform/chain/provider.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
@@ -7,6 +7,7 @@ import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 import { createMarketCatalog } from './catalog/market-catalog.ts';
 import { createPruning } from './catalog/prune/prune-changes.ts';
+import { chainFacts, paymentsFacts } from './chain-facts.ts';
 import { checkChain } from './check-chain.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
 import { createEventTail } from './events/event-tail.ts';
@@ -33,6 +34,8 @@ export interface MarketOptions {
   pepper: Pepper;
   /** How often the background pass looks at undecided payments. */
   reconcileEveryMs?: number;
+  /** How often all providers are looked at together. */
+  watchEveryMs?: number;
   crashPoint?: (name: CrashPoint) => void;
   metrics?: Metrics;
 }
@@ -49,6 +52,9 @@ export interface RunningMarket {
   eventsSettled(): Promise<void>;
 }
 
+/** How often undecided payments and all providers are looked at, where nobody says otherwise. */
+const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 10_000 };
+
 /** Puts the market together: the only place that knows all of its parts. */
 export function createMarket(options: MarketOptions): RunningMarket {
   const { config, database, clock, random, log, pepper } = options;
@@ -62,6 +68,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     memoryBytes: config.catalogMemoryBytes,
     followers: [events],
   });
+  const providers = createProviders(config.rpcUrls, clock);
   const market: Market = {
     config,
     database,
@@ -69,39 +76,45 @@ export function createMarket(options: MarketOptions): RunningMarket {
     random,
     log,
     pepper,
-    rpc: createRpc({ url: config.rpcUrl }),
+    rpc: providers[0],
+    providers,
     wakeEvents: () => sequencer.wake(),
     crashPoint: options.crashPoint ?? (() => {}),
   };
   const completions = { purchase: completePurchase(market), listing_fee: completeFee(market) };
-  const payments = createPayments(market, completions, { reconcileEveryMs: options.reconcileEveryMs ?? 1_000 });
+  const payments = createPayments(market, completions, { ...PACES, ...options });
   const parts = { payments, catalog, events };
   const http = serveHttp(market, parts);
   const pruning = createPruning({ database, clock, log });
-  options.metrics?.observeCatalog(catalog.facts);
-  options.metrics?.observeReads(http.readCounts);
-  options.metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
-  options.metrics?.observeDuties(() => ({
+  const duties = () => ({
     number_events: sequencer.onDuty(),
     reconcile: payments.reconciler.onDuty(),
     prune_changes: pruning.isHeld(),
-  }));
+  });
+  options.metrics?.observeCatalog(catalog.facts);
+  options.metrics?.observeReads(http.readCounts);
+  options.metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
+  options.metrics?.observeDuties(duties);
+  observePayments(options.metrics, payments, clock);
   return {
     market,
     payments,
     http,
     start: async () => {
       await checkChain(market);
+      await payments.watch.look();
       if (!(await refreshSigners(market))) log.warn('facilitator_silent_at_start', { url: config.facilitatorUrl });
       await catalog.start();
       sequencer.start();
       payments.reconciler.start();
+      payments.watch.start();
       pruning.start();
       return await http.listen({ host: config.host, port: config.port });
     },
     stop: async ({ drainMs }) => {
       await http.close({ drainMs });
       await payments.reconciler.stop();
+      await payments.watch.stop();
       await pruning.stop();
       await sequencer.stop();
       await catalog.stop();
@@ -113,8 +126,13 @@ export function createMarket(options: MarketOptions): RunningMarket {
   };
 }
 
+function observePayments(metrics: Metrics | undefined, payments: Payments, clock: Clock): void {
+  metrics?.observeChain(() => chainFacts(payments, clock));
+  metrics?.observePayments(() => paymentsFacts(payments, clock));
+}
+
 function serveHttp(market: Market, parts: MarketParts): HttpServer {
-  const { catalog, payments } = parts;
+  const { catalog } = parts;
   const { clock, config, log, random } = market;
   return createHttpServer({
     endpoints,
@@ -131,7 +149,7 @@ function serveHttp(market: Market, parts: MarketParts): HttpServer {
     trustProxy: config.trustProxy,
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow },
-    pages: createPages(market, { ...parts, readHead: payments.readHead }),
+    pages: createPages(market, parts),
     shortcut: createQuickReads(market, parts),
   });
 }

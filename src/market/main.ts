@@ -65,8 +65,8 @@ async function runInFront(start: () => Promise<MarketRun>, log: Log, drainMs: nu
 
 /** An address may carry a password or a provider's key. */
 function secretsOf(config: MarketConfig): string[] {
-  const { databaseUrl, rpcUrl, facilitatorUrl, facilitatorAuth } = config;
-  return [databaseUrl, rpcUrl, facilitatorUrl, facilitatorAuth].filter((secret) => secret !== null);
+  const { databaseUrl, rpcUrls, facilitatorUrl, facilitatorAuth } = config;
+  return [databaseUrl, ...rpcUrls, facilitatorUrl, facilitatorAuth].filter((secret) => secret !== null);
 }
 
 main().catch((error: unknown) => {

@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from '../platform/database/embedded.ts';
 import { migrate } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
@@ -10,6 +9,7 @@ import { SECRET_PREFIX } from '../platform/secret-format.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createMaintainer } from './identity/create-maintainer.ts';
 import { loadMarketPepper } from './identity/pepper.ts';
+import { visitDatabase } from './visit-database.ts';
 
 const HELP = `Creates the maintainer, merchant 1, of the market that the environment describes. The market may be running.
 
@@ -59,7 +59,7 @@ async function create(handle: string, out: string): Promise<{ merchantId: number
   const pepperFile = setting('OPENAISLE_PEPPER_FILE');
   if (databaseUrl !== null && pepperFile === null)
     throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses');
-  const server = await reachServer(databaseUrl, dataDir);
+  const server = await visitDatabase(databaseUrl, dataDir);
   try {
     await migrate(server.url, MIGRATIONS);
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-maintainer' });
@@ -78,17 +78,6 @@ async function create(handle: string, out: string): Promise<{ merchantId: number
   } finally {
     await server.release();
   }
-}
-
-/** The database named, or the one that the market runs, or one that runs for as long as this command does. */
-async function reachServer(
-  databaseUrl: string | null,
-  dataDir: string,
-): Promise<{ url: string; release(): Promise<void> }> {
-  const url = databaseUrl ?? (await findEmbeddedPostgres(dataDir));
-  if (url !== null) return { url, release: async () => {} };
-  const own = await startEmbeddedPostgres({ dataDir });
-  return { url: own.url, release: () => own.stop() };
 }
 
 function setting(name: string): string | null {

@@ -14,6 +14,7 @@ import { editListing } from './listings/changes/edit-listing.ts';
 import { withdrawListing } from './listings/changes/withdraw-listing.ts';
 import { withdrawWithReason } from './listings/changes/withdraw-with-reason.ts';
 import { makeCreateListing } from './listings/create-listing.ts';
+import { makeOpenFeeIntent } from './listings/open-fee-intent.ts';
 import { makeGetStore } from './merchants/get-store.ts';
 import { makeListMerchants } from './merchants/list-merchants.ts';
 import { pinListing } from './moderation/pin-listing.ts';
@@ -21,7 +22,10 @@ import { removeListing } from './moderation/remove-listing.ts';
 import { getOfficialFacts } from './official/get-official-facts.ts';
 import { makeGetPayment } from './payments/get-payment.ts';
 import type { Payments } from './payments/payments.ts';
+import { makeReviewPayment } from './payments/review/review-payment.ts';
 import { makeBuyListing } from './purchases/buy-listing.ts';
+import { makeClaimPurchase } from './purchases/claim-purchase.ts';
+import { makeOpenPurchaseIntent } from './purchases/open-purchase-intent.ts';
 import { voteListing } from './votes/vote-listing.ts';
 import { makeGetWindow } from './window/get-window.ts';
 
@@ -44,6 +48,10 @@ export function marketOperations({ payments, catalog, events }: MarketParts): Op
     withdrawListing,
     withdrawWithReason,
     buyListing: makeBuyListing(payments),
+    openPurchaseIntent: makeOpenPurchaseIntent(payments),
+    claimPurchase: makeClaimPurchase(payments),
+    openFeeIntent: makeOpenFeeIntent(payments),
+    reviewPayment: makeReviewPayment(payments),
     listPurchases,
     getStore: makeGetStore(catalog),
     listMerchants: makeListMerchants(catalog),

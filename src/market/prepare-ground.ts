@@ -5,7 +5,7 @@ import type { MarketConfig } from './context.ts';
 import { loadMarketPepper } from './identity/pepper.ts';
 import { type ReachedDatabase, reachDatabase } from './reach-database.ts';
 
-const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 
 /** What every web process stands on: a database with all tables, and a pepper. Done once, by the first process. Leaves nothing behind when it fails. */
 export async function prepareGround(config: MarketConfig, log: Log): Promise<ReachedDatabase> {

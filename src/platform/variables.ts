@@ -57,18 +57,23 @@ export function optionalHttpUrl(): Variable<string | null> {
   return optional<string | null>(httpUrl, HTTP_URL, null);
 }
 
-/** One node: answers of several are not mixed (W9), and a second one is not in this version. */
-export function rpcUrlVariable(): Variable<string> {
-  const schema = z.string().transform((text, context) => {
-    const urls = text.split(',').map((url) => url.trim());
-    if (urls.length > 1 && urls.every(isHttpUrl)) {
-      context.addIssue({ code: 'custom', message: 'more than one is not available in this version' });
-    } else if (urls.length > 1 || !isHttpUrl(text)) {
-      context.addIssue({ code: 'invalid_format', format: 'url' });
+/** Each of them is asked about whatever is decided. */
+const MOST_PROVIDERS = 5;
+
+/** Nodes of one network, in the order in which they are asked. The same one twice would be no second opinion. */
+export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
+  const schema = z.string().transform((text, context): readonly [string, ...string[]] => {
+    const [first = '', ...others] = text.split(',').map((url) => url.trim());
+    const urls = [first, ...others];
+    const hrefs = new Set(urls.map((url) => URL.parse(url)?.href));
+    if (!urls.every(isHttpUrl)) context.addIssue({ code: 'invalid_format', format: 'url' });
+    else if (hrefs.size < urls.length) context.addIssue({ code: 'custom', message: 'one of them is given twice' });
+    else if (urls.length > MOST_PROVIDERS) {
+      context.addIssue({ code: 'custom', message: `more than ${MOST_PROVIDERS} are given` });
     }
-    return text;
+    return [first, ...others];
   });
-  return required(schema, HTTP_URL);
+  return required(schema, `${HTTP_URL}, or up to ${MOST_PROVIDERS} of them separated by commas`);
 }
 
 /** Scheme and authority: everything is served from the root. */

@@ -13,7 +13,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 
 const DEMO = fileURLToPath(new URL('../../src/local/demo.ts', import.meta.url));
 /** The story waits for real blocks. */
-const STORY_MS = 60_000;
+const STORY_MS = 90_000;
 
 const dataDir = mkdtempSync(join(tmpdir(), 'openaisle-demo-'));
 // Below a folder that only root may enter, root's embedded database would be put elsewhere, and stay.
@@ -89,6 +89,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
         'list-priced',
         'buy-with-key',
         'buy-with-wallet',
+        'pay-directly',
         'replay',
         'maintainer-lists',
         'take-free',
@@ -122,7 +123,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
       await until((line) => line.kind === 'places');
       expect(stepsIn(told)).toEqual(['found-again', 'list-priced', 'buy-with-key', 'replay', 'books']);
       expect(heldIn(told)).toContain('what was bought is delivered again');
-      expect(heldIn(told)).toContain('2 fees of 1 USDC, each with its transaction');
+      expect(heldIn(told)).toContain('3 fees of 1 USDC, each with its transaction');
       const front = await fetch(`http://127.0.0.1:${ports.market}/`);
       expect(front.status).toBe(200);
       child.kill('SIGINT');

@@ -3,6 +3,7 @@ import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalo
 import type { Market } from '../../src/market/context.ts';
 import { createEventTail, type EventTail } from '../../src/market/events/event-tail.ts';
 import { createPepperFrom } from '../../src/market/identity/pepper.ts';
+import { createProviders } from '../../src/platform/chain/provider.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -65,7 +66,7 @@ export function marketContext(options: {
       databaseUrl: null,
       dataDir: '/nonexistent',
       network: NETWORKS.base,
-      rpcUrl: 'http://127.0.0.1:1',
+      rpcUrls: ['http://127.0.0.1:1'],
       finalityMinAgeSeconds: 300,
       treasury: '0x1111111111111111111111111111111111111111',
       facilitatorUrl: 'http://127.0.0.1:1',
@@ -85,6 +86,7 @@ export function marketContext(options: {
     random: systemRandom,
     log,
     rpc: createRpc({ url: 'http://127.0.0.1:1' }),
+    providers: createProviders(['http://127.0.0.1:1'], clock),
     pepper,
     catalog,
     events,

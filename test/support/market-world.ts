@@ -37,11 +37,13 @@ export interface WorldOptions {
   chain?: ChainOptions;
   /** In place of our own facilitator: a liar, or one that never answers. */
   facilitatorUrl?: string;
-  rpcUrl?: (chain: LocalChain) => string;
+  /** In place of the chain itself; several: the first is the primary. */
+  rpcUrl?: (chain: LocalChain) => string | [string, ...string[]];
   limits?: Partial<Limits>;
   clock?: Clock;
   crashPoint?: (name: CrashPoint) => void;
   reconcileEveryMs?: number;
+  watchEveryMs?: number;
   /** Another way for the market to its database: through a proxy, or as a role of few rights. */
   databaseUrl?: (db: TestDatabase) => Promise<string>;
 }
@@ -72,7 +74,7 @@ export interface AskOptions {
 
 export function worldConfig(given: {
   databaseUrl: string;
-  rpcUrl: string;
+  rpcUrl: string | [string, ...string[]];
   facilitatorUrl: string;
   limits?: Partial<Limits>;
 }): MarketConfig {
@@ -85,7 +87,7 @@ export function worldConfig(given: {
     databaseUrl: given.databaseUrl,
     dataDir: '/nonexistent',
     network: NETWORKS.base,
-    rpcUrl: given.rpcUrl,
+    rpcUrls: typeof given.rpcUrl === 'string' ? [given.rpcUrl] : given.rpcUrl,
     finalityMinAgeSeconds: 0,
     treasury: WORLD_ACCOUNTS.treasury.address,
     facilitatorUrl: given.facilitatorUrl,
@@ -122,6 +124,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     log,
     pepper: TEST_PEPPER,
     reconcileEveryMs: options.reconcileEveryMs ?? 60_000,
+    watchEveryMs: options.watchEveryMs ?? 3_600_000,
     ...(options.crashPoint ? { crashPoint: options.crashPoint } : {}),
   });
   const { url } = await running.start();

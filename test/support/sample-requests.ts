@@ -22,6 +22,12 @@ export interface Sample {
   by: 'member' | 'owner' | 'maintainer';
 }
 
+const WALLET = '0x00000000000000000000000000000000000b3c1e';
+
+const CLAIM = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer_signature: `0x${'2'.repeat(130)}` };
+
+const SESSION = { session: 'a session', csrf: 'a csrf' };
+
 type Given = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' };
 
 /**
@@ -45,12 +51,11 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     client_class: 'coding_persistent',
     human_approved: true,
   };
-  const session = { session: 'a session', csrf: 'a csrf' };
   const given: Record<EndpointName, Given> = {
     getOfficialFacts: {},
     browseShelves: {},
     getListing: { params: { id: String(at.listingId) } },
-    createListing: { bodies: [{ fields: listing, opaque: ['artifact'] }] },
+    createListing: { bodies: [{ fields: { ...listing, fee_payment: CLAIM }, opaque: ['artifact'] }] },
     // With fields that never change, so what is good about it is its form.
     editListing: {
       params: { id: String(at.listingId) },
@@ -67,6 +72,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
       params: { id: String(at.listingId) },
       bodies: [{ fields: { max_price_usdc: 5, collect: false }, opaque: [] }],
     },
+    ...directRequests(at.listingId),
     listPurchases: {},
     getStore: { params: { handle: at.handle } },
     listMerchants: {},
@@ -84,10 +90,10 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
       bodies: [
         { fields: stage, opaque: [] },
         {
-          fields: { action: 'confirm', ...session, merchant_key: 'a key', handle: 'another-one' },
+          fields: { action: 'confirm', ...SESSION, merchant_key: 'a key', handle: 'another-one' },
           opaque: ['session', 'csrf', 'merchant_key'],
         },
-        { fields: { action: 'cancel', ...session }, opaque: ['session', 'csrf'] },
+        { fields: { action: 'cancel', ...SESSION }, opaque: ['session', 'csrf'] },
       ],
     },
   };
@@ -97,6 +103,21 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     const caller = endpoint.auth === 'maintainer' ? 'maintainer' : (by ?? 'member');
     return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [], by: caller };
   });
+}
+
+function directRequests(listingId: bigint) {
+  const params = { id: String(listingId) };
+  return {
+    openPurchaseIntent: {
+      params,
+      bodies: [{ fields: { payer_wallet: WALLET }, opaque: [] }],
+    },
+    claimPurchase: { params, bodies: [{ fields: CLAIM, opaque: [] }] },
+    openFeeIntent: { bodies: [{ fields: { payer_wallet: WALLET }, opaque: [] }] },
+    reviewPayment: {
+      bodies: [{ fields: { outcome: 'refunded', tx_hash: CLAIM.tx_hash, note: 'a note' }, opaque: [] }],
+    },
+  };
 }
 
 export function pathOf(endpoint: EndpointShape, params: Record<string, string>): string {

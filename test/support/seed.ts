@@ -133,8 +133,8 @@ async function seedPayment(database: Database, bought: Bought): Promise<Paid> {
       ${valueUnits}, ${bytes('nonce', 32)}, 0, 2000000000, 1, ${at}, ${at})
     returning id`);
   await database.run(sql`
-    insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, written_at)
-    values (${txHash}, ${purpose}, ${id}, ${block}, ${bytes('block', 32)}, ${at}, 0, ${at})`);
+    insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units, written_at)
+    values (${txHash}, ${purpose}, ${id}, ${block}, ${bytes('block', 32)}, ${at}, 0, ${valueUnits}, ${at})`);
   await database.run(sql`
     update payments set status = 'completed', tx_hash = ${txHash}, block_number = ${block}, block_time = ${at}, ended_at = ${at}
     where id = ${id}`);

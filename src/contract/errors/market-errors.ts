@@ -48,13 +48,6 @@ export const marketErrors = {
     do_not_pay_again: false,
     next_step: 'Choose another aisle, or look at world in official facts.',
   },
-  price_not_payable: {
-    status: 422,
-    title: 'No way of paying is open for that price',
-    retry: 'after_fix',
-    do_not_pay_again: false,
-    next_step: 'Nothing was taken. List it for nothing, or for at least limits.x402_floor_units of official facts.',
-  },
   seller_wallet_refused: {
     status: 422,
     title: 'That wallet cannot be a seller wallet',

@@ -65,7 +65,7 @@ export const paymentErrors = {
     title: 'This price is below what x402 is offered for',
     retry: 'never',
     do_not_pay_again: false,
-    next_step: 'Use a direct payment with a purchase intent, where official facts offer it.',
+    next_step: 'Open a purchase intent with POST /api/purchase-intent/:id and pay by a transfer.',
   },
   usdc_paused: {
     status: 503,

@@ -9,6 +9,7 @@ import { maintainerListsStep, takeFreeStep } from './free-goods.ts';
 import { joinStep } from './join.ts';
 import { listPricedStep } from './list-priced.ts';
 import { type Memory, readMemory, writeMemory } from './memory.ts';
+import { payDirectlyStep } from './pay-directly.ts';
 import { replayStep } from './replay.ts';
 import type { Scene } from './scene.ts';
 import type { Step } from './step.ts';
@@ -19,6 +20,7 @@ const FIRST: readonly Step[] = [
   listPricedStep,
   buyWithKeyStep,
   buyWithWalletStep,
+  payDirectlyStep,
   replayStep,
   maintainerListsStep,
   takeFreeStep,

@@ -1,8 +1,8 @@
 import sql, { empty } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { toBytes } from '../../platform/hex.ts';
-import type { Sighting } from '../payments/decide.ts';
-import type { Payment } from '../payments/store.ts';
+import type { FoundTransfer } from '../payments/decide.ts';
+import type { Payment } from '../payments/payment.ts';
 
 export interface FeeRow {
   id: bigint;
@@ -61,12 +61,12 @@ export async function countCredits(database: Queryable, merchantId: bigint): Pro
 }
 
 /** Call under the lock `listings`: ids are gapless and the running total is right. */
-export async function insertFee(tx: Tx, payment: Payment, transfer: Sighting, now: Date): Promise<bigint> {
+export async function insertFee(tx: Tx, payment: Payment, transfer: FoundTransfer, now: Date): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into fees (id, merchant_id, payment_id, amount_units, running_units, tx_hash, verified_via, block_time, created_at)
-    select coalesce(max(id), 0) + 1, ${payment.merchantId}, ${payment.id}, ${payment.valueUnits},
-      coalesce((array_agg(running_units order by id desc))[1], 0) + ${payment.valueUnits},
-      ${toBytes(transfer.txHash)}, 'x402', ${new Date(Number(transfer.blockTime) * 1000)}, ${now}
+    select coalesce(max(id), 0) + 1, ${payment.merchantId}, ${payment.id}, ${transfer.value},
+      coalesce((array_agg(running_units order by id desc))[1], 0) + ${transfer.value},
+      ${toBytes(transfer.txHash)}, ${payment.path}, ${new Date(Number(transfer.blockTime) * 1000)}, ${now}
     from (select id, running_units from fees order by id desc limit 1) newest
     returning id`);
   return id;

@@ -4,17 +4,20 @@ import type { Queryable } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { presentDetail } from '../catalog/present-listing.ts';
 import { readListingsOf } from '../catalog/store.ts';
-import type { Market, MarketOperation } from '../context.ts';
+import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { countCredits } from '../fees/store.ts';
 import { inSnapshot } from '../in-snapshot.ts';
 import { readQuota } from '../limits/read-quota.ts';
 import { presentMerchant } from '../merchants/present-merchant.ts';
 import { readMerchant } from '../merchants/store.ts';
 import { presentPurchase, presentSale } from './present-purchase.ts';
+import { presentReview } from './present-review.ts';
 import { type History, readHistory } from './read-history.ts';
 import * as store from './store.ts';
 
 const DAY_SECONDS = 86_400;
+/** Each ends within weeks; more than that at a time are shown as room is made. */
+const MOST_REVIEWS = 200;
 
 export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) => {
   const { query, caller } = call;
@@ -49,7 +52,7 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     return {
       status: 200,
       body: {
-        ...(await readStanding(market, snapshot, caller.id)),
+        ...(await readStanding(market, snapshot, caller)),
         ...section('listings', listings, query.listings_limit),
         ...section('sales', sales, query.sales_limit),
         ...section('purchases', purchases, query.purchases_limit),
@@ -59,10 +62,12 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
   });
 };
 
-async function readStanding(market: Market, snapshot: Queryable, merchantId: bigint) {
+async function readStanding(market: Market, snapshot: Queryable, caller: Merchant) {
+  const merchantId = caller.id;
   const merchant = await readMerchant(snapshot, merchantId);
   if (merchant === null) throw new Error(`merchant ${merchantId} has a key and no row`);
   const removals = await store.readRemovals(snapshot, merchantId);
+  const reviews = await store.readReviews(snapshot, caller, MOST_REVIEWS);
   const name = 'guard_runs_per_merchant_day';
   const guardRuns = await readQuota(snapshot, market.clock.now(), {
     name,
@@ -73,7 +78,7 @@ async function readStanding(market: Market, snapshot: Queryable, merchantId: big
   return {
     merchant: presentMerchant(merchant),
     credits: Number(await countCredits(snapshot, merchantId)),
-    reviews: [],
+    reviews: reviews.map(presentReview),
     removal_notices: removals.map((row) => ({
       listing_id: Number(row.id),
       reason_code: row.removed_reason_code,

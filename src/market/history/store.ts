@@ -1,5 +1,5 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { ListingState, VerifiedVia } from '../../contract/vocabulary.ts';
+import type { ListingState, PaymentPurpose, VerifiedVia } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 
 export interface PurchaseRow {
@@ -109,4 +109,34 @@ export async function readRemovals(database: Queryable, merchantId: bigint): Pro
   return database.rows<RemovalRow>(sql`
     select id, removed_at, removed_reason, removed_reason_code from listings
     where merchant_id = ${merchantId} and state = 'removed' order by id desc`);
+}
+
+export interface ReviewRow {
+  id: bigint;
+  purpose: PaymentPurpose;
+  listing_id: bigint | null;
+  end_reason: string;
+  payer: Buffer;
+  payee: Buffer;
+  asked_units: bigint;
+  received_units: bigint;
+  tx_hash: Buffer | null;
+  block_time: Date | null;
+  ended_at: Date;
+}
+
+/** Payments on which this merchant has to decide: on its own sales, and the maintainer on fees. */
+export async function readReviews(
+  queryable: Queryable,
+  merchant: { id: bigint; maintainer: boolean },
+  limit: number,
+): Promise<ReviewRow[]> {
+  return await queryable.rows<ReviewRow>(sql`
+    select p.id, p.purpose, p.listing_id, p.end_reason, p.payer, p.payee, p.value_units as asked_units,
+      coalesce(f.value_units, p.value_units) as received_units, p.tx_hash, p.block_time, p.ended_at
+    from payments p left join listings l on l.id = p.listing_id
+      left join payment_proofs f on f.payment_id = p.id and f.purpose <> 'refund'
+    where p.status = 'needs_review'
+      and (l.merchant_id = ${merchant.id} or (${merchant.maintainer} and p.purpose = 'listing_fee'))
+    order by p.ended_at, p.id limit ${limit}`);
 }

@@ -11,16 +11,9 @@ const DAY_MS = 86_400_000;
 
 /** Nobody is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. */
 export async function checkGoods(market: Market, request: ListRequest): Promise<void> {
-  checkPrice(market, request.goods.priceUnits);
   await checkWallet(market, request.goods.sellerWallet);
   const owner = await findGuard(market.database, request.guardKey, new Date(market.clock.now()));
   if (owner !== null) throw duplicate(request, owner);
-}
-
-/** x402 is the only way of paying so far: below its floor nobody could buy, and the fee would be for nothing. */
-function checkPrice(market: Market, priceUnits: bigint): void {
-  if (priceUnits > 0n && priceUnits < BigInt(market.config.limits.x402_floor_units))
-    throw new Refusal('price_not_payable');
 }
 
 async function checkWallet(market: Market, wallet: `0x${string}`): Promise<void> {

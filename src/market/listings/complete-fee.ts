@@ -1,11 +1,11 @@
 import { newListing } from '../../contract/listings.ts';
-import { REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
+import { MAINTAINER_MERCHANT_ID, REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { findListingOfFee, insertFee } from '../fees/store.ts';
 import type { Completion } from '../payments/completion.ts';
-import type { Payment } from '../payments/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import { addListing, LISTINGS_LOCK } from './add-listing.ts';
 import { readGoods } from './read-goods.ts';
 import { dropGuard, passGuard, takePending } from './store.ts';
@@ -16,11 +16,22 @@ export const MEMORY_MS = REQUEST_MEMORY_DAYS * 86_400_000;
 export function completeFee(market: Market): Completion {
   return {
     listingOf: (queryable, payment) => findListingOfFee(queryable, payment.id),
+    deciderOf: async () => BigInt(MAINTAINER_MERCHANT_ID),
     lockSubject: async () => ({ removedAt: null }),
     complete: async (tx, payment, transfer) => {
       await tx.lock(LISTINGS_LOCK);
       const feeId = await insertFee(tx, payment, transfer, new Date(market.clock.now()));
       await goLive(tx, market, payment, feeId);
+    },
+    // The goods went when the review began: the fee is a credit.
+    completeReviewed: async (tx, payment, transfer) => {
+      if (transfer === null) {
+        throw new Refusal('not_deliverable', {
+          detail: 'Another fee was paid in the same transaction. Refund or decline it.',
+        });
+      }
+      await tx.lock(LISTINGS_LOCK);
+      await insertFee(tx, payment, transfer, new Date(market.clock.now()));
     },
     endUncompleted: async (tx, payment) => {
       await takePending(tx, payment.id);

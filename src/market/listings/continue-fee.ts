@@ -1,16 +1,21 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { findListingOfFee } from '../fees/store.ts';
 import { pendingBody, pendingHeaders, reviewRefusal, unseenRefusal } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
 import { mayDrive } from '../payments/may-drive.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { findByAuthorization, findOpenFee, type Payment } from '../payments/store.ts';
+import { findByAuthorization, findOpenFee } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerCreated, type CreateAnswer } from './answer-created.ts';
+import { answerCompletedFee } from './answer-fee.ts';
 import { MEMORY_MS } from './complete-fee.ts';
+import { continueClaim } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
 import { findListingByBody } from './store.ts';
+
+/** A claim may end while it is looked at; then there is a listing, or nothing any more. */
+const MAX_ROUNDS = 3;
 
 /** What this merchant's earlier request with the same body, or this very proof, already amounts to; null when there is none. */
 export async function answerEarlier(
@@ -18,15 +23,23 @@ export async function answerEarlier(
   payments: Payments,
   request: ListRequest,
 ): Promise<CreateAnswer | null> {
-  const { merchant, bodyHash, proof } = request;
+  const { merchant, bodyHash, proof, claim } = request;
   const since = new Date(market.clock.now() - MEMORY_MS);
-  const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
-  if (made !== null) return await answerCreated(market, made);
-  const presented = await findPresented(market, proof);
-  if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
-  const open = await findOpenFee(market.database, merchant.id, bodyHash);
-  const payment = open ?? presented;
-  return payment && (await continueFee(market, payments, payment, proof));
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    // The fee before the listing: one that is completed between the two readings is found as a listing.
+    const open = await findOpenFee(market.database, merchant.id, bodyHash);
+    const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
+    if (made !== null) return await answerCreated(market, made);
+    const presented = await findPresented(market, proof);
+    if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
+    if (open?.path !== 'direct' || claim?.intent_id !== open.intentId) {
+      const payment = open ?? presented;
+      return payment && (await continueFee(market, payments, payment, proof));
+    }
+    const answer = await continueClaim(market, payments, request, claim);
+    if (answer !== null) return answer;
+  }
+  return null;
 }
 
 /** The fee or purchase that this proof opened. */
@@ -65,7 +78,7 @@ export async function continueFee(
   const current = await payments.settle((await payments.reread(payment)) ?? payment);
   switch (current.status) {
     case 'completed':
-      return await answerCompleted(market, current);
+      return await answerCompletedFee(market, current);
     case 'unpaid':
     case 'rejected':
       return null;
@@ -80,10 +93,4 @@ export async function continueFee(
       return { status: 202, body, headers: pendingHeaders(market.config.network, current, body) };
     }
   }
-}
-
-async function answerCompleted(market: Market, payment: Payment): Promise<CreateAnswer | null> {
-  market.crashPoint('after_commit_before_answer');
-  const listingId = await findListingOfFee(market.database, payment.id);
-  return listingId === null ? null : await answerCreated(market, listingId);
 }

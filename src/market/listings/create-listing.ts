@@ -5,16 +5,19 @@ import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { countCredits, takeCredit } from '../fees/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import type { Payment } from '../payments/store.ts';
+import { askAnew } from '../payments/x402/ask-anew.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
 import { checkBalance, checkProof } from '../payments/x402/check-proof.ts';
 import { readProof } from '../payments/x402/read-proof.ts';
 import { addListing } from './add-listing.ts';
 import { answerCreated, type CreateAnswer } from './answer-created.ts';
+import { refuseWithoutListing } from './answer-fee.ts';
 import { checkGoods, duplicate, takeGuardRun } from './check-goods.ts';
 import { MEMORY_MS } from './complete-fee.ts';
 import { answerEarlier, continueFee, findPresented } from './continue-fee.ts';
+import { listByTransfer } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
 import { checkOpenFees, openFee } from './open-fee.ts';
 import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
@@ -32,6 +35,8 @@ const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'payment_invalid',
   'too_many_open_fees',
   'rate_limited',
+  'payment_undecided',
+  'transaction_used',
 ]);
 
 /** POST /api/listing (W6): earlier request, checks, then the fee. A proof that comes where no fee is due is left alone. */
@@ -39,18 +44,39 @@ export function makeCreateListing(payments: Payments): MarketOperation<Endpoints
   return async (market, call) => {
     const request = readRequest(market, call);
     if (call.query.dry_run === 'true') return await dryRun(market, request);
-    const earlier = await answerEarlier(market, payments, request);
-    if (earlier !== null) return earlier;
     try {
-      return await listAnew(market, payments, request);
+      return await answerOrList(market, payments, request);
     } catch (error) {
-      // Then the one that came through is the answer, and never a 402 to somebody who has paid.
-      const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
-      const rival = bySelf ? await answerEarlier(market, payments, request) : null;
-      if (rival === null) throw error;
-      return rival;
+      throw error instanceof Refusal ? await keepFromPaying(market, request, error) : error;
     }
   };
+}
+
+async function answerOrList(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
+  const earlier = await answerEarlier(market, payments, request);
+  if (earlier !== null) return earlier;
+  try {
+    return await listAnew(market, payments, request);
+  } catch (error) {
+    // Then the one that came through is the answer, and never a 402 to somebody who has paid.
+    const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
+    const rival = bySelf ? await answerEarlier(market, payments, request) : null;
+    if (rival === null) throw error;
+    return rival;
+  }
+}
+
+/** Whose goods cannot be listed, and who has sent a transfer or has a fee unspent, is not told that paying is safe. */
+async function keepFromPaying(market: Market, { claim, merchant }: ListRequest, refusal: Refusal): Promise<Refusal> {
+  const { reason, row, options } = refusal;
+  const isSaid = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
+  if (isSaid || row.status === 402 || reason === 'transfer_not_found') return refusal;
+  const hasCredit = claim === null && (await countCredits(market.database, merchant.id)) > 0n;
+  if (claim === null && !hasCredit) return refusal;
+  const nextStep = hasCredit
+    ? 'A fee that was paid is unspent and pays for the next listing. Mend what detail names. Do not pay again.'
+    : 'The transfer was not taken up: send the same fee_payment with goods that can be listed. Do not pay again.';
+  return new Refusal(reason, { ...options, doNotPayAgain: true, nextStep });
 }
 
 async function listAnew(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
@@ -62,15 +88,29 @@ async function listAnew(market: Market, payments: Payments, request: ListRequest
 }
 
 function readRequest(market: Market, call: CreateCall): ListRequest {
-  const goods = readGoods(call.body, market.config.limits);
+  const { fee_payment: claim, ...body } = call.body;
+  const goods = readGoods(body, market.config.limits);
+  // How the fee is paid is no part of what is listed: the same goods with another payment are the same request.
+  const rawBody = withoutFeePayment(call.rawBody);
+  const proof = readProof(call.payment);
+  if (proof !== null && claim !== undefined) {
+    throw new Refusal('two_proofs', { detail: 'A fee is paid by x402 or by fee_payment, never by both.' });
+  }
   return {
     merchant: call.caller,
     goods,
-    rawBody: call.rawBody,
-    bodyHash: bodyHashOf(call.rawBody),
+    rawBody,
+    bodyHash: bodyHashOf(rawBody),
     guardKey: guardKeyOf(goods, call.caller.id),
-    proof: readProof(call.payment),
+    proof,
+    claim: claim ?? null,
   };
+}
+
+function withoutFeePayment(rawBody: unknown): unknown {
+  if (typeof rawBody !== 'object' || rawBody === null) return rawBody;
+  const { fee_payment: _, ...goods } = rawBody as Record<string, unknown>;
+  return goods;
 }
 
 async function dryRun(market: Market, request: ListRequest): Promise<CreateAnswer> {
@@ -96,6 +136,7 @@ async function listWithoutFee(market: Market, request: ListRequest): Promise<big
 }
 
 async function listWithFee(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
+  if (request.claim !== null) return await listByTransfer(market, payments, request, request.claim);
   const terms = feeTerms(market);
   const { proof, merchant } = request;
   await checkOpenFees(market.database, market, merchant.id);
@@ -109,9 +150,7 @@ async function listWithFee(market: Market, payments: Payments, request: ListRequ
   if (poor !== null) throw poor;
   const payment = await openFee(market, request, proof, check.floor);
   if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
-  return (
-    (await continueFee(market, payments, payment, proof)) ?? (await refuseEnded(market, payments, request, payment))
-  );
+  return (await continueFee(market, payments, payment, proof)) ?? (await refuseEnded(market, payments, payment));
 }
 
 /** The same request, sent at once, was first: then its payment is the answer, whatever has become of it. */
@@ -121,25 +160,12 @@ async function answerPresented(
   request: ListRequest,
   presented: Payment | null,
 ): Promise<CreateAnswer> {
-  return (await answerEarlier(market, payments, request)) ?? (await refuseEnded(market, payments, request, presented));
+  return (await answerEarlier(market, payments, request)) ?? (await refuseEnded(market, payments, presented));
 }
 
-/** A payment that answers nothing any more ended unpaid, or is paid and its goods could not go live. */
-async function refuseEnded(
-  market: Market,
-  payments: Payments,
-  request: ListRequest,
-  ended: Payment | null,
-): Promise<never> {
+/** A payment that answers nothing any more ended unpaid, was given back or declined, or is paid and its goods could not go live. */
+async function refuseEnded(market: Market, payments: Payments, ended: Payment | null): Promise<never> {
   const payment = ended && (await payments.reread(ended));
-  if (payment?.status !== 'completed') {
-    throw askPayment(market.config, feeTerms(market), 'authorization_lapsed', 'That payment ended unpaid.');
-  }
-  if ((await countCredits(market.database, request.merchant.id)) === 0n) {
-    throw new Refusal('payment_bound_elsewhere', { detail: 'That fee was spent on another listing.' });
-  }
-  throw new Refusal('duplicate_listing', {
-    detail: 'The fee is paid and kept as a credit: send the request again with goods that can be listed.',
-    doNotPayAgain: true,
-  });
+  if (payment?.status === 'completed') throw await refuseWithoutListing(market, payment);
+  throw askAnew(market.config, feeTerms(market), payment);
 }

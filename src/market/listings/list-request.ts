@@ -1,7 +1,8 @@
+import type { ClaimBody } from '../../contract/payments.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { canonicalJson } from '../../platform/canonical-json.ts';
 import type { Market, Merchant } from '../context.ts';
-import type { Payment } from '../payments/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import type { Goods } from './read-goods.ts';
 
@@ -13,6 +14,8 @@ export interface ListRequest {
   bodyHash: Buffer;
   guardKey: Buffer;
   proof: Proof | null;
+  /** The transfer for a fee intent that was sent along in place of an authorization. */
+  claim: ClaimBody | null;
 }
 
 /** What the treasury asks for a listing. An attempt under way keeps the terms that it was opened with. */

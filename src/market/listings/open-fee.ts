@@ -1,7 +1,8 @@
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { countOpenFees, insertPayment, type Payment } from '../payments/store.ts';
+import type { Payment } from '../payments/payment.ts';
+import { countOpenFees, insertPayment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { duplicate } from './check-goods.ts';
 import { bodyBytes, feeTerms, type ListRequest } from './list-request.ts';
@@ -23,8 +24,7 @@ export async function openFee(
     await checkOpenFees(tx, market, merchant.id);
     const payment = await insertAttempt(tx, market, request, proof, openedBlock);
     if (payment === null) return null;
-    await hold(tx, market, request, payment);
-    await insertPending(tx, payment.id, merchant.id, bodyBytes(request));
+    await holdGoods(tx, market, request, payment);
     return payment;
   });
 }
@@ -63,6 +63,12 @@ async function insertAttempt(
     facilitatorUrl: market.config.facilitatorUrl,
     now: new Date(market.clock.now()),
   });
+}
+
+/** The place of the goods and their exact body, for a payment that was just opened. */
+export async function holdGoods(tx: Tx, market: Market, request: ListRequest, payment: Payment): Promise<void> {
+  await hold(tx, market, request, payment);
+  await insertPending(tx, payment.id, request.merchant.id, bodyBytes(request));
 }
 
 async function hold(tx: Tx, market: Market, request: ListRequest, payment: Payment): Promise<void> {

@@ -47,10 +47,16 @@ export async function shareListing(tx: Tx, id: bigint): Promise<ListingTerms | n
   return row && termsOf(row);
 }
 
-/** Whether that wallet receives for any listing of the merchant: then it is the merchant who would be buying. */
-export async function isSellerWallet(queryable: Queryable, merchantId: bigint, wallet: Hex): Promise<boolean> {
+/** Whether that wallet receives, or received by then, for any listing of the merchant: then it is the merchant who would be buying. */
+export async function isSellerWallet(
+  queryable: Queryable,
+  merchantId: bigint,
+  wallet: Hex,
+  by: Date | 'infinity' = 'infinity',
+): Promise<boolean> {
   const row = await queryable.one<{ found: boolean }>(
-    sql`select exists (select from listings where seller_wallet = ${toBytes(wallet)} and merchant_id = ${merchantId}) as found`,
+    sql`select exists (select from listings where seller_wallet = ${toBytes(wallet)} and merchant_id = ${merchantId}
+      and created_at <= ${by}::timestamptz) as found`,
   );
   return row.found;
 }

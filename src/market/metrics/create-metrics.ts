@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { type ChainFacts, observeChain, observePayments, type PaymentsFacts } from './observe-chain.ts';
 import { createRequestCounts } from './request-counts.ts';
 
 /** What is measured of a catalog in memory. */
@@ -24,6 +25,8 @@ export interface Metrics {
   observeCatalog(read: () => CatalogFacts): void;
   observeDuties(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
+  observeChain(read: () => ChainFacts): void;
+  observePayments(read: () => PaymentsFacts | null): void;
   /** Requests that are counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
   /** Costs next to nothing. `route` is a pattern and never what was asked for. */
@@ -90,6 +93,8 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       observeNumber(registry, 'openaisle_events_unnumbered_seconds', 'How long the oldest event has waited', () => {
         return read() / 1_000;
       }),
+    observeChain: (read) => observeChain(registry, read),
+    observePayments: (read) => observePayments(registry, read),
     observeReads: (read) => {
       readReads = read;
     },

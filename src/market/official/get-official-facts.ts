@@ -1,6 +1,6 @@
 import { checksummed } from '../../contract/chain-values.ts';
 import { HANDLE_PATTERN } from '../../contract/identity.ts';
-import type { Endpoints } from '../../contract/index.ts';
+import { type Endpoints, endpoints } from '../../contract/index.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { OfficialFacts } from '../../contract/official.ts';
 import { RESERVED_HANDLES } from '../../contract/reserved-handles.ts';
@@ -8,6 +8,7 @@ import {
   CLIENT_CLASSES,
   EVENT_KINDS,
   FACILITATOR_DEADLINE_SECONDS,
+  INTENT_MINUTES,
   LISTING_FEE_UNITS,
   MAINTAINER_MERCHANT_ID,
   PAGE_SIZES,
@@ -39,7 +40,13 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
     token: null,
     statement: STATEMENT,
     listing_fee_usdc: usdcOfUnits(LISTING_FEE_UNITS),
-    ordinary_direct_payment: null,
+    ordinary_direct_payment: {
+      intent: `${config.baseUrl}${endpoints.openPurchaseIntent.path}`,
+      claim: `${config.baseUrl}${endpoints.claimPurchase.path}`,
+      fee_intent: `${config.baseUrl}${endpoints.openFeeIntent.path}`,
+      signature_method: 'personal_sign',
+      intent_minutes: INTENT_MINUTES,
+    },
     x402_facilitator: facilitatorFacts(config, published.signers),
     city: null,
     world: null,

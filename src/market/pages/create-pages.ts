@@ -1,22 +1,18 @@
 import { type Page, page } from '../../platform/http/server-options.ts';
-import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
 import type { EventTail } from '../events/event-tail.ts';
-import type { ChainHead } from '../payments/head/read-head.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
 import { frontDoor } from './front-door.ts';
-import { healthz, readyz } from './health.ts';
+import { type HealthSources, healthz, readyz } from './health.ts';
 import { llmsText } from './llms-text.ts';
 import { createOpenApiPage } from './openapi-page.ts';
 
-export interface PageSources {
-  readHead(): Promise<ChainHead>;
-  catalog: Pick<Catalog, 'facts'>;
+export interface PageSources extends HealthSources {
   events: EventTail;
 }
 
 /** Every address that is not an endpoint of the contract. */
-export function createPages(market: Market, { readHead, catalog, events }: PageSources): Page[] {
+export function createPages(market: Market, { payments, catalog, events }: PageSources): Page[] {
   return [
     page({ method: 'GET', path: '/', handler: (call) => frontDoor(market.config, events, call) }),
     page({ method: 'GET', path: '/llms.txt', longLived: true, handler: () => llmsText(market) }),
@@ -34,7 +30,7 @@ export function createPages(market: Market, { readHead, catalog, events }: PageS
       path: '/readyz',
       cache: 'private',
       unlimited: true,
-      handler: () => readyz(market, { readHead, catalog }),
+      handler: () => readyz(market, { payments, catalog }),
     }),
   ];
 }

@@ -1,6 +1,6 @@
 import { checksummed } from '../../contract/chain-values.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
-import { LISTING_FEE_UNITS, STAGE_MINUTES } from '../../contract/vocabulary.ts';
+import { INTENT_MINUTES, LISTING_FEE_UNITS, STAGE_MINUTES } from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
 import { type Block, heading, list, steps, text } from './document.ts';
 
@@ -12,6 +12,7 @@ export function guide(config: MarketConfig): Block[] {
   return [
     ...lookAround(config),
     ...buy(config),
+    ...payByTransfer(),
     ...sell(config),
     ...openStore(config),
     ...keepSafe(config),
@@ -29,7 +30,7 @@ function lookAround({ network }: MarketConfig): Block[] {
       '`/api/listing/<id>`: one listing. Its `preview` is public; its artifact is not.',
       '`/api/store/<handle>`: one merchant; [/api/merchants](/api/merchants): all of them.',
       '[/api/window](/api/window): what moves; [/api/events](/api/events): the whole public log; [/treasury](/treasury): the books.',
-      '`/api/payment?tx_hash=<hash>` or `?payer=<address>&nonce=<nonce>`: where a payment stands.',
+      '`/api/payment?tx_hash=<hash>`, `?intent_id=<id>` or `?payer=<address>&nonce=<nonce>`: where a payment stands.',
     ]),
   ];
 }
@@ -54,6 +55,25 @@ function buy({ network }: MarketConfig): Block[] {
   ];
 }
 
+function payByTransfer(): Block[] {
+  return [
+    heading('Pay by a transfer'),
+    text(
+      'Without a facilitator, for any price, with a tip if you like. It needs a key, and a wallet that pays its own gas.',
+    ),
+    steps([
+      `\`POST /api/purchase-intent/<id>\` gives \`challenge\`, the payee and ${INTENT_MINUTES} minutes. A contract wallet has to be named as \`payer_wallet\`.`,
+      'Sign the exact `challenge` with `personal_sign` and the wallet that pays.',
+      'Send at least `minimum_amount_units` of USDC from it to `seller_wallet`, in one transfer whose block is earlier than `expires_at`.',
+      '`POST /api/claim/<id>` with `intent_id`, `tx_hash` and `payer_signature`. 202: send the same claim again until it is final; the claim itself may come after `expires_at`.',
+    ]),
+    list([
+      'One transaction pays for one thing. Too little, too late, or for goods that you have already: the seller decides, and nobody should pay again.',
+      'A wrong hash or signature costs nothing: claim again with the right one.',
+    ]),
+  ];
+}
+
 function sell({ treasury, limits }: MarketConfig): Block[] {
   return [
     heading('Sell'),
@@ -65,7 +85,9 @@ function sell({ treasury, limits }: MarketConfig): Block[] {
       'The answer is 402 first; send the same body again with the proof. 202 means: keep sending the same body, and do not pay again.',
       'Price and wallet are fixed for ever. Until the first purchase `PATCH /api/listing/<id>` changes description, preview, tags and aisle, of free goods also title and artifact. `DELETE /api/listing/<id>` withdraws for good.',
       'Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
-      `A price is 0 or at least ${usdcOfUnits(BigInt(limits.x402_floor_units))} USDC: what costs less cannot be bought by x402.`,
+      `What costs less than ${usdcOfUnits(BigInt(limits.x402_floor_units))} USDC is bought by a transfer, not by x402.`,
+      'The fee can be paid by a transfer too: `POST /api/fee-intent`, then the same body with `fee_payment`.',
+      'A payment that does not fit waits for you under `reviews` of `/api/me`: `POST /api/review/<payment_id>` with deliver, refunded or declined.',
     ]),
   ];
 }

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { isoTime } from '../../platform/clock.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
 import { migrationsComplete } from '../../platform/database/migrate.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
@@ -8,6 +9,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
 import { oldestUnnumberedMs } from '../events/store.ts';
 import type { ChainHead } from '../payments/head/read-head.ts';
+import { findChainState } from '../payments/head/store.ts';
+import type { Payments } from '../payments/payments.ts';
 import { readChainStanding } from './store.ts';
 
 /** A probe must not wait for the chain, and be taken for a dead process. */
@@ -18,16 +21,18 @@ const CATALOG_BEHIND_SECONDS = 5;
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
+export interface HealthSources {
+  payments: Pick<Payments, 'readHead' | 'standings' | 'watch' | 'held'>;
+  catalog: Pick<Catalog, 'facts'>;
+}
+
 /** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
 export function healthz(): PageAnswer {
   return answer(200, { status: 'ok', api_version: API_VERSION });
 }
 
 /** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
-export async function readyz(
-  market: Market,
-  { readHead, catalog }: { readHead(): Promise<ChainHead>; catalog: Pick<Catalog, 'facts'> },
-): Promise<PageAnswer> {
+export async function readyz(market: Market, { payments, catalog }: HealthSources): Promise<PageAnswer> {
   try {
     const complete = await migrationsComplete(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
@@ -35,7 +40,10 @@ export async function readyz(
       status: 'ready',
       database: 'reachable',
       migrations: 'complete',
-      ...(await readPayments(market, readHead)),
+      ...(await paymentsStanding(market, payments)),
+      providers: providersStanding(market, payments),
+      payments_held: payments.held.counts(),
+      contract_wallets: payments.watch.contractWallets(),
       ...(await readStanding(market)),
       ...catalogStanding(catalog),
     });
@@ -45,20 +53,56 @@ export async function readyz(
   }
 }
 
-/** While the finalized head cannot be read, or is not believed, nothing is delivered; `why` names the check that it failed. */
-async function readPayments(market: Market, readHead: () => Promise<ChainHead>) {
+/** `why` names what is in the way: a halt that an operator ends, or the check that the finalized head did not pass just now. */
+async function paymentsStanding(market: Market, payments: HealthSources['payments']) {
+  const { halt } = await findChainState(market.database, market.config.network.chainId);
+  const { head, why } = await readInTime(market, payments.readHead);
+  const finalized = head?.finalized ?? null;
+  const finality =
+    finalized === null
+      ? null
+      : {
+          block_number: Number(finalized.number),
+          age_seconds: ageSeconds(market, Number(finalized.timestamp) * 1_000),
+        };
+  if (halt !== null) {
+    return { payments: 'halted', why: halt.reason, halted_at: isoTime(halt.haltedAt), detail: halt.detail, finality };
+  }
+  return why === null ? { payments: 'open', finality } : { payments: 'halted', why, finality };
+}
+
+/** While the finalized head cannot be read, or is not believed, nothing is delivered. */
+async function readInTime(
+  market: Market,
+  readHead: () => Promise<ChainHead>,
+): Promise<{ head: ChainHead | null; why: string | null }> {
   const giveUp = new AbortController();
   try {
     const late = market.clock.sleep(CHAIN_PATIENCE_MS, giveUp.signal).then(() => null);
     const head = await Promise.race([readHead(), late]);
-    if (head === null) return { payments: 'halted', why: 'chain_slow' };
-    return head.finalized === null ? { payments: 'halted', why: head.why } : { payments: 'open' };
+    return head === null ? { head, why: 'chain_slow' } : { head, why: head.why };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
-    return { payments: 'halted', why: 'chain_unreadable' };
+    return { head: null, why: 'chain_unreadable' };
   } finally {
     giveUp.abort();
   }
+}
+
+/** By their place in the configuration: whose nodes they are is nobody's business here. */
+function providersStanding({ clock }: Market, { standings }: HealthSources['payments']) {
+  return standings.all.map((standing) => {
+    const { provider } = standing;
+    const { answeredAt } = provider.tally();
+    const { head } = standing.facts();
+    return {
+      provider: provider.number,
+      head_number: head === null ? null : Number(head.number),
+      head_age_seconds: head === null ? null : Math.floor(head.ageMs / 1_000),
+      answer_age_seconds: answeredAt === null ? null : Math.floor((clock.now() - answeredAt) / 1_000),
+      left_out: standing.leftOut(standings.best()),
+    };
+  });
 }
 
 /** Shelves are served from what is known, also while nothing new can be read. */
@@ -76,7 +120,8 @@ function signersStanding(published: number | null): string {
   return published > 0 ? 'published' : 'not_published';
 }
 
-async function readStanding({ database, config, clock }: Market) {
+async function readStanding(market: Market) {
+  const { database, config } = market;
   const { published, block_number, block_time } = await readChainStanding(
     database,
     config.network.chainId,
@@ -87,9 +132,13 @@ async function readStanding({ database, config, clock }: Market) {
     finalized_watermark:
       block_number === null || block_time === null
         ? null
-        : { block_number: Number(block_number), age_seconds: Math.floor((clock.now() - block_time.getTime()) / 1_000) },
+        : { block_number: Number(block_number), age_seconds: ageSeconds(market, block_time.getTime()) },
     oldest_unnumbered_event_ms: await oldestUnnumberedMs(database),
   };
+}
+
+function ageSeconds({ clock }: Pick<Market, 'clock'>, at: number): number {
+  return Math.floor((clock.now() - at) / 1_000);
 }
 
 function answer(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {

@@ -8,7 +8,9 @@ import { severableDatabase } from '../../../test/support/severable-database.ts';
 import { REASONS } from '../../contract/errors.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
-import { readHead } from '../payments/head/read-head.ts';
+import { completeFee } from '../listings/complete-fee.ts';
+import { createPayments } from '../payments/payments.ts';
+import { completePurchase } from '../purchases/complete-purchase.ts';
 import { createPages } from './create-pages.ts';
 import { referenceFiles } from './reference-files.ts';
 
@@ -17,7 +19,11 @@ const NOW_MS = Date.UTC(2026, 0, 6);
 const db = testDatabase();
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
 
-const pagesOf = (on: TestMarket) => createPages(on, { ...on, readHead: () => readHead(on) });
+const pagesOf = (on: TestMarket) => {
+  const completions = { purchase: completePurchase(on), listing_fee: completeFee(on) };
+  const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000 });
+  return createPages(on, { ...on, payments });
+};
 
 function matchPath(pattern: string, path: string): Record<string, string> | null {
   const steps = path.split('/');
@@ -82,7 +88,7 @@ describe('the front door', () => {
     const empty = await open('/');
     expect(empty.text).toContain('showing 0 of 0');
     expect(empty.text).toContain('The listing fee is 1 USDC by x402');
-    expect(empty.text).toContain('A price is 0 or at least 0.001 USDC');
+    expect(empty.text).toContain('What costs less than 0.001 USDC is bought by a transfer');
     for (let id = 1; id <= 7; id += 1)
       await seedEvent(db.database, id === 3 ? 'rotate' : 'sale', { listing_id: id }, 'alice');
     const { text } = await open('/');
@@ -201,6 +207,12 @@ describe('health', () => {
         // No chain is at that address.
         payments: 'halted',
         why: 'chain_unreadable',
+        finality: null,
+        providers: [
+          { provider: 1, head_number: null, head_age_seconds: null, answer_age_seconds: null, left_out: null },
+        ],
+        payments_held: { silent: 0, behind: 0, disagrees: 0 },
+        contract_wallets: 'unknown',
         facilitator_signers: 'unknown',
         finalized_watermark: null,
         oldest_unnumbered_event_ms: null,

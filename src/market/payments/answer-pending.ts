@@ -4,9 +4,9 @@ import type { pendingAnswer } from '../../contract/listings.ts';
 import type { Network } from '../../contract/vocabulary.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Watermark } from './head/accept-head.ts';
+import type { Payment } from './payment.ts';
 import { estimateSeconds, presentPayment } from './present-payment.ts';
 import { settlementHeaders } from './settlement-headers.ts';
-import type { Payment } from './store.ts';
 
 export type Pending = z.input<typeof pendingAnswer>;
 

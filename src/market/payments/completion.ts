@@ -1,9 +1,9 @@
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import type { Sighting } from './decide.ts';
-import type { Payment } from './store.ts';
+import type { FoundTransfer } from './decide.ts';
+import type { Payment } from './payment.ts';
 
-export type SettledTransfer = Sighting & { logIndex: number };
+export type SettledTransfer = FoundTransfer;
 
 /**
  * What a purpose does when its payment ends. Every function runs inside the transaction that ends the payment, so that proof,
@@ -12,10 +12,17 @@ export type SettledTransfer = Sighting & { logIndex: number };
 export interface Completion {
   /** The listing that was bought, or that the fee has paid for; null while there is none. */
   listingOf(queryable: Queryable, payment: Payment): Promise<bigint | null>;
+  /** The merchant that decides on a review: who got the money, or answers for it. */
+  deciderOf(queryable: Queryable, payment: Payment): Promise<bigint>;
   /** Share-locks what is paid for and says when the maintainer removed it. Called before the payment row is locked. */
   lockSubject(tx: Tx, payment: Payment): Promise<{ removedAt: Date | null }>;
   /** The money is final and the proof row is written. */
   complete(tx: Tx, payment: Payment, transfer: SettledTransfer, payerCollectsOnly: boolean): Promise<void>;
+  /**
+   * The payee, or the maintainer for a fee, takes a reviewed payment as paid. `transfer` is null where another payment has the
+   * transaction's proof. Refuses what cannot be given any more.
+   */
+  completeReviewed(tx: Tx, payment: Payment, transfer: SettledTransfer | null): Promise<void>;
   /** The payment ended without completing: unpaid, or for review. */
   endUncompleted(tx: Tx, payment: Payment): Promise<void>;
 }

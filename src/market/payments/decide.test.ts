@@ -97,7 +97,15 @@ describe('a settled payment', () => {
   it('is one whose fitting transfer is final, in a block after the opening', () => {
     expect(decide(evidence(), terms)).toEqual({
       outcome: 'settled',
-      transfer: { txHash: TX, blockNumber: 100n, blockHash: BLOCK, blockTime: TIME, sender: wallet('f'), logIndex: 4 },
+      transfer: {
+        txHash: TX,
+        blockNumber: 100n,
+        blockHash: BLOCK,
+        blockTime: TIME,
+        sender: wallet('f'),
+        logIndex: 4,
+        value: terms.valueUnits,
+      },
     });
   });
 
@@ -199,6 +207,53 @@ describe('what ends unpaid', () => {
 it('a fitting transfer at or before the block of the opening is for review: money that moved is never called unpaid', () => {
   const early = decide(evidence(), { ...terms, openedBlock: 100n });
   expect(early).toMatchObject({ outcome: 'review', reason: 'used_before_opening' });
+});
+
+it('what ends by the clock ends at its very second', () => {
+  const submitted = (seconds: bigint) =>
+    decide(absent({ finalized: { number: 110n, hash: word('d'), timestamp: terms.validBefore + seconds } }), terms);
+  expect([-1n, 0n, 1n].map((seconds) => submitted(seconds).outcome)).toEqual(['unknown', 'refused', 'refused']);
+  const never = { ...terms, mayBeSubmitted: false };
+  const idle = (seconds: bigint) =>
+    decide(absent({ finalized: null, latest: { number: 120n, timestamp: terms.validBefore + seconds } }), never);
+  expect([-1n, 0n, 1n].map((seconds) => idle(seconds).outcome)).toEqual(['unknown', 'unknown', 'refused']);
+});
+
+it('a latest block past validBefore ends nothing that may have been submitted: it can be reorganised', () => {
+  const late = absent({ finalized: null, latest: { number: 200n, timestamp: terms.validBefore + 9_999n } });
+  expect(decide(late, terms)).toMatchObject({ outcome: 'unknown', why: 'not_mined' });
+});
+
+it('a use above the finalized head is neither settled nor refused, whatever it moved', () => {
+  const finalized = { number: 99n, hash: word('d'), timestamp: TIME + 999n };
+  for (const logs of [[usedLog()], [usedLog(), transferLog()], [usedLog(), transferLog({ units: 1n })]]) {
+    expect(decide(evidence({ logs, evidence: { finalized } }), terms)).toMatchObject({ why: 'not_final' });
+  }
+});
+
+it.each([
+  ['a topic whose upper bytes are not zero', { topics: [TRANSFER_TOPIC, word('1'), addressTopic(PAYEE)] }],
+  ['two topics', { topics: [TRANSFER_TOPIC, addressTopic(PAYER)] }],
+  ['data of 33 bytes', { data: `${valueData(2_500_000n)}00` as const }],
+  ['data of 31 bytes', { data: valueData(2_500_000n).slice(0, -2) as Hex }],
+  ['no data', { data: '0x' as const }],
+])('what only looks like the transfer is none: %s', (_what, changes) => {
+  const logs = [usedLog(), transferLog(changes)];
+  expect(decide(evidence({ logs, use: { transfersInBlock: [] } }), terms)).toEqual({
+    outcome: 'refused',
+    reason: 'no_fitting_transfer',
+  });
+});
+
+it('the transfer that follows the use counts, not one like it from before', () => {
+  const logs = [usedLog(), transferLog({ logIndex: 1 }), transferLog({ logIndex: 7 })];
+  expect(decide(evidence({ logs }), terms)).toMatchObject({ outcome: 'settled', transfer: { logIndex: 7 } });
+});
+
+it('removal is compared to the millisecond', () => {
+  const removed = (milliseconds: number) =>
+    decide(evidence(), { ...terms, removedAt: Number(TIME) * 1000 + milliseconds }).outcome;
+  expect([-1, 0, 1].map(removed)).toEqual(['review', 'review', 'settled']);
 });
 
 it('a transfer in a block at or after the removal is for review', () => {

@@ -57,6 +57,13 @@ export interface Sighting {
   sender: Hex;
 }
 
+/** One transfer among those of its transaction. */
+export interface FoundTransfer extends Sighting {
+  logIndex: number;
+  /** Units. */
+  value: bigint;
+}
+
 export type RefusedReason = 'expired' | 'canceled' | 'no_fitting_transfer';
 export type ReviewReason = 'listing_removed' | 'transaction_used' | 'used_before_opening';
 export type UnknownWhy =
@@ -70,9 +77,9 @@ export type UnknownWhy =
   | 'not_final';
 
 export type Decision =
-  | { outcome: 'settled'; transfer: Sighting & { logIndex: number } }
+  | { outcome: 'settled'; transfer: FoundTransfer }
   | { outcome: 'refused'; reason: RefusedReason }
-  | { outcome: 'review'; reason: ReviewReason; transfer: Sighting & { logIndex: number } }
+  | { outcome: 'review'; reason: ReviewReason; transfer: FoundTransfer }
   | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
 
 /**
@@ -122,12 +129,19 @@ function decideUse(evidence: Evidence, use: Use, terms: AttemptTerms): Decision 
 
 function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is Block {
   return (
-    block !== null &&
+    stands(receipt, block) &&
     block.number === use.log.blockNumber &&
     block.hash === use.log.blockHash &&
+    receipt.transactionHash === use.log.transactionHash
+  );
+}
+
+/** Whether the block of that height is the receipt's own, and lists its transaction. */
+export function stands(receipt: Receipt, block: Block | null): block is Block {
+  return (
+    block !== null &&
     receipt.blockHash === block.hash &&
     receipt.blockNumber === block.number &&
-    receipt.transactionHash === use.log.transactionHash &&
     block.transactions.includes(receipt.transactionHash)
   );
 }
@@ -139,11 +153,14 @@ function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean 
   if (event === null || event.authorizer !== terms.payer || event.nonce !== terms.nonce) return false;
   if (!receipt.logs.some((log) => sameLog(log, use.log))) return false;
   const isByPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.from === terms.payer;
-  const inReceipt = receipt.logs.filter(isByPayer);
-  const inBlock = use.transfersInBlock.filter(
-    (log) => isByPayer(log) && log.transactionHash === receipt.transactionHash,
-  );
-  return inReceipt.length === inBlock.length && inReceipt.every((log) => inBlock.some((other) => sameLog(log, other)));
+  return sameLogs(receipt, use.transfersInBlock, isByPayer);
+}
+
+/** Whether the receipt and the block's own log index hold the same logs of that kind for the transaction. */
+export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (log: Log) => boolean): boolean {
+  const ofReceipt = receipt.logs.filter(isWanted);
+  const ofBlock = inBlock.filter((log) => isWanted(log) && log.transactionHash === receipt.transactionHash);
+  return ofReceipt.length === ofBlock.length && ofReceipt.every((log) => ofBlock.some((other) => sameLog(log, other)));
 }
 
 function sameLog(one: Log, other: Log): boolean {
@@ -164,7 +181,7 @@ function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: A
   if (decodeAuthorizationUsed(use.log) === null) return refused('canceled');
   const fitting = receipt.logs.find((log) => log.logIndex > use.log.logIndex && fits(log, terms));
   if (fitting === undefined) return refused('no_fitting_transfer');
-  const transfer = { ...sighting, logIndex: fitting.logIndex };
+  const transfer = { ...sighting, logIndex: fitting.logIndex, value: terms.valueUnits };
   // The money did go to the payee: a person says what for, and nobody is asked to pay meanwhile.
   if (sighting.blockNumber <= terms.openedBlock) return { outcome: 'review', reason: 'used_before_opening', transfer };
   if (terms.removedAt !== null && Number(sighting.blockTime) * 1000 >= terms.removedAt) {

@@ -5,7 +5,8 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
 import { askSettle, askVerify } from './facilitator/ask-facilitator.ts';
-import { findPayment, markSettling, type Payment } from './store.ts';
+import type { Payment, X402Payment } from './payment.ts';
+import { findPayment, markSettling } from './store.ts';
 import type { Proof, Terms } from './terms.ts';
 
 /**
@@ -40,7 +41,8 @@ async function driveAlone(
   terms: Terms,
 ): Promise<Refusal | null> {
   const payment = await findPayment(market.database, id);
-  if (payment?.status === 'verifying') {
+  if (payment?.path !== 'x402') return null;
+  if (payment.status === 'verifying') {
     const ended = await market.database.transaction((tx) => findStop(tx, market, completions, payment));
     if (ended !== null) return ended;
     market.crashPoint('before_verify');
@@ -51,13 +53,13 @@ async function driveAlone(
     market.crashPoint('after_settling_committed');
     return await settle(market, proof, terms);
   }
-  if (payment?.status === 'settling' && (await maySettleStill(market, payment))) {
+  if (payment.status === 'settling' && (await maySettleStill(market, payment))) {
     return await settle(market, proof, terms);
   }
   return null;
 }
 
-async function verify(market: Market, payment: Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
+async function verify(market: Market, payment: X402Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
   const answer = await askVerify(market, proof, terms);
   if (answer.kind === 'valid') return null;
   if (answer.kind === 'unknown') {
@@ -79,7 +81,7 @@ function facilitatorRefused(step: string, reason: string): Refusal {
 }
 
 /** What the chain itself says against this payment, in words; null when it shows nothing, or cannot be read. */
-async function confirmRejection(market: Market, payment: Payment): Promise<string | null> {
+async function confirmRejection(market: Market, payment: X402Payment): Promise<string | null> {
   const { rpc, clock } = market;
   const { asset, payer, payee } = payment;
   if (clock.now() >= Number(payment.validBefore) * 1000) return 'The authorization has expired.';
@@ -105,7 +107,7 @@ async function confirmRejection(market: Market, payment: Payment): Promise<strin
 }
 
 /** The point of no return, stored before anything is submitted. Not for a listing that was removed meanwhile. */
-async function commitSettling(market: Market, completions: Completions, payment: Payment): Promise<Refusal | null> {
+async function commitSettling(market: Market, completions: Completions, payment: X402Payment): Promise<Refusal | null> {
   return await market.database.transaction(async (tx) => {
     const stop = await findStop(tx, market, completions, payment);
     if (stop !== null) return stop;
@@ -115,7 +117,12 @@ async function commitSettling(market: Market, completions: Completions, payment:
 }
 
 /** Why the proof must not go any further: what is paid for was removed, or the authorization has run out. */
-async function findStop(tx: Tx, market: Market, completions: Completions, payment: Payment): Promise<Refusal | null> {
+async function findStop(
+  tx: Tx,
+  market: Market,
+  completions: Completions,
+  payment: X402Payment,
+): Promise<Refusal | null> {
   const { removedAt } = await completions[payment.purpose].lockSubject(tx, payment);
   if (removedAt !== null) return new Refusal('listing_removed');
   const expired = market.clock.now() >= Number(payment.validBefore) * 1000;
@@ -129,7 +136,7 @@ async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refus
 }
 
 /** The nonce makes this one payment, however often it is submitted; once used or expired there is nothing to submit. */
-async function maySettleStill(market: Market, payment: Payment): Promise<boolean> {
+async function maySettleStill(market: Market, payment: X402Payment): Promise<boolean> {
   if (market.clock.now() >= Number(payment.validBefore) * 1000) return false;
   try {
     return !(await readAuthorizationState(market.rpc, payment.asset, payment.payer, payment.nonce, 'latest'));

@@ -2,17 +2,25 @@ import type { Endpoints } from '../../contract/index.ts';
 import { isHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
+import { findClaim, findIntent } from './direct/store.ts';
 import { findWatermark } from './head/store.ts';
+import type { Payment } from './payment.ts';
 import type { Payments } from './payments.ts';
-import { presentPayment } from './present-payment.ts';
-import { findByAuthorization, findPayment, findProof, type Payment } from './store.ts';
+import { presentIntent, presentPayment } from './present-payment.ts';
+import { findProof } from './proofs/store.ts';
+import { findByAuthorization, findPayment } from './store.ts';
 
 type StatusCall = MarketCall<Endpoints['getPayment']>;
 
-/** GET /api/payment: public, never looks at who asks. By transaction only once it proves something here (W9). */
+/** GET /api/payment: public, never looks at who asks. By transaction only once it proves something here (W9); a refund shows the payment that it gives back. */
 export function makeGetPayment(payments: Payments): MarketOperation<Endpoints['getPayment']> {
   return async (market, call) => {
-    const payment = await find(market, call);
+    const intent = call.query.intent_id === undefined ? null : await findIntent(market.database, call.query.intent_id);
+    const payment = intent === null ? await find(market, call) : await findClaim(market.database, intent.id);
+    if (intent !== null && payment === null) {
+      const watermark = await findWatermark(market.database, intent.chainId);
+      return { status: 200, body: { payment: presentIntent(intent, watermark) } };
+    }
     if (payment === null) throw new Refusal('payment_not_found');
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(payment);

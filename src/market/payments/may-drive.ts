@@ -1,6 +1,6 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
-import { isOpen, type Payment } from './store.ts';
+import { isOpen, type Payment } from './payment.ts';
 import type { Proof } from './terms.ts';
 import { isSignedBy } from './x402/check-proof.ts';
 
@@ -13,6 +13,7 @@ export async function mayDrive(
   payment: Payment,
   proof: Proof,
 ): Promise<boolean> {
+  if (payment.path !== 'x402') return false;
   const { authorization } = proof;
   const same =
     authorization.from === payment.payer &&

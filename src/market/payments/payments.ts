@@ -1,30 +1,72 @@
 import { createPasses } from '../../platform/create-passes.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
-import { createDriver } from './drive-payment.ts';
+import { createDriver, type Driver } from './drive-payment.ts';
+import { createPaymentFacts } from './facts/payment-facts.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
+import { isHalted } from './head/store.ts';
+import type { Payment } from './payment.ts';
+import { createSecondOpinions } from './providers/ask-others.ts';
+import { createStandings } from './providers/standing.ts';
+import { createWatch } from './providers/watch-providers.ts';
 import { createPass, createReconciler } from './reconcile.ts';
+import { declineOldReviews } from './review/decline-old-reviews.ts';
 import { createSettler } from './settle-payment.ts';
-import { findPayment, type Payment } from './store.ts';
+import { findPayment } from './store.ts';
 import { createPayeeCheck } from './x402/check-payee.ts';
 
+export interface PaymentsOptions {
+  reconcileEveryMs: number;
+  /** How often all providers are looked at together. */
+  watchEveryMs: number;
+}
+
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
-export function createPayments(market: Market, completions: Completions, options: { reconcileEveryMs: number }) {
-  const heads = createPasses<ChainHead>(() => readHead(market));
-  const settler = createSettler(market, completions, () => heads.fresh());
+export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
+  const standings = createStandings(market.providers, market.clock);
+  const heads = createPasses<ChainHead>(() => readHead(market, standings));
+  const watch = createWatch(market, standings, { readHead: heads.fresh, everyMs: options.watchEveryMs });
+  const opinions = createSecondOpinions(market, standings, watch.look);
+  const settler = createSettler(market, completions, { readHead: heads.fresh, opinions });
+  const facts = createPaymentFacts(market);
   const reconcileOnce = createPass(market, settler.settleMany);
+  const declineOld = (): Promise<void> => declineOldReviews(market, completions);
+  const reconciling = { pass: facts.timed(reconcileOnce), declineOld, count: facts.count };
   return {
+    completions,
     payees: createPayeeCheck(market),
     /** The heads of the chain, read once for all who ask at the same time. */
-    readHead: () => heads.fresh(),
+    readHead: heads.fresh,
+    /** Whether all providers that have a say show a receipt alike. */
+    bearOut: opinions.onReceipt,
     /** Hands a proof to the facilitator, step by step; see drive-payment.ts. */
-    drive: createDriver(market, completions),
+    drive: unlessHalted(market, createDriver(market, completions)),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: settler.settle,
     reconcileOnce,
-    reconciler: createReconciler(market, reconcileOnce, options.reconcileEveryMs),
+    /** Ends reviews that nobody decided on in time. */
+    declineOld,
+    reconciler: createReconciler(market, reconciling, options.reconcileEveryMs),
+    /** How the providers stand, and what is undecided: for metrics and `/readyz`. */
+    standings,
+    watch,
+    held: opinions.held,
+    facts,
   };
 }
 export type Payments = ReturnType<typeof createPayments>;
+
+/** Nobody's money is moved while nobody can be handed anything for it. */
+function unlessHalted(market: Market, drive: Driver): Driver {
+  return async (payment, proof, terms) => {
+    if (!(await isHalted(market.database, payment.chainId))) return await drive(payment, proof, terms);
+    const detail =
+      'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.';
+    return payment.status === 'verifying'
+      ? new Refusal('verification_pending', { detail, retryAfterSeconds: 30 })
+      : null;
+  };
+}

@@ -1,7 +1,8 @@
 import type { PaymentOut } from '../../contract/payments.ts';
 import { isoTime } from '../../platform/clock.ts';
+import type { Intent } from './direct/store.ts';
 import type { Watermark } from './head/accept-head.ts';
-import { isOpen, type Payment } from './store.ts';
+import { isOpen, type Payment } from './payment.ts';
 
 type Stage = PaymentOut['stage'];
 
@@ -17,7 +18,7 @@ export function presentPayment(
     id: Number(payment.id),
     purpose: payment.purpose,
     payment_status: statusOf(payment),
-    ...(payment.endReason === null ? {} : { outcome: payment.endReason }),
+    ...outcomeOf(payment),
     stage: stageOf(payment, watermark),
     listing_id: listingId === null ? null : Number(listingId),
     tx_hash: payment.txHash,
@@ -28,6 +29,31 @@ export function presentPayment(
     next_step: nextStepOf(payment),
     do_not_pay_again: !mayPayAgain(payment),
     updated_at: isoTime(payment.updatedAt),
+  };
+}
+
+/** Why it ended as it did: what a person decided, else what the chain showed. */
+function outcomeOf({ reviewOutcome, endReason }: Payment): { outcome?: string } {
+  const outcome = reviewOutcome ?? endReason;
+  return outcome === null ? {} : { outcome };
+}
+
+/** What stands of an intent that nobody has claimed. */
+export function presentIntent(intent: Intent, watermark: Watermark | null): PaymentOut {
+  return {
+    id: null,
+    purpose: intent.purpose,
+    payment_status: 'unsubmitted',
+    stage: 'received',
+    listing_id: intent.listingId === null ? null : Number(intent.listingId),
+    tx_hash: null,
+    block_number: null,
+    block_time: null,
+    finalized_head: watermark === null ? null : Number(watermark.number),
+    payment_ends_at: isoTime(intent.expiresAt),
+    next_step: 'If a transfer was sent for it, claim it. Do not send a second one.',
+    do_not_pay_again: false,
+    updated_at: isoTime(intent.createdAt),
   };
 }
 
@@ -42,7 +68,7 @@ export function mayPayAgain(payment: Payment): boolean {
  */
 export function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
   if (!isOpen(payment) || payment.txHash !== null) return null;
-  const expires = Number(payment.validBefore) * 1000;
+  const expires = payment.path === 'x402' ? Number(payment.validBefore) * 1000 : payment.windowTo.getTime();
   if (payment.status === 'verifying' || watermark === null) return expires;
   return expires + Math.max(0, now - Number(watermark.timestamp) * 1000);
 }
@@ -70,18 +96,26 @@ function nextStepOf(payment: Payment): string {
     case 'verifying':
       return 'Send the same request with the same proof again. Do not pay again.';
     case 'settling':
-      return 'Wait, or send the same request with the same proof again. Do not pay again.';
+      return payment.path === 'x402'
+        ? 'Wait, or send the same request with the same proof again. Do not pay again.'
+        : 'Wait, or send the same claim again. Do not pay again.';
     case 'completed':
-      return payment.purpose === 'purchase'
-        ? 'Collect the goods with the key, the delivery token or a fresh signature of the payer. Do not pay again.'
-        : 'The fee is paid. Do not pay again.';
+      return payment.purpose === 'purchase' ? collectStep(payment) : 'The fee is paid. Do not pay again.';
     case 'needs_review':
       return 'The payee decides what happens. Do not pay again.';
     case 'unpaid':
-      return 'The payee was not paid by it, and cannot be any more. A new payment may be signed.';
+      return payment.path === 'x402'
+        ? 'The payee was not paid by it, and cannot be any more. A new payment may be signed.'
+        : 'No transaction that was named for it fits. If another one paid, claim that; else a new intent may be opened.';
     case 'rejected':
       return 'The payee has decided. A new payment may be made.';
   }
+}
+
+function collectStep({ path }: Payment): string {
+  return path === 'x402'
+    ? 'Collect the goods with the key, the delivery token or a fresh signature of the payer. Do not pay again.'
+    : 'Collect the goods with the key or a fresh signature of the payer. Do not pay again.';
 }
 
 /** Whole seconds until the transfer's block should be final: finality moves forward as fast as time does. Null while not mined. */

@@ -1,10 +1,14 @@
 import { createDuty } from '../../platform/create-duty.ts';
 import type { Market } from '../context.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
-import { listOpenPayments, type Payment } from './store.ts';
+import type { Payment } from './payment.ts';
+import { listOpenPayments } from './store.ts';
 
 const BATCH = 50;
 const SIGNERS_EVERY_MS = 60_000;
+const OLD_REVIEWS_EVERY_MS = 600_000;
+/** For the metrics. */
+const COUNT_EVERY_MS = 10_000;
 
 /** What is mined and not final is read again only in every tenth pass: a reorganisation shows then. */
 const YOUNG_EVERY = 10;
@@ -62,7 +66,15 @@ function byAsset(payments: readonly Payment[]): Payment[][] {
  * The background work on payments, from start to stop; the duty of one process at a time. Trouble is logged and the next tick tries
  * again: an attempt is never given up on.
  */
-export function createReconciler(market: Market, pass: () => Promise<void>, everyMs: number) {
+export function createReconciler(
+  market: Market,
+  {
+    pass,
+    declineOld,
+    count,
+  }: { pass: () => Promise<void>; declineOld: () => Promise<void>; count?: () => Promise<void> },
+  everyMs: number,
+) {
   const stopping = new AbortController();
   const { database, clock, log } = market;
   let lookingAfter: Promise<void> | null = null;
@@ -93,6 +105,8 @@ export function createReconciler(market: Market, pass: () => Promise<void>, ever
       await Promise.all([
         repeat('reconcile', pass, everyMs, signal),
         repeat('signers', () => refreshSigners(market), SIGNERS_EVERY_MS, signal),
+        repeat('old_reviews', declineOld, OLD_REVIEWS_EVERY_MS, signal),
+        ...(count === undefined ? [] : [repeat('count_payments', count, COUNT_EVERY_MS, signal)]),
       ]);
     },
   });

@@ -4,26 +4,28 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import type { Completions, SettledTransfer } from './completion.ts';
 import { type Decision, decide, type Evidence } from './decide.ts';
+import { gatherClaims } from './direct/gather-claims.ts';
+import { settleClaim } from './direct/settle-claim.ts';
 import { createSignerRefresh } from './facilitator/refresh-signers.ts';
 import { findReading, wasSigner } from './facilitator/store.ts';
 import { gatherEvidence } from './gather-evidence.ts';
 import type { ChainHead } from './head/read-head.ts';
-import {
-  attemptTermsOf,
-  endPayment,
-  findPayment,
-  insertProof,
-  isOpen,
-  lockPayment,
-  noteSighting,
-  type Payment,
-} from './store.ts';
+import { isHalted } from './head/store.ts';
+import { isOpen, type Payment, type X402Payment } from './payment.ts';
+import { insertProof } from './proofs/store.ts';
+import type { SecondOpinions } from './providers/ask-others.ts';
+import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
+import { attemptTermsOf } from './x402/attempt-terms.ts';
 
 /** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
 /** Moves payments on by what the chain shows. Whoever asks about the same payment at once shares the reading. */
-export function createSettler(market: Market, completions: Completions, readHead: () => Promise<ChainHead>) {
+export function createSettler(
+  market: Market,
+  completions: Completions,
+  { readHead, opinions }: { readHead: () => Promise<ChainHead>; opinions: SecondOpinions },
+) {
   const refreshSigners = createSignerRefresh(market);
   const underway = new Map<bigint, { passes: Passes<void>; users: number }>();
   const needs = { market, completions, refreshSigners };
@@ -31,11 +33,30 @@ export function createSettler(market: Market, completions: Completions, readHead
   async function settleOne(id: bigint): Promise<void> {
     const payment = await findPayment(market.database, id);
     if (payment === null || !isOpen(payment)) return;
-    const gathered = await readOrNothing(market, () =>
-      gatherEvidence({ market, readHead, skipYoung: false }, [payment]),
-    );
-    const evidence = gathered.get(id);
-    if (evidence) await applyEvidence(needs, payment, evidence);
+    for (const apply of await gather([payment], false)) await apply.apply();
+  }
+
+  /** What the chain shows of each, as acts that are still to be done. */
+  async function gather(payments: readonly Payment[], skipYoung: boolean): Promise<Applying[]> {
+    const gathering = { market, readHead, opinions, skipYoung };
+    const byX402 = payments.filter((payment) => payment.path === 'x402');
+    const direct = payments.filter((payment) => payment.path === 'direct');
+    const evidences =
+      byX402.length > 0 ? await readOrNothing(market, () => gatherEvidence(gathering, byX402)) : new Map();
+    const readings = direct.length > 0 ? await readOrNothing(market, () => gatherClaims(gathering, direct)) : new Map();
+    return [
+      ...byX402.map((payment) => {
+        const evidence = evidences.get(payment.id);
+        return {
+          id: payment.id,
+          apply: async () => void (evidence && (await applyEvidence(needs, payment, evidence))),
+        };
+      }),
+      ...direct.map((payment) => {
+        const reading = readings.get(payment.id);
+        return { id: payment.id, apply: async () => void (reading && (await settleClaim(needs, payment, reading))) };
+      }),
+    ];
   }
 
   return {
@@ -55,19 +76,21 @@ export function createSettler(market: Market, completions: Completions, readHead
     },
     /** The same for many payments of one asset, with one reading of what they share. */
     async settleMany(payments: readonly Payment[], { skipYoung }: { skipYoung: boolean }): Promise<void> {
-      const gathered = await readOrNothing(market, () => gatherEvidence({ market, readHead, skipYoung }, payments));
-      for (const payment of payments) {
-        const evidence = gathered.get(payment.id);
-        if (evidence === undefined) continue;
+      for (const { id, apply } of await gather(payments, skipYoung)) {
         try {
-          await applyEvidence(needs, payment, evidence);
+          await apply();
         } catch (error) {
           // One payment that cannot be ended must not keep the others waiting; it is looked at again in the next pass.
-          market.log.error('payment_not_ended', { payment_id: payment.id, error });
+          market.log.error('payment_not_ended', { payment_id: id, error });
         }
       }
     },
   };
+}
+
+interface Applying {
+  id: bigint;
+  apply(): Promise<void>;
 }
 
 interface Needs {
@@ -76,10 +99,7 @@ interface Needs {
   refreshSigners(): Promise<boolean>;
 }
 
-async function readOrNothing(
-  market: Market,
-  read: () => Promise<Map<bigint, Evidence>>,
-): Promise<Map<bigint, Evidence>> {
+async function readOrNothing<T>(market: Market, read: () => Promise<Map<bigint, T>>): Promise<Map<bigint, T>> {
   try {
     return await read();
   } catch (error) {
@@ -89,7 +109,7 @@ async function readOrNothing(
   }
 }
 
-async function applyEvidence(needs: Needs, payment: Payment, evidence: Evidence): Promise<void> {
+async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evidence): Promise<void> {
   const { market } = needs;
   const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
@@ -113,14 +133,14 @@ async function applyEvidence(needs: Needs, payment: Payment, evidence: Evidence)
 async function end(
   { market, completions }: Needs,
   tx: Tx,
-  payment: Payment,
+  payment: X402Payment,
   evidence: Evidence,
   payerCollectsOnly: boolean,
 ): Promise<void> {
   const completion = completions[payment.purpose];
   const { removedAt } = await completion.lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
-  if (locked === null || !isOpen(locked)) return;
+  if (locked?.path !== 'x402' || !isOpen(locked) || (await isHalted(tx, locked.chainId))) return;
   const decision = decide(evidence, attemptTermsOf(locked, removedAt));
   const now = new Date(market.clock.now());
   const outcome = await outcomeOf(tx, locked, decision, now);
@@ -140,7 +160,7 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
   if (decision.outcome === 'refused') return { status: 'unpaid', reason: decision.reason, transfer: null };
   const { transfer } = decision;
   // A facilitator that batches can put two payments into one transaction: it proves the first, a person decides on the second.
-  const isFirst = await insertProof(tx, payment, transfer, now);
+  const isFirst = await insertProof(tx, payment, payment.purpose, transfer, now);
   if (!isFirst) return { status: 'needs_review', reason: 'transaction_used', transfer };
   if (decision.outcome === 'review') return { status: 'needs_review', reason: decision.reason, transfer };
   return { status: 'completed', reason: null, transfer };
@@ -152,7 +172,7 @@ async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date
  */
 async function isFromStranger(
   { market, refreshSigners }: Needs,
-  payment: Payment,
+  payment: X402Payment,
   transfer: SettledTransfer,
 ): Promise<boolean | null> {
   const { database, config, clock } = market;

@@ -2,43 +2,12 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
-import type { AttemptTerms, Sighting } from './decide.ts';
+import type { Sighting } from './decide.ts';
+import type { Payment, PaymentStatus, ReviewOutcome, X402Payment } from './payment.ts';
 
-export type PaymentStatus = 'verifying' | 'settling' | 'completed' | 'unpaid' | 'needs_review' | 'rejected';
-
-/** One row of the ledger: an authorization and the request that it belongs to for ever. */
-export interface Payment {
+interface PaymentRow {
   id: bigint;
-  purpose: PaymentPurpose;
-  status: PaymentStatus;
-  listingId: bigint | null;
-  merchantId: bigint | null;
-  bodyHash: Buffer | null;
-  chainId: bigint;
-  asset: Hex;
-  payee: Hex;
-  payer: Hex;
-  valueUnits: bigint;
-  nonce: Hex;
-  validAfter: bigint;
-  validBefore: bigint;
-  openedBlock: bigint;
-  deliveryTokenHash: Buffer | null;
-  /** When the facilitator had last said who its signers are; null: never. */
-  signersReadAt: Date | null;
-  payerCollectsOnly: boolean;
-  txHash: Hex | null;
-  blockNumber: bigint | null;
-  blockTime: Date | null;
-  endReason: string | null;
-  /** When the proof may first have been handed over for settlement. */
-  settlingAt: Date | null;
-  createdAt: Date;
-  updatedAt: Date;
-}
-
-interface Row {
-  id: bigint;
+  path: 'x402' | 'direct';
   purpose: PaymentPurpose;
   status: PaymentStatus;
   listing_id: bigint | null;
@@ -49,10 +18,14 @@ interface Row {
   payee: Buffer;
   payer: Buffer;
   value_units: bigint;
-  nonce: Buffer;
-  valid_after: bigint;
-  valid_before: bigint;
-  opened_block: bigint;
+  nonce: Buffer | null;
+  valid_after: bigint | null;
+  valid_before: bigint | null;
+  opened_block: bigint | null;
+  intent_id: Buffer | null;
+  window_from: Date | null;
+  window_to: Date | null;
+  surplus: boolean;
   delivery_token_hash: Buffer | null;
   signers_read_at: Date | null;
   payer_collects_only: boolean;
@@ -60,52 +33,69 @@ interface Row {
   block_number: bigint | null;
   block_time: Date | null;
   end_reason: string | null;
+  review_outcome: ReviewOutcome | null;
   settling_at: Date | null;
   created_at: Date;
+  ended_at: Date | null;
   updated_at: Date;
 }
 
-const columns = sql`id, purpose, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
-  valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, payer_collects_only, tx_hash, block_number, block_time,
-  end_reason, settling_at, created_at, updated_at`;
+const columns = sql`id, path, purpose, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer,
+  value_units, nonce, valid_after, valid_before, opened_block, intent_id, window_from, window_to, surplus, delivery_token_hash,
+  signers_read_at, payer_collects_only, tx_hash, block_number, block_time, end_reason, review_outcome, settling_at, created_at,
+  ended_at, updated_at`;
 
-function paymentOf(row: Row): Payment {
-  return {
+function paymentOf(row: PaymentRow): Payment {
+  const common = {
     id: row.id,
     purpose: row.purpose,
     status: row.status,
     listingId: row.listing_id,
-    merchantId: row.merchant_id,
     bodyHash: row.body_hash,
     chainId: row.chain_id,
     asset: toHex(row.asset),
     payee: toHex(row.payee),
     payer: toHex(row.payer),
     valueUnits: row.value_units,
-    nonce: toHex(row.nonce),
-    validAfter: row.valid_after,
-    validBefore: row.valid_before,
-    openedBlock: row.opened_block,
     deliveryTokenHash: row.delivery_token_hash,
-    signersReadAt: row.signers_read_at,
     payerCollectsOnly: row.payer_collects_only,
     txHash: row.tx_hash && toHex(row.tx_hash),
     blockNumber: row.block_number,
     blockTime: row.block_time,
     endReason: row.end_reason,
+    reviewOutcome: row.review_outcome,
     settlingAt: row.settling_at,
     createdAt: row.created_at,
+    endedAt: row.ended_at,
     updatedAt: row.updated_at,
   };
+  const { nonce, valid_after: validAfter, valid_before: validBefore, opened_block: openedBlock } = row;
+  if (nonce !== null && validAfter !== null && validBefore !== null && openedBlock !== null) {
+    const authorization = { nonce: toHex(nonce), validAfter, validBefore, openedBlock };
+    return {
+      ...common,
+      ...authorization,
+      path: 'x402',
+      merchantId: row.merchant_id,
+      signersReadAt: row.signers_read_at,
+    };
+  }
+  const { intent_id: intentId, window_from: windowFrom, window_to: windowTo, merchant_id: merchantId } = row;
+  if (intentId === null || windowFrom === null || windowTo === null || merchantId === null) {
+    throw new TypeError('a payment of neither path');
+  }
+  const window = { intentId: intentId.toString('hex'), windowFrom, windowTo };
+  return { ...common, ...window, path: 'direct', merchantId, surplus: row.surplus };
+}
+
+/** For queries of this table that stand elsewhere: `read` is given the columns. */
+export async function readPayments(queryable: Queryable, read: (columns: Sql) => Sql): Promise<Payment[]> {
+  return (await queryable.rows<PaymentRow>(read(columns))).map(paymentOf);
 }
 
 async function maybePayment(queryable: Queryable, query: Sql): Promise<Payment | null> {
-  const row = await queryable.maybe<Row>(query);
+  const row = await queryable.maybe<PaymentRow>(query);
   return row && paymentOf(row);
-}
-
-export function isOpen(payment: Payment): boolean {
-  return payment.status === 'verifying' || payment.status === 'settling';
 }
 
 export function findPayment(queryable: Queryable, id: bigint): Promise<Payment | null> {
@@ -117,15 +107,16 @@ export function lockPayment(tx: Tx, id: bigint): Promise<Payment | null> {
   return maybePayment(tx, sql`select ${columns} from payments where id = ${id} for update`);
 }
 
-export function findByAuthorization(
+export async function findByAuthorization(
   queryable: Queryable,
   key: { chainId: bigint; asset: Hex; payer: Hex; nonce: Hex },
-): Promise<Payment | null> {
-  return maybePayment(
+): Promise<X402Payment | null> {
+  const found = await maybePayment(
     queryable,
     sql`select ${columns} from payments where chain_id = ${key.chainId} and asset = ${toBytes(key.asset)}
       and payer = ${toBytes(key.payer)} and nonce = ${toBytes(key.nonce)}`,
   );
+  return found?.path === 'x402' ? found : null;
 }
 
 export function findByToken(queryable: Queryable, tokenHash: Buffer): Promise<Payment | null> {
@@ -142,7 +133,7 @@ export function findHolding(
   return maybePayment(
     queryable,
     sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId} and ${who}
-      and status not in ('unpaid', 'rejected')`,
+      and status not in ('unpaid', 'rejected') and not surplus`,
   );
 }
 
@@ -163,8 +154,9 @@ export async function countOpenFees(queryable: Queryable, merchantId: bigint): P
 }
 
 export type NewPayment = Omit<
-  Payment,
+  X402Payment,
   | 'id'
+  | 'path'
   | 'status'
   | 'signersReadAt'
   | 'payerCollectsOnly'
@@ -172,8 +164,10 @@ export type NewPayment = Omit<
   | 'blockNumber'
   | 'blockTime'
   | 'endReason'
+  | 'reviewOutcome'
   | 'settlingAt'
   | 'createdAt'
+  | 'endedAt'
   | 'updatedAt'
 > & {
   /** Where its proof will go. */
@@ -242,73 +236,11 @@ export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date)
   );
 }
 
-/** False when the transaction already proves something else. */
-export async function insertProof(
-  tx: Tx,
-  payment: Payment,
-  transfer: Sighting & { logIndex: number },
-  now: Date,
-): Promise<boolean> {
-  const touched = await tx.run(
-    sql`insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, written_at)
-      values (${toBytes(transfer.txHash)}, ${payment.purpose}, ${payment.id}, ${transfer.blockNumber},
-        ${toBytes(transfer.blockHash)}, ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.logIndex}, ${now})
-      on conflict (tx_hash) do nothing`,
-  );
-  return touched === 1;
-}
-
-export interface ProofRow {
-  txHash: Hex;
-  paymentId: bigint;
-  blockNumber: bigint;
-  blockHash: Hex;
-  blockTime: Date;
-}
-
-export async function findProof(
-  queryable: Queryable,
-  by: { txHash: Hex } | { paymentId: bigint },
-): Promise<ProofRow | null> {
-  const which = 'txHash' in by ? sql`tx_hash = ${toBytes(by.txHash)}` : sql`payment_id = ${by.paymentId}`;
-  const row = await queryable.maybe<{
-    tx_hash: Buffer;
-    payment_id: bigint;
-    block_number: bigint;
-    block_hash: Buffer;
-    block_time: Date;
-  }>(sql`select tx_hash, payment_id, block_number, block_hash, block_time from payment_proofs where ${which}`);
-  return (
-    row && {
-      txHash: toHex(row.tx_hash),
-      paymentId: row.payment_id,
-      blockNumber: row.block_number,
-      blockHash: toHex(row.block_hash),
-      blockTime: row.block_time,
-    }
-  );
-}
-
 /** Open payments in the order of their age, from the one after `afterId`. */
 export async function listOpenPayments(queryable: Queryable, afterId: bigint, limit: number): Promise<Payment[]> {
-  const rows = await queryable.rows<Row>(
+  const rows = await queryable.rows<PaymentRow>(
     sql`select ${columns} from payments where status in ('verifying', 'settling') and id > ${afterId}
       order by id limit ${limit}`,
   );
   return rows.map(paymentOf);
-}
-
-export function attemptTermsOf(payment: Payment, removedAt: Date | null): AttemptTerms {
-  return {
-    chainId: payment.chainId,
-    asset: payment.asset,
-    payer: payment.payer,
-    payee: payment.payee,
-    valueUnits: payment.valueUnits,
-    nonce: payment.nonce,
-    validBefore: payment.validBefore,
-    openedBlock: payment.openedBlock,
-    mayBeSubmitted: payment.status !== 'verifying',
-    removedAt: removedAt?.getTime() ?? null,
-  };
 }

@@ -2,8 +2,9 @@ import type { Endpoints } from '../../contract/index.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
 import { findListingTerms, type ListingTerms } from '../listings/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { askPayment } from '../payments/x402/ask-payment.ts';
+import { askAnew } from '../payments/x402/ask-anew.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms, readBuyRequest } from './buy-request.ts';
 import { checkFresh } from './check-fresh.ts';
@@ -45,27 +46,22 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
     if (answer !== null) return answer;
   }
   // What is left of a known proof is one that ended unpaid: it proves nothing, but it still says whose payments to look for.
-  const lapsed = known !== null && known.nonce === request.proof?.authorization.nonce ? known : null;
+  const lapsed = known?.path === 'x402' && known.nonce === request.proof?.authorization.nonce ? known : null;
   const check = lapsed === null ? await checkFresh(market, payments, request, listing) : null;
   const signedBy = check && 'payer' in check ? check.payer : null;
   for (const payment of await findHeld(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
     const answer = await answerPayment(market, payments, payment, request, listing, collectorOf(request, signedBy));
     if (answer !== null) return answer;
   }
-  if (lapsed !== null) throw refuseLapsed(market, listing);
+  if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing);
   return await startPurchase(market, payments, request, listing, { known, check, signedBy });
 }
 
-/** The old proof of a payment that ended unpaid: the buyer may sign anew, while the listing is for sale. */
-function refuseLapsed(market: Market, listing: ListingTerms): Refusal {
+/** The old proof of a payment that has ended: the buyer may sign anew, while the listing is for sale. */
+function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
   if (listing.state !== 'live') return new Refusal('authorization_lapsed');
-  return askPayment(
-    market.config,
-    purchaseTerms(market, listing),
-    'authorization_lapsed',
-    'That payment ended unpaid.',
-  );
+  return askAnew(market.config, purchaseTerms(market, listing), ended);
 }
 
 /** A free good that a merchant took stays its own, whatever becomes of the listing. */

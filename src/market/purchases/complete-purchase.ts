@@ -4,19 +4,32 @@ import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { findHandle, findListingTerms, shareListing } from '../listings/store.ts';
 import type { Completion, SettledTransfer } from '../payments/completion.ts';
-import type { Payment } from '../payments/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import { insertPaidPurchase } from './store.ts';
 
 /** What a purchase does once its transfer is final: the purchase, and the event that tells of the sale. */
 export function completePurchase(market: Market): Completion {
   return {
     listingOf: async (_queryable, payment) => payment.listingId,
+    deciderOf: async (queryable, payment) => {
+      const listing = payment.listingId === null ? null : await findListingTerms(queryable, payment.listingId);
+      if (listing === null) throw new TypeError('a purchase of no listing');
+      return listing.merchantId;
+    },
     lockSubject: async (tx, payment) => {
       const listing = payment.listingId === null ? null : await shareListing(tx, payment.listingId);
       if (listing === null) throw new TypeError('a purchase of no listing');
       return { removedAt: listing.removedAt };
     },
-    complete: (tx, payment, transfer, payerCollectsOnly) => record(tx, market, payment, transfer, payerCollectsOnly),
+    complete: (tx, payment, transfer, payerCollectsOnly) =>
+      record(tx, market, payment, { transfer, payerCollectsOnly }),
+    // Goods that were bought already are not sold once more by it.
+    completeReviewed: async (tx, payment, transfer) => {
+      const isSurplus = payment.path === 'direct' && payment.surplus;
+      // An authorization that was public before it came here shows nothing about who brought it.
+      const payerCollectsOnly = payment.payerCollectsOnly || payment.endReason === 'used_before_opening';
+      if (!isSurplus) await record(tx, market, payment, { transfer, payerCollectsOnly });
+    },
     endUncompleted: async () => {},
   };
 }
@@ -25,20 +38,21 @@ async function record(
   tx: Tx,
   market: Market,
   payment: Payment,
-  transfer: SettledTransfer,
-  payerCollectsOnly: boolean,
+  paid: { transfer: SettledTransfer | null; payerCollectsOnly: boolean },
 ): Promise<void> {
   const listing = payment.listingId === null ? null : await findListingTerms(tx, payment.listingId);
   if (listing === null) throw new TypeError('a purchase of no listing');
   await lockWalks(tx, listing.merchantId, payment.merchantId);
-  await insertPaidPurchase(tx, payment, transfer, payerCollectsOnly, new Date(market.clock.now()));
+  const paidUnits = paid.transfer?.value ?? payment.valueUnits;
+  await insertPaidPurchase(tx, payment, { ...paid, paidUnits }, new Date(market.clock.now()));
   await recordSale(tx, market, {
     listingId: listing.id,
     merchantId: listing.merchantId,
     buyerId: payment.merchantId,
-    paidUnits: payment.valueUnits,
+    paidUnits,
+    via: payment.path,
     paymentId: payment.id,
-    txHash: transfer.txHash,
+    txHash: paid.transfer?.txHash ?? payment.txHash,
   });
 }
 
@@ -53,6 +67,7 @@ export interface Sale {
   merchantId: bigint;
   buyerId: bigint | null;
   paidUnits: bigint;
+  via: 'x402' | 'direct' | 'free';
   paymentId: bigint | null;
   txHash: string | null;
 }
@@ -66,7 +81,7 @@ export async function recordSale(tx: Tx, market: Market, sale: Sale): Promise<vo
       listing_id: Number(sale.listingId),
       merchant_id: Number(sale.merchantId),
       paid_usdc: usdcOfUnits(sale.paidUnits),
-      verified_via: sale.paymentId === null ? 'free' : 'x402',
+      verified_via: sale.via,
       ...(sale.paymentId === null ? {} : { payment_id: Number(sale.paymentId) }),
       ...(sale.txHash === null ? {} : { tx_hash: sale.txHash }),
     },

@@ -6,8 +6,9 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
+import { findProof } from '../payments/proofs/store.ts';
 import { settlementHeaders } from '../payments/settlement-headers.ts';
-import { findPayment, findProof } from '../payments/store.ts';
+import { findPayment } from '../payments/store.ts';
 import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
 
 export type BuyAnswer = AnswerOf<Endpoints['buyListing']>;
@@ -20,7 +21,7 @@ export async function deliver(
   deliveryToken?: string,
 ): Promise<BuyAnswer> {
   const artifact = await readArtifact(market.database, listingId);
-  const receipt = purchase?.paymentId ? await readReceipt(market, purchase.paymentId) : null;
+  const receipt = purchase?.paymentId && purchase.txHash ? await readReceipt(market, purchase.paymentId) : null;
   const body: Delivery = {
     listing_id: Number(listingId),
     title: artifact.title,
@@ -67,8 +68,8 @@ async function readReceipt(market: Market, paymentId: bigint): Promise<NonNullab
     payer: checksummed(payment.payer),
     payee: checksummed(payment.payee),
     asset: checksummed(payment.asset),
-    amount_usdc: usdcOfUnits(payment.valueUnits),
-    amount_units: payment.valueUnits.toString(),
+    amount_usdc: usdcOfUnits(proof.valueUnits),
+    amount_units: proof.valueUnits.toString(),
     network: market.config.network.name,
   };
 }

@@ -1,7 +1,8 @@
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { findByAuthorization, findByToken, findHolding, type Payment } from '../payments/store.ts';
+import type { Payment } from '../payments/payment.ts';
+import { findByAuthorization, findByToken, findHolding } from '../payments/store.ts';
 import type { BuyRequest } from './buy-request.ts';
 
 /** Step one of W7: the payment to which the proof or the delivery token belongs, whatever became of the listing. */

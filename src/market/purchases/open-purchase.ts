@@ -1,7 +1,8 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
-import { insertPayment, type Payment } from '../payments/store.ts';
+import type { Payment } from '../payments/payment.ts';
+import { insertPayment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyRequest, tokenHashOf } from './buy-request.ts';
 

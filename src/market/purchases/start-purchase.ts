@@ -4,8 +4,8 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import type { Payment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
 import { checkBalance, type ProofCheck } from '../payments/x402/check-proof.ts';
@@ -80,6 +80,8 @@ async function checkPurchase(
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
   if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw new Refusal('x402_not_offered');
+  // Whose payment is known is told so, also while nobody can say whether the payee could receive another.
+  if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
   if (request.proof === null || check === null) {
     const detail = `This listing costs ${usdcOfUnits(listing.priceUnits)} USDC.`;

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import type { Sighting } from '../payments/decide.ts';
-import type { Payment } from '../payments/store.ts';
+import type { Payment } from '../payments/payment.ts';
 
 export interface Purchase {
   id: bigint;
@@ -68,19 +68,19 @@ export async function findPurchase(
   return row && purchaseOf(row);
 }
 
-/** Call under the locks of buyer and seller. */
+/** Call under the locks of buyer and seller. Without a transfer the proof is that of another payment in the same transaction. */
 export async function insertPaidPurchase(
   tx: Tx,
   payment: Payment,
-  transfer: Sighting,
-  payerCollectsOnly: boolean,
+  paid: { transfer: Sighting | null; paidUnits: bigint; payerCollectsOnly: boolean },
   now: Date,
 ): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into purchases (listing_id, merchant_id, payer, payment_id, price_units, paid_units, tx_hash, block_number,
         verified_via, payer_collects_only, created_at)
       values (${payment.listingId}, ${payment.merchantId}, ${toBytes(payment.payer)}, ${payment.id}, ${payment.valueUnits},
-        ${payment.valueUnits}, ${toBytes(transfer.txHash)}, ${transfer.blockNumber}, 'x402', ${payerCollectsOnly}, ${now})
+        ${paid.paidUnits}, ${paid.transfer && toBytes(paid.transfer.txHash)}, ${paid.transfer?.blockNumber ?? payment.blockNumber},
+        ${payment.path}, ${paid.payerCollectsOnly}, ${now})
       returning id`,
   );
   return id;

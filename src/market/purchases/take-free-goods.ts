@@ -23,6 +23,7 @@ export async function takeFreeGoods(
       merchantId: listing.merchantId,
       buyerId: merchant.id,
       paidUnits: 0n,
+      via: 'free',
       paymentId: null,
       txHash: null,
     });

@@ -8,8 +8,8 @@ import {
   SELLER,
   TREASURY,
 } from '../../../test/support/market-answers.ts';
+import { officialAnswer } from '../../../test/support/official-answer.ts';
 import { type Reply, type ScriptedMarket, startScriptedMarket } from '../../../test/support/scripted-market.ts';
-import { getOfficialFacts } from '../../contract/official.ts';
 import { createClient } from '../client.ts';
 import { listGoods } from './list-goods.ts';
 import { createMemoryProofStore } from './proof-store.ts';
@@ -39,26 +39,7 @@ afterEach(async () => {
   market = undefined;
 });
 
-function facts(fields: object = {}): Reply {
-  const x402_facilitator = {
-    ...{ url: '', x402_versions: [1, 2], verify_deadline_seconds: 8, settle_deadline_seconds: 8 },
-    ...{ verification_retry: '', settlement_retry: '', signers: [] },
-  };
-  const identity = {
-    ...{ join: null, recovery: null, rotate: null, recovery_enabled: false, rotation_enabled: false },
-    ...{ hosted_connector: null, hosted_proven_hosts: [], legacy_registration: '', coding_client_doors: null },
-  };
-  const body = {
-    ...{ domain: '', deployment_commit: null, treasury: TREASURY, network: 'base', usdc_contract: SELLER, token: null },
-    ...{ statement: '', listing_fee_usdc: 1, ordinary_direct_payment: null, x402_facilitator, city: null, world: null },
-    ...{ public_pagination: { completeness: '', sizes: {} }, source: null, identity, limits: {}, event_kinds: [] },
-    ...{ maintainer: { handle: null, merchant_id: 1, powers: [] }, scopes: { door: [], window: [] } },
-    ...{ patterns: { handle: '', key: '', recovery_code: '', reserved: [] }, ...fields },
-  };
-  return { status: 200, body: getOfficialFacts.answers[200].parse(body) };
-}
-
-async function sellerBefore(script: Reply[], official = facts()) {
+async function sellerBefore(script: Reply[], official = officialAnswer()) {
   let posts = 0;
   const scripted = await startScriptedMarket((request) => {
     if (request.method === 'GET') return official;
@@ -99,13 +80,13 @@ test('without a fee due nothing is signed', async () => {
 });
 
 test('a fee above the limit, to another payee, or on another network is not signed', async () => {
-  const dear = await sellerBefore([asked], facts({ listing_fee_usdc: 2 }));
+  const dear = await sellerBefore([asked], officialAnswer({ listing_fee_usdc: 2 }));
   await expect(listGoods(dear.options)).rejects.toMatchObject({ why: 'price_above_limit' });
   await market?.[Symbol.asyncDispose]();
   const pinned = await sellerBefore([asked]);
   await expect(listGoods({ ...pinned.options, treasury: SELLER })).rejects.toMatchObject({ why: 'wrong_payee' });
   await market?.[Symbol.asyncDispose]();
-  const elsewhere = await sellerBefore([asked], facts({ network: 'base-sepolia' }));
+  const elsewhere = await sellerBefore([asked], officialAnswer({ network: 'base-sepolia' }));
   await expect(listGoods(elsewhere.options)).rejects.toMatchObject({ why: 'wrong_network' });
   for (const { options } of [dear, pinned, elsewhere]) expect(options.wallet.signed).toBe(0);
 });

@@ -1,8 +1,8 @@
-import { sha256, stringToBytes } from 'viem';
 import type { BodyGiven, ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { unitsOfUsdc } from '../../contract/money.ts';
 import type { Network } from '../../contract/vocabulary.ts';
+import { bodyDigest } from './body-digest.ts';
 import { finishRun } from './finish-run.ts';
 import { pursuePayment } from './pursue-payment.ts';
 import type { PaymentOptions, Terms } from './pursuit.ts';
@@ -54,14 +54,4 @@ async function readTerms(options: ListGoodsOptions): Promise<Terms> {
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the fee is above maxFeeUsdc');
   const payee = (options.treasury ?? facts.treasury) as `0x${string}`;
   return { expected: { payee, amountUnits, network }, artifactCommitment: null };
-}
-
-// The market takes bodies that differ only in the order of their fields for the same listing.
-function bodyDigest(body: object): string {
-  return sha256(stringToBytes(JSON.stringify(body, sortKeys)));
-}
-
-function sortKeys(_: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

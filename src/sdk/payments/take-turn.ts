@@ -1,19 +1,17 @@
-import { MarketError } from '../market-error.ts';
-import { UnreadableAnswer } from '../unreadable-answer.ts';
+import { pauseSeconds } from './pause.ts';
 import { PaymentUndecided } from './payment-undecided.ts';
 import { type ProgressPhase, paymentIn } from './progress.ts';
 import type { Pending, Run } from './pursuit.ts';
 
-const DEFAULT_WAIT_SECONDS = 3_600;
-const LONGEST_PAUSE_SECONDS = 30;
+/** How long a call waits for a payment to be decided unless it is told otherwise. */
+export const DEFAULT_WAIT_SECONDS = 3_600;
 
 /** Waits as long as the market asks, or a growing while if it names no time. */
 export async function takeTurn(run: Run, seen: { pending: Pending } | { error: unknown }): Promise<void> {
   const { environment } = run.options.client;
   const pending = 'pending' in seen ? seen.pending : null;
   const error = 'error' in seen ? seen.error : undefined;
-  const asked = pending?.retry_after_seconds ?? retryAfterOf(error);
-  const seconds = Math.max(1, asked ?? Math.min(LONGEST_PAUSE_SECONDS, 2 ** Math.min(run.failures, 5)));
+  const seconds = pauseSeconds(pending?.retry_after_seconds ?? null, error, run.failures);
   reportProgress(run, pending === null ? 'submitted' : 'pending', pending, error);
   const deadlineMs = run.startedMs + (run.options.maxWaitSeconds ?? DEFAULT_WAIT_SECONDS) * 1_000;
   if (environment.now() + seconds * 1_000 > deadlineMs) throw undecided(run, 'The wait is over', error);
@@ -40,8 +38,4 @@ export function reportProgress(run: Run, phase: ProgressPhase, pending: Pending 
 export function undecided(run: Run, detail: string, cause: unknown): unknown {
   const nothingKnown = run.saved === null && !run.knownToExist;
   return nothingKnown && cause !== undefined ? cause : new PaymentUndecided(detail, run.saved, cause);
-}
-
-function retryAfterOf(error: unknown): number | null {
-  return error instanceof MarketError || error instanceof UnreadableAnswer ? error.retryAfterSeconds : null;
 }

@@ -71,6 +71,7 @@ async function planEdit(
     bodyHash: sha256(canonicalJson(['edit', listing.id.toString(), call.rawBody])),
     guardKey: guardKeyOf(goods, caller.id),
     proof: null,
+    claim: null,
   };
   return { listing, before, request };
 }

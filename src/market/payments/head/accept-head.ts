@@ -14,9 +14,11 @@ export interface Watermark extends FinalizedHead {
   acceptedAt: number;
 }
 
+type Implausible = 'no_finalized' | 'beyond_latest' | 'not_canonical' | 'newer_than_clock' | 'too_young';
+
 export type HeadVerdict =
   | { accepted: FinalizedHead }
-  | { unknown: 'no_finalized' | 'beyond_latest' | 'not_canonical' | 'newer_than_clock' | 'too_young' | 'outruns_time' }
+  | { unknown: Implausible | 'outruns_time' }
   | { unknown: 'behind_watermark' | 'watermark_contradicted'; alarm: true };
 
 /** Finality gains on real time when batches catch up; more than this is a provider that calls young blocks final. */
@@ -29,14 +31,9 @@ export function acceptHead(
   now: number,
   minAgeSeconds: number,
 ): HeadVerdict {
-  const { latest, finalized, reread } = reading;
-  if (finalized === null) return { unknown: 'no_finalized' };
-  if (finalized.number > latest.number) return { unknown: 'beyond_latest' };
-  if (reread === null || reread.hash !== finalized.hash) return { unknown: 'not_canonical' };
-  if (Number(finalized.timestamp) * 1000 > now) return { unknown: 'newer_than_clock' };
-  if (minAgeSeconds > 0 && Number(finalized.timestamp) * 1000 > now - minAgeSeconds * 1000) {
-    return { unknown: 'too_young' };
-  }
+  const checked = checkClaim(reading, now, minAgeSeconds);
+  if ('implausible' in checked) return { unknown: checked.implausible };
+  const { finalized } = checked;
   if (watermark === null) return { accepted: finalized };
   if (reading.atWatermark === null || reading.atWatermark.hash !== watermark.hash) {
     return finalized.number < watermark.number
@@ -47,6 +44,22 @@ export function acceptHead(
   // The provider's tag lags behind, but its chain still holds the block that was final before: final does not end.
   if (finalized.number < watermark.number) return { accepted: watermark };
   return { accepted: finalized };
+}
+
+/** Whether a provider's word on what is final can be taken for its word: it agrees with itself and with the clock. */
+export function checkClaim(
+  { latest, finalized, reread }: Omit<HeadReading, 'atWatermark'>,
+  now: number,
+  minAgeSeconds: number,
+): { finalized: FinalizedHead } | { implausible: Implausible } {
+  if (finalized === null) return { implausible: 'no_finalized' };
+  if (finalized.number > latest.number) return { implausible: 'beyond_latest' };
+  if (reread === null || reread.hash !== finalized.hash) return { implausible: 'not_canonical' };
+  if (Number(finalized.timestamp) * 1000 > now) return { implausible: 'newer_than_clock' };
+  if (minAgeSeconds > 0 && Number(finalized.timestamp) * 1000 > now - minAgeSeconds * 1000) {
+    return { implausible: 'too_young' };
+  }
+  return { finalized };
 }
 
 function outruns(finalized: FinalizedHead, watermark: Watermark, now: number): boolean {

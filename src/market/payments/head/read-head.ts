@@ -1,58 +1,102 @@
-import { type Block, readBlock } from '../../../platform/chain/reads.ts';
-import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import { type Block, readBlock, readChainId } from '../../../platform/chain/reads.ts';
+import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { Market } from '../../context.ts';
 import type { FinalizedHead } from '../decide.ts';
-import { acceptHead, type HeadVerdict } from './accept-head.ts';
-import { findWatermark, raiseWatermark } from './store.ts';
+import type { Standing, Standings } from '../providers/standing.ts';
+import { acceptHead, type HeadReading, type HeadVerdict } from './accept-head.ts';
+import { type ChainState, findChainState, raiseWatermark } from './store.ts';
 
 export interface ChainHead {
+  /** Who says so: whatever is decided with this head is asked of the same. */
+  rpc: Rpc;
+  chainId: bigint;
   latest: Block;
   /** Null while the provider's finalized head is not believed; `why` then says which check it failed. */
   finalized: FinalizedHead | null;
-  /** The highest block that was ever believed to be final; null before the first, and while the provider contradicts it. */
+  /** The highest block that was ever believed to be final; null before the first, while the provider contradicts it, and while payments are halted. */
   floor: FinalizedHead | null;
   why: string | null;
 }
 
-type Needs = Pick<Market, 'rpc' | 'database' | 'clock' | 'log' | 'config'>;
+export type HeadNeeds = Pick<Market, 'database' | 'clock' | 'log' | 'config'>;
 
 /**
- * The heads as the provider has them now. An accepted finalized head is stored as the watermark before anybody relies on it, so
- * that no later reading, by any process, goes behind it. Throws RpcFailure while the chain cannot be read.
+ * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is stored as the
+ * watermark before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no
+ * provider's head can be read.
  */
-export async function readHead(market: Needs): Promise<ChainHead> {
-  const { rpc, database, clock, config } = market;
-  const chainId = config.network.chainId;
-  const watermark = await findWatermark(database, chainId);
+export async function readHead(market: HeadNeeds, standings: Standings): Promise<ChainHead> {
+  const state = await findChainState(market.database, market.config.network.chainId);
+  let fallback: ChainHead | null = null;
+  let failure: unknown = null;
+  for (const standing of standings.leaders()) {
+    // Nobody waits for one that was silent before, where another has spoken.
+    if (fallback !== null && standing.isFailing()) continue;
+    try {
+      const head = await readHeadOf(market, standing, state);
+      if (head.finalized !== null || state.halt !== null) return head;
+      fallback ??= head;
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      standing.noteSilence();
+      failure ??= error;
+    }
+  }
+  if (fallback === null) throw failure;
+  return fallback;
+}
+
+async function readHeadOf(market: HeadNeeds, standing: Standing, state: ChainState): Promise<ChainHead> {
+  const { database, clock, config } = market;
+  const { provider: rpc } = standing;
+  const { watermark, resets } = state;
+  const { chainId, ...reading } = await readProviderHead(rpc, watermark);
+  const { latest } = reading;
+  const found = { rpc, chainId, latest };
+  if (chainId !== config.network.chainId) {
+    noteVerdict(market, standing, 'wrong_chain', true);
+    return { ...found, finalized: null, floor: null, why: 'wrong_chain' };
+  }
+  standing.noteHead(latest);
+  const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
+  noteVerdict(market, standing, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
+  if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
+  if ('unknown' in verdict) {
+    // Nobody is to begin a payment on a chain that does not hold what was final before.
+    return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
+  }
+  const { accepted } = verdict;
+  if (watermark === null || accepted.number > watermark.number) {
+    const stands = await raiseWatermark(database, chainId, accepted, { resets, now: new Date(clock.now()) });
+    if (!stands) return { ...found, finalized: null, floor: null, why: 'watermark_reset' };
+  }
+  return { ...found, finalized: accepted, floor: accepted, why: null };
+}
+
+/** One line when it begins: it is read many times while it lasts. */
+function noteVerdict(
+  market: HeadNeeds,
+  standing: Standing,
+  why: Extract<HeadVerdict, { unknown: string }>['unknown'] | 'wrong_chain' | null,
+  isAlarm: boolean,
+): void {
+  if (standing.noteRefusal(why) && isAlarm) {
+    market.log.error('chain_head_refused', { why, endpoint: standing.provider.endpoint });
+  }
+}
+
+/** What a provider says of its chain at one moment. */
+export async function readProviderHead(
+  rpc: Rpc,
+  watermark: Pick<FinalizedHead, 'number'> | null,
+): Promise<HeadReading & { chainId: bigint; latest: Block }> {
   const finalized = await readBlock(rpc, 'finalized');
-  const [latest, reread, atWatermark] = await Promise.all([
+  const [chainId, latest, reread, atWatermark] = await Promise.all([
+    readChainId(rpc),
     readBlock(rpc, 'latest'),
     finalized && readBlock(rpc, finalized.number),
     watermark && readBlock(rpc, watermark.number),
   ]);
   if (latest === null) throw new RpcFailure('malformed', `${rpc.endpoint} has no latest block`);
-  const verdict = acceptHead(
-    { latest, finalized, reread, atWatermark },
-    watermark,
-    clock.now(),
-    config.finalityMinAgeSeconds,
-  );
-  // Nobody is to begin a payment on a chain that does not hold what was final before.
-  if ('alarm' in verdict) return { ...refuse(market, latest, verdict), floor: null };
-  if (!('accepted' in verdict)) return { ...refuse(market, latest, verdict), floor: watermark };
-  const { accepted } = verdict;
-  if (watermark === null || accepted.number > watermark.number) {
-    await raiseWatermark(database, chainId, accepted, new Date(clock.now()));
-  }
-  return { latest, finalized: accepted, floor: accepted, why: null };
-}
-
-function refuse(
-  market: Needs,
-  latest: Block,
-  verdict: Extract<HeadVerdict, { unknown: string }>,
-): Omit<ChainHead, 'floor'> {
-  if ('alarm' in verdict)
-    market.log.error('chain_head_refused', { why: verdict.unknown, endpoint: market.rpc.endpoint });
-  return { latest, finalized: null, why: verdict.unknown };
+  return { chainId, latest, finalized, reread, atWatermark };
 }

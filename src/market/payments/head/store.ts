@@ -4,35 +4,111 @@ import { toBytes, toHex } from '../../../platform/hex.ts';
 import type { FinalizedHead } from '../decide.ts';
 import type { Watermark } from './accept-head.ts';
 
-export async function findWatermark(queryable: Queryable, chainId: bigint): Promise<Watermark | null> {
-  const row = await queryable.maybe<{
-    block_number: bigint;
-    block_hash: Buffer;
-    block_time: Date;
-    accepted_at: Date;
-  }>(sql`select block_number, block_hash, block_time, accepted_at from chain_watermarks where chain_id = ${chainId}`);
-  return (
-    row && {
-      number: row.block_number,
-      hash: toHex(row.block_hash),
-      timestamp: BigInt(row.block_time.getTime() / 1000),
-      acceptedAt: row.accepted_at.getTime(),
-    }
-  );
+interface WatermarkRow {
+  block_number: bigint;
+  block_hash: Buffer;
+  block_time: Date;
+  accepted_at: Date;
 }
 
-/** Only ever forward; a higher one, written by another process meanwhile, stays. */
+function watermarkOf(row: WatermarkRow): Watermark {
+  return {
+    number: row.block_number,
+    hash: toHex(row.block_hash),
+    timestamp: BigInt(row.block_time.getTime() / 1000),
+    acceptedAt: row.accepted_at.getTime(),
+  };
+}
+
+export async function findWatermark(queryable: Queryable, chainId: bigint): Promise<Watermark | null> {
+  const row = await queryable.maybe<WatermarkRow>(
+    sql`select block_number, block_hash, block_time, accepted_at from chain_watermarks where chain_id = ${chainId}`,
+  );
+  return row && watermarkOf(row);
+}
+
+/** Why payments are halted, and since when. */
+export interface Halt {
+  id: bigint;
+  reason: string;
+  detail: string;
+  haltedAt: Date;
+}
+
+/** What all processes have to go by. */
+export interface ChainState {
+  watermark: Watermark | null;
+  /** How often an operator has reset the watermark. */
+  resets: number;
+  /** Null while payments are open. */
+  halt: Halt | null;
+}
+
+type Nullable<T> = { [Key in keyof T]: T[Key] | null };
+type StateRow = Nullable<
+  WatermarkRow & { resets: number; halt_id: bigint; reason: string; detail: string; halted_at: Date }
+>;
+
+export async function findChainState(queryable: Queryable, chainId: bigint): Promise<ChainState> {
+  const row = await queryable.one<StateRow>(
+    sql`select mark.block_number, mark.block_hash, mark.block_time, mark.accepted_at, mark.resets,
+        halt.id as halt_id, halt.reason, halt.detail, halt.halted_at
+      from (select 1) always left join chain_watermarks mark on mark.chain_id = ${chainId}
+      left join chain_halts halt on halt.chain_id = ${chainId} and halt.resumed_at is null`,
+  );
+  return { watermark: markIn(row), resets: row.resets ?? 0, halt: haltIn(row) };
+}
+
+function markIn({ block_number, block_hash, block_time, accepted_at }: StateRow): Watermark | null {
+  if (block_number === null || block_hash === null || block_time === null || accepted_at === null) return null;
+  return watermarkOf({ block_number, block_hash, block_time, accepted_at });
+}
+
+function haltIn({ halt_id: id, reason, detail, halted_at: haltedAt }: StateRow): Halt | null {
+  if (id === null || reason === null || detail === null || haltedAt === null) return null;
+  return { id, reason, detail, haltedAt };
+}
+
+/** Asked inside the transaction that ends a payment: what was read before may be older than the halt. */
+export async function isHalted(queryable: Queryable, chainId: bigint): Promise<boolean> {
+  const { halted } = await queryable.one<{ halted: boolean }>(
+    sql`select exists (select from chain_halts where chain_id = ${chainId} and resumed_at is null) as halted`,
+  );
+  return halted;
+}
+
+/** Halts every process. False when that was done already. */
+export async function haltPayments(
+  queryable: Queryable,
+  given: { chainId: bigint; reason: string; detail: string; now: Date },
+): Promise<boolean> {
+  const { chainId, reason, detail, now } = given;
+  const touched = await queryable.run(
+    sql`insert into chain_halts (chain_id, reason, detail, halted_at) values (${chainId}, ${reason}, ${detail}, ${now})
+      on conflict (chain_id) where resumed_at is null do nothing`,
+  );
+  return touched === 1;
+}
+
+/**
+ * Only ever forward; a higher one, written by another process meanwhile, stays. False when it was reset since it was read: then what
+ * was accepted against the old one counts no more.
+ */
 export async function raiseWatermark(
   queryable: Queryable,
   chainId: bigint,
   head: FinalizedHead,
-  now: Date,
-): Promise<void> {
+  given: { resets: number; now: Date },
+): Promise<boolean> {
   await queryable.run(
     sql`insert into chain_watermarks as mark (chain_id, block_number, block_hash, block_time, accepted_at)
-      values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${now})
+      values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${given.now})
       on conflict (chain_id) do update set block_number = excluded.block_number, block_hash = excluded.block_hash,
         block_time = excluded.block_time, accepted_at = excluded.accepted_at
-      where excluded.block_number > mark.block_number`,
+      where excluded.block_number > mark.block_number and mark.resets = ${given.resets}`,
   );
+  const { resets } = await queryable.one<{ resets: number }>(
+    sql`select resets from chain_watermarks where chain_id = ${chainId}`,
+  );
+  return resets === given.resets;
 }

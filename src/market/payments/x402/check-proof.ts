@@ -1,7 +1,7 @@
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../contract/vocabulary.ts';
 import { authorizationDigest } from '../../../platform/chain/authorization.ts';
 import { checkContractSignature } from '../../../platform/chain/contract-signature.ts';
-import { readChainId, readCode } from '../../../platform/chain/reads.ts';
+import { readCode } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import { recoverSigner } from '../../../platform/chain/signature.ts';
 import { readAuthorizationState, readBalance } from '../../../platform/chain/usdc-reads.ts';
@@ -73,7 +73,7 @@ async function checkOnChain(
   terms: Terms,
   readHead: () => Promise<ChainHead>,
 ): Promise<ProofCheck> {
-  const { rpc, config } = market;
+  const { config } = market;
   const { usdc } = config.network;
   const { from, nonce } = proof.authorization;
   // The signature first: whoever signed nothing costs one call at most.
@@ -81,17 +81,17 @@ async function checkOnChain(
     const detail = 'The signature is not a canonical one of the payer for these terms.';
     return { refusal: askPayment(config, terms, 'payment_invalid', detail) };
   }
-  const [chainId, head] = await Promise.all([readChainId(rpc), readHead()]);
-  if (chainId !== config.network.chainId || head.floor === null) {
+  const { rpc, chainId, latest, floor } = await readHead();
+  if (chainId !== config.network.chainId || floor === null) {
     return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
   }
   const [usedLatest, usedPending] = await Promise.all([
-    // Of the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
-    readAuthorizationState(rpc, usdc, from, nonce, head.latest.number),
+    // Of the provider and the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
+    readAuthorizationState(rpc, usdc, from, nonce, latest.number),
     readAuthorizationState(rpc, usdc, from, nonce, 'pending'),
   ]);
   if (usedLatest || usedPending) return { refusal: new Refusal('authorization_used_elsewhere') };
-  return { payer: from, floor: head.floor.number };
+  return { payer: from, floor: floor.number };
 }
 
 /** Whether the payer signed exactly this authorization. A wallet with code is asked; any other must recover (W7). */

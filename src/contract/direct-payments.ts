@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { addressIn, addressOut, hashIn } from './chain-values.ts';
+import { endpoint } from './endpoint.ts';
+import { delivery, pendingAnswer } from './listings.ts';
+import { idParam, timeOut } from './paging.ts';
+import { CLAIM_ERRORS, claimBody, intentId, paymentOut } from './payments.ts';
+import { publicText } from './text.ts';
+
+const intentFields = {
+  id: intentId,
+  buyer: z.string().describe('handle of the merchant that opened it'),
+  payer_wallet: addressOut.nullable().describe('null: the wallet that signs the challenge'),
+  seller_wallet: addressOut.describe('where the transfer goes: the seller, or the treasury for a listing fee'),
+  network: z.string(),
+  chain_id: z.int(),
+  asset: addressOut.describe('the USDC contract'),
+  minimum_amount_usdc: z.string().describe('with six decimals'),
+  minimum_amount_units: z.string(),
+  challenge_nonce: z.string(),
+  created_at: timeOut,
+  expires_at: timeOut.describe('the block of the transfer must be earlier; the claim may come later'),
+  signature_method: z.literal('personal_sign'),
+  challenge: z.string().describe('the exact text to sign'),
+  tip_allowed: z.literal(true),
+  next: z.string(),
+};
+
+export const purchaseIntentOut = z.object({ ...intentFields, listing_id: z.int() }).meta({ id: 'PurchaseIntent' });
+export const feeIntentOut = z.object({ ...intentFields, listing_id: z.null() }).meta({ id: 'FeeIntent' });
+
+const intentBody = z.strictObject({
+  payer_wallet: addressIn.optional().describe('a contract wallet has to be named'),
+});
+
+export const openPurchaseIntent = endpoint({
+  name: 'openPurchaseIntent',
+  method: 'POST',
+  path: '/api/purchase-intent/:id',
+  summary: 'Open, or see again, ten minutes in which a plain USDC transfer buys this listing.',
+  auth: 'key',
+  params: idParam,
+  body: intentBody,
+  body_optional: true,
+  answers: {
+    200: z.object({ purchase_intent: purchaseIntentOut }),
+    201: z.object({ purchase_intent: purchaseIntentOut }),
+  },
+  errors: [
+    'listing_unavailable',
+    'own_goods',
+    'free_listing',
+    'purchase_exists',
+    'payment_undecided',
+    'other_payer_open',
+    'payee_cannot_receive',
+    'usdc_paused',
+    'payment_check_unavailable',
+    'chain_clock',
+  ],
+  cache: 'private',
+});
+
+export const openFeeIntent = endpoint({
+  name: 'openFeeIntent',
+  method: 'POST',
+  path: '/api/fee-intent',
+  summary: 'Open, or see again, ten minutes in which a plain USDC transfer to the treasury pays a listing fee.',
+  auth: 'key',
+  body: intentBody,
+  body_optional: true,
+  answers: { 200: z.object({ fee_intent: feeIntentOut }), 201: z.object({ fee_intent: feeIntentOut }) },
+  errors: [
+    'fee_not_due',
+    'too_many_open_fees',
+    'other_payer_open',
+    'payee_cannot_receive',
+    'usdc_paused',
+    'payment_check_unavailable',
+    'chain_clock',
+  ],
+  cache: 'private',
+});
+
+export const claimPurchase = endpoint({
+  name: 'claimPurchase',
+  method: 'POST',
+  path: '/api/claim/:id',
+  summary: 'Claim goods for which a transfer was sent. Send the same claim again until it is decided.',
+  auth: 'key',
+  params: idParam,
+  body: claimBody,
+  answers: { 200: delivery, 202: pendingAnswer },
+  errors: [...CLAIM_ERRORS, 'own_goods', 'already_bought', 'paid_after_removal'],
+  cache: 'private',
+  bytes: true,
+});
+
+export const reviewPayment = endpoint({
+  name: 'reviewPayment',
+  method: 'POST',
+  path: '/api/review/:payment_id',
+  summary: 'Decide on a payment in review: the seller on a purchase, the maintainer on a listing fee.',
+  auth: 'key',
+  params: z.strictObject({ payment_id: idParam.shape.id }),
+  body: z
+    .strictObject({
+      outcome: z.enum(['deliver', 'refunded', 'declined']),
+      tx_hash: hashIn.optional().describe('the refund; with refunded only'),
+      note: publicText(0, 500, { multiline: true }).optional(),
+    })
+    .refine(({ outcome, tx_hash }) => (outcome === 'refunded') === (tx_hash !== undefined), {
+      path: ['tx_hash'],
+      message: 'goes with outcome refunded, and only with it',
+    }),
+  answers: { 200: z.object({ payment: paymentOut }) },
+  errors: [
+    'payment_not_found',
+    'already_decided',
+    'not_deliverable',
+    'refund_not_final',
+    'refund_not_found',
+    'transaction_used',
+    'payment_preserved',
+  ],
+  cache: 'private',
+});

@@ -1,0 +1,148 @@
+import { LISTING_FEE_UNITS, type PaymentPurpose } from '../../contract/vocabulary.ts';
+import { buyByTransfer } from '../../sdk/payments/direct/buy-by-transfer.ts';
+import { listByTransfer } from '../../sdk/payments/direct/list-by-transfer.ts';
+import type { TransferWallet } from '../../sdk/payments/direct/transfer-options.ts';
+import { createMemoryTransferStore, type TransferStore } from '../../sdk/payments/direct/transfer-store.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../chain/accounts.ts';
+import { fund } from '../chain/fund.ts';
+import { transferWallet } from '../chain/transfer-wallet.ts';
+import type { Exchange } from '../observe.ts';
+import { holdRefusedElsewhere } from './claim-elsewhere.ts';
+import { BUYER, SELLER } from './people.ts';
+import { balanceOf, explain, type Goods, given, hold, type Scene, speakAs } from './scene.ts';
+import type { Step } from './step.ts';
+import { unitsOf } from './units.ts';
+
+const PRICE_USDC = 1.5;
+const TIP_USDC = 0.25;
+const GAS_WEI = 10n ** 18n;
+const { buyerOne, sellerOne, treasury } = WORLD_ACCOUNTS;
+
+export const payDirectlyStep: Step = {
+  name: 'pay-directly',
+  title: `${SELLER} and ${BUYER} pay by plain transfers: a listing fee, and goods with a tip`,
+  run: async (scene) => {
+    // A transfer that a wallet sends itself costs gas, where x402 leaves that to the facilitator.
+    await fund(
+      scene.world.chain,
+      [sellerOne, buyerOne].map(({ address }) => ({ address, wei: GAS_WEI })),
+    );
+    const { goods, fee } = await listDirectly(scene);
+    const store = createMemoryTransferStore();
+    const sale = await buyDirectly(scene, goods, store);
+    await holdStatus(scene, fee, 'listing_fee');
+    await holdStatus(scene, sale, 'purchase');
+    await holdDeliveredAgain(scene, goods, store);
+    await holdRefusedElsewhere(scene, { fee, sale });
+    explain(
+      scene,
+      'Whoever cannot sign x402 sends USDC from any wallet: an intent names the terms, a signed text says who pays, and the hash claims.',
+    );
+  },
+};
+
+async function listDirectly(scene: Scene): Promise<{ goods: Goods; fee: string }> {
+  const { client, exchanges } = speakAs(scene, SELLER);
+  const listing = {
+    title: `Notes on plain transfers, edition ${scene.edition}`,
+    description: 'How to pay from a wallet that knows nothing of x402.',
+    preview: 'Two lines of text.',
+    artifact: `Edition ${scene.edition}: open an intent, sign its text, send, claim. A hash pays for one thing and for no other.`,
+    price_usdc: PRICE_USDC,
+    seller_wallet: sellerOne.address,
+    tags: ['demo', 'knowledge'],
+  };
+  const before = await balanceOf(scene, treasury);
+  const wallet = transferWallet(scene.world.chain, sellerOne);
+  const { listing_id: id, fee } = await listByTransfer({ client, wallet, listing, signal: scene.signal });
+  const [dry] = exchanges.filter(({ path }) => path.startsWith('/api/listing?'));
+  hold(scene, dry?.status === 200, 'a dry run said that the goods would be taken, before anything was paid');
+  holdIntent(scene, exchanges, { path: '/api/fee-intent', payee: treasury, units: LISTING_FEE_UNITS });
+  holdWaited(scene, exchanges, { path: '/api/listing', last: 201, artifact: listing.artifact });
+  const received = (await balanceOf(scene, treasury)) - before;
+  const direct = fee.verified_via === 'direct' && fee.tx_hash !== null;
+  hold(scene, received === LISTING_FEE_UNITS && direct, `listing ${id} is live, and the treasury has 1 USDC more`);
+  const goods = { id, title: listing.title, artifact: listing.artifact, priceUsdc: PRICE_USDC };
+  return { goods, fee: given(fee.tx_hash, "fee's transaction") };
+}
+
+/** The hash of the transfer. */
+async function buyDirectly(scene: Scene, goods: Goods, store: TransferStore): Promise<string> {
+  const { client, exchanges } = speakAs(scene, BUYER);
+  const [buyerBefore, sellerBefore] = [await balanceOf(scene, buyerOne), await balanceOf(scene, sellerOne)];
+  const wallet = buyerWallet(scene);
+  const delivery = await buyByTransfer({ client, wallet, store, ...orderOf(goods), signal: scene.signal });
+  const [price, tip] = [unitsOf(goods.priceUsdc), unitsOf(TIP_USDC)];
+  holdIntent(scene, exchanges, { path: `/api/purchase-intent/${goods.id}`, payee: sellerOne, units: price });
+  holdWaited(scene, exchanges, { path: `/api/claim/${goods.id}`, last: 200, artifact: goods.artifact });
+  hold(scene, delivery.artifact === goods.artifact, 'the goods are what was put in, and match the commitment');
+  const spent = buyerBefore - (await balanceOf(scene, buyerOne));
+  const earned = (await balanceOf(scene, sellerOne)) - sellerBefore;
+  const { purchase, receipt } = delivery;
+  const said = purchase?.verified_via === 'direct' && unitsOf(purchase.paid_usdc) === price + tip;
+  const moved = spent === price + tip && earned === price + tip && said;
+  hold(scene, moved, `${goods.priceUsdc} USDC and a tip of ${TIP_USDC} went from wallet to wallet, once`);
+  return given(receipt, 'receipt').tx_hash;
+}
+
+function holdIntent(
+  scene: Scene,
+  exchanges: readonly Exchange[],
+  asked: { path: string; payee: TestAccount; units: bigint },
+): void {
+  const opened = exchanges.filter(({ path }) => path === asked.path);
+  const body = opened.at(-1)?.body ?? {};
+  const intent = (body['purchase_intent'] ?? body['fee_intent'] ?? {}) as Record<string, unknown>;
+  const exact =
+    String(intent['seller_wallet']).toLowerCase() === asked.payee.address &&
+    intent['minimum_amount_units'] === asked.units.toString();
+  hold(scene, opened.at(-1)?.status === 201 && exact, '201: the intent named payee and price, ten minutes long');
+}
+
+/** Nothing came before the transfer was final, and then what was paid for. */
+function holdWaited(
+  scene: Scene,
+  exchanges: readonly Exchange[],
+  asked: { path: string; last: number; artifact: string },
+): void {
+  const claims = exchanges.filter(({ method, path }) => method === 'POST' && path === asked.path);
+  const early = claims.slice(0, -1);
+  const silent = !early.some(({ text }) => text.includes(asked.artifact));
+  const waited = early.some(({ status }) => status === 202) && early.every(isWaiting) && silent;
+  hold(scene, waited, '202: the claim waited until the transfer was final, and nothing was handed over before');
+  hold(scene, claims.at(-1)?.status === asked.last, `${asked.last}: then the same claim was answered`);
+}
+
+/** Not in a block yet, or in one that is not final. */
+function isWaiting({ status, body }: Exchange): boolean {
+  const { block_number: block, finalized_head: head } = (body['payment'] ?? {}) as Record<string, unknown>;
+  const open = typeof block !== 'number' || (typeof head === 'number' && head < block);
+  return (status === 202 || status === 503) && body['do_not_pay_again'] === true && open;
+}
+
+async function holdStatus(scene: Scene, hash: string, purpose: PaymentPurpose): Promise<void> {
+  const { client } = speakAs(scene, null);
+  const { body } = await client.getPayment({ query: { tx_hash: hash } });
+  const { payment_status: status, stage, block_number: block, finalized_head: head } = body.payment;
+  const done = body.payment.purpose === purpose && status === 'completed' && stage === 'delivered';
+  const final = block !== null && head !== null && block <= head;
+  hold(scene, done && final, `anybody can see by its hash that the ${purpose.replace('_', ' ')} is paid, and final`);
+}
+
+async function holdDeliveredAgain(scene: Scene, goods: Goods, store: TransferStore): Promise<void> {
+  const before = await balanceOf(scene, buyerOne);
+  const { client, exchanges } = speakAs(scene, BUYER);
+  const delivery = await buyByTransfer({ client, store, wallet: buyerWallet(scene), ...orderOf(goods) });
+  const [claim, ...more] = exchanges;
+  const same = claim?.path === `/api/claim/${goods.id}` && more.length === 0 && delivery.artifact === goods.artifact;
+  const unpaid = (await balanceOf(scene, buyerOne)) === before;
+  hold(scene, same && unpaid, 'the same claim again delivers again, and nothing is paid for it');
+}
+
+function orderOf(goods: Goods) {
+  return { listingId: goods.id, maxPriceUsdc: goods.priceUsdc, tipUsdc: TIP_USDC };
+}
+
+function buyerWallet(scene: Scene): TransferWallet {
+  return transferWallet(scene.world.chain, buyerOne);
+}

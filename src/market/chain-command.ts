@@ -1,0 +1,152 @@
+import { parseArgs } from 'node:util';
+import { createProviders } from '../platform/chain/provider.ts';
+import { systemClock } from '../platform/clock.ts';
+import { ConfigError } from '../platform/config.ts';
+import { createLog } from '../platform/create-log.ts';
+import { migrationsComplete } from '../platform/database/migrate.ts';
+import { openDatabase } from '../platform/database/open-database.ts';
+import { isHex } from '../platform/hex.ts';
+import { readMarketConfig } from './config.ts';
+import type { MarketConfig } from './context.ts';
+import { type CommandMarket, CommandRefused } from './payments/commands/command-market.ts';
+import { type ChainStatus, readStatus } from './payments/commands/read-status.ts';
+import { resetWatermark } from './payments/commands/reset-watermark.ts';
+import { resumePayments } from './payments/commands/resume-payments.ts';
+import { MIGRATIONS } from './prepare-ground.ts';
+import { visitDatabase } from './visit-database.ts';
+
+const HELP = `What only the operator may do about the chain. The market may be running; it takes every act in without a restart.
+
+  npm run chain -- status [--json]
+  npm run chain -- resume --reason TEXT [--json]
+  npm run chain -- reset-watermark --to NUMBER --hash HASH --reason TEXT [--json]
+
+  status            whether payments are halted and why, the watermark, and what each provider says of it; changes nothing
+  resume            ends a halt. Two providers called different blocks final: find out which one was right, take the other out of
+                    OPENAISLE_RPC_URLS and restart the market first, or it halts again
+  reset-watermark   the highest block accepted as final becomes this one, which the providers must have under that hash and call final.
+                    For a watermark that came from a provider that was wrong; nothing that was delivered is taken back
+  --reason TEXT     why, 1 to 1000 characters; kept for ever with what was before and after
+  --json            say the outcome as one JSON object
+  --help            this text
+
+Environment, as for the market itself. Where the market has a database role of its own (deploy/app-role.sql), set DATABASE_URL to the
+owner's address: the market's role may not do these things. Each act is a row of chain_commands and a line in the log, here on stderr.
+`;
+
+interface Asked {
+  act: string;
+  reason: string | undefined;
+  to: string | undefined;
+  hash: string | undefined;
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      reason: { type: 'string' },
+      to: { type: 'string' },
+      hash: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return;
+  }
+  const { reason, to, hash, json } = values;
+  const command = readCommand({ act: positionals.join(' '), reason, to, hash });
+  const outcome = await withMarket(command);
+  process.stdout.write(json ? `${JSON.stringify(outcome)}\n` : inWords(outcome));
+}
+
+type Command = (market: CommandMarket) => Promise<Outcome>;
+type Outcome = ChainStatus | Awaited<ReturnType<typeof resumePayments>> | Awaited<ReturnType<typeof resetWatermark>>;
+
+/** All that can be wrong without looking is said before anything is opened. */
+function readCommand({ act, reason, to, hash }: Asked): Command {
+  if (act === 'status') return readStatus;
+  if (act !== 'resume' && act !== 'reset-watermark') {
+    throw new CommandRefused('one of status, resume and reset-watermark is needed; --help tells more');
+  }
+  const why = reason?.trim() ?? '';
+  if (why === '' || why.length > 1_000) throw new CommandRefused('--reason TEXT is needed, 1 to 1000 characters');
+  if (act === 'resume') return (market) => resumePayments(market, why);
+  if (to === undefined || !/^(?:0|[1-9]\d{0,14})$/.test(to)) throw new CommandRefused('--to must be a block number');
+  const wanted = hash?.toLowerCase();
+  if (!isHex(wanted, 32)) throw new CommandRefused('--hash must be a block hash: 0x and 64 hex digits');
+  return (market) => resetWatermark(market, { number: BigInt(to), hash: wanted }, why);
+}
+
+async function withMarket(command: Command): Promise<Outcome> {
+  const config = readMarketConfig(process.env);
+  const server = await visitDatabase(config.databaseUrl, config.dataDir);
+  try {
+    const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-chain-command' });
+    try {
+      if (!(await migrationsComplete(database, MIGRATIONS))) {
+        throw new CommandRefused(
+          'the tables of this database are of another version: start the market once, or use its version',
+        );
+      }
+      const log = createLog({ hide: secretsOf(config), stream: process.stderr });
+      const providers = createProviders(config.rpcUrls, systemClock);
+      return await command({ config, database, clock: systemClock, log, providers });
+    } finally {
+      await database.close();
+    }
+  } finally {
+    await server.release();
+  }
+}
+
+function secretsOf({ databaseUrl, rpcUrls }: MarketConfig): string[] {
+  return databaseUrl === null ? [...rpcUrls] : [databaseUrl, ...rpcUrls];
+}
+
+function inWords(outcome: Outcome): string {
+  if (!('status' in outcome)) return statusInWords(outcome);
+  if (outcome.status === 'resumed')
+    return `Payments go on. They were halted since ${outcome.halted_at}: ${outcome.detail}\n`;
+  const { before, after } = outcome;
+  return `The watermark is ${after.block_number} ${after.block_hash} now; it was ${before.block_number} ${before.block_hash}.\n`;
+}
+
+function statusInWords({ payments, halt, watermark, providers, commands }: ChainStatus): string {
+  const lines = [
+    halt === null
+      ? `payments: ${payments}`
+      : `payments: halted since ${halt.halted_at} (${halt.reason}): ${halt.detail}`,
+    watermark === null ? 'watermark: none' : `watermark: ${watermark.block_number} ${watermark.block_hash}`,
+    ...providers.map((one) => {
+      const name = `provider ${one.provider} (${one.endpoint})`;
+      if (!one.answers) return `${name}: does not answer: ${one.error}`;
+      const final =
+        one.finalized === null ? 'no final block' : `final ${one.finalized.block_number} ${one.finalized.block_hash}`;
+      const holds = one.holds_watermark === false ? `; at the watermark it has ${one.at_watermark ?? 'no block'}` : '';
+      return `${name}: chain ${one.chain_id}, latest ${one.latest}, ${final}${one.refused === null ? '' : ` (${one.refused})`}${holds}`;
+    }),
+    ...commands.map(({ id, act, reason, at }) => `command ${id} at ${at}: ${act}: ${reason}`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+try {
+  await main();
+} catch (error) {
+  const message = wordsOf(error);
+  process.stderr.write(
+    process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
+  );
+  process.exitCode = 1;
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && error.code === '42501') {
+    return 'this role of the database may not do that: set DATABASE_URL to the address of the owner of the tables';
+  }
+  if (error instanceof ConfigError || error instanceof Error) return error.message;
+  return String(error);
+}

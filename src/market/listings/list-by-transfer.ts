@@ -1,0 +1,143 @@
+import type { ClaimBody } from '../../contract/payments.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { answerUncompleted, answerUndeployed } from '../payments/direct/answer-claim.ts';
+import { checkSignature } from '../payments/direct/check-signature.ts';
+import {
+  checkUnused,
+  findOwnIntent,
+  isBound,
+  nameTransaction,
+  undecidedRefusal,
+} from '../payments/direct/name-transaction.ts';
+import { findClaim, type Intent, insertClaim, rebindPayer } from '../payments/direct/store.ts';
+import { type DirectPayment, isOpen } from '../payments/payment.ts';
+import type { Payments } from '../payments/payments.ts';
+import { findOpenFee, lockPayment } from '../payments/store.ts';
+import type { CreateAnswer } from './answer-created.ts';
+import { answerCompletedFee, refuseWithoutListing } from './answer-fee.ts';
+import type { ListRequest } from './list-request.ts';
+import { checkOpenFees, holdGoods } from './open-fee.ts';
+
+const MAX_ROUNDS = 4;
+
+/** The fee by a transfer: the claim, the exact body and the place of the goods are committed before the chain is asked. */
+export async function listByTransfer(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  claim: ClaimBody,
+): Promise<CreateAnswer> {
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const answer = await continueClaim(market, payments, request, claim);
+    if (answer !== null) return answer;
+  }
+  throw new Refusal('payment_preserved', {
+    detail: 'Another request for this fee is under way.',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** Null when the claim that was found is over, or a rival took its place: the next round sees what became of it. */
+export async function continueClaim(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  { intent_id, tx_hash: txHash, payer_signature }: ClaimBody,
+): Promise<CreateAnswer | null> {
+  const intent = await findOwnIntent(market.database, request.merchant, intent_id, 'listing_fee');
+  const standing = await findClaim(market.database, intent.id);
+  if (standing?.status === 'completed') return await answerCompleted(market, request, standing);
+  if (standing?.status === 'needs_review') return await answerUncompleted(market, payments, standing, txHash);
+  const signed = await checkSignature(payments, intent, payer_signature as Hex);
+  if ('undeployed' in signed) {
+    return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
+  }
+  if (!(await checkUnused(market.database, intent, txHash))) return null;
+  // What the standing wallet has paid is its own: that is looked at before another wallet takes its place.
+  if (standing?.status === 'settling' && standing.payer !== signed.payer) {
+    if (!isOpen(await payments.settle(standing))) return null;
+  }
+  const opened = await openOrJoin(market, request, intent, { payer: signed.payer, txHash });
+  if (opened === null) return null;
+  market.crashPoint('after_claim_committed');
+  const current = await payments.settle(opened);
+  if (current.path !== 'direct') throw new TypeError('a claim that is none');
+  if (current.status === 'completed') return await answerCompleted(market, request, current);
+  return await answerUncompleted(market, payments, current, txHash);
+}
+
+/** A fee pays for the body with which it was claimed. */
+async function answerCompleted(market: Market, request: ListRequest, claim: DirectPayment): Promise<CreateAnswer> {
+  if (!isOfBody(claim, request))
+    throw new Refusal('transaction_used', { detail: 'That fee paid for another listing.' });
+  const answer = await answerCompletedFee(market, claim);
+  if (answer !== null) return answer;
+  throw await refuseWithoutListing(market, claim);
+}
+
+function isOfBody(claim: DirectPayment, { bodyHash }: ListRequest): boolean {
+  return claim.bodyHash?.equals(bodyHash) === true;
+}
+
+interface Named {
+  payer: Hex;
+  txHash: Hex;
+}
+
+async function openOrJoin(
+  market: Market,
+  request: ListRequest,
+  intent: Intent,
+  { payer, txHash }: Named,
+): Promise<DirectPayment | null> {
+  return await market.database.transaction(async (tx) => {
+    await tx.lock(`fees:${request.merchant.id}`);
+    const standing = await findClaim(tx, intent.id);
+    const opened =
+      standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
+        ? await open(tx, market, request, intent, payer)
+        : await join(tx, market, request, standing, payer);
+    if (opened !== null) await nameTransaction(tx, market, opened, txHash);
+    return opened;
+  });
+}
+
+async function open(
+  tx: Tx,
+  market: Market,
+  request: ListRequest,
+  intent: Intent,
+  payer: Hex,
+): Promise<DirectPayment | null> {
+  const { merchant, bodyHash } = request;
+  await checkOpenFees(tx, market, merchant.id);
+  const now = new Date(market.clock.now());
+  const opened = await insertClaim(tx, intent, { payer, bodyHash, surplus: false, now });
+  if (opened !== null) {
+    await holdGoods(tx, market, request, opened);
+    return opened;
+  }
+  const rival = await findOpenFee(tx, merchant.id, bodyHash);
+  if (rival !== null) throw await undecidedRefusal(tx, market, rival);
+  return null;
+}
+
+/** The same claim with another transaction or wallet; with other goods it has to wait until it is decided. */
+async function join(
+  tx: Tx,
+  market: Market,
+  request: ListRequest,
+  standing: DirectPayment,
+  payer: Hex,
+): Promise<DirectPayment | null> {
+  const locked = await lockPayment(tx, standing.id);
+  if (locked?.path !== 'direct' || !isOpen(locked)) return null;
+  if (!isOfBody(locked, request)) throw await undecidedRefusal(tx, market, locked);
+  if (locked.payer === payer) return locked;
+  if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
+  await rebindPayer(tx, locked.id, payer, new Date(market.clock.now()));
+  return { ...locked, payer };
+}

@@ -1,0 +1,166 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** How one provider serves. */
+export interface ProviderFacts {
+  /** Its place in the configuration: two of one vendor have the same `endpoint`, which carries no credentials. */
+  number: number;
+  endpoint: string;
+  answeredAgeSeconds: number | null;
+  headNumber: number | null;
+  headAgeSeconds: number | null;
+  /** By kind. */
+  failures: Readonly<Record<string, number>>;
+  disagreements: number;
+  leftOut: boolean;
+}
+
+export interface BlockFacts {
+  number: number;
+  ageSeconds: number;
+}
+
+export interface ChainFacts {
+  providers: readonly ProviderFacts[];
+  /** What this process last accepted as final; null while nothing is. */
+  finalized: BlockFacts | null;
+  /** The highest that any process ever accepted. */
+  watermark: BlockFacts | null;
+  halted: boolean;
+  /** Payments whose decision waits for other providers, by what for. */
+  held: Readonly<Record<string, number>>;
+}
+
+/** What one process tells for all of them; null in the others. */
+export interface PaymentsFacts {
+  open: readonly { path: string; status: string; count: number; oldestSeconds: number }[];
+  reviews: number;
+  pass: { tookSeconds: number; ageSeconds: number } | null;
+}
+
+type Labels = Readonly<Record<string, string>>;
+type Sample = { labels: Labels; value: number };
+
+/** Takes the place of what was told under that name before. What is not known is not told. */
+function tell(registry: Registry, kind: 'gauge' | 'counter', name: string, help: string, read: () => Sample[]): void {
+  registry.removeSingleMetric(name);
+  const labelNames = LABELS[name] ?? [];
+  const registers = [registry];
+  if (kind === 'gauge') {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        // Without labels a reset would say 0 of what nobody knows.
+        if (labelNames.length === 0) this.remove();
+        else this.reset();
+        for (const { labels, value } of read()) this.set({ ...labels }, value);
+      },
+    });
+    return;
+  }
+  new Counter({
+    name,
+    help,
+    labelNames,
+    registers,
+    collect() {
+      this.reset();
+      for (const { labels, value } of read()) this.inc({ ...labels }, value);
+    },
+  });
+}
+
+const PROVIDER = ['provider', 'endpoint'];
+const LABELS: Readonly<Record<string, string[]>> = {
+  openaisle_provider_answer_age_seconds: PROVIDER,
+  openaisle_provider_head_number: PROVIDER,
+  openaisle_provider_head_age_seconds: PROVIDER,
+  openaisle_provider_left_out: PROVIDER,
+  openaisle_provider_errors_total: [...PROVIDER, 'kind'],
+  openaisle_provider_disagreements_total: PROVIDER,
+  openaisle_payments_held: ['why'],
+  openaisle_payments_open: ['path', 'status'],
+  openaisle_payments_oldest_seconds: ['path', 'status'],
+};
+
+const NONE: Labels = {};
+const one = (value: number | null | undefined): Sample[] =>
+  value === null || value === undefined ? [] : [{ labels: NONE, value }];
+
+export function observeChain(registry: Registry, read: () => ChainFacts): void {
+  const each = (pick: (facts: ProviderFacts) => number | null) => (): Sample[] =>
+    read().providers.flatMap((facts) => {
+      const value = pick(facts);
+      return value === null ? [] : [{ labels: labelsOf(facts), value }];
+    });
+  const gauge = (name: string, help: string, samples: () => Sample[]): void =>
+    tell(registry, 'gauge', name, help, samples);
+  gauge(
+    'openaisle_provider_answer_age_seconds',
+    'How long ago a provider last answered',
+    each((facts) => facts.answeredAgeSeconds),
+  );
+  gauge(
+    'openaisle_provider_head_number',
+    'The latest block that a provider has shown',
+    each((facts) => facts.headNumber),
+  );
+  gauge(
+    'openaisle_provider_head_age_seconds',
+    'The age of that block',
+    each((facts) => facts.headAgeSeconds),
+  );
+  gauge(
+    'openaisle_provider_left_out',
+    'Whether payments are decided without a provider, for its silence or age',
+    each((facts) => (facts.leftOut ? 1 : 0)),
+  );
+  tell(registry, 'counter', 'openaisle_provider_errors_total', 'Calls that failed, by kind', () =>
+    read().providers.flatMap((facts) =>
+      Object.entries(facts.failures).map(([kind, value]) => ({ labels: { ...labelsOf(facts), kind }, value })),
+    ),
+  );
+  tell(
+    registry,
+    'counter',
+    'openaisle_provider_disagreements_total',
+    'Payments of which a provider showed something else than the one that led',
+    each((facts) => facts.disagreements),
+  );
+  gauge('openaisle_payments_held', 'Payments whose decision waits for another provider', () =>
+    Object.entries(read().held).map(([why, value]) => ({ labels: { why }, value })),
+  );
+  gauge('openaisle_chain_finalized_number', 'The block that is accepted as final', () => one(read().finalized?.number));
+  gauge('openaisle_chain_finalized_age_seconds', 'The age of that block', () => one(read().finalized?.ageSeconds));
+  gauge('openaisle_chain_watermark_number', 'The highest block that was ever accepted as final', () =>
+    one(read().watermark?.number),
+  );
+  gauge('openaisle_payments_halted', 'Whether payments are halted until an operator resumes them', () =>
+    one(read().halted ? 1 : 0),
+  );
+}
+
+function labelsOf({ number, endpoint }: ProviderFacts): Labels {
+  return { provider: number.toString(), endpoint };
+}
+
+export function observePayments(registry: Registry, read: () => PaymentsFacts | null): void {
+  const gauge = (name: string, help: string, samples: (facts: PaymentsFacts) => Sample[]): void =>
+    tell(registry, 'gauge', name, help, () => {
+      const facts = read();
+      return facts === null ? [] : samples(facts);
+    });
+  gauge('openaisle_payments_open', 'Undecided payments', ({ open }) =>
+    open.map(({ path, status, count }) => ({ labels: { path, status }, value: count })),
+  );
+  gauge('openaisle_payments_oldest_seconds', 'How long the oldest of them has been undecided', ({ open }) =>
+    open.map(({ path, status, oldestSeconds }) => ({ labels: { path, status }, value: oldestSeconds })),
+  );
+  gauge('openaisle_reviews_undecided', 'Payments that wait for the word of a person', ({ reviews }) => one(reviews));
+  gauge('openaisle_reconcile_seconds', 'How long the last pass over all open payments took', ({ pass }) =>
+    one(pass?.tookSeconds),
+  );
+  gauge('openaisle_reconcile_age_seconds', 'How long ago it ended', ({ pass }) => one(pass?.ageSeconds));
+}

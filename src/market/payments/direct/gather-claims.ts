@@ -1,0 +1,98 @@
+import { readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
+import type { Hex } from '../../../platform/hex.ts';
+import type { Market } from '../../context.ts';
+import type { ChainHead } from '../head/read-head.ts';
+import { isStillFinal } from '../head/still-final.ts';
+import type { DirectPayment } from '../payment.ts';
+import type { SecondOpinions } from '../providers/ask-others.ts';
+import type { ClaimEvidence } from './decide-claim.ts';
+import { type ClaimHash, hasAuthorization, listClaimHashes } from './store.ts';
+
+export interface ClaimGathering {
+  market: Pick<Market, 'database' | 'log'>;
+  readHead(): Promise<ChainHead>;
+  /** What the other providers say to what would be decided. */
+  opinions: Pick<SecondOpinions, 'onClaim'>;
+  /** Leaves out transactions that were seen above the finalized head already: nothing can be decided about them yet. */
+  skipYoung: boolean;
+}
+
+/** By transaction, of those that a claim names and that are undecided. */
+export type ClaimReading = Map<Hex, ClaimEvidence>;
+
+/**
+ * Reads what claims name, all from one provider, the one whose head leads. What would decide is then shown to the other providers;
+ * where they do not bear it out it comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read; what
+ * cannot be read of one transaction is left out, and looked at again in the next pass.
+ */
+export async function gatherClaims(
+  gathering: ClaimGathering,
+  payments: readonly DirectPayment[],
+): Promise<Map<bigint, ClaimReading>> {
+  const { market, opinions, skipYoung } = gathering;
+  const head = await gathering.readHead();
+  const gathered = new Map<bigint, ClaimReading>();
+  for (const payment of payments) {
+    const named = (await listClaimHashes(market.database, payment.id)).filter(
+      ({ refusedReason }) => refusedReason === null,
+    );
+    const wanted = skipYoung ? named.filter((hash) => !isYoung(hash, head)) : named;
+    const reading: ClaimReading = new Map();
+    for (const { txHash } of wanted) {
+      const evidence = await tryToRead(market, payment, txHash, head);
+      if (evidence !== null) reading.set(txHash, evidence);
+    }
+    gathered.set(payment.id, await opinions.onClaim(head, payment, reading));
+  }
+  return (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
+}
+
+function isYoung({ seenBlock }: ClaimHash, { finalized }: ChainHead): boolean {
+  return seenBlock !== null && (finalized === null || seenBlock > finalized.number);
+}
+
+async function tryToRead(
+  market: ClaimGathering['market'],
+  payment: DirectPayment,
+  txHash: Hex,
+  head: ChainHead,
+): Promise<ClaimEvidence | null> {
+  try {
+    return await readClaim(market, payment, txHash, head);
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    market.log.warn('payment_unreadable', { payment_id: payment.id, error });
+    return null;
+  }
+}
+
+async function readClaim(
+  { database }: ClaimGathering['market'],
+  payment: DirectPayment,
+  txHash: Hex,
+  { rpc, chainId, finalized }: ChainHead,
+): Promise<ClaimEvidence> {
+  const receipt = await readReceipt(rpc, txHash);
+  const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
+  if (receipt === null) return nothing;
+  const { asset, payee } = payment;
+  const [block, transfersInBlock] = await Promise.all([
+    readBlock(rpc, receipt.blockNumber),
+    readLogs(rpc, {
+      address: asset,
+      topics: [TRANSFER_TOPIC, null, addressTopic(payee)],
+      blockHash: receipt.blockHash,
+    }),
+  ]);
+  const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
+  const isOfLedger = await hasAuthorization(database, payment, used);
+  return { ...nothing, block, transfersInBlock, isOfLedger };
+}
+
+function withoutFinalized(gathered: Map<bigint, ClaimReading>): Map<bigint, ClaimReading> {
+  const blind = (reading: ClaimReading): ClaimReading =>
+    new Map([...reading].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
+  return new Map([...gathered].map(([id, reading]) => [id, blind(reading)]));
+}

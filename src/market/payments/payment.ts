@@ -1,0 +1,65 @@
+import type { PaymentPurpose } from '../../contract/vocabulary.ts';
+import type { Hex } from '../../platform/hex.ts';
+
+export type PaymentStatus = 'verifying' | 'settling' | 'completed' | 'unpaid' | 'needs_review' | 'rejected';
+export type ReviewOutcome = 'deliver' | 'refunded' | 'declined';
+
+/** One row of the ledger, whichever way it is paid. */
+interface AnyPayment {
+  id: bigint;
+  purpose: PaymentPurpose;
+  status: PaymentStatus;
+  listingId: bigint | null;
+  merchantId: bigint | null;
+  bodyHash: Buffer | null;
+  chainId: bigint;
+  asset: Hex;
+  payee: Hex;
+  payer: Hex;
+  /** What is asked for: exactly that by x402, at least that by a transfer. */
+  valueUnits: bigint;
+  deliveryTokenHash: Buffer | null;
+  payerCollectsOnly: boolean;
+  txHash: Hex | null;
+  blockNumber: bigint | null;
+  blockTime: Date | null;
+  endReason: string | null;
+  /** What a person decided about it; null while nobody had to, or has. */
+  reviewOutcome: ReviewOutcome | null;
+  /** When the money may first have been on its way. */
+  settlingAt: Date | null;
+  createdAt: Date;
+  /** When the chain had its say; a review comes after that. */
+  endedAt: Date | null;
+  updatedAt: Date;
+}
+
+/** An authorization and the request that it belongs to for ever. */
+export interface X402Payment extends AnyPayment {
+  path: 'x402';
+  nonce: Hex;
+  validAfter: bigint;
+  validBefore: bigint;
+  openedBlock: bigint;
+  /** When the facilitator had last said who its signers are; null: never. */
+  signersReadAt: Date | null;
+}
+
+/** A signed claim that a transfer was made for an intent. */
+export interface DirectPayment extends AnyPayment {
+  path: 'direct';
+  merchantId: bigint;
+  /** 32 hex digits. */
+  intentId: string;
+  /** The transfer's block time must lie in [windowFrom, windowTo). */
+  windowFrom: Date;
+  windowTo: Date;
+  /** The goods were bought before the claim came: its transfer can only be reviewed. */
+  surplus: boolean;
+}
+
+export type Payment = X402Payment | DirectPayment;
+
+export function isOpen(payment: Payment): boolean {
+  return payment.status === 'verifying' || payment.status === 'settling';
+}

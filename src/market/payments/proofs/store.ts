@@ -1,0 +1,72 @@
+import sql from 'sql-template-tag';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
+import type { FoundTransfer } from '../decide.ts';
+import type { Payment } from '../payment.ts';
+
+/** What a transaction proves: the payment that it makes, or the one that it gives back. */
+export type ProofPurpose = Payment['purpose'] | 'refund';
+
+/** False when the transaction already proves something, whatever it is. */
+export async function insertProof(
+  tx: Tx,
+  payment: Pick<Payment, 'id'>,
+  purpose: ProofPurpose,
+  transfer: FoundTransfer,
+  now: Date,
+): Promise<boolean> {
+  const touched = await tx.run(
+    sql`insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units,
+        written_at)
+      values (${toBytes(transfer.txHash)}, ${purpose}, ${payment.id}, ${transfer.blockNumber}, ${toBytes(transfer.blockHash)},
+        ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.logIndex}, ${transfer.value}, ${now})
+      on conflict (tx_hash) do nothing`,
+  );
+  return touched === 1;
+}
+
+export interface ProofRow {
+  txHash: Hex;
+  purpose: ProofPurpose;
+  paymentId: bigint;
+  blockNumber: bigint;
+  blockHash: Hex;
+  blockTime: Date;
+  logIndex: number;
+  /** What the payee received by it. */
+  valueUnits: bigint;
+}
+
+/** By transaction: whatever it proves. By payment: what it was paid with, never its refund. */
+export async function findProof(
+  queryable: Queryable,
+  by: { txHash: Hex } | { paymentId: bigint },
+): Promise<ProofRow | null> {
+  const which =
+    'txHash' in by ? sql`tx_hash = ${toBytes(by.txHash)}` : sql`payment_id = ${by.paymentId} and purpose <> 'refund'`;
+  const row = await queryable.maybe<{
+    tx_hash: Buffer;
+    purpose: ProofPurpose;
+    payment_id: bigint;
+    block_number: bigint;
+    block_hash: Buffer;
+    block_time: Date;
+    log_index: number;
+    value_units: bigint;
+  }>(
+    sql`select tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units
+      from payment_proofs where ${which}`,
+  );
+  return (
+    row && {
+      txHash: toHex(row.tx_hash),
+      purpose: row.purpose,
+      paymentId: row.payment_id,
+      blockNumber: row.block_number,
+      blockHash: toHex(row.block_hash),
+      blockTime: row.block_time,
+      logIndex: row.log_index,
+      valueUnits: row.value_units,
+    }
+  );
+}

@@ -1,0 +1,183 @@
+import { type Block, readBlock, readChainId, readReceipt } from '../../../platform/chain/reads.ts';
+import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { Hex } from '../../../platform/hex.ts';
+import type { Market } from '../../context.ts';
+import { decide, type Evidence } from '../decide.ts';
+import { claimTermsOf } from '../direct/claim-terms.ts';
+import { type ClaimEvidence, decideClaim } from '../direct/decide-claim.ts';
+import type { ChainHead } from '../head/read-head.ts';
+import type { DirectPayment, X402Payment } from '../payment.ts';
+import { readFindings } from '../read-findings.ts';
+import { attemptTermsOf } from '../x402/attempt-terms.ts';
+import { askAll, type Objections, type Question } from './ask-all.ts';
+import { createHeldPayments, type HeldPayments } from './held-payments.ts';
+import { judgeClaim, judgeUse, type Said } from './judge-evidence.ts';
+import type { Standing, Standings } from './standing.ts';
+
+/** Evidence of the leading provider, as far as the others bear it out. */
+export interface SecondOpinions {
+  /** By payment; what is not borne out comes back as evidence that decides nothing. */
+  onUses(
+    head: ChainHead,
+    payments: readonly X402Payment[],
+    gathered: Map<bigint, Evidence>,
+  ): Promise<Map<bigint, Evidence>>;
+  /** The same for the transactions that one claim names. */
+  onClaim(head: ChainHead, payment: DirectPayment, reading: Map<Hex, ClaimEvidence>): Promise<Map<Hex, ClaimEvidence>>;
+  /** Whether the others show a receipt as the leader does: for what is decided on one transaction alone. */
+  onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: Shown): Promise<boolean>;
+  held: HeldPayments;
+}
+
+/** What is compared of a transaction. */
+type Shown = Pick<ClaimEvidence, 'receipt' | 'block' | 'finalized'>;
+
+type Needs = Pick<Market, 'clock' | 'log'>;
+
+/**
+ * Every configured provider but the leader is asked before anything final is done (0021). One that has been silent or has stood still for
+ * a minute has no say. `onDisagreement` is called where two show different things.
+ */
+export function createSecondOpinions(
+  market: Needs,
+  standings: Standings,
+  onDisagreement: () => Promise<void>,
+): SecondOpinions {
+  const held = createHeldPayments(market.clock, market.log);
+  const isAlone = standings.all.length === 1;
+
+  async function objectedBy<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
+    const { objected, isDisputed } = await askAll(standings, held, question);
+    if (isDisputed) await onDisagreement();
+    return objected;
+  }
+  const objectedClaims = (
+    head: ChainHead,
+    { id, asset }: { id: bigint; asset: Hex },
+    finals: readonly [Hex, Shown][],
+  ): Promise<ReadonlySet<Hex>> =>
+    objectedBy({
+      leader: head.rpc,
+      keys: finals.map(([hash]) => hash),
+      paymentOf: () => id,
+      askOne: (standing) => objectToClaims(standing, head, asset, finals),
+    });
+
+  return {
+    held,
+    onUses: async (head, payments, gathered) => {
+      const finals = isAlone ? [] : finalUses(payments, gathered);
+      if (finals.length === 0) return gathered;
+      const objected = await objectedBy({
+        leader: head.rpc,
+        keys: finals.map(({ payment }) => payment.id),
+        paymentOf: (id) => id,
+        askOne: (standing) => objectToUses(market, standing, head, finals),
+      });
+      return withoutVerdicts(gathered, objected, (evidence) => ({ ...evidence, finalized: null, nonceUsed: null }));
+    },
+    onClaim: async (head, payment, reading) => {
+      const terms = claimTermsOf(payment, null);
+      const isFinal = (evidence: ClaimEvidence): boolean => decideClaim(evidence, terms).outcome !== 'unknown';
+      const finals = isAlone ? [] : [...reading].filter(([, evidence]) => isFinal(evidence));
+      if (finals.length === 0) return reading;
+      const objected = await objectedClaims(head, payment, finals);
+      return withoutVerdicts(reading, objected, (evidence) => ({ ...evidence, finalized: null }));
+    },
+    onReceipt: async (head, payment, evidence) => {
+      const hash = evidence.receipt?.transactionHash;
+      if (isAlone || hash === undefined) return true;
+      return (await objectedClaims(head, payment, [[hash, evidence]])).size === 0;
+    },
+  };
+}
+
+interface FinalUse {
+  payment: X402Payment;
+  evidence: Evidence;
+}
+
+/** Those that would end now. */
+function finalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evidence>): FinalUse[] {
+  return payments.flatMap((payment) => {
+    const evidence = gathered.get(payment.id);
+    if (evidence === undefined || decide(evidence, attemptTermsOf(payment, null)).outcome === 'unknown') return [];
+    return [{ payment, evidence }];
+  });
+}
+
+function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Key>, blind: (evidence: E) => E) {
+  return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? blind(evidence) : evidence]));
+}
+
+/** Its chain and its latest block, read before anything else of it. */
+async function openView(standing: Standing): Promise<{ chainId: bigint; latest: Block }> {
+  const { provider } = standing;
+  try {
+    const [chainId, latest] = await Promise.all([readChainId(provider), readBlock(provider, 'latest')]);
+    if (latest === null) throw new RpcFailure('malformed', `${provider.endpoint} has no latest block`);
+    return { chainId, latest };
+  } catch (error) {
+    if (error instanceof RpcFailure) standing.noteSilence();
+    throw error;
+  }
+}
+
+async function objectToUses(
+  market: Needs,
+  standing: Standing,
+  head: ChainHead,
+  finals: readonly FinalUse[],
+): Promise<Objections<bigint>> {
+  const { provider: rpc } = standing;
+  const { chainId, latest } = await openView(standing);
+  if (chainId !== head.chainId) return new Map(finals.map(({ payment }) => [payment.id, 'disagrees']));
+  standing.noteHead(latest);
+  const view = { rpc, latest };
+  const said = await whatItSays(
+    rpc,
+    head,
+    latest,
+    finals.some(({ evidence }) => evidence.use === null),
+  );
+  const payments = finals.map(({ payment }) => payment);
+  const findings = await readFindings(market, view, payments);
+  const objections: Objections<bigint> = new Map();
+  for (const { payment, evidence } of finals) {
+    const finding = findings.get(payment.id);
+    const why = finding === undefined ? 'silent' : judgeUse(evidence, payment, said, finding);
+    if (why !== null) objections.set(payment.id, why);
+  }
+  return objections;
+}
+
+async function objectToClaims(
+  standing: Standing,
+  head: ChainHead,
+  asset: Hex,
+  finals: readonly [Hex, Shown][],
+): Promise<Objections<Hex>> {
+  const { provider: rpc } = standing;
+  const { chainId, latest } = await openView(standing);
+  if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
+  standing.noteHead(latest);
+  const said = await whatItSays(
+    rpc,
+    head,
+    latest,
+    finals.some(([, evidence]) => evidence.receipt === null),
+  );
+  const objections: Objections<Hex> = new Map();
+  for (const [hash, evidence] of finals) {
+    const receipt = await readReceipt(rpc, hash);
+    const block = receipt && (await readBlock(rpc, receipt.blockNumber));
+    const why = judgeClaim(evidence, asset, said, { receipt, block });
+    if (why !== null) objections.set(hash, why);
+  }
+  return objections;
+}
+
+async function whatItSays(rpc: Rpc, { finalized }: ChainHead, latest: Block, onAbsence: boolean): Promise<Said> {
+  const isThere = onAbsence && finalized !== null && latest.number >= finalized.number;
+  return { latest, atFinalized: isThere ? await readBlock(rpc, finalized.number) : null };
+}

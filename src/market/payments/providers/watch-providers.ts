@@ -1,0 +1,94 @@
+import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import { createPasses } from '../../../platform/create-passes.ts';
+import type { Market } from '../../context.ts';
+import type { ChainHead } from '../head/read-head.ts';
+import { type ChainState, findChainState } from '../head/store.ts';
+import { lookForConflict } from './look-for-conflict.ts';
+import { probeContractWallets, type WalletService } from './probe-contract-wallets.ts';
+import type { Standings } from './standing.ts';
+
+/** What all providers said when they were last looked at together. */
+export interface ChainWatch {
+  /** Looks now, after this call. Never rejects. */
+  look(): Promise<void>;
+  start(): void;
+  stop(): Promise<void>;
+  /** The leading provider's heads at the last look; null before the first, and while none can be read. */
+  head(): ChainHead | null;
+  /** What was in the database at the last look; null before the first. */
+  state(): ChainState | null;
+  /** Whether the primary answers calls on contract wallets as of the finalized block (W8). */
+  contractWallets(): WalletService;
+}
+
+/**
+ * Looks at every provider once in a while, in every process: who is silent or stands still loses its say, and two that call different
+ * blocks final halt the payments everywhere. Deciding on payments does not wait for this.
+ */
+export function createWatch(
+  market: Market,
+  standings: Standings,
+  { readHead, everyMs }: { readHead(): Promise<ChainHead>; everyMs: number },
+): ChainWatch {
+  const { database, clock, config, log } = market;
+  const stopping = new AbortController();
+  let looping: Promise<void> | null = null;
+  let state: ChainState | null = null;
+  let head: ChainHead | null = null;
+  let wallets: WalletService = 'unknown';
+
+  const passes = createPasses(async () => {
+    try {
+      if (standings.all.length > 1) await lookForConflict(market, standings);
+      // The watermark follows the chain, also while nobody pays.
+      head = await readOrNull(readHead);
+      const now = await findChainState(database, config.network.chainId);
+      tellChanges(log, state, now);
+      state = now;
+      if (wallets === 'unknown') wallets = await probeContractWallets(market);
+    } catch (error) {
+      log.error('chain_watch_failed', { error });
+    }
+  });
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(everyMs, stopping.signal);
+      if (!stopping.signal.aborted) await passes.fresh();
+    }
+  }
+
+  return {
+    look: () => passes.fresh(),
+    start: () => {
+      looping ??= loop();
+    },
+    stop: async () => {
+      stopping.abort();
+      await Promise.all([looping, passes.ended()]);
+    },
+    head: () => head,
+    state: () => state,
+    contractWallets: () => wallets,
+  };
+}
+
+async function readOrNull(readHead: () => Promise<ChainHead>): Promise<ChainHead | null> {
+  try {
+    return await readHead();
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return null;
+  }
+}
+
+/** Every process says when it has seen what another one, or an operator, did. */
+function tellChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
+  if (now.halt !== null && now.halt.id !== before?.halt?.id) {
+    log.error('payments_halted', { reason: now.halt.reason, detail: now.halt.detail });
+  }
+  if (now.halt === null && before !== null && before.halt !== null) log.warn('payments_resumed');
+  if (before !== null && now.resets !== before.resets) {
+    log.warn('watermark_reset', { block_number: now.watermark?.number });
+  }
+}

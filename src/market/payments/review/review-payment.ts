@@ -1,0 +1,136 @@
+import type { Endpoints } from '../../../contract/index.ts';
+import { type Receipt, readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { Hex } from '../../../platform/hex.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market, MarketCall, MarketOperation } from '../../context.ts';
+import type { Completions } from '../completion.ts';
+import type { FoundTransfer } from '../decide.ts';
+import { hasAuthorization } from '../direct/store.ts';
+import { isStillFinal } from '../head/still-final.ts';
+import { findWatermark } from '../head/store.ts';
+import type { Payment } from '../payment.ts';
+import type { Payments } from '../payments.ts';
+import { presentPayment } from '../present-payment.ts';
+import { findProof, insertProof, type ProofRow } from '../proofs/store.ts';
+import { findPayment, lockPayment } from '../store.ts';
+import { decideRefund, type RefundEvidence } from './decide-refund.ts';
+import { recordReview } from './record-review.ts';
+import { endReview } from './store.ts';
+
+type ReviewCall = MarketCall<Endpoints['reviewPayment']>;
+
+/** POST /api/review/:payment_id (W8): who got the money says what becomes of it. Once; a refund is proven on the chain. */
+export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints['reviewPayment']> {
+  const { completions } = payments;
+  return async (market, call) => {
+    const payment = await findReviewable(market, completions, call);
+    if (payment.status !== 'needs_review') throw new Refusal('already_decided');
+    const refund =
+      call.body.tx_hash === undefined ? null : await readRefund(market, payments, payment, call.body.tx_hash);
+    await market.database.transaction((tx) => decide(tx, market, completions, { call, payment, refund }));
+    const decided = (await findPayment(market.database, payment.id)) ?? payment;
+    const watermark = await findWatermark(market.database, payment.chainId);
+    const listingId = await payments.listingOf(decided);
+    return { status: 200, body: { payment: presentPayment(decided, watermark, listingId, market.clock.now()) } };
+  };
+}
+
+/** A payment of which somebody else decides is as absent as an unknown one. */
+async function findReviewable(market: Market, completions: Completions, call: ReviewCall): Promise<Payment> {
+  const payment = await findPayment(market.database, call.params.payment_id);
+  const wasReviewed = payment?.status === 'needs_review' || payment?.reviewOutcome !== null;
+  if (payment === null || !wasReviewed) throw new Refusal('payment_not_found');
+  const decider = await completions[payment.purpose].deciderOf(market.database, payment);
+  if (decider !== call.caller.id) throw new Refusal('payment_not_found');
+  return payment;
+}
+
+/** The transfer back, if it is one and final. */
+async function readRefund(market: Market, payments: Payments, payment: Payment, txHash: Hex): Promise<FoundTransfer> {
+  const { database } = market;
+  if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
+  const received = (await findProof(database, { paymentId: payment.id }))?.valueUnits ?? payment.valueUnits;
+  const evidence = await gatherRefund(payments, payment, txHash);
+  const decision = decideRefund(evidence, {
+    chainId: payment.chainId,
+    asset: payment.asset,
+    from: payment.payee,
+    to: payment.payer,
+    minimumUnits: received,
+    afterBlock: payment.blockNumber ?? 0n,
+  });
+  if (decision.outcome === 'refunded') {
+    if (await isOfLedger(market, payment, evidence.receipt)) throw new Refusal('transaction_used');
+    return decision.transfer;
+  }
+  throw new Refusal(decision.outcome === 'refused' ? 'refund_not_found' : 'refund_not_final', { retryAfterSeconds: 5 });
+}
+
+/** What was signed for another payment here belongs to that one, whether it has ended or not. */
+async function isOfLedger({ database }: Market, payment: Payment, receipt: Receipt | null): Promise<boolean> {
+  const logs = receipt?.logs.filter(({ address }) => address === payment.asset) ?? [];
+  const used = logs.flatMap((log) => decodeAuthorizationUsed(log) ?? []);
+  return await hasAuthorization(database, payment, used);
+}
+
+async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): Promise<RefundEvidence> {
+  try {
+    const head = await payments.readHead();
+    const { rpc, chainId } = head;
+    const receipt = await readReceipt(rpc, txHash);
+    const nothing = { chainId, finalized: head.finalized, receipt, block: null, transfersInBlock: [] };
+    if (receipt === null) return nothing;
+    const topics = [TRANSFER_TOPIC, null, addressTopic(payment.payer)];
+    const [block, transfersInBlock] = await Promise.all([
+      readBlock(rpc, receipt.blockNumber),
+      readLogs(rpc, { address: payment.asset, topics, blockHash: receipt.blockHash }),
+    ]);
+    const shown = { ...nothing, block, transfersInBlock };
+    // What another provider does not show is not final yet.
+    const isCertain = (await payments.bearOut(head, payment, shown)) && (await isStillFinal(rpc, head));
+    return { ...shown, finalized: isCertain ? head.finalized : null };
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+}
+
+async function decide(
+  tx: Tx,
+  market: Market,
+  completions: Completions,
+  given: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null },
+): Promise<void> {
+  const { call, payment, refund } = given;
+  const { outcome, note } = call.body;
+  const completion = completions[payment.purpose];
+  await completion.lockSubject(tx, payment);
+  const locked = await lockPayment(tx, payment.id);
+  if (locked?.status !== 'needs_review') throw new Refusal('already_decided');
+  const now = new Date(market.clock.now());
+  if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
+  if (outcome === 'deliver') {
+    const proof = await findProof(tx, { paymentId: locked.id });
+    await completion.completeReviewed(tx, locked, proof && transferOf(proof));
+  }
+  await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, now });
+  await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
+}
+
+function transferOf(proof: ProofRow): FoundTransfer {
+  return {
+    txHash: proof.txHash,
+    blockNumber: proof.blockNumber,
+    blockHash: proof.blockHash,
+    blockTime: BigInt(Math.floor(proof.blockTime.getTime() / 1000)),
+    logIndex: proof.logIndex,
+    value: proof.valueUnits,
+    // Who sent it was looked at when it was judged.
+    sender: ZERO_ADDRESS,
+  };
+}
+
+const ZERO_ADDRESS: Hex = '0x0000000000000000000000000000000000000000';

@@ -1,0 +1,60 @@
+import type { Endpoints } from '../../contract/index.ts';
+import type { Queryable } from '../../platform/database/database.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { undecidedRefusal } from '../payments/direct/name-transaction.ts';
+import { type IntentTerms, openIntent, readIntentTime } from '../payments/direct/open-intent.ts';
+import { presentIntentTerms } from '../payments/direct/present-intent.ts';
+import type { Payments } from '../payments/payments.ts';
+import { findHolding } from '../payments/store.ts';
+
+const NEXT =
+  'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
+
+/** POST /api/purchase-intent/:id (W8). An intent that is not claimed blocks nobody and costs nothing. */
+export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endpoints['openPurchaseIntent']> {
+  return async (market, call) => {
+    const { caller: merchant } = call;
+    const payer = call.body.payer_wallet ?? null;
+    const listing = await findListingTerms(market.database, call.params.id);
+    if (listing === null) throw new Refusal('listing_unavailable');
+    await checkBuyer(market.database, market, listing, { merchant, payer });
+    await payments.payees.mustReceive(listing.sellerWallet);
+    const createdAt = await readIntentTime(market, payments.readHead);
+    const { intent, isNew } = await market.database.transaction(async (tx) => {
+      const shared = await shareListing(tx, listing.id);
+      if (shared === null) throw new Refusal('listing_unavailable');
+      await tx.lock(`intents:${merchant.id}:${listing.id}`);
+      await checkBuyer(tx, market, shared, { merchant, payer });
+      return await openIntent(tx, market, { merchant, terms: termsOf(shared), payer, createdAt });
+    });
+    const shown = { ...presentIntentTerms(market, intent, merchant, NEXT), listing_id: Number(listing.id) };
+    return { status: isNew ? 201 : 200, body: { purchase_intent: shown } };
+  };
+}
+
+function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
+  return { purpose: 'purchase', listingId: id, payee: sellerWallet, minimumUnits: priceUnits };
+}
+
+/** What was bought or is being paid comes first: an ended listing never hides it. */
+async function checkBuyer(
+  queryable: Queryable,
+  market: Market,
+  listing: ListingTerms,
+  { merchant, payer }: { merchant: Merchant; payer: Hex | null },
+): Promise<void> {
+  const held =
+    (await findHolding(queryable, listing.id, { merchantId: merchant.id })) ??
+    (payer && (await findHolding(queryable, listing.id, { payer })));
+  if (held?.status === 'completed') throw new Refusal('purchase_exists');
+  if (held) throw await undecidedRefusal(queryable, market, held, merchant);
+  if (listing.state !== 'live') throw new Refusal('listing_unavailable');
+  if (listing.merchantId === merchant.id) throw new Refusal('own_goods');
+  if (payer !== null && (await isSellerWallet(queryable, listing.merchantId, payer))) {
+    throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });
+  }
+  if (listing.priceUnits === 0n) throw new Refusal('free_listing');
+}

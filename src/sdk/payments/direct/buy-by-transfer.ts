@@ -1,0 +1,96 @@
+import type { Delivery } from '../../../contract/listings.ts';
+import { unitsOfUsdc } from '../../../contract/money.ts';
+import type { Network } from '../../../contract/vocabulary.ts';
+import { MarketError } from '../../market-error.ts';
+import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
+import { TermsRefused } from '../terms-refused.ts';
+import { checkFacts, type TransferTerms } from './check-intent.ts';
+import { payByTransfer } from './pay-by-transfer.ts';
+import type { TransferOptions } from './transfer-options.ts';
+import { reportTransfer } from './transfer-run.ts';
+
+export interface BuyByTransferOptions extends TransferOptions {
+  listingId: number;
+  /** The most that the goods may cost, in USDC with at most 6 decimals. */
+  maxPriceUsdc: number;
+  /** Sent to the seller on top of the price. */
+  tipUsdc?: number;
+  /** Default `base`. */
+  network?: Network['name'];
+}
+
+/**
+ * Buys one listing by a plain USDC transfer that the wallet sends itself, and resolves to the goods, checked against the commitment
+ * that the listing published. Takes as long as finality takes. Needs a client with a key. Sends one transfer, also when it is called
+ * again after a crash: throws `TermsRefused` before anything is sent, `TransferMayBeSent` when nobody knows whether the first one was,
+ * `TransferRefused` when the market refuses it, `TransferUndecided` when waiting ends first. What was bought before is collected.
+ */
+export async function buyByTransfer(options: BuyByTransferOptions): Promise<Delivery> {
+  const { client, wallet, listingId, tipUsdc = 0, signal } = options;
+  const [maxUnits, tipUnits] = [unitsOfUsdc(options.maxPriceUsdc), unitsOfUsdc(tipUsdc)];
+  if (maxUnits === null || tipUnits === null) {
+    throw new TypeError('maxPriceUsdc and tipUsdc must be numbers from 0 on with at most 6 decimals');
+  }
+  try {
+    const { done, run, saved } = await payByTransfer<Delivery>({
+      options,
+      storeKey: `${client.baseUrl} buy by transfer ${listingId} ${wallet.address.toLowerCase()}`,
+      tipUnits,
+      agree: async () => ({ terms: await readTerms(options, maxUnits) }),
+      openIntent: async () => {
+        const body = { payer_wallet: wallet.address.toLowerCase() };
+        const answer = await client.openPurchaseIntent({ params: { id: listingId }, body, signal });
+        return { intent: answer.body.purchase_intent, isNew: answer.status === 201 };
+      },
+      claim: async (body) => {
+        const answer = await client.claimPurchase({ params: { id: listingId }, body, signal });
+        return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
+      },
+    });
+    checkGoods(options, done, saved?.artifact_commitment ?? '');
+    reportTransfer(run, 'delivered');
+    return done;
+  } catch (error) {
+    // Said when an intent is opened, so before anything was sent.
+    if (error instanceof MarketError && error.reason === 'purchase_exists') return await collect(options, error);
+    throw error;
+  }
+}
+
+async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promise<TransferTerms> {
+  const { client, wallet, listingId, network = 'base', signal } = options;
+  const { body: facts } = await client.getOfficialFacts({ signal });
+  checkFacts(facts, network);
+  const listing = await readListing(options);
+  const amountUnits = unitsOfUsdc(listing.price_usdc);
+  if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
+  if (amountUnits === 0n) throw new TermsRefused('wrong_amount', 'these goods cost nothing: take them with buy');
+  return {
+    ...{ purpose: 'purchase', listingId, payer: wallet.address, payee: listing.seller_wallet, amountUnits, network },
+    domain: facts.domain,
+    artifactCommitment: listing.artifact_commitment,
+  };
+}
+
+/** The goods are this merchant's already: they are delivered again, and nothing is paid. */
+async function collect(options: BuyByTransferOptions, exists: MarketError): Promise<Delivery> {
+  const { client, listingId, signal } = options;
+  const listing = await readListing(options);
+  const answer = await client.buyListing({ params: { id: listingId }, body: { collect: true }, signal });
+  if (answer.status !== 200) throw exists;
+  checkGoods(options, answer.body, listing.artifact_commitment);
+  return answer.body;
+}
+
+function checkGoods({ listingId }: BuyByTransferOptions, delivery: Delivery, commitment: string): void {
+  const actual = commitmentOf(delivery);
+  if (delivery.listing_id !== listingId || actual !== commitment) {
+    throw new ArtifactMismatch(delivery, commitment, actual);
+  }
+}
+
+async function readListing({ client, listingId, signal }: BuyByTransferOptions) {
+  const answer = await client.getListing({ params: { id: listingId }, query: { comments_limit: 1 }, signal });
+  return answer.body.listing;
+}

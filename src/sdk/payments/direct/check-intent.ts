@@ -1,0 +1,110 @@
+import type { Hex } from 'viem';
+import type { z } from 'zod';
+import { checksummed } from '../../../contract/chain-values.ts';
+import type { feeIntentOut, purchaseIntentOut } from '../../../contract/direct-payments.ts';
+import { usdcText } from '../../../contract/money.ts';
+import type { OfficialFacts } from '../../../contract/official.ts';
+import { NETWORKS, type Network, type PaymentPurpose } from '../../../contract/vocabulary.ts';
+import { TermsRefused } from '../terms-refused.ts';
+
+export type Intent = z.output<typeof purchaseIntentOut> | z.output<typeof feeIntentOut>;
+
+/** What is agreed to before an intent is opened: from the listing, the official facts and the caller. */
+export interface TransferTerms {
+  purpose: PaymentPurpose;
+  /** Null for fees. */
+  listingId: number | null;
+  payer: Hex;
+  payee: string;
+  amountUnits: bigint;
+  network: Network['name'];
+  /** Of the market, as its official facts say it. */
+  domain: string;
+  /** Null for fees. */
+  artifactCommitment: string | null;
+}
+
+const SERVICE = 'Openaisle';
+/** To be signed, sent and mined in. */
+const LEAST_SECONDS = 120;
+const HANDLE = /^[a-z0-9][a-z0-9-]{2,31}$/;
+const NONCE = /^[0-9a-f]{32}$/;
+
+/** The network and the token of the market are the ones that the caller means. */
+export function checkFacts(facts: OfficialFacts, network: Network['name']): void {
+  if (facts.network !== network) throw new TermsRefused('wrong_network', `the market is not on ${network}`);
+  if (facts.usdc_contract.toLowerCase() !== NETWORKS[network].usdc) {
+    throw new TermsRefused('wrong_asset', `the market's token is not native USDC on ${network}`);
+  }
+}
+
+/** Throws unless the intent asks for exactly what was agreed to, and the text to sign says the same and nothing else. */
+export function checkIntent(intent: Intent, terms: TransferTerms): void {
+  const network = NETWORKS[terms.network];
+  if (intent.network !== network.name || intent.chain_id !== Number(network.chainId)) {
+    throw new TermsRefused('wrong_network', `the network is not ${network.name}`);
+  }
+  if (intent.asset.toLowerCase() !== network.usdc) {
+    throw new TermsRefused('wrong_asset', `the asset is not native USDC on ${network.name}`);
+  }
+  if (!sameAddress(intent.seller_wallet, terms.payee)) {
+    throw new TermsRefused('wrong_payee', 'the payee is not the expected one');
+  }
+  const asked = [intent.minimum_amount_units, intent.minimum_amount_usdc];
+  if (asked[0] !== terms.amountUnits.toString() || asked[1] !== usdcText(terms.amountUnits)) {
+    throw new TermsRefused('wrong_amount', `the amount is not the expected ${terms.amountUnits} units`);
+  }
+  const own = intent.payer_wallet !== null && sameAddress(intent.payer_wallet, terms.payer);
+  if (!own || intent.listing_id !== terms.listingId) {
+    throw new TermsRefused('wrong_intent', 'the intent is for another wallet or another listing');
+  }
+  if (!HANDLE.test(intent.buyer) || !NONCE.test(intent.challenge_nonce) || !challengeAgrees(intent, terms)) {
+    throw new TermsRefused('wrong_intent', 'the challenge does not say what the intent says');
+  }
+}
+
+/** Throws when a transfer that is sent now may come too late for the intent. */
+export function checkTimeLeft({ expires_at }: Pick<Intent, 'expires_at'>, nowMs: number): void {
+  if (Date.parse(expires_at) - nowMs >= LEAST_SECONDS * 1_000) return;
+  throw new TermsRefused(
+    'too_little_time',
+    `less than ${LEAST_SECONDS} seconds of the intent are left`,
+    'nothing was sent; call again for another intent',
+  );
+}
+
+/** The text is made again from what was checked (W8), so that no line can be missing or added. */
+function challengeAgrees(intent: Intent, terms: TransferTerms): boolean {
+  const baseUrl = /^base_url: (.*)$/m.exec(intent.challenge)?.[1] ?? '';
+  const network = NETWORKS[terms.network];
+  const lines: [string, string][] = [
+    ['service', SERVICE],
+    ['base_url', baseUrl],
+    ['chain_id', network.chainId.toString()],
+    ['intent_id', intent.id],
+    ['purpose', terms.purpose],
+    ['listing_id', terms.listingId?.toString() ?? 'none'],
+    ['buyer', intent.buyer],
+    ['payer', spelled(terms.payer)],
+    ['payee', spelled(terms.payee)],
+    ['asset', checksummed(network.usdc)],
+    ['minimum_amount_units', terms.amountUnits.toString()],
+    ['nonce', intent.challenge_nonce],
+    ['created_at', intent.created_at],
+    ['expires_at', intent.expires_at],
+  ];
+  const text = lines.map(([name, value]) => `${name}: ${value}`).join('\n');
+  return text === intent.challenge && hostOf(baseUrl) === terms.domain;
+}
+
+function hostOf(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).host : null;
+}
+
+function spelled(address: string): string {
+  return checksummed(address.toLowerCase() as Hex);
+}
+
+function sameAddress(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}

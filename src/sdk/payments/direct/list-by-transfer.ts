@@ -1,0 +1,101 @@
+import { unitsOfUsdc, usdcOfUnits } from '../../../contract/money.ts';
+import type { ClaimBody } from '../../../contract/payments.ts';
+import type { Network } from '../../../contract/vocabulary.ts';
+import { MarketError } from '../../market-error.ts';
+import { bodyDigest } from '../body-digest.ts';
+import type { ListedGoods, ListGoodsOptions } from '../list-goods.ts';
+import { TermsRefused } from '../terms-refused.ts';
+import { checkFacts, type TransferTerms } from './check-intent.ts';
+import { seenIn } from './claim-transfer.ts';
+import { payByTransfer } from './pay-by-transfer.ts';
+import { TransferUndecided } from './transfer-errors.ts';
+import type { TransferOptions } from './transfer-options.ts';
+import { type Answer, reportTransfer, type TransferRun } from './transfer-run.ts';
+import { waitOut } from './wait-out.ts';
+
+export interface ListByTransferOptions extends TransferOptions {
+  /** The body of `POST /api/listing`. The same body, sent again, is the same listing. */
+  listing: ListGoodsOptions['listing'];
+  /** The most that the fee may be. Default 1. */
+  maxFeeUsdc?: number;
+  /** Where the fee must go. Default: the treasury of the market's official facts. */
+  treasury?: string;
+  /** Default `base`. */
+  network?: Network['name'];
+}
+
+/**
+ * Lists goods, pays the fee by a plain USDC transfer if one is due, and waits until the listing is live. Whether the goods would be
+ * taken is asked before anything is paid. Needs a client with a key. Refuses, retries and waits as `buyByTransfer` does.
+ */
+export async function listByTransfer(options: ListByTransferOptions): Promise<ListedGoods> {
+  const { client, wallet, listing, signal } = options;
+  const { done, run } = await payByTransfer<ListedGoods>({
+    options,
+    storeKey: `${client.baseUrl} list by transfer ${bodyDigest(listing)} ${wallet.address.toLowerCase()}`,
+    tipUnits: 0n,
+    agree: (agreeing) => agree(options, agreeing),
+    openIntent: async () => {
+      const body = { payer_wallet: wallet.address.toLowerCase() };
+      const answer = await client.openFeeIntent({ body, signal });
+      return { intent: answer.body.fee_intent, isNew: answer.status === 201 };
+    },
+    claim: (body) => post(options, body),
+  });
+  reportTransfer(run, 'delivered');
+  return done;
+}
+
+type Agreed = { terms: TransferTerms } | { done: ListedGoods };
+
+/** What the goods would cost, or the listing itself: one that is there already, or one that a fee paid earlier pays for. */
+async function agree(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<Agreed> {
+  const { client, signal } = options;
+  const terms = await readTerms(options);
+  try {
+    const { status, body } = await client.createListing({ query: { dry_run: 'true' }, body: options.listing, signal });
+    if (status !== 200 || !('dry_run' in body)) throw new TypeError('a dry run was asked for, and something else came');
+    if (body.would_cost_usdc === usdcOfUnits(terms.amountUnits)) return { terms };
+    if (body.would_cost_usdc !== 0) throw new TermsRefused('wrong_amount', 'the fee is not that of the official facts');
+  } catch (error) {
+    // Perhaps a duplicate of itself: the same body, sent before, is answered with its listing.
+    if (!(error instanceof MarketError) || error.reason !== 'duplicate_listing') throw error;
+  }
+  return { done: await listUnpaid(options, run) };
+}
+
+/** A refusal that asks for a payment is one here: nothing is paid for goods that a dry run did not let through. */
+async function listUnpaid(options: ListByTransferOptions, run: TransferRun<ListedGoods>): Promise<ListedGoods> {
+  return await waitOut<ListedGoods>(run, {
+    ask: () => post(options, undefined),
+    seen: (pending, error) => reportTransfer(run, 'pending', seenIn(pending, error)),
+    undecided: (detail, cause) => new TransferUndecided(detail, null, cause),
+    refused: (error) => error,
+  });
+}
+
+async function post(
+  { client, listing, signal }: ListByTransferOptions,
+  claim: ClaimBody | undefined,
+): Promise<Answer<ListedGoods>> {
+  const body = claim === undefined ? listing : { ...listing, fee_payment: claim };
+  const answer = await client.createListing({ body, signal });
+  if (answer.status === 202) return { pending: answer.body };
+  if ('listing_id' in answer.body) return { done: answer.body };
+  throw new TypeError('a dry run was answered, though none was asked for');
+}
+
+async function readTerms(options: ListByTransferOptions): Promise<TransferTerms> {
+  const { client, wallet, network = 'base', maxFeeUsdc = 1, signal } = options;
+  const { body: facts } = await client.getOfficialFacts({ signal });
+  checkFacts(facts, network);
+  const [amountUnits, maxUnits] = [unitsOfUsdc(facts.listing_fee_usdc), unitsOfUsdc(maxFeeUsdc)];
+  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the fee is above maxFeeUsdc');
+  return {
+    ...{ purpose: 'listing_fee', listingId: null, payer: wallet.address, amountUnits, network },
+    payee: options.treasury ?? facts.treasury,
+    domain: facts.domain,
+    artifactCommitment: null,
+  };
+}

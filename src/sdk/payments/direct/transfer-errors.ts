@@ -1,0 +1,86 @@
+import { usdcText } from '../../../contract/money.ts';
+import type { MarketError } from '../../market-error.ts';
+import type { AnyReason } from '../../problem.ts';
+import type { SoughtTransfer } from './transfer-options.ts';
+import type { SavedTransfer } from './transfer-store.ts';
+
+/** For wallets to throw: nothing was sent, and nothing will be. */
+export class TransferNotSent extends Error {
+  override readonly name = 'TransferNotSent';
+}
+
+/**
+ * A transfer was begun and its hash is not known: it may be on the chain, or on its way there. Look for `sought` on the chain and in
+ * the wallet, then call again with `resume`.
+ */
+export class TransferMayBeSent extends Error {
+  override readonly name = 'TransferMayBeSent';
+  readonly doNotPayAgain = true;
+  readonly intentId: string;
+  readonly sought: SoughtTransfer;
+
+  constructor(intentId: string, sought: SoughtTransfer, cause?: unknown) {
+    const { from, to, units, asset, chainId, since, until } = sought;
+    super(
+      `A transfer may have been sent for intent ${intentId}: ${usdcText(units)} USDC from ${from} to ${to} (token ${asset}, chain ${chainId}), ` +
+        `between ${since} and ${until}. Look for it among the Transfer events of the token and in the wallet. If it is there, call again with ` +
+        "resume: its hash. Only if there is none, and none waits to be mined, call again with resume: 'nothing_sent'. Do not pay again before",
+      { cause },
+    );
+    this.intentId = intentId;
+    this.sought = sought;
+  }
+}
+
+/** Waiting ended before the payment did. Call again with the same store; the same claim goes on and nothing more is sent. */
+export class TransferUndecided extends Error {
+  override readonly name = 'TransferUndecided';
+  readonly doNotPayAgain = true;
+  readonly intentId: string | null;
+  readonly txHash: string | null;
+
+  constructor(detail: string, transfer: SavedTransfer | null, cause?: unknown) {
+    const what =
+      transfer === null
+        ? 'A payment is under way'
+        : `Transaction ${transfer.tx_hash} was sent for intent ${transfer.intent_id}`;
+    super(`${detail}. ${what}: call again with the same store, do not pay again`, { cause });
+    this.intentId = transfer?.intent_id ?? null;
+    this.txHash = transfer?.tx_hash ?? null;
+  }
+}
+
+/** What the caller of this client can do beyond what the market says. */
+const IN_CALLS: Readonly<Record<string, string>> = {
+  transfer_not_found:
+    "If another transaction paid (a wallet that speeds one up makes a new one), call again with resume: its hash. If the transfer failed or can never be mined, call again with resume: 'nothing_sent'.",
+  transaction_used: 'If another transaction paid for this, call again with resume: its hash.',
+  wrong_payer: 'If this wallet sent another transaction, call again with resume: its hash.',
+  signature_invalid: 'Call again, and the wallet is asked for another signature.',
+};
+
+/** The market refused the claim of a transfer that was sent. Nothing more is sent, now or when called again, without `resume`. */
+export class TransferRefused extends Error {
+  override readonly name = 'TransferRefused';
+  readonly reason: AnyReason;
+  readonly status: number;
+  /** The market's word; true where it says nothing. */
+  readonly doNotPayAgain: boolean;
+  /** What to do now. */
+  readonly nextStep: string;
+  readonly intentId: string;
+  readonly txHash: string | null;
+
+  constructor(transfer: SavedTransfer, cause: MarketError) {
+    const { next_step } = cause.problem;
+    const more = IN_CALLS[cause.reason];
+    const nextStep = more === undefined ? next_step : `${next_step} ${more}`;
+    super(`${cause.message} (transaction ${transfer.tx_hash}, intent ${transfer.intent_id}). ${nextStep}`, { cause });
+    this.reason = cause.reason;
+    this.status = cause.status;
+    this.doNotPayAgain = cause.doNotPayAgain ?? true;
+    this.nextStep = nextStep;
+    this.intentId = transfer.intent_id;
+    this.txHash = transfer.tx_hash;
+  }
+}

@@ -1,0 +1,285 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { readReceipt } from '../../src/platform/chain/reads.ts';
+import { usdcAdmin } from '../support/chain.ts';
+import { claim, type DirectPurchase, payDirectly } from '../support/direct.ts';
+import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
+import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
+import { PRICE } from '../support/trade.ts';
+import { audit } from './audit.ts';
+
+const { sellerOne, buyerOne, buyerTwo, buyerThree } = WORLD_ACCOUNTS;
+
+let world: World;
+let direct: DirectPurchase;
+let lies: pg.Client;
+/** A transfer that fits the direct purchase and is not final. */
+let young: { hash: string; block: string; number: bigint };
+/** One that is final and has nothing to do with anything. */
+let stray: string;
+
+beforeAll(async () => {
+  world = await startWorld();
+  const keeper = await world.join('the-keeper');
+  const seller = await world.join('seller-one');
+  const buyers = [await world.join('buyer-one'), await world.join('buyer-two')] as const;
+  stray = (await usdcAdmin(world.chain).transfer(buyerThree, sellerOne.address, 1n)).transactionHash;
+  expect((await world.ask('POST', '/api/listing', { key: keeper.key, body: newGoods() })).status).toBe(201);
+  const listed = await listPaid(world, seller, newGoods(), await fundedWallet(world));
+  const listingId = BigInt(Number(listed.body['listing_id']));
+  await buyByX402(listingId, buyers[0]);
+  direct = await payDirectly(world, { buyer: buyers[1], listingId, payer: buyerTwo, units: PRICE });
+  await world.finalize();
+  expect((await claim(world, buyers[1], listingId, direct)).status).toBe(200);
+  await payTooLittle(listingId, await world.join('buyer-three'), seller);
+  await world.running.eventsSettled();
+  const late = await usdcAdmin(world.chain).transfer(buyerTwo, sellerOne.address, PRICE);
+  young = { hash: late.transactionHash, block: late.blockHash, number: late.blockNumber };
+  lies = new pg.Client({ connectionString: world.db.url });
+  await lies.connect();
+  // No trigger and no foreign key stands in the way of a lie.
+  await lies.query('set session_replication_role = replica');
+  await keepAll();
+});
+
+afterAll(async () => {
+  await lies?.end();
+  await world?.stop();
+});
+
+async function buyByX402(listingId: bigint, buyer: Member): Promise<void> {
+  const resource = `${BASE_URL}/api/buy/${listingId}`;
+  const proof = await signProof(world.chain, buyerOne, { payTo: sellerOne.address, units: PRICE, resource });
+  await world.buy(listingId, { key: buyer.key, proof: proof.v2 });
+  await world.finalize();
+  expect((await world.buy(listingId, { key: buyer.key })).status).toBe(200);
+}
+
+/** Reviewed, and given back. */
+async function payTooLittle(listingId: bigint, buyer: Member, seller: Member): Promise<void> {
+  const paid = await payDirectly(world, { buyer, listingId, payer: buyerThree, units: PRICE - 1n });
+  await world.finalize();
+  const { body } = await claim(world, buyer, listingId, paid);
+  const back = await usdcAdmin(world.chain).transfer(sellerOne, buyerThree.address, PRICE);
+  await world.finalize();
+  const { id } = body['payment'] as { id: number };
+  const decision = { outcome: 'refunded', tx_hash: back.transactionHash };
+  expect((await world.ask('POST', `/api/review/${id}`, { key: seller.key, body: decision })).status).toBe(200);
+}
+
+const tables = async (): Promise<string[]> => {
+  const found = await lies.query<{ name: string }>(
+    `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' order by 1`,
+  );
+  return found.rows.map(({ name }) => name);
+};
+
+async function keepAll(): Promise<void> {
+  await lies.query('create schema kept');
+  for (const name of await tables()) await lies.query(`create table kept.${name} as table public.${name}`);
+}
+
+async function putBack(): Promise<void> {
+  const names = await tables();
+  const back = names.map((name) => `insert into public.${name} overriding system value select * from kept.${name}`);
+  const emptied = `truncate ${names.map((name) => `public.${name}`).join(', ')}`;
+  await lies.query(['begin', emptied, ...back, 'commit'].join(';'));
+}
+
+const auditNow = () => audit({ databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS, quiet: true });
+
+const bytea = (hash: string): string => `'\\x${hash.slice(2)}'::bytea`;
+const SOLD_DIRECTLY = `(select id from payments where path = 'direct' and status = 'completed')`;
+const SOLD_BY_X402 = `(select id from payments where path = 'x402' and purpose = 'purchase')`;
+const FEE = `(select id from payments where purpose = 'listing_fee')`;
+const GIVEN_BACK = `(select id from payments where review_outcome = 'refunded')`;
+const isProof = (payment: string): string => `payment_id = ${payment} and purpose <> 'refund'`;
+
+const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string])[] = [
+  ['a delivery is forgotten', /has 0 purchases/, () => `delete from purchases where payment_id = ${SOLD_BY_X402}`],
+  [
+    'goods are handed out in a purchase that nobody told of',
+    /sales and purchases differ/,
+    () =>
+      `insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
+       select listing_id, 1, 0, 0, 'free', now() from purchases limit 1`,
+  ],
+  [
+    'a sale is told of twice',
+    /has 2 events of a sale/,
+    () =>
+      `insert into events (kind, at, canonical, in_door, in_window) select kind, at, canonical, in_door, in_window from events
+       where kind = 'sale' limit 1`,
+  ],
+  ['an event is taken out', /a gap in the events/, () => `delete from events where kind = 'sale'`],
+  [
+    'a proof names a transaction that never was',
+    /which the chain does not have/,
+    () => `update payment_proofs set tx_hash = sha256('lie') where ${isProof(SOLD_DIRECTLY)}`,
+  ],
+  [
+    'a proof names another transaction of the chain',
+    /without its transfer/,
+    () => `update payment_proofs set tx_hash = ${bytea(stray)} where ${isProof(SOLD_DIRECTLY)}`,
+  ],
+  [
+    'a proof names a block of another chain',
+    /by a block that is not in the chain/,
+    () => `update payment_proofs set block_hash = sha256('lie') where ${isProof(SOLD_BY_X402)}`,
+  ],
+  [
+    'a proof names another log',
+    /without its transfer/,
+    () => `update payment_proofs set log_index = log_index + 1 where ${isProof(SOLD_BY_X402)}`,
+  ],
+  [
+    'a proof says that more was paid',
+    /without its transfer/,
+    () => `update payment_proofs set value_units = value_units + 1 where ${isProof(SOLD_DIRECTLY)}`,
+  ],
+  [
+    'goods are delivered on a transfer that is not final',
+    /which is not final/,
+    () =>
+      `update payment_proofs set tx_hash = ${bytea(young.hash)}, block_hash = ${bytea(young.block)}, block_number = ${young.number},
+         log_index = 0 where ${isProof(SOLD_DIRECTLY)}`,
+  ],
+  [
+    'somebody else is said to have paid',
+    /without its transfer/,
+    () => `update payments set payer = ${bytea(buyerThree.address)} where id = ${SOLD_BY_X402}`,
+  ],
+  [
+    'a direct payment is said to be one by x402',
+    /not by its authorization/,
+    () =>
+      `update payments set path = 'x402', nonce = sha256('lie'), valid_after = 0, valid_before = 2000000000, opened_block = 0,
+         intent_id = null, window_from = null, window_to = null where id = ${SOLD_DIRECTLY}`,
+  ],
+  [
+    'less was asked for than was paid by x402',
+    /not the exact amount/,
+    () => `update payments set value_units = value_units - 1 where id = ${SOLD_BY_X402}`,
+  ],
+  [
+    'too little is delivered on',
+    /too little was paid/,
+    () => `update payments set value_units = value_units + 1 where id = ${SOLD_DIRECTLY}`,
+  ],
+  [
+    'the window was another one',
+    /outside its window/,
+    () =>
+      `update payments set window_from = window_from - interval '1 day', window_to = window_to - interval '1 day'
+       where id = ${SOLD_DIRECTLY}`,
+  ],
+  [
+    'a removal came before the payments',
+    /was paid after the removal/,
+    () => `update listings set state = 'removed', removed_at = now() - interval '1 day', removed_reason = 'x',
+       removed_reason_code = 'fraud' where fee_id is not null`,
+  ],
+  [
+    'a paid claim is called unpaid',
+    /ended unpaid, and 0x\w+ paid for it/,
+    () =>
+      `with gone as (delete from payment_proofs where ${isProof(SOLD_DIRECTLY)}),
+         unsold as (delete from purchases where payment_id = ${SOLD_DIRECTLY})
+       update payments set status = 'unpaid', end_reason = 'transfer_not_found' where id = ${SOLD_DIRECTLY}`,
+  ],
+  [
+    'a used authorization is called unpaid',
+    /was paid by 0x/,
+    () =>
+      `with gone as (delete from payment_proofs where ${isProof(SOLD_BY_X402)}),
+         unsold as (delete from purchases where payment_id = ${SOLD_BY_X402})
+       update payments set status = 'unpaid', end_reason = 'expired' where id = ${SOLD_BY_X402}`,
+  ],
+  [
+    'a payment is still open after everything had the time to end',
+    /has not ended/,
+    () => `update payments set status = 'settling', ended_at = null where id = ${FEE}`,
+  ],
+  [
+    'the proof of a delivery is gone',
+    /has no proof/,
+    () => `delete from payment_proofs where ${isProof(SOLD_BY_X402)}`,
+  ],
+  ['a fee is not in the books', /has 0 lines in the books/, () => 'delete from fees'],
+  ['the running total is another', /does not add up/, () => 'update fees set running_units = running_units + 1'],
+  [
+    'a listing was never paid for',
+    /a listing without a fee/,
+    () => 'update listings set fee_id = null where fee_id is not null',
+  ],
+  [
+    'the terms of an intent were others',
+    /against the terms of its intent/,
+    () => `update payment_intents set minimum_units = minimum_units + 1`,
+  ],
+  [
+    'a refund has no transfer',
+    /its refund is not as decided/,
+    () => `delete from payment_proofs where purpose = 'refund'`,
+  ],
+  [
+    'a refund is another transfer',
+    /gave nothing back/,
+    () => `update payment_proofs set tx_hash = ${bytea(stray)} where purpose = 'refund'`,
+  ],
+  [
+    'a refund came before the payment',
+    /came before the payment/,
+    () =>
+      `update payment_proofs set block_number = (select block_number from payment_proofs where purpose = 'refund')
+       where ${isProof(GIVEN_BACK)}`,
+  ],
+  [
+    'a review ended and nobody was told',
+    /reviews and their events differ/,
+    () => `delete from events where kind = 'review'`,
+  ],
+  [
+    'the body of an ended fee is kept',
+    /a body is kept of a fee that has ended/,
+    () =>
+      `insert into pending_listings (payment_id, merchant_id, body) select id, merchant_id, 'x' from payments where id = ${FEE}`,
+  ],
+];
+
+it('finds nothing where nobody lies', async () => {
+  expect(await auditNow()).toEqual({ payments: 4, proofs: 4, faults: [] });
+});
+
+it.each(LIES)('finds that %s', async (_lie, found, plant) => {
+  try {
+    await lies.query(plant());
+    expect((await auditNow()).faults.join('\n')).toMatch(found);
+  } finally {
+    await putBack();
+  }
+});
+
+it('finds nothing again when all lies are taken back', async () => {
+  expect((await auditNow()).faults).toEqual([]);
+  expect(await readReceipt(world.chain.rpc, direct.txHash)).not.toBeNull();
+});
+
+it('shares no code with the market', () => {
+  const folder = import.meta.dirname;
+  const sources = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
+  expect(sources.length).toBeGreaterThanOrEqual(4);
+  for (const name of sources) {
+    const text = readFileSync(join(folder, name), 'utf8');
+    const imported = [...text.matchAll(/^(?:import|export)\b[^']*?from '([^']+)'|\bimport\(([^)]*)\)/gm)];
+    expect(imported.length, name).toBeGreaterThanOrEqual(name === 'read-chain.ts' ? 0 : 1);
+    const foreign = imported
+      .map(([, path, called]) => path ?? called ?? '')
+      .filter((path) => !/^(node:[\w/]+|pg|\.\/[\w-]+\.ts)$/.test(path));
+    expect(foreign, name).toEqual([]);
+  }
+});

@@ -1,0 +1,103 @@
+import type { Hex } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { checksummed } from '../../src/contract/chain-values.ts';
+import { usdcText } from '../../src/contract/money.ts';
+import { NETWORKS } from '../../src/contract/vocabulary.ts';
+import type { TransferWallet } from '../../src/sdk/payments/direct/transfer-options.ts';
+import { SELLER } from './market-answers.ts';
+import { DOMAIN } from './official-answer.ts';
+import type { Reply } from './scripted-market.ts';
+
+/** What a scripted market says of an intent; a test may make it lie. */
+export interface IntentFields {
+  id: string;
+  listing_id: number | null;
+  payer_wallet: string | null;
+  seller_wallet: string;
+  chain_id: number;
+  network: string;
+  asset: string;
+  minimum_amount_units: string;
+  minimum_amount_usdc: string;
+  created_at: string;
+  expires_at: string;
+  buyer: string;
+  challenge: string;
+}
+
+export const INTENT_ID = 'ab'.repeat(16);
+const NONCE_TEXT = 'cd'.repeat(16);
+
+/** In the order of W8, from what the intent says. */
+export function challengeOf(intent: Omit<IntentFields, 'challenge'>, baseUrl = `https://${DOMAIN}`): string {
+  return [
+    'service: Openaisle',
+    `base_url: ${baseUrl}`,
+    `chain_id: ${intent.chain_id}`,
+    `intent_id: ${intent.id}`,
+    `purpose: ${intent.listing_id === null ? 'listing_fee' : 'purchase'}`,
+    `listing_id: ${intent.listing_id ?? 'none'}`,
+    `buyer: ${intent.buyer}`,
+    `payer: ${intent.payer_wallet}`,
+    `payee: ${intent.seller_wallet}`,
+    `asset: ${intent.asset}`,
+    `minimum_amount_units: ${intent.minimum_amount_units}`,
+    `nonce: ${NONCE_TEXT}`,
+    `created_at: ${intent.created_at}`,
+    `expires_at: ${intent.expires_at}`,
+  ].join('\n');
+}
+
+/** A true intent for a listing of 2.5 USDC, with its challenge made of the same fields unless a test gives another. */
+export function intentAnswer(
+  given: { payer: Hex; nowMs: number; status?: 200 | 201; name?: 'purchase_intent' | 'fee_intent' },
+  lies: Partial<IntentFields> = {},
+): Reply {
+  const { payer, nowMs, status = 201, name = 'purchase_intent' } = given;
+  const fields = {
+    id: INTENT_ID,
+    listing_id: name === 'fee_intent' ? null : 7,
+    payer_wallet: checksummed(payer.toLowerCase() as Hex),
+    seller_wallet: SELLER,
+    chain_id: 8453,
+    network: 'base',
+    asset: checksummed(NETWORKS.base.usdc),
+    minimum_amount_units: '2500000',
+    minimum_amount_usdc: usdcText(2_500_000n),
+    created_at: new Date(nowMs).toISOString(),
+    expires_at: new Date(nowMs + 600_000).toISOString(),
+    buyer: 'ada',
+    ...lies,
+  };
+  const challenge = lies.challenge ?? challengeOf(fields);
+  const more = { challenge_nonce: NONCE_TEXT, signature_method: 'personal_sign', tip_allowed: true, next: '' };
+  return { status, body: { [name]: { ...fields, ...more, challenge } } };
+}
+
+export interface Sent {
+  to: string;
+  units: bigint;
+  asset: string;
+  chainId: number;
+}
+
+export const TX_HASH: Hex = `0x${'7e'.repeat(32)}`;
+
+/** A wallet that counts what it signs and sends; `send` says what becomes of a transfer. */
+export function createTransferWallet(send: (sent: Sent) => Hex | Promise<Hex> = () => TX_HASH) {
+  const account = privateKeyToAccount(generatePrivateKey());
+  const signed: string[] = [];
+  const sent: Sent[] = [];
+  const wallet: TransferWallet = {
+    address: account.address,
+    signMessage: async ({ message }) => {
+      signed.push(message);
+      return await account.signMessage({ message });
+    },
+    sendUsdc: async (transfer) => {
+      sent.push(transfer);
+      return await send(transfer);
+    },
+  };
+  return { ...wallet, signed, sent };
+}

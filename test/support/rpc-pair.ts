@@ -1,0 +1,85 @@
+import { afterAll, afterEach } from 'vitest';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import { type Hex, isHex } from '../../src/platform/hex.ts';
+import { type SignedProof, signProof, type WorldOptions } from './market-world.ts';
+import { type RpcProxy, startRpcProxy } from './rpc-proxy.ts';
+import { type Goods, type Trade, testTrade } from './trade.ts';
+
+/** Paid by x402 and mined, not final. */
+export interface PaidGoods extends Goods {
+  proof: SignedProof;
+  txHash: Hex;
+  block: bigint;
+}
+
+/** A market with two providers, each behind a proxy; the second is the spare. */
+export interface PairTrade extends Trade {
+  primary: RpcProxy;
+  spare: RpcProxy;
+  clock: Clock;
+  /** Moves the market's clock. */
+  advance(ms: number): void;
+  /** Lets so many seconds go by, with a look at everything now and then. */
+  idle(seconds: number): Promise<void>;
+  pay(): Promise<PaidGoods>;
+  /** Makes all providers honest again, and lets the market see that. */
+  heal(): Promise<void>;
+  /** Looks at all providers, then at all open payments. */
+  pass(): Promise<void>;
+  /** How that payment stands, for anybody who asks. */
+  stand(paid: PaidGoods): Promise<unknown>;
+}
+
+export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'> = {}): Promise<PairTrade> {
+  const [primary, spare] = [await startRpcProxy(), await startRpcProxy()];
+  let aheadMs = 0;
+  const clock: Clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
+  // Before the world registers its end, since what is registered last ends first.
+  afterAll(() => Promise.all([primary.close(), spare.close()]));
+  const trade = testTrade({
+    ...options,
+    clock,
+    rpcUrl: (chain) => {
+      for (const proxy of [primary, spare]) proxy.leadTo(chain.url);
+      return [primary.url, spare.url];
+    },
+  });
+  const { world } = trade;
+  const heal = async (): Promise<void> => {
+    primary.heal();
+    spare.heal();
+    await world.running.payments.watch.look();
+  };
+  const pass = async (): Promise<void> => {
+    await world.running.payments.watch.look();
+    await world.running.payments.reconcileOnce();
+  };
+  afterEach(heal);
+  return {
+    ...trade,
+    primary,
+    spare,
+    clock,
+    advance: (ms) => {
+      aheadMs += ms;
+    },
+    idle: async (seconds) => {
+      for (let gone = 0; gone < seconds; gone += 20) {
+        aheadMs += Math.min(20, seconds - gone) * 1_000;
+        await pass();
+      }
+    },
+    pay: async () => {
+      const goods = await trade.goods();
+      const proof = await signProof(world.chain, await trade.wallet(), goods.terms);
+      const answer = await world.buy(goods.id, { key: trade.buyer.key, proof: proof.v2 });
+      if (answer.status !== 202) throw new Error(`not paid: ${JSON.stringify(answer.body)}`);
+      const { tx_hash: txHash, block_number: block } = await trade.statusOf(proof);
+      if (!isHex(txHash, 32)) throw new Error('the transfer was not seen');
+      return { ...goods, proof, txHash, block: BigInt(Number(block)) };
+    },
+    heal,
+    pass,
+    stand: async ({ proof }) => (await trade.statusOf(proof))['payment_status'],
+  };
+}
