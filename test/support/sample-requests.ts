@@ -10,6 +10,8 @@ export interface SampleBody {
   fields: Record<string, unknown>;
   /** Kept or looked up as they are: any character may stand in them. */
   opaque: readonly string[];
+  /** Fields of the right form that a good request has not: they name what nobody has opened. */
+  beside?: Record<string, unknown>;
 }
 
 export interface Sample {
@@ -28,7 +30,7 @@ const CLAIM = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer
 
 const SESSION = { session: 'a session', csrf: 'a csrf' };
 
-type Given = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' };
+type Given = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' | 'maintainer' };
 
 /**
  * Good requests for all endpoints. A new endpoint, or a new field of one, that is missing here is an error. `endedId` names a listing
@@ -55,7 +57,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     getOfficialFacts: {},
     browseShelves: {},
     getListing: { params: { id: String(at.listingId) } },
-    createListing: { bodies: [{ fields: { ...listing, fee_payment: CLAIM }, opaque: ['artifact'] }] },
+    createListing: { bodies: [{ fields: listing, opaque: ['artifact'], beside: { fee_payment: CLAIM } }] },
     // With fields that never change, so what is good about it is its form.
     editListing: {
       params: { id: String(at.listingId) },
@@ -110,10 +112,11 @@ function directRequests(listingId: bigint) {
   return {
     openPurchaseIntent: {
       params,
+      by: 'owner' as const,
       bodies: [{ fields: { payer_wallet: WALLET }, opaque: [] }],
     },
     claimPurchase: { params, bodies: [{ fields: CLAIM, opaque: [] }] },
-    openFeeIntent: { bodies: [{ fields: { payer_wallet: WALLET }, opaque: [] }] },
+    openFeeIntent: { bodies: [{ fields: { payer_wallet: WALLET }, opaque: [] }], by: 'maintainer' as const },
     reviewPayment: {
       bodies: [{ fields: { outcome: 'refunded', tx_hash: CLAIM.tx_hash, note: 'a note' }, opaque: [] }],
     },

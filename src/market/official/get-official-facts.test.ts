@@ -25,7 +25,7 @@ it('says what is not built or not open with null, false and empty lists', async 
     usdc_contract: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
     token: null,
     listing_fee_usdc: 1,
-    ordinary_direct_payment: null,
+    ordinary_direct_payment: { signature_method: 'personal_sign', intent_minutes: 10 },
     city: null,
     world: null,
     source: null,

@@ -78,6 +78,16 @@ test('after the first that fails nothing is run, and the connection goes on', as
   ]);
 });
 
+test('what the commit refuses fails the statement that it was the commit of', async () => {
+  await client.query('alter table notes add unique (text) deferrable initially deferred');
+  await run(insert(1));
+  const same = named('insert into notes values ($1, $2)', 2, 'note 1');
+  expect(valuesOf(await run(same))).toMatchObject([{ code: '23505' }]);
+  expect(valuesOf(await run(named('begin'), same))).toMatchObject([{ command: 'BEGIN' }, { rowCount: 1 }]);
+  expect(valuesOf(await run(named('commit')))).toMatchObject([{ code: '23505' }]);
+  expect(valuesOf(await run(named('select n from notes')))).toMatchObject([{ rows: [{ n: 1 }] }]);
+});
+
 test('how many rows were touched is read from every kind of answer', async () => {
   const many = named('insert into notes select n from generate_series(1, 12) n');
   const made = named('create temp table more as select 1 as one');

@@ -106,6 +106,8 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   };
   const finish = (error: unknown): void => {
     if (prepared !== null) prepared.running = null;
+    // Everything ran, and then the server said no: outside of a transaction that is the commit, which takes all of it back.
+    if (error !== null && answers.length === outcomes.length) answers.length = 0;
     outcomes.forEach(({ resolve, reject }, at) => {
       const answer = answers[at];
       if (unreadable !== null) reject(unreadable.error);

@@ -257,6 +257,10 @@ describe('while a payment of it is under way', () => {
   it('one that waits for a decision of the seller holds nothing up', async () => {
     const id = await made();
     const payment = await db.database.transaction((tx) => openPayment(tx, id));
+    await db.database.run(sql`
+      insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units,
+        written_at)
+      values (${Buffer.alloc(32, 1)}, 'purchase', ${payment.id}, 2, ${Buffer.alloc(32, 2)}, now(), 0, 1, now())`);
     await setStatus(payment.id, 'needs_review');
     expect((await edit(id, { preview: 'new' })).listing.preview).toBe('new');
   });
