@@ -92,6 +92,7 @@ export const claimPurchase = endpoint({
   answers: { 200: delivery, 202: pendingAnswer },
   errors: [...CLAIM_ERRORS, 'own_goods', 'already_bought', 'paid_after_removal'],
   cache: 'private',
+  claim: true,
   bytes: true,
 });
 

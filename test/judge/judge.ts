@@ -97,7 +97,7 @@ function findPlace(given: Answers, receipt: Json, rules: Rules, matters: (entry:
   const read = (log: Json): Entry => readEntry(log, rules.token);
   const entries = raw.map(read).toSorted((one, other) => one.index - other.index);
   const indexed = logs.filter((log) => low(log['transactionHash']) === tx).map(read);
-  if ([...entries, ...indexed].some((entry) => entry.removed && matters(entry))) return null;
+  if (entries.some(({ removed }) => removed) || indexed.some((entry) => entry.removed && matters(entry))) return null;
   const texts = (of: Entry[]): string => String(of.flatMap((one) => (matters(one) ? `${one.whole}` : [])).toSorted());
   if (texts(entries) !== texts(indexed)) return null;
   const isSingle = (of: Entry[]): boolean => new Set(of.map(({ index }) => index)).size === of.length;
@@ -123,7 +123,7 @@ export function judgeClaim(given: Answers, rules: ClaimRules): Ruling {
   if (receipt === null) return isOver ? refused('transfer_not_found') : unclear;
   const place = findPlace(given, receipt, rules, (entry) => entry.what === 'transfer' && entry.to === payee);
   // Every log may decide about a claim, so none may be one that is gone.
-  if (place === null || place.entries.some(({ removed }) => removed)) return unclear;
+  if (place === null) return unclear;
   if (!place.final) return { outcome: 'unknown', seen: true };
   // What failed left no logs: a receipt that says both contradicts itself.
   if (place.failed) return place.entries.length > 0 ? unclear : refused('transfer_not_found');

@@ -71,3 +71,15 @@ it('refuses a transfer by another wallet than the one that signed, and takes the
   const signature = await signChallenge(payer, intent);
   expect(await claim(world, buyer, id, { intent, txHash, signature })).toMatchObject({ status: 200 });
 });
+
+it('no refusal of a claim reads as if nothing had been sent', async () => {
+  const { id } = await trade.goods();
+  const answers = [
+    await world.ask('POST', `/api/claim/${id}`, { body: {} }),
+    await world.ask('POST', `/api/claim/${id}`, { key: buyer.key, body: { intent_id: 'none' } }),
+  ];
+  expect(answers.map(({ status, body }) => [status, body['do_not_pay_again']])).toEqual([
+    [401, true],
+    [400, true],
+  ]);
+});

@@ -160,6 +160,8 @@ function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean 
 export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (log: Log) => boolean): boolean {
   const ofReceipt = receipt.logs.filter(isWanted);
   const ofBlock = inBlock.filter((log) => isWanted(log) && log.transactionHash === receipt.transactionHash);
+  // All logs of a transaction share its fate.
+  if (receipt.logs.some((log) => log.removed)) return false;
   return ofReceipt.length === ofBlock.length && ofReceipt.every((log) => ofBlock.some((other) => sameLog(log, other)));
 }
 

@@ -34,7 +34,7 @@ export function answerFailure(
   const context: ProblemContext = {
     requestId: exchange.requestId,
     docsUrl: (reason) => options.docsUrl(reason),
-    ...(facts?.payment ? { payment: { proofSent } } : {}),
+    ...(facts?.payment || facts?.claim ? { payment: { proofSent: proofSent || facts.claim } } : {}),
   };
   sendAnswer(reply, tryToBuild(refusal, context, options.log));
 }

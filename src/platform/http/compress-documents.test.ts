@@ -5,7 +5,7 @@ import { createCompressor } from './compress-documents.ts';
 const text = (seed: number) => `document ${seed} `.repeat(200);
 
 async function compressed(compress: ReturnType<typeof createCompressor>, tag: string, body: string | Uint8Array) {
-  return await expect.poll(() => compress(tag, body, 'br')).not.toBeNull();
+  return await expect.poll(() => compress(tag, body, 'br'), { timeout: 10_000 }).not.toBeNull();
 }
 
 describe('documents that are compressed once', () => {
@@ -15,7 +15,7 @@ describe('documents that are compressed once', () => {
     await compressed(compress, '"a"', text(1));
     const br = compress('"a"', text(1), 'br');
     expect(brotliDecompressSync(br?.bytes ?? '').toString()).toBe(text(1));
-    await expect.poll(() => compress('"a"', text(1), 'gzip')).not.toBeNull();
+    await expect.poll(() => compress('"a"', text(1), 'gzip'), { timeout: 10_000 }).not.toBeNull();
     const gzip = compress('"a"', text(1), 'gzip');
     expect(gunzipSync(gzip?.bytes ?? '').toString()).toBe(text(1));
     expect(br?.etag).not.toBe(gzip?.etag);

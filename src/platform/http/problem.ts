@@ -4,7 +4,7 @@ import type { Refusal } from '../refusal.ts';
 export interface ProblemContext {
   requestId: string;
   docsUrl: (reason: string) => string;
-  /** Set on routes that take payments: every answer there says whether paying again is safe. */
+  /** Set on routes that take payments or claims of them: every answer there says whether paying again is safe. */
   payment?: { proofSent: boolean };
 }
 

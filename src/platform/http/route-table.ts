@@ -7,6 +7,8 @@ export interface RouteFacts {
   /** Read by scripts of any origin. No route ever takes cookies, so this gives away nothing that a key does not. */
   cors: boolean;
   payment: boolean;
+  /** Whoever asks says that money was sent. */
+  claim: boolean;
   unlimited: boolean;
   /** What the endpoint may refuse with beyond what every route may. */
   errors: readonly Reason[];
@@ -15,11 +17,12 @@ export interface RouteFacts {
 export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
   const open = endpoint.auth === 'audit' || endpoint.auth === 'public' || endpoint.auth === 'optional_key';
   const payment = endpoint.payment === true;
-  return { cors: open || payment, payment, unlimited: false, errors: endpoint.errors };
+  const claim = endpoint.claim === true;
+  return { cors: open || payment, payment, claim, unlimited: false, errors: endpoint.errors };
 }
 
 export function factsOfPage(page: Page): RouteFacts {
-  return { cors: true, payment: false, unlimited: page.unlimited === true, errors: [] };
+  return { cors: true, payment: false, claim: false, unlimited: page.unlimited === true, errors: [] };
 }
 
 export interface AllowedMethod extends RouteFacts {

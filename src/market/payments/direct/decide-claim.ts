@@ -62,7 +62,7 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
     return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
   }
   if (!stands(receipt, block)) return unknown('not_canonical');
-  if (!agrees(receipt, evidence.transfersInBlock, terms)) return unknown('contradiction');
+  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => isToPayee(log, terms))) return unknown('contradiction');
   const sighting: Sighting = {
     txHash: receipt.transactionHash,
     blockNumber: receipt.blockNumber,
@@ -83,16 +83,6 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
 
 function unknown(why: UnknownWhy, sighting: Sighting | null = null): ClaimDecision {
   return { outcome: 'unknown', why, sighting };
-}
-
-/**
- * Whether the node's own index of the block knows the same transfers, and the receipt holds no log that is gone: an authorization
- * decides too, and all logs of a transaction share its fate.
- */
-function agrees(receipt: Receipt, transfersInBlock: readonly Log[], terms: ClaimTerms): boolean {
-  return (
-    receipt.logs.every((log) => !log.removed) && sameLogs(receipt, transfersInBlock, (log) => isToPayee(log, terms))
-  );
 }
 
 function isToPayee(log: Log, { asset, payee }: ClaimTerms): boolean {

@@ -39,11 +39,10 @@ export async function gatherClaims(
       ({ refusedReason }) => refusedReason === null,
     );
     const wanted = skipYoung ? named.filter((hash) => !isYoung(hash, head)) : named;
-    const reading: ClaimReading = new Map();
-    for (const { txHash } of wanted) {
-      const evidence = await tryToRead(market, payment, txHash, head);
-      if (evidence !== null) reading.set(txHash, evidence);
-    }
+    const read = await Promise.all(
+      wanted.map(async ({ txHash }) => [txHash, await tryToRead(market, payment, txHash, head)] as const),
+    );
+    const reading: ClaimReading = new Map(read.flatMap(([hash, found]) => (found === null ? [] : [[hash, found]])));
     gathered.set(payment.id, await opinions.onClaim(head, payment, reading));
   }
   return (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);

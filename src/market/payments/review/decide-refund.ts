@@ -44,7 +44,7 @@ export function decideRefund(evidence: RefundEvidence, terms: RefundTerms): Refu
   if (!isFinal || !sameLogs(receipt, evidence.transfersInBlock, isToPayer)) return { outcome: 'unknown' };
   if (receipt.status !== 'success' || blockNumber <= terms.afterBlock) return { outcome: 'refused' };
   for (const log of receipt.logs) {
-    const transfer = isToPayer(log) && !log.removed ? decodeTransfer(log) : null;
+    const transfer = isToPayer(log) ? decodeTransfer(log) : null;
     if (transfer?.from !== terms.from || transfer.value < terms.minimumUnits) continue;
     const found = { logIndex: log.logIndex, value: transfer.value, sender: receipt.from, blockTime: block.timestamp };
     return { outcome: 'refunded', transfer: { ...found, txHash: receipt.transactionHash, blockNumber, blockHash } };
