@@ -264,6 +264,20 @@ it.each(LIES)('finds that %s', async (_lie, found, plant) => {
   }
 });
 
+it('does not blame a claim for a transaction that came when its window was over and it had ended', async () => {
+  const lie = LIES.find(([name]) => name === 'a paid claim is called unpaid');
+  if (lie === undefined) throw new TypeError('there is no such lie');
+  try {
+    await lies.query(lie[2]());
+    const shift = `- interval '1 day'`;
+    await lies.query(`update payments set window_from = window_from ${shift}, window_to = window_to ${shift},
+      ended_at = ended_at ${shift} where path = 'direct' and status = 'unpaid'`);
+    expect((await auditNow()).faults.join('\n')).not.toMatch(/ended unpaid/);
+  } finally {
+    await putBack();
+  }
+});
+
 it('finds nothing again when all lies are taken back', async () => {
   expect((await auditNow()).faults).toEqual([]);
   expect(await readReceipt(world.chain.rpc, direct.txHash)).not.toBeNull();

@@ -17,6 +17,8 @@ export interface PaymentLine {
   surplus: boolean;
   end_reason: string | null;
   review_outcome: string | null;
+  /** Milliseconds, like `removed_at`. */
+  ended_at: number | null;
   removed_at: number | null;
   tx_hash: string | null;
   proof_hash: string | null;
@@ -48,7 +50,7 @@ const PAYMENTS = `
   select p.id, p.path, p.purpose, p.status, p.listing_id, p.merchant_id, '0x' || encode(p.payer, 'hex') as payer,
     '0x' || encode(p.payee, 'hex') as payee, p.value_units, '0x' || encode(p.nonce, 'hex') as nonce,
     extract(epoch from p.window_from)::float8 as window_from, extract(epoch from p.window_to)::float8 as window_to, p.surplus,
-    p.end_reason, p.review_outcome, (extract(epoch from l.removed_at) * 1000)::float8 as removed_at,
+    p.end_reason, p.review_outcome, (extract(epoch from p.ended_at) * 1000)::float8 as ended_at, (extract(epoch from l.removed_at) * 1000)::float8 as removed_at,
     '0x' || encode(p.tx_hash, 'hex') as tx_hash,
     '0x' || encode(f.tx_hash, 'hex') as proof_hash, '0x' || encode(f.block_hash, 'hex') as proof_block,
     f.block_number as proof_number, f.log_index as proof_log, f.value_units as proof_units,

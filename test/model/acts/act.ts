@@ -1,0 +1,65 @@
+import type { AsyncCommand } from 'fast-check';
+import type { TestAccount } from '../../../src/local/chain/accounts.ts';
+import type { Hex } from '../../../src/platform/hex.ts';
+import { type Member, signProof } from '../../support/market-world.ts';
+import { authorizationName } from '../model-chain.ts';
+import type { Reference } from '../reference.ts';
+import type { Run, SentProof } from '../run.ts';
+import type { Listing } from '../terms.ts';
+
+/** One thing that somebody does. Its text is how a failing run is told. */
+export abstract class Act<Given extends object> implements AsyncCommand<Reference, Run> {
+  protected readonly given: Given;
+
+  constructor(given: Given) {
+    this.given = given;
+  }
+
+  check(): boolean {
+    return true;
+  }
+
+  abstract run(reference: Reference, run: Run): Promise<void>;
+
+  toString(): string {
+    return `${this.constructor.name} ${JSON.stringify(this.given)}`;
+  }
+}
+
+export const at = <T>(all: readonly T[], nth: number): T | undefined =>
+  all.length === 0 ? undefined : all[nth % all.length];
+/** The newest first: what was begun last is most often what comes next. */
+export const recent = <T>(all: readonly T[], nth: number): T | undefined => at(all.toReversed(), nth);
+export const buyerOf = (run: Run, who: number): Member | null => run.buyers[who] ?? null;
+export const listingOf = (run: Run, nth: number): Listing => at(run.listings, nth) ?? never();
+export const walletOf = (run: Run, nth: number): TestAccount => at(run.wallets, nth) ?? never();
+export function never(): never {
+  throw new TypeError('there is none');
+}
+
+export interface ToSign {
+  payee: Hex;
+  units: bigint;
+  /** Null: a fee. */
+  listing: Listing | null;
+  /** Seconds until it is over. */
+  ahead: number;
+}
+
+export async function sign(run: Run, payer: TestAccount, { payee, units, listing, ahead }: ToSign): Promise<SentProof> {
+  const resource = listing === null ? 'none' : run.resourceOf(listing);
+  const asked = { payTo: payee, units, resource, now: run.stage.now(), secondsAhead: ahead };
+  const signed = await signProof(run.stage.chain, payer, asked);
+  const { nonce, validBefore } = signed.authorization;
+  const terms = {
+    payer: payer.address,
+    payee,
+    units,
+    authorization: authorizationName(payer.address, nonce),
+    validBefore: Number(validBefore),
+    resource: listing?.name ?? 'none',
+  };
+  const made = { terms, signed };
+  run.proofs.push(made);
+  return made;
+}

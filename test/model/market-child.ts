@@ -1,0 +1,57 @@
+/** The market of a model test as a process of its own, which can be killed for real. It does what its parent tells it. */
+import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
+import { crashAt } from '../../src/market/crash-points.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import type { Log } from '../../src/platform/log.ts';
+import { startMarket } from './start-market.ts';
+
+export type Order =
+  | { what: 'start'; config: MarketConfig; databaseUrl: string; now: number }
+  | { what: 'now'; now: number }
+  | { what: 'crash'; at: CrashPoint | null }
+  | { what: 'pass' }
+  | { what: 'look' };
+
+export interface Numbered {
+  id: number;
+  order: Order;
+}
+
+const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {}, with: () => SILENT };
+
+let now = 0;
+let armed: CrashPoint | null = null;
+let market: Awaited<ReturnType<typeof startMarket>> | null = null;
+
+async function obey(order: Order): Promise<string | null> {
+  switch (order.what) {
+    case 'start': {
+      now = order.now;
+      const database = await openDatabase({ url: order.databaseUrl, poolSize: 6, allowUnsafe: true });
+      const crashPoint = (reached: CrashPoint): void => (armed === null ? undefined : crashAt(armed)(reached));
+      market = await startMarket({ config: order.config, database, log: SILENT, now: () => now, crashPoint });
+      return market.url;
+    }
+    case 'now':
+      now = order.now;
+      return null;
+    case 'crash':
+      armed = order.at;
+      return null;
+    case 'pass':
+      await market?.running.payments.reconcileOnce();
+      return null;
+    case 'look':
+      await market?.running.payments.watch.look();
+      return null;
+  }
+}
+
+process.on('message', ({ id, order }: Numbered) => {
+  obey(order).then(
+    (answer) => process.send?.({ id, answer }),
+    (error: unknown) => process.send?.({ id, error: String(error) }),
+  );
+});
+// Nobody is left to tell it anything.
+process.on('disconnect', () => process.exit());

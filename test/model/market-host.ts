@@ -1,0 +1,70 @@
+import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { recordingLog } from '../support/recording-log.ts';
+import { startMarket } from './start-market.ts';
+
+/** A market that a test kills and starts again on the same database. */
+export interface MarketHost {
+  readonly url: string;
+  /** One look of the background at all open payments. */
+  pass(): Promise<void>;
+  /** Looks at every provider now. */
+  look(): Promise<void>;
+  setNow(ms: number): Promise<void>;
+  /** It dies when it next comes there; null: it does not. */
+  crashAt(point: CrashPoint | null): Promise<void>;
+  /** Whether it died there. Asked once. */
+  hasCrashed(): Promise<boolean>;
+  /** Resolves when the market that follows has looked at everything once. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export type OpenHost = (config: MarketConfig, nowMs: number) => Promise<MarketHost>;
+
+export function urlOf({ databaseUrl }: MarketConfig): string {
+  if (databaseUrl === null) throw new TypeError('a host needs a database');
+  return databaseUrl;
+}
+
+/** In this process: broken off without a drain, where it stands. */
+export const hostHere: OpenHost = async (config, nowMs) => {
+  const database = await openDatabase({ url: urlOf(config), poolSize: 6, allowUnsafe: true });
+  let now = nowMs;
+  let armed: CrashPoint | null = null;
+  let crashed = false;
+  const crashPoint = (reached: CrashPoint): void => {
+    if (reached !== armed) return;
+    armed = null;
+    crashed = true;
+    throw new Error(`died at ${reached}`);
+  };
+  const start = () => startMarket({ config, database, log: recordingLog().log, now: () => now, crashPoint });
+  let market = await start();
+  return {
+    get url() {
+      return market.url;
+    },
+    pass: () => market.running.payments.reconcileOnce(),
+    look: () => market.running.payments.watch.look(),
+    setNow: async (ms) => {
+      now = ms;
+    },
+    crashAt: async (point) => {
+      armed = point;
+    },
+    hasCrashed: async () => {
+      const was = crashed;
+      crashed = false;
+      return was;
+    },
+    restart: async () => {
+      await market.running.stop({ drainMs: 0 });
+      market = await start();
+    },
+    stop: async () => {
+      await market.running.stop({ drainMs: 0 });
+      await database.close();
+    },
+  };
+};

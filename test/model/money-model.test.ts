@@ -1,0 +1,53 @@
+/**
+ * Random runs of buyers, sellers, a chain that takes back blocks and a market that dies, each answer held against a reference that is
+ * small enough to be read. A failing run is shown as short as it could be made, with its seed, path and replay path; the same run
+ * again, with or without the replay path (a shortened one needs it):
+ *
+ *   OPENAISLE_MODEL_SEED=... OPENAISLE_MODEL_PATH=... OPENAISLE_MODEL_REPLAY=... npx vitest run test/model/money-model.test.ts
+ *
+ * OPENAISLE_MODEL_RUNS plays another number of them. The auditor comes after many runs; OPENAISLE_MODEL_AUDIT_EVERY=1 has it come after
+ * each, and with the seed of a game in which it found something, the run that it found is shortened as well.
+ */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { play } from './play.ts';
+import { readGame } from './read-game.ts';
+import { openStage, type Stage } from './stage.ts';
+
+const RUNS = 300;
+/** A game that never came to one of these would prove little. */
+const PLAYED = [
+  'POST buy: delivered',
+  'POST buy: pending',
+  'POST buy: payment_required',
+  'POST claim: delivered',
+  'POST claim: pending',
+  'POST claim: transfer_not_found',
+  'POST claim: payment_undecided',
+  'POST listing: listed',
+  'POST review: done',
+];
+
+/** Two games side by side: each waits for its chain half of the time. */
+let stages: readonly Stage[] = [];
+beforeAll(async () => {
+  stages = await Promise.all([openStage(), openStage()]);
+});
+afterAll(async () => {
+  for (const stage of stages) await stage.stop();
+});
+
+it('answers and books of random runs are those of the reference, and the auditor agrees', async () => {
+  const game = readGame(process.env, { runs: RUNS, auditEvery: 50 });
+  // A run that is named is played alone.
+  const played = game.path === null ? stages : stages.slice(0, 1);
+  const results = await Promise.allSettled(
+    played.map((stage, nth) => {
+      const part = { ...game, seed: game.seed + nth, runs: Math.ceil(game.runs / played.length) };
+      process.stdout.write(`model: seed ${part.seed}, ${part.runs} runs\n`);
+      return play(stage, part);
+    }),
+  );
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  const said = new Set(stages.flatMap(({ tally }) => [...tally.keys()]));
+  if (game.path === null && game.runs >= RUNS) expect([...said]).toEqual(expect.arrayContaining(PLAYED));
+}, 600_000);

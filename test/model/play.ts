@@ -1,0 +1,46 @@
+import * as fc from 'fast-check';
+import { aFewActs } from './choose-acts.ts';
+import { Run } from './run.ts';
+import type { Stage } from './stage.ts';
+
+export interface Game {
+  runs: number;
+  seed: number;
+  path: string | null;
+  replayPath: string | null;
+  /** The books are compared with the chain after that many runs. */
+  auditEvery: number;
+}
+
+/** Plays that many runs on one stage. Throws with the shortest failing one that it found. */
+export async function play(stage: Stage, game: Game): Promise<{ runs: number }> {
+  let runs = 0;
+  const property = fc.asyncProperty(aFewActs(game.replayPath), async (acts) => {
+    runs += 1;
+    const run = await Run.begin(stage, runs);
+    const failure = await failureOf(() => fc.asyncModelRun(() => ({ model: run.reference, real: run }), acts));
+    // Whatever went wrong: the next run, perhaps a shorter one of the same, finds nothing open.
+    const second = await failureOf(() => run.quiesce());
+    if (failure !== null || second !== null) throw failure ?? second;
+    await run.compareBooks();
+    if (runs % game.auditEvery === 0) await mustAgree(stage);
+  });
+  const { path } = game;
+  await fc.assert(property, { numRuns: game.runs, seed: game.seed, ...(path === null ? {} : { path }) });
+  await mustAgree(stage);
+  return { runs };
+}
+
+async function failureOf(act: () => Promise<void>): Promise<Error | null> {
+  try {
+    await act();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+async function mustAgree(stage: Stage): Promise<void> {
+  const faults = await stage.audit();
+  if (faults.length > 0) throw new Error(`books and chain differ:\n${faults.join('\n')}`);
+}

@@ -1,0 +1,42 @@
+import type { MarketHost } from './market-host.ts';
+import type { ModelChain } from './model-chain.ts';
+import { openProviderGate, type ProviderGate } from './provider-gate.ts';
+
+/** A provider that is silent longer than that has no say. */
+const PATIENCE_SECONDS = 62;
+
+/** The two providers of a market: two ways to one chain. */
+export interface ProviderPair {
+  urls: [string, string];
+  /** Goes dark, for so long that nobody waits for it any more. `follow` tells the market the time. */
+  cut(nth: 0 | 1, on: { market: MarketHost; chain: ModelChain; follow(): Promise<void> }): Promise<void>;
+  mend(market: MarketHost): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openProviderPair(port: number): Promise<ProviderPair> {
+  const gates: readonly [ProviderGate, ProviderGate] = [await openProviderGate(port), await openProviderGate(port)];
+  const mend = async (market: MarketHost): Promise<void> => {
+    if (gates.every((gate) => !gate.isCut())) return;
+    for (const gate of gates) gate.mend();
+    await market.look();
+  };
+  return {
+    urls: [gates[0].url, gates[1].url],
+    cut: async (nth, { market, chain, follow }) => {
+      await mend(market);
+      gates[nth].cut();
+      await market.look();
+      // Silence counts from look to look.
+      for (let looks = 0; looks < 2; looks += 1) {
+        await chain.wait(PATIENCE_SECONDS / 2);
+        await follow();
+        await market.look();
+      }
+    },
+    mend,
+    close: async () => {
+      for (const gate of gates) await gate.close();
+    },
+  };
+}

@@ -1,0 +1,331 @@
+import sql from 'sql-template-tag';
+import { expect } from 'vitest';
+import { usdcOfUnits } from '../../src/contract/money.ts';
+import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import type { CrashPoint } from '../../src/market/context.ts';
+import { toHex } from '../../src/platform/hex.ts';
+import {
+  type Answer,
+  type AskOptions,
+  askMarket,
+  BASE_URL,
+  type Member,
+  type SignedProof,
+} from '../support/market-world.ts';
+import { seedListing } from '../support/seed.ts';
+import { Crash, isSale, isUndecided } from './ledger.ts';
+import { Reference } from './reference.ts';
+import type { Stage } from './stage.ts';
+import type { Intent, Listing, Payment, Proof } from './terms.ts';
+
+export const PRICES = [2_500_000n, 3_000_000n] as const;
+const BUYERS_PER_RUN = 2;
+const WALLETS_PER_RUN = 3;
+
+/** What is hidden in goods, and nowhere else. */
+interface Goods {
+  id: bigint;
+  canary: string;
+}
+
+export interface SentIntent {
+  terms: Intent;
+  id: string;
+  challenge: string;
+}
+
+export interface SentProof {
+  terms: Proof;
+  signed: SignedProof;
+}
+
+/** One request, and what the reference says to it. */
+export interface Step {
+  method: string;
+  path: string;
+  asked: AskOptions;
+  expect(): string;
+  /** Where the market is to die meanwhile. */
+  crashAt?: CrashPoint | undefined;
+  /** The same request once more, at the same time. */
+  twice?: boolean;
+  /** Whoever asks: their undecided payments of this subject keep them from being asked for another. */
+  asker?: { subject: string; who: string | null; payer: string | null } | undefined;
+}
+
+/** Two listings, two buyers and three wallets of their own, and all that was sent so far. */
+export class Run {
+  readonly stage: Stage;
+  readonly reference: Reference;
+  readonly seller: Member;
+  readonly buyers: readonly Member[];
+  readonly wallets: readonly TestAccount[];
+  readonly goods = new Map<string, Goods>();
+  readonly bodies = new Map<string, object>();
+  readonly intents: SentIntent[] = [];
+  readonly proofs: SentProof[] = [];
+  readonly tokens = new Map<Payment, string>();
+  /** Transactions that were sent, whatever became of them. */
+  readonly sent: string[] = [];
+  readonly withdrawn = new Set<Listing>();
+  readonly #firstBlock: number;
+  readonly #no: number;
+
+  constructor(stage: Stage, given: { no: number; seller: Member; firstBlock: number; reference: Reference }) {
+    const { no, seller, firstBlock, reference } = given;
+    this.stage = stage;
+    this.#no = no;
+    this.seller = seller;
+    this.#firstBlock = firstBlock;
+    this.reference = reference;
+    this.buyers = rotated(stage.buyers, no * BUYERS_PER_RUN).slice(0, BUYERS_PER_RUN);
+    this.wallets = rotated(stage.wallets, no * WALLETS_PER_RUN).slice(0, WALLETS_PER_RUN);
+  }
+
+  static async begin(stage: Stage, no: number): Promise<Run> {
+    const view = await stage.view(null, []);
+    const seller = await stage.join(`model-seller-${no}`);
+    const run = new Run(stage, { no, seller, firstBlock: view.latest.number, reference: new Reference(view) });
+    for (const units of PRICES) {
+      const canary = `canary ${no} of ${units}`;
+      const given = { wallet: stage.seller.address, priceUnits: units, artifact: canary };
+      const { id } = await seedListing(stage.db.database, seller.id, given);
+      const name = `listing ${id}`;
+      const payee = stage.seller.address;
+      run.reference.listings.push({ name, payee, units, state: 'live', removedAt: null });
+      run.goods.set(name, { id, canary });
+    }
+    await run.sync();
+    return run;
+  }
+
+  /** What the chain shows now is what the reference judges by. */
+  async sync(): Promise<void> {
+    this.reference.view = await this.stage.view(this.#firstBlock, this.sent);
+    this.reference.now = this.stage.now();
+  }
+
+  ask(method: string, path: string, asked: AskOptions): Promise<Answer> {
+    return askMarket(this.stage.market.url, method, path, asked);
+  }
+
+  /** Sends it, and holds the answer against the reference. Null when the market died. */
+  async step(step: Step): Promise<Answer | null> {
+    const { reference, stage } = this;
+    if (step.crashAt !== undefined) {
+      await stage.market.crashAt(step.crashAt);
+      reference.crashAt = step.crashAt;
+    }
+    const act = () => this.ask(step.method, step.path, step.asked).catch((error: unknown) => failed(error, step));
+    const [answer, second] = await Promise.all([act(), step.twice ? act() : null]);
+    await this.sync();
+    const expected = this.#expect(step);
+    if (step.crashAt !== undefined) {
+      await stage.market.crashAt(null);
+      expect(await stage.market.hasCrashed(), `died at ${step.crashAt}`).toBe(expected === null);
+    }
+    if (expected === null) {
+      this.#count(`died ${step.crashAt}`);
+      await this.restart();
+      return null;
+    }
+    for (const one of [answer, second]) if (one !== null) this.#check(step, expected, one);
+    return answer;
+  }
+
+  /** Null when the market dies on the way. */
+  #expect({ expect: act }: Step): string | null {
+    try {
+      return act();
+    } catch (error) {
+      if (error instanceof Crash) return null;
+      throw error;
+    } finally {
+      this.reference.crashAt = null;
+    }
+  }
+
+  #isPaying({ subject, who, payer }: NonNullable<Step['asker']>): boolean {
+    const mine = (one: Payment): boolean => (who !== null && one.merchant === who) || one.payer === payer;
+    return this.reference.payments.some(
+      (one) => one.subject === subject && isUndecided(one) && !one.surplus && mine(one),
+    );
+  }
+
+  async restart(): Promise<void> {
+    await this.stage.mendProviders();
+    await this.stage.market.restart();
+    await this.sync();
+    this.reference.restart();
+  }
+
+  #check(step: Step, expected: string, answer: Answer): void {
+    const { status, body } = answer;
+    const said = wordOf(answer);
+    this.#count(
+      `${step.method} ${step.path.split('/')[2]}: ${body['purchase_intent'] || body['fee_intent'] ? 'intent' : said}`,
+    );
+    const what = `${step.method} ${step.path}: ${status} ${JSON.stringify(body)}`;
+    const isAsWanted = expected === '*' ? status === 201 : expected.split('|').includes(said);
+    if (!isAsWanted) throw new Error(`the reference says ${expected}, the market ${said}\n${what}`);
+    const text = JSON.stringify(body);
+    for (const [name, { canary }] of this.goods) {
+      const mayHave = said === 'delivered' && step.path.endsWith(`/${this.goods.get(name)?.id}`);
+      if (text.includes(canary) !== mayHave)
+        throw new Error(`${mayHave ? 'no' : 'stray'} goods in the answer\n${what}`);
+    }
+    const { asker } = step;
+    if (asker === undefined) return;
+    // What is no valid authorization does not say whose wallet asks.
+    const payer = said === 'payment_invalid' ? null : asker.payer;
+    if (!this.#isPaying({ ...asker, payer })) return;
+    // What was never handed on and belongs to a removed listing may be paid for anew, elsewhere.
+    if (said === 'listing_removed') return;
+    if (status === 402 || body['do_not_pay_again'] === false) throw new Error(`asked to pay again\n${what}`);
+  }
+
+  #count(what: string): void {
+    this.stage.tally.set(what, (this.stage.tally.get(what) ?? 0) + 1);
+  }
+
+  goodsOf(listing: Listing): Goods {
+    const goods = this.goods.get(listing.name);
+    if (goods === undefined) throw new TypeError(`nothing is known of ${listing.name}`);
+    return goods;
+  }
+
+  /** The listings whose ids are known by now. */
+  get listings(): Listing[] {
+    return this.reference.listings.filter(({ name }) => this.goods.has(name));
+  }
+
+  /** A body to be listed, always the same for the same number. */
+  body(nth: number): { name: string; body: object } {
+    const name = `body ${this.#no}.${nth}`;
+    const made = this.bodies.get(name) ?? {
+      title: `Goods ${name}`,
+      description: 'What it is',
+      preview: 'A look at it',
+      artifact: `canary of ${name}`,
+      price_usdc: usdcOfUnits(PRICES[0]),
+      seller_wallet: this.stage.seller.address,
+    };
+    this.bodies.set(name, made);
+    return { name, body: made };
+  }
+
+  noteListed(name: string, answer: Answer): void {
+    const id = answer.body['listing_id'];
+    if (typeof id === 'number') this.goods.set(name, { id: BigInt(id), canary: `canary of ${name}` });
+  }
+
+  /** Everything that was sent to the chain, in the order in which it was known. */
+  get transactions(): string[] {
+    return [...new Set([...this.sent, ...this.reference.view.transfers.map(({ hash }) => hash)])];
+  }
+
+  get payees() {
+    return { seller: this.stage.seller, treasury: WORLD_ACCOUNTS.treasury, feeUnits: LISTING_FEE_UNITS };
+  }
+
+  resourceOf(listing: Listing): string {
+    return `${BASE_URL}/api/buy/${this.goodsOf(listing).id}`;
+  }
+
+  /** Ends everything that is open: all windows are over, everything is final, and the background has looked. */
+  async quiesce(): Promise<void> {
+    const { stage, reference } = this;
+    await stage.mendProviders();
+    reference.isFirstDark = false;
+    await stage.market.crashAt(null);
+    await stage.tend();
+    await stage.wait(700);
+    await stage.finalize();
+    await this.sync();
+    await stage.market.pass();
+  }
+
+  /** The books of the run, row by row, against the reference. */
+  async compareBooks(): Promise<void> {
+    const { reference, stage } = this;
+    reference.pass();
+    const ids = [...this.goods.values()].map(({ id }) => id);
+    const rows = await stage.db.database.rows<{
+      id: bigint;
+      status: string;
+      end_reason: string | null;
+      payer: Buffer;
+      proof: Buffer | null;
+      sales: bigint;
+    }>(sql`
+      select p.id, p.status, p.end_reason, p.payer, f.tx_hash as proof,
+        (select count(*) from purchases b where b.payment_id = p.id) as sales
+      from payments p left join payment_proofs f on f.payment_id = p.id and f.purpose <> 'refund'
+      where p.listing_id = any(${ids}::bigint[]) or (p.purpose = 'listing_fee' and p.merchant_id = ${this.seller.id})
+      order by p.id`);
+    const market = rows.map((row) => ({
+      status: row.status,
+      reason: row.end_reason ?? '',
+      payer: toHex(row.payer),
+      proof: row.proof && toHex(row.proof),
+      sales: Number(row.sales),
+    }));
+    const wanted = reference.payments.map((payment) => ({
+      status: STATUS[payment.status],
+      reason: payment.reason,
+      payer: payment.payer,
+      proof: payment.transfer?.hash ?? null,
+      sales: isSale(payment) ? 1 : 0,
+    }));
+    expect(market).toEqual(wanted);
+    await this.#comparePublic();
+  }
+
+  /** What anybody is told about each payment. */
+  async #comparePublic(): Promise<void> {
+    for (const payment of this.reference.payments) {
+      const { intent, proof } = payment;
+      const sent = this.intents.find(({ terms }) => terms === intent);
+      const isLast = this.reference.payments.findLast((one) => one.intent === intent) === payment;
+      const [payer, nonce] = proof?.authorization.split(' ') ?? [];
+      if (intent !== null && !isLast) continue;
+      const query = sent ? `intent_id=${sent.id}` : `payer=${payer}&nonce=${nonce}`;
+      const { body } = await this.ask('GET', `/api/payment?${query}`, {});
+      const shown = body['payment'] as { payment_status: string; do_not_pay_again: boolean } | undefined;
+      expect([shown?.payment_status, shown?.do_not_pay_again]).toEqual([
+        STATUS[payment.status],
+        payment.status !== 'unpaid' && payment.status !== 'rejected',
+      ]);
+    }
+  }
+}
+
+const STATUS = {
+  open: 'payment_pending',
+  completed: 'completed',
+  unpaid: 'unpaid',
+  review: 'needs_review',
+  rejected: 'rejected',
+} as const satisfies Record<Payment['status'], string>;
+
+function rotated<T>(all: readonly T[], by: number): T[] {
+  const at = by % all.length;
+  return [...all.slice(at), ...all.slice(0, at)];
+}
+
+/** A market that dies answers nothing. */
+function failed(error: unknown, step: Step): Answer {
+  if (step.crashAt === undefined) throw error;
+  return { status: 0, headers: new Headers(), body: {} };
+}
+
+/** What the reference would call that answer. */
+function wordOf({ status, body }: Answer): string {
+  if (status === 202) return 'pending';
+  if (status !== 200 && status !== 201) return String(body['reason']);
+  if ('artifact' in body) return 'delivered';
+  if ('listing_id' in body) return 'listed';
+  const intent = body['purchase_intent'] ?? body['fee_intent'];
+  return intent === undefined ? 'done' : String((intent as { id: string }).id);
+}

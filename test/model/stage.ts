@@ -1,0 +1,106 @@
+import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { audit } from '../audit/audit.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { startTestFacilitator } from '../support/facilitator.ts';
+import { joinMarket, type Member, worldConfig } from '../support/market-world.ts';
+import { createFacilitatorClock, POLL_MS, TEND_MS } from './facilitator-clock.ts';
+import { hostHere, type MarketHost, type OpenHost } from './market-host.ts';
+import { type ModelChain, sellerOfModel, startModelChain } from './model-chain.ts';
+import { openProviderPair } from './provider-pair.ts';
+import type { View } from './terms.ts';
+
+const WALLETS = 30;
+const BUYERS = 12;
+/** The market's clock is that far behind the latest block's second, so that it is never before it. */
+const BEHIND_MS = 500;
+/** The listings of a run are put into the tables without a fee and without an event: the auditor is right to find that. */
+const SEEDED = ['a listing without a fee', 'free listings and their events differ'];
+
+/** Chain, token, facilitator, database and market of all runs of a file: all real, and the time is what the chain says. */
+export interface Stage extends Omit<ModelChain, 'view'> {
+  db: TestDatabase;
+  market: MarketHost;
+  keeper: Member;
+  buyers: readonly Member[];
+  wallets: readonly TestAccount[];
+  seller: TestAccount;
+  /** What the chain shows since that block, and of what was sent; the market's clock is set by it. */
+  view(fromBlock: number | null, sent: readonly string[]): Promise<View>;
+  now(): number;
+  /** One provider goes dark, for so long that nobody waits for it any more. */
+  cutProvider(nth: 0 | 1): Promise<void>;
+  mendProviders(): Promise<void>;
+  /** The facilitator looks after what it sent. */
+  tend(): Promise<void>;
+  join(handle: string): Promise<Member>;
+  /** How books and chain differ, in words. */
+  audit(): Promise<string[]>;
+  /** How often each answer was given. */
+  tally: Map<string, number>;
+  stop(): Promise<void>;
+}
+
+export async function openStage(openHost: OpenHost = hostHere): Promise<Stage> {
+  const db = await createTestDatabase();
+  const wallets = Array.from({ length: WALLETS }, (_, n) => testAccount(`model wallet ${n}`));
+  const model = await startModelChain([...wallets, sellerOfModel].map(({ address }) => address));
+  const { chain } = model;
+  const time = createFacilitatorClock();
+  const facilitator = await startTestFacilitator(chain, {
+    clock: time.clock,
+    timing: { tendMs: TEND_MS, receiptPollMs: POLL_MS },
+  });
+  const providers = await openProviderPair(chain.port);
+  const config = worldConfig({
+    databaseUrl: db.url,
+    rpcUrl: providers.urls,
+    facilitatorUrl: facilitator.url,
+    limits: { guard_runs_per_merchant_day: 1_000_000, open_fee_attempts_per_merchant: 1_000 },
+  });
+  const keeper = await joinMarket(db, 'the-keeper');
+  const buyers: Member[] = [];
+  for (let n = 0; n < BUYERS; n += 1) buyers.push(await joinMarket(db, `model-buyer-${n}`));
+  let now = timeOf(await model.view(null, []));
+  const market = await openHost(config, now);
+  const view: Stage['view'] = async (fromBlock, sent) => {
+    const seen = await model.view(fromBlock, sent);
+    if (timeOf(seen) > now) {
+      now = timeOf(seen);
+      await market.setNow(now);
+    }
+    return seen;
+  };
+  const follow = async (): Promise<void> => void (await view(null, []));
+  return {
+    ...model,
+    db,
+    market,
+    keeper,
+    buyers,
+    wallets,
+    seller: sellerOfModel,
+    view,
+    now: () => now,
+    cutProvider: (nth) => providers.cut(nth, { market, chain: model, follow }),
+    mendProviders: () => providers.mend(market),
+    tend: time.tend,
+    join: (handle) => joinMarket(db, handle),
+    audit: () => auditStage(db, chain.url),
+    tally: new Map(),
+    stop: async () => {
+      await market.stop();
+      await facilitator.close();
+      await providers.close();
+      await chain.stop();
+      await db.drop();
+    },
+  };
+}
+
+const timeOf = ({ latest }: View): number => latest.time * 1000 + BEHIND_MS;
+
+async function auditStage(db: TestDatabase, rpcUrl: string): Promise<string[]> {
+  const { faults } = await audit({ databaseUrl: db.url, rpcUrl, token: USDC_ADDRESS, quiet: true });
+  return faults.filter((fault) => !SEEDED.some((rule) => fault.startsWith(rule)));
+}

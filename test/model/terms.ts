@@ -1,0 +1,112 @@
+/** One transfer of USDC in the canonical chain, and the authorization that it was made by. */
+export interface Transfer {
+  hash: string;
+  from: string;
+  to: string;
+  units: bigint;
+  block: number;
+  time: number;
+  authorization: string | null;
+}
+
+/** What the chain shows at one moment: all that the reference knows of it. Times in seconds. */
+export interface View {
+  latest: { number: number; time: number };
+  finalized: { number: number; time: number };
+  transfers: readonly Transfer[];
+}
+
+export interface Listing {
+  name: string;
+  payee: string;
+  units: bigint;
+  state: 'live' | 'withdrawn' | 'removed';
+  /** Milliseconds. */
+  removedAt: number | null;
+}
+
+/** A signed authorization; `authorization` is its name, to whoever sends it. */
+export interface Proof {
+  payer: string;
+  payee: string;
+  units: bigint;
+  authorization: string;
+  validBefore: number;
+  /** Of the listing for which it was signed. */
+  resource: string;
+}
+
+export interface Intent {
+  who: string;
+  subject: string;
+  isFee: boolean;
+  payer: string | null;
+  payee: string;
+  units: bigint;
+  from: number;
+  to: number;
+}
+
+/** A transaction that a claim names. */
+export interface Named {
+  hash: string;
+  refused: string | null;
+  seen: number | null;
+}
+
+/** What is paid for (`subject`: a listing, or the body of one to be), by whom, and what became of it. */
+export interface Payment {
+  subject: string;
+  isFee: boolean;
+  merchant: string | null;
+  payer: string;
+  payee: string;
+  units: bigint;
+  /** One of these two. */
+  proof: Proof | null;
+  intent: Intent | null;
+  /** Whether the proof may have been handed on for settlement. */
+  submitted: boolean;
+  /** The goods were this buyer's before. */
+  surplus: boolean;
+  status: 'open' | 'completed' | 'unpaid' | 'review' | 'rejected';
+  reason: string;
+  named: Named[];
+  /** The block in which it was seen last. */
+  seen: number | null;
+  transfer: Transfer | null;
+}
+
+/** What has to be said of a payment that begins. */
+export type Begun = Pick<Payment, 'subject' | 'isFee' | 'merchant' | 'payer' | 'payee' | 'units'> & Partial<Payment>;
+
+/** A request to buy. */
+export interface Buying {
+  /** The merchant whose key is sent; null: none. */
+  who: string | null;
+  listing: Listing;
+  proof: Proof | null;
+  /** Whether the proof says for which listing it is. */
+  isNamed: boolean;
+  /** Whose delivery token is sent. */
+  token: Payment | null;
+  collect: boolean;
+}
+
+/** A claim that a transaction paid for an intent. */
+export interface Claiming {
+  who: string;
+  subject: string;
+  intent: Intent;
+  hash: string;
+  signer: string;
+}
+
+/** A request to list a body. */
+export interface Listed {
+  who: string;
+  body: string;
+  fee: { payee: string; units: bigint };
+  proof: Proof | null;
+  claim: Omit<Claiming, 'who' | 'subject'> | null;
+}
