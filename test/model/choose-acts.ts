@@ -72,6 +72,7 @@ const acts: readonly (readonly [number, fc.Arbitrary<Act<object>>])[] = [
         amount,
         to,
         authorized: seldom,
+        review: fc.constantFrom(null, 'deliver', 'declined', 'refunded'),
         meanwhile: mostly<Paying['meanwhile']>('nothing', 'window over', 'withdraw', 'remove', 'bought'),
         signer: mostly(null, 0, 1),
         final: often,

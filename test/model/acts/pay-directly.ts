@@ -4,7 +4,7 @@ import type { Run } from '../run.ts';
 import { Act } from './act.ts';
 import { Buy } from './buy.ts';
 import { claim, type Opening, openIntent, type Sending, transfer } from './claim.ts';
-import { ChangeListing } from './run-shop.ts';
+import { ChangeListing, Review, type Reviewing } from './run-shop.ts';
 import { Finalize, Wait } from './trouble.ts';
 
 export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
@@ -13,6 +13,8 @@ export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
   /** Null: whoever sent it. */
   signer: number | null;
   final: boolean;
+  /** What the seller says to it, if it is asked; null: nothing yet. */
+  review: Reviewing['outcome'] | null;
   crashAt: CrashPoint | null;
 }
 
@@ -26,8 +28,11 @@ export class PayDirectly extends Act<Paying> {
     const hash = await transfer(run, intent, given);
     if (given.final) await run.stage.finalize();
     await run.sync();
-    const { signer, crashAt } = given;
+    const { signer, crashAt, review } = given;
     await claim(run, intent, hash, { who: null, listing: null, signer, twice: false, crashAt });
+    if (review === null) return;
+    const decision = { nth: 0, outcome: review, byOther: false, enough: true, final: true };
+    await new Review(decision).run(run.reference, run);
   }
 
   async #meanwhile(run: Run): Promise<void> {
