@@ -90,8 +90,9 @@ async function seedSales(client: ClientBase): Promise<void> {
       from sold
       returning id, listing_id, payer, value_units, tx_hash, block_number, created_at
     ), proven as (
-      insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, written_at)
-      select tx_hash, 'purchase', id, block_number, sha256(tx_hash), created_at, 0, created_at from paid
+      insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units,
+        written_at)
+      select tx_hash, 'purchase', id, block_number, sha256(tx_hash), created_at, 0, value_units, created_at from paid
     )
     insert into purchases (listing_id, payer, payment_id, price_units, paid_units, tx_hash, block_number, verified_via, created_at)
     select listing_id, payer, id, value_units, value_units, tx_hash, block_number, 'x402', created_at from paid`);
