@@ -48,7 +48,7 @@ async function silenceable(url: string) {
 it('a BEGIN that gets no answer does not put its dead connection back into the pool', async () => {
   const db = await createTestDatabase({ migrated: false });
   const wire = await silenceable(db.url);
-  const database = await openDatabase({ url: wire.url, poolSize: 1, allowUnsafe: true, statementTimeoutMs: 1 });
+  const database = await openDatabase({ url: wire.url, poolSize: 1, allowUnsafe: true, statementTimeoutMs: 200 });
   const work = () => database.transaction((tx) => tx.one(sql`select 1 as one`));
   await work();
   wire.silence();
