@@ -1,17 +1,18 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type FaultPlay, playFault, RPC_FAULTS, type RpcFaultName, type Strike, type Twist } from './rig/rpc-faults.ts';
+import { askInThePast, type Call, createNode, type Json, numberOf } from './rig/rpc-node.ts';
 import { startRpcServer } from './rpc-server.ts';
 
-type Call = { id: number; method: string; params: unknown[] };
-type Json = Record<string, unknown>;
-type Ask = (method: string, params: unknown[]) => Promise<Json>;
-/** Changes what the node answered. */
-export type Twist = (result: unknown, call: Call) => unknown;
+export type { Twist } from './rig/rpc-faults.ts';
 
 /** A provider in front of a real node, as good or as bad as a test needs it. */
 export interface RpcProxy {
   url: string;
   /** Which node stands behind it. */
   leadTo(url: string): void;
+  /** The same, and the address to give to a market. */
+  at(chain: { url: string }): string;
   /** Shows the node as it was that many blocks ago: heads, blocks, receipts, logs and states. */
   lag(blocks: number): void;
   /** Shows no block after this one, which the node has; null: all. */
@@ -22,46 +23,48 @@ export interface RpcProxy {
   remember(): void;
   /** Null: honest. */
   twist(twist: Twist | null): void;
+  /** From here on a fault by name, beside whatever else was asked for; each call's fate is fixed by the seed. */
+  play(name: RpcFaultName, how: FaultPlay): void;
+  /** Holds the next request whose text has `mark` in it; all others go through. */
+  holdNext(mark: string): { held: Promise<void>; release(): void };
   /** As good as the node again. */
   heal(): void;
   /** Calls answered or cut so far. */
   calls(): number;
+  /** Calls that a fault by name has struck so far. */
+  struck(): number;
   close(): Promise<void>;
 }
+
+interface Bearing {
+  behind: number;
+  frozen: bigint | null;
+  silent: boolean;
+  twist: Twist | null;
+  next: ((method: string) => Strike | null) | null;
+}
+const HONEST: Bearing = { behind: 0, frozen: null, silent: false, twist: null, next: null };
 
 export async function startRpcProxy(): Promise<RpcProxy> {
   const server = await startRpcServer();
   const node = createNode();
-  let [behind, silent, calls] = [0, false, 0];
-  let frozen: bigint | null = null;
-  let twist: Twist | null = null;
+  const gate = createGate();
+  let bearing = HONEST;
+  let [calls, struck] = [0, 0];
+  const change = (by: Partial<Bearing>): void => {
+    bearing = { ...bearing, ...by };
+  };
 
-  const shownHead = async (): Promise<bigint> => {
-    if (behind === 0 && frozen !== null) return frozen;
-    const real = numberOf((await node.ask('eth_blockNumber', []))['result']);
-    const lagging = real > BigInt(behind) ? real - BigInt(behind) : 0n;
-    return frozen !== null && frozen < lagging ? frozen : lagging;
-  };
-  const answer = async (call: Call): Promise<Json> => {
-    calls += 1;
-    const isPast = behind > 0 || frozen !== null;
-    const answered = isPast
-      ? await askInThePast(node.ask, call, await shownHead(), await node.finality())
-      : await node.ask(call.method, call.params);
-    const { error, result } = answered;
-    if (error !== undefined) return { jsonrpc: '2.0', id: call.id, error };
-    return { jsonrpc: '2.0', id: call.id, result: twist === null ? result : (twist(result, call) ?? null) };
-  };
   const reply = async (response: ServerResponse, body: unknown): Promise<void> => {
-    if (silent) {
-      calls += 1;
-      response.destroy();
-      return;
-    }
-    const asked = body as Call | Call[];
-    const answers = Array.isArray(asked) ? await Promise.all(asked.map(answer)) : await answer(asked);
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(answers));
+    await gate.pass(body);
+    const asked = (Array.isArray(body) ? body : [body]) as Call[];
+    calls += asked.length;
+    const now = bearing;
+    if (now.silent) return void response.destroy();
+    const strikes = asked.map(({ method }) => now.next?.(method) ?? null);
+    struck += strikes.filter((strike) => strike !== null).length;
+    const answers = await Promise.all(asked.map((call, at) => answerCall(node, now, call, strikes[at] ?? null)));
+    send(response, JSON.stringify(Array.isArray(body) ? answers : answers[0]), strikes);
   };
   server.answer((response, body) => {
     void reply(response, body).catch(() => response.destroy());
@@ -69,97 +72,85 @@ export async function startRpcProxy(): Promise<RpcProxy> {
   return {
     url: server.url,
     leadTo: node.leadTo,
+    at: (chain) => {
+      node.leadTo(chain.url);
+      return server.url;
+    },
     remember: node.remember,
-    lag: (blocks) => {
-      behind = blocks;
-    },
-    freezeAt: (block) => {
-      frozen = block;
-    },
-    silence: (isSilent) => {
-      silent = isSilent;
-    },
-    twist: (given) => {
-      twist = given;
-    },
-    heal: () => {
-      [behind, silent, frozen, twist] = [0, false, null, null];
-    },
+    lag: (behind) => change({ behind }),
+    freezeAt: (frozen) => change({ frozen }),
+    silence: (silent) => change({ silent }),
+    twist: (twist) => change({ twist }),
+    play: (name, how) => change({ next: playFault(RPC_FAULTS[name], how) }),
+    holdNext: gate.holdNext,
+    heal: () => change(HONEST),
     calls: () => calls,
+    struck: () => struck,
     close: () => server.close(),
   };
 }
 
-/** The real node behind a proxy. */
-function createNode() {
-  let target = '';
-  let distance: bigint | null = null;
-  let known: Map<string, Json> | null = null;
-  const ask: Ask = async (method, params) => {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-    const isLasting =
-      method === 'eth_chainId' || (method === 'eth_getBlockByNumber' && String(params[0]).startsWith('0x'));
-    const kept = isLasting ? known?.get(body) : undefined;
-    if (kept !== undefined) return kept;
-    const answer = await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-    const read = (await answer.json()) as Json;
-    if (isLasting && read['result'] !== null) known?.set(body, read);
-    return read;
-  };
+/** One call, as the node would answer it, and what is made of that. */
+async function answerCall(
+  node: ReturnType<typeof createNode>,
+  { behind, frozen, twist }: Bearing,
+  call: Call,
+  strike: Strike | null,
+): Promise<Json> {
+  const { id } = call;
+  const fault = strike?.fault;
+  if (strike && fault?.kind === 'delay') await wait(fault.ms(strike.dice));
+  if (fault?.kind === 'error') return { jsonrpc: '2.0', id, error: fault.error };
+  const lag = strike && fault?.kind === 'behind' ? fault.blocks(strike.dice) : behind;
+  const { error, result } = await askAsOf(node, call, lag, frozen);
+  if (error !== undefined) return { jsonrpc: '2.0', id, error };
+  const told = twist === null ? result : twist(result, call);
+  return { jsonrpc: '2.0', id, result: (fault?.kind === 'twist' ? fault.twist(told, call) : told) ?? null };
+}
+
+async function askAsOf(
+  node: ReturnType<typeof createNode>,
+  call: Call,
+  behind: number,
+  frozen: bigint | null,
+): Promise<Json> {
+  if (behind === 0 && frozen === null) return await node.ask(call.method, call.params);
+  let head = frozen;
+  if (head === null || behind > 0) {
+    const real = numberOf((await node.ask('eth_blockNumber', []))['result']);
+    const lagging = real > BigInt(behind) ? real - BigInt(behind) : 0n;
+    head = head !== null && head < lagging ? head : lagging;
+  }
+  return await askInThePast(node.ask, call, head, await node.finality());
+}
+
+/** The answer to a whole request: one struck call spoils it. */
+function send(response: ServerResponse, text: string, strikes: readonly (Strike | null)[]): void {
+  for (const strike of strikes) {
+    if (strike?.fault.kind === 'cut') return void response.destroy();
+    if (strike?.fault.kind !== 'reply') continue;
+    const { status, headers, body } = strike.fault;
+    return void response.writeHead(status, headers).end(body(text));
+  }
+  response.setHeader('content-type', 'application/json');
+  response.end(text);
+}
+
+function createGate() {
+  let next: { mark: string; meet(): void; opened: Promise<void> } | null = null;
   return {
-    ask,
-    finality: async (): Promise<bigint> => {
-      distance ??= await finalityOf(ask);
-      return distance;
+    pass: async (body: unknown): Promise<void> => {
+      if (next === null || !JSON.stringify(body).includes(next.mark)) return;
+      const { meet, opened } = next;
+      next = null;
+      meet();
+      await opened;
     },
-    leadTo: (url: string): void => {
-      target = url;
-      distance = null;
-    },
-    remember: (): void => {
-      known = new Map();
+    holdNext: (mark: string) => {
+      const met = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<void>();
+      next = { mark, meet: met.resolve, opened: gate.promise };
+      return { held: met.promise, release: gate.resolve };
     },
   };
-}
-
-/** How far the finalized head of the node is behind its latest block. */
-async function finalityOf(ask: Ask): Promise<bigint> {
-  const [real, final] = await Promise.all([
-    ask('eth_blockNumber', []),
-    ask('eth_getBlockByNumber', ['finalized', false]),
-  ]);
-  return numberOf(real['result']) - numberOf((final['result'] as Json)['number']);
-}
-
-const hex = (number: bigint): string => `0x${number.toString(16)}`;
-const numberOf = (value: unknown): bigint => BigInt(String(value));
-
-/** What a node whose head is `head` would say. Its finalized head is as far behind as the real one's. */
-async function askInThePast(ask: Ask, { method, params }: Call, head: bigint, distance: bigint): Promise<Json> {
-  const at = async (which: unknown): Promise<bigint | null> => {
-    if (which === 'latest' || which === 'pending') return head;
-    if (which === 'finalized') {
-      return head > distance ? head - distance : 0n;
-    }
-    return typeof which === 'string' && which.startsWith('0x') ? numberOf(which) : null;
-  };
-  if (method === 'eth_blockNumber') return { result: hex(head) };
-  if (method === 'eth_getBlockByNumber') {
-    const number = (await at(params[0])) ?? head;
-    return number > head ? { result: null } : ask(method, [hex(number), params[1]]);
-  }
-  if (method === 'eth_call' || method === 'eth_getCode') {
-    const number = (await at(params[1])) ?? head;
-    if (number > head) return { error: { code: -32000, message: 'header not found' } };
-    return ask(method, [params[0], hex(number)]);
-  }
-  const answered = await ask(method, params);
-  const { result } = answered;
-  if (method === 'eth_getTransactionReceipt' && result !== null) {
-    return numberOf((result as Json)['blockNumber']) > head ? { result: null } : answered;
-  }
-  if (method === 'eth_getLogs' && Array.isArray(result)) {
-    return { result: result.filter((log: Json) => numberOf(log['blockNumber']) <= head) };
-  }
-  return answered;
 }

@@ -2,15 +2,15 @@ import sql from 'sql-template-tag';
 import { afterAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { Hex } from '../../src/platform/hex.ts';
-import { startChainWire } from '../support/chain-wire.ts';
 import { createContractWallet } from '../support/contract-wallet.ts';
 import { claim, createWorldTime, openIntent, secondOf, signChallenge, statusBy } from '../support/direct.ts';
 import { directCases } from '../support/direct-cases.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';
+import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { PRICE, testTrade } from '../support/trade.ts';
 
 const time = createWorldTime();
-const wire = await startChainWire();
+const wire = await startRpcProxy();
 // Registered first, it ends last.
 afterAll(() => wire.close());
 const trade = testTrade({ clock: time.clock, rpcUrl: wire.at, chain: { finalityBlocks: 16 } });
@@ -213,13 +213,13 @@ describe('while the chain cannot be read', () => {
     const given = await begin();
     const txHash = await pay(given);
     await finalize();
-    wire.cut();
+    wire.silence(true);
     const kept = await name(given, txHash);
     const noIntent = await world.ask('POST', `/api/purchase-intent/${(await trade.goods()).id}`, {
       key: buyer.key,
       body: {},
     });
-    wire.mend();
+    wire.silence(false);
     expect(kept).toMatchObject({
       status: 503,
       body: { reason: 'payment_preserved', do_not_pay_again: true, retry: 'same_request' },
@@ -234,13 +234,13 @@ describe('while the chain cannot be read', () => {
   it('nor is the end of a window believed that nobody has seen', async () => {
     const given = await begin();
     const txHash = await pay(given);
-    wire.cut();
+    wire.silence(true);
     expect((await name(given, txHash)).status).toBe(503);
     await time.moveTo(world, secondOf(given.intent.expires_at) + 60);
     await finalize();
     await world.running.payments.reconcileOnce();
     expect((await name(given, txHash)).status).toBe(503);
-    wire.mend();
+    wire.silence(false);
     expect((await name(given, txHash)).status).toBe(200);
   });
 });

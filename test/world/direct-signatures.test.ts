@@ -2,7 +2,6 @@ import sql from 'sql-template-tag';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
-import { startChainWire } from '../support/chain-wire.ts';
 import { createContractWallet } from '../support/contract-wallet.ts';
 import {
   claim,
@@ -16,10 +15,11 @@ import {
   transfer,
 } from '../support/direct.ts';
 import { BASE_URL } from '../support/market-world.ts';
+import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
 
 const time = createWorldTime();
-const wire = await startChainWire();
+const wire = await startRpcProxy();
 // Registered first, it ends last.
 afterAll(() => wire.close());
 const trade = testTrade({ clock: time.clock, rpcUrl: wire.at });
@@ -303,9 +303,9 @@ describe('a contract wallet', () => {
     const txHash = await wallet.transfer({ to: intent.seller_wallet, units: PRICE });
     await world.finalize();
     const signature = await signChallenge(wallet.owner, intent);
-    wire.cut();
+    wire.silence(true);
     const unreadable = await claim(world, buyer, id, { intent, txHash, signature });
-    wire.mend();
+    wire.silence(false);
     expect(unreadable).toMatchObject({
       status: 503,
       body: { reason: 'payment_preserved', do_not_pay_again: true, retry: 'same_request' },

@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/platform/clock.ts';
+import type { Answer } from '../support/market-world.ts';
+import { COURSES, type Course, LIFE_SECONDS } from '../support/rig/courses.ts';
+import {
+  FACILITATOR_FAULT_NAMES,
+  FACILITATOR_FAULTS,
+  type FacilitatorFaultName,
+} from '../support/rig/facilitator-faults.ts';
+import { FINALITY_BLOCKS } from '../support/rig/provider-stage.ts';
+import { watchMoney } from '../support/rig/watch-money.ts';
+import { PRICE, scriptedTrade } from '../support/trade.ts';
+
+/** Half a minute on an idle machine: deadlines pass for real. */
+const BUSY_MS = 240_000;
+
+/** Time of market and chain together; only ever forward. */
+let offsetMs = 0;
+const trade = await scriptedTrade({
+  chain: { finalityBlocks: FINALITY_BLOCKS },
+  limits: { guard_runs_per_merchant_day: 1_000_000, open_fee_attempts_per_merchant: 1_000 },
+  clock: { now: () => systemClock.now() + offsetMs, sleep: systemClock.sleep },
+});
+const { world, facilitator } = trade;
+const money = watchMoney(world);
+const pass = () => world.running.payments.reconcileOnce();
+const finalize = () => world.chain.mine(FINALITY_BLOCKS + 2);
+
+async function outlive(seconds: number): Promise<void> {
+  offsetMs += seconds * 1_000;
+  await world.chain.rpc.call('evm_increaseTime', [seconds]);
+  await world.chain.mine(1);
+}
+
+/** After these the transfer stands, whatever the market was told. */
+const SETTLES: ReadonlySet<FacilitatorFaultName> = new Set<FacilitatorFaultName>([
+  'slow_just_in_time',
+  'slow_just_too_late',
+  'reset_after_settle',
+  'error_after_settle',
+  'settlement_pending',
+  'answered_twice',
+  'verify_no_chain_yes',
+]);
+
+/** What a client does after its first answer. */
+const CLIENTS = {
+  'shows the same proof again': 'proof',
+  'asks without a proof': 'plain',
+  'goes away': null,
+} as const;
+type Client = keyof typeof CLIENTS;
+
+interface Case {
+  title: string;
+  fault: FacilitatorFaultName;
+  client: Client;
+  course: Course;
+}
+
+/** Whoever shows the proof again when all is well has it settled. */
+const isPaid = ({ fault, client }: Case): boolean => SETTLES.has(fault) || CLIENTS[client] === 'proof';
+
+const MOST_TRIES = 10;
+/** So many at once: each has its own deadline to wait for, and a machine of two cores is to stay in time. */
+const AT_ONCE = 14;
+
+async function openCases(): Promise<Case[]> {
+  const cases: Case[] = [];
+  for (const fault of FACILITATOR_FAULT_NAMES) {
+    for (const client of Object.keys(CLIENTS) as Client[]) {
+      for (const open of [COURSES.purchase, COURSES.fee]) {
+        const course = await open(trade);
+        cases.push({ title: `${fault}, ${course.name}, a client that ${client}`, fault, client, course });
+      }
+    }
+  }
+  return cases;
+}
+
+async function each(cases: readonly Case[], act: (one: Case) => Promise<unknown>): Promise<void> {
+  const failed: string[] = [];
+  for (let at = 0; at < cases.length; at += AT_ONCE) {
+    const group = cases.slice(at, at + AT_ONCE);
+    const done = await Promise.allSettled(group.map(act));
+    for (const [nth, one] of done.entries()) {
+      if (one.status === 'rejected') failed.push(`${group[nth]?.title}: ${one.reason}`);
+    }
+  }
+  expect(failed).toEqual([]);
+}
+
+const nonceOf = ({ proof }: Course): string => {
+  if (proof === null) throw new TypeError('no proof');
+  return proof.authorization.nonce;
+};
+
+/** The first answer that stands for a payment: on a busy machine chain or database may be out of reach for a while. */
+async function begin(course: Course): Promise<Answer> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await money.ask(course);
+    if ((await money.rowsOf(course)).length > 0) return answer;
+    if (tries === MOST_TRIES) throw new Error(`no payment was opened: ${answer.status} ${JSON.stringify(answer.body)}`);
+  }
+}
+
+/** What the client does that was told to come back. */
+async function again({ client, course }: Case): Promise<void> {
+  const how = CLIENTS[client];
+  if (how !== null) await money.ask(course, how);
+}
+
+describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
+  let cases: Case[] = [];
+  let foreign = '';
+
+  it('another payment is made first, for the price of all others', async () => {
+    trade.forward();
+    const course = await COURSES.purchase(trade);
+    expect((await money.ask(course)).status).toBe(202);
+    if (course.proof === null) throw new TypeError('no proof');
+    foreign = String((await trade.statusOf(course.proof))['tx_hash']);
+    expect(course.units).toBe(PRICE);
+    expect(foreign).toMatch(/^0x[0-9a-f]{64}$/);
+  });
+
+  it('while it lasts nobody is asked to pay again, and nothing is handed over', async () => {
+    cases = await openCases();
+    for (const { fault, course } of cases) {
+      const transaction = fault === 'success_with_foreign_transaction' ? foreign : '';
+      facilitator.scriptFor(nonceOf(course), { ...FACILITATOR_FAULTS[fault], to: world.facilitator.url, transaction });
+    }
+    await each(cases, async ({ course }) => {
+      const { status, body } = await begin(course);
+      expect([202, 503]).toContain(status);
+      expect(body['do_not_pay_again']).toBe(true);
+    });
+    await pass();
+    await each(cases, again);
+    await money.mustBeFinal();
+  });
+
+  it('well again, it settles for who comes back, and for nobody twice', async () => {
+    for (const { course } of cases) facilitator.scriptFor(nonceOf(course), null);
+    await each(cases, again);
+    await each(cases, again);
+    await money.mustBeFinal();
+    await finalize();
+    await pass();
+    await each(cases, again);
+  });
+
+  it('what nobody has settled waits for the end of its authorization, undecided', async () => {
+    await outlive(LIFE_SECONDS + 1);
+    await pass();
+    await each(cases, again);
+    // The end of its time is not final yet: a block that holds the transfer might still take the place of a later one.
+    await each(cases, async (one) => {
+      const expected = isPaid(one) ? 'completed' : 'settling';
+      expect((await money.rowsOf(one.course)).map(({ status }) => status)).toEqual([expected]);
+    });
+  });
+
+  it('in the end each is paid and delivered once, or neither', async () => {
+    await finalize();
+    await pass();
+    await each(cases, async (one) => {
+      const { course } = one;
+      const end = await money.mustHaveEnded(course);
+      expect(end).toBe(isPaid(one) ? 'completed' : 'unpaid');
+      const answer = await money.ask(course);
+      if (end === 'completed') expect(course.delivers(answer)).toBe(true);
+      else {
+        expect(answer).toMatchObject({ status: 402, body: { do_not_pay_again: false } });
+      }
+    });
+    await money.mustAgree();
+  });
+});
