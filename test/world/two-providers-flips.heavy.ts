@@ -1,11 +1,10 @@
 import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import { RpcFailure } from '../../src/platform/chain/rpc.ts';
-import { createDice } from '../stress/dice.ts';
+import { createDice, type Dice } from '../stress/dice.ts';
 import { type PaidGoods, tradeOnPair } from '../support/rpc-pair.ts';
 
-/** More of them take their time: 1,000 are a matter of minutes on a busy machine. */
-const FLIPS = Number(process.env['OPENAISLE_FLIPS'] ?? 250);
+const FLIPS = Number(process.env['OPENAISLE_FLIPS'] ?? 1_000);
 const LARGEST_LAG = 500;
 const SMALL_LAG = 5;
 const SILENT_PART = 0.1;
@@ -22,9 +21,11 @@ async function latest(): Promise<bigint> {
   return BigInt(String(await world.chain.rpc.call('eth_blockNumber', [])));
 }
 
-async function finalNow(): Promise<bigint | null> {
+/** The finalized head that counts, and who says so. */
+async function headNow(): Promise<{ final: bigint; leader: string } | null> {
   try {
-    return (await payments().readHead()).finalized?.number ?? null;
+    const { finalized, rpc } = await payments().readHead();
+    return finalized && { final: finalized.number, leader: rpc.endpoint };
   } catch (error) {
     if (error instanceof RpcFailure) return null;
     throw error;
@@ -35,12 +36,42 @@ async function countDeliveries(): Promise<number> {
   return (await world.db.database.rows(sql`select id from purchases`)).length;
 }
 
+/** Says which block each provider shows as its latest; -1: it says nothing. */
+function showDifferently(dice: Dice, head: bigint): bigint[] {
+  // Now the one is far behind, now the other.
+  const slower = dice.pick([primary, spare]);
+  return [primary, spare].map((proxy) => {
+    const isSilent = dice.chance(SILENT_PART);
+    const at = head - BigInt(dice.number(1 + (proxy === slower ? LARGEST_LAG : SMALL_LAG)));
+    proxy.silence(isSilent);
+    proxy.freezeAt(at);
+    return isSilent ? -1n : at;
+  });
+}
+
+/** What is final and shown by both is delivered, and what was delivered stays so. */
+async function checkDeliveries(
+  paid: readonly PaidGoods[],
+  delivered: Set<PaidGoods>,
+  { shown, at }: { shown: readonly bigint[]; at: string },
+): Promise<void> {
+  const final = (await headNow())?.final ?? null;
+  for (const one of paid) {
+    const isDelivered = (await stand(one)) === 'completed';
+    if (delivered.has(one)) expect(isDelivered, `${at}: what was delivered stays so`).toBe(true);
+    const isDue = final !== null && [final, ...shown].every((number) => number >= one.block);
+    if (isDue) expect(isDelivered, `${at}: ${one.block} is final and shown by both`).toBe(true);
+    if (isDelivered) delivered.add(one);
+  }
+}
+
 it(`${FLIPS} flips between providers 0 to ${LARGEST_LAG} blocks behind undo nothing and wait for the slower one at most (seed ${SEED})`, async () => {
   const dice = createDice(SEED);
   await world.chain.mine(LARGEST_LAG + 20);
   const paid: PaidGoods[] = [];
   const delivered = new Set<PaidGoods>();
-  let [highest, deliveries, flipped, head] = [0n, 0, 0, 0n];
+  let [highest, deliveries, flipped, changes, head] = [0n, 0, 0, 0, 0n];
+  let leader = '';
   primary.remember();
   spare.remember();
   for (let flip = 0; flip < FLIPS; flip += 1) {
@@ -52,35 +83,27 @@ it(`${FLIPS} flips between providers 0 to ${LARGEST_LAG} blocks behind undo noth
       await world.chain.mine(1 + dice.number(20));
       head = await latest();
     }
-    // Now the one is far behind, now the other.
-    const slower = dice.pick([primary, spare]);
-    const shown = [primary, spare].map((proxy) => {
-      const isSilent = dice.chance(SILENT_PART);
-      const at = head - BigInt(dice.number(1 + (proxy === slower ? LARGEST_LAG : SMALL_LAG)));
-      proxy.silence(isSilent);
-      proxy.freezeAt(at);
-      return isSilent ? -1n : at;
-    });
-    const finalized = await finalNow();
-    if (finalized !== null) {
-      expect(finalized, `flip ${flip}`).toBeGreaterThanOrEqual(highest);
-      highest = finalized;
+    const shown = showDifferently(dice, head);
+    const led = await headNow();
+    if (led !== null) {
+      expect(led.final, `flip ${flip}`).toBeGreaterThanOrEqual(highest);
+      highest = led.final;
       flipped += 1;
+      if (led.leader !== leader) changes += 1;
+      leader = led.leader;
     }
     if (flip % LOOK_EVERY !== 0) continue;
     await pass();
-    const final = await finalNow();
-    for (const one of paid) {
-      const isDelivered = delivered.has(one) || (await stand(one)) === 'completed';
-      const isDue = final !== null && [final, ...shown].every((number) => number >= one.block);
-      if (isDue) expect(isDelivered, `flip ${flip}: ${one.block} is final and shown by both`).toBe(true);
-      if (isDelivered) delivered.add(one);
-    }
+    await checkDeliveries(paid, delivered, { shown, at: `flip ${flip}` });
     const now = await countDeliveries();
     expect(now).toBeGreaterThanOrEqual(deliveries);
     deliveries = now;
   }
+  const told = `${flipped} had a finalized head, another provider led ${changes} times`;
+  process.stdout.write(`flips: of ${FLIPS} ${told}, ${paid.length} payments, seed ${SEED}\n`);
   expect(flipped).toBeGreaterThan(FLIPS / 4);
+  expect(changes).toBeGreaterThan(FLIPS / 10);
+  expect(delivered.size).toBeGreaterThan(0);
   await heal();
   await world.finalize();
   await world.finalize();
@@ -89,4 +112,4 @@ it(`${FLIPS} flips between providers 0 to ${LARGEST_LAG} blocks behind undo noth
   expect(await countDeliveries()).toBe(paid.length);
   expect((await world.ask('GET', '/readyz')).body['payments']).toBe('open');
   expect(await world.db.database.rows(sql`select id from chain_halts`)).toEqual([]);
-}, 300_000);
+}, 600_000);

@@ -1,11 +1,14 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { createRpc, type Rpc } from '../../platform/chain/rpc.ts';
 import { startAnvil } from './anvil-process.ts';
 import { findAnvil } from './find-anvil.ts';
 import { dumpPath, forgetPid, keepNewestState, rememberPid, stopOrphan } from './state-file.ts';
 
 export const LOCAL_CHAIN_ID = 8453;
+/** States of old blocks that the node keeps on the disk; it has some hundreds more in memory. */
+const KEPT_STATES = 2_000;
 
 export interface ChainOptions {
   /** 0 takes a free one. */
@@ -46,6 +49,8 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   const loaded = stateFile !== undefined && (await prepareState(stateFile));
   const stateOptions =
     stateFile === undefined ? [] : dumpOptions(stateFile, loaded, options.stateIntervalSeconds ?? 10);
+  const states = openStatesFolder(stateFile);
+  const dropStates = (): void => rmSync(states, { recursive: true, force: true });
   const anvil = await startAnvil(
     findAnvil(),
     [
@@ -54,14 +59,20 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
       // Blocks as large as the real network's, or a load test waits for room.
       ...['--accounts', '0', '--gas-limit', '300000000'],
       ...(blockTimeSeconds === null ? [] : ['--block-time', String(blockTimeSeconds)]),
+      // Its own choice is a folder in the home that nobody clears, and that fills the disk.
+      ...['--cache-path', states, '--max-persisted-states', String(KEPT_STATES)],
       ...stateOptions,
     ],
     log,
-  );
+  ).catch((error: unknown) => {
+    dropStates();
+    throw error;
+  });
   if (stateFile !== undefined) rememberPid(stateFile, anvil.pid);
   const url = `http://127.0.0.1:${anvil.port}`;
   const rpc = createRpc({ url, deadlineMs: 30_000 });
   const settle = (): void => {
+    dropStates();
     if (stateFile === undefined) return;
     keepNewestState(stateFile);
     forgetPid(stateFile);
@@ -86,9 +97,19 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
     if (loaded) await chain.mine(finalityBlocks + 1);
   } catch (error) {
     await anvil.kill();
+    dropStates();
     throw error;
   }
   return chain;
+}
+
+/** Where there is a state file the folder has a fixed place beside it, so that the next start finds what a killed one left. */
+function openStatesFolder(stateFile: string | undefined): string {
+  if (stateFile === undefined) return mkdtempSync(join(tmpdir(), 'openaisle-states-'));
+  const folder = `${stateFile}.states`;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  return folder;
 }
 
 /** True when there is a state to load. */

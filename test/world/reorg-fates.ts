@@ -1,0 +1,75 @@
+import type { Hex } from '../../src/platform/hex.ts';
+import type { Dice } from '../stress/dice.ts';
+import type { Sight } from './reorg-chain.ts';
+import type { Flight } from './reorg-flights.ts';
+
+export type FateName =
+  | 'vanishes'
+  | 'moves'
+  | 'changes its log index'
+  | 'comes by another transaction'
+  | 'stays'
+  | 'appears'
+  /** Below the blocks that are replaced. */
+  | 'untouched'
+  /** In no block before or after. */
+  | 'waits';
+
+export interface Fate {
+  name: FateName;
+  /** Which of the new blocks it comes into; null: none. */
+  at: number | null;
+}
+
+export interface Drawing {
+  dice: Dice;
+  sight: Sight;
+  depth: number;
+  stray(forkBlock: number): Promise<Hex>;
+}
+
+/** What a reorganisation does to each payment, and the transactions that make it so. */
+export async function drawFates(
+  flights: readonly Flight[],
+  drawing: Drawing,
+): Promise<{ fates: Map<Flight, Fate>; plan: [Hex, number][] }> {
+  const { dice, sight, depth, stray } = drawing;
+  const first = sight.latest.number - depth + 1;
+  const fates = new Map<Flight, Fate>();
+  const plan: [Hex, number][] = [];
+  // In the same block those that move by a stray transaction come behind it.
+  const shifted: [Hex, number][] = [];
+  for (const flight of flights) {
+    const fate = drawFate(flight, drawing, first);
+    fates.set(flight, fate);
+    if (fate.at === null) continue;
+    const now = flight.ways.find(({ hash }) => hash === flight.place?.hash);
+    const others = flight.ways.filter((way) => way !== now);
+    const way = fate.name === 'comes by another transaction' || now === undefined ? dice.pick(others) : now;
+    const isShifted = fate.name === 'changes its log index';
+    if (isShifted) shifted.push([await stray(first - 1), fate.at]);
+    (isShifted ? shifted : plan).push([way.raw, fate.at]);
+  }
+  return { fates, plan: [...plan, ...shifted] };
+}
+
+function drawFate(flight: Flight, { dice, sight, depth }: Drawing, first: number): Fate {
+  const { place, ways, isX402, end } = flight;
+  const room = isX402 ? Math.min(depth, end - timeOf(first, sight)) : depth;
+  if (place === null) {
+    return room > 0 && dice.chance(0.12) ? { name: 'appears', at: dice.number(room) } : { name: 'waits', at: null };
+  }
+  if (place.block < first) return { name: 'untouched', at: null };
+  const at = place.block - first;
+  const names: FateName[] = ['vanishes', 'changes its log index', 'stays'];
+  if (room > 1) names.push('moves', 'moves');
+  if (ways.length > 1) names.push('comes by another transaction');
+  const name = dice.pick(names);
+  if (name === 'vanishes') return { name, at: null };
+  if (name !== 'moves') return { name, at };
+  const other = dice.number(room - 1);
+  return { name, at: other < at ? other : other + 1 };
+}
+
+/** Blocks come a second after each other. */
+const timeOf = (block: number, { latest }: Sight): number => latest.time - (latest.number - block);

@@ -1,0 +1,235 @@
+import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import type { Hex } from '../../src/platform/hex.ts';
+import { settleData } from '../support/chain.ts';
+import { claim, feePayment, type ShownIntent, signChallenge, transferData } from '../support/direct.ts';
+import { FEE_TERMS, listGoods, newGoods } from '../support/list-goods.ts';
+import {
+  type Answer,
+  BASE_URL,
+  type Member,
+  type SignedProof,
+  signProof,
+  type World,
+} from '../support/market-world.ts';
+import type { ScriptedFacilitator } from '../support/scripted-facilitator.ts';
+import { seedListing } from '../support/seed.ts';
+import type { Place, ReorgChain, Signed, Sought } from './reorg-chain.ts';
+
+export const KINDS = ['purchase by x402', 'fee by x402', 'purchase by transfer', 'fee by transfer'] as const;
+export type Kind = (typeof KINDS)[number];
+const PRICE = 2_500_000n;
+
+/** How a payment ends. */
+export type Ending = 'paid' | 'unpaid' | 'review';
+
+/** One payment, from its opening to its end. */
+export interface Flight extends Sought {
+  name: string;
+  kind: Kind;
+  isX402: boolean;
+  /** Of its nonce or of its intent, as the ledger has it. */
+  key: string;
+  /** Each pays for it, and at most one of them is in the chain. */
+  ways: readonly Signed[];
+  /** Seconds: a block before, or from `end` on, does not pay for it. */
+  begin: number;
+  end: number;
+  /** The market has asked for settlement, or it was claimed. */
+  isHandedOn: boolean;
+  /** The market has a row of it. */
+  isOpened: boolean;
+  place: Place | null;
+  /** The market has seen it at this place. */
+  isSeen: boolean;
+  ending: Ending | null;
+  /** Asks for settlement again, or claims. */
+  handOn(): Promise<Answer>;
+  /** As a buyer who retries, with nothing new in hand. */
+  ask(): Promise<Answer>;
+  /** As one that signs anew with each call; only while the payment is undecided, else it opens another. Null: there is nothing to sign. */
+  askAnew: (() => Promise<Answer>) | null;
+  /** What an answer says, and nothing else may say. */
+  isDelivery(answer: Answer): boolean;
+  accounts: readonly TestAccount[];
+}
+
+export interface Hangar {
+  world: World;
+  chain: ReorgChain;
+  facilitator: ScriptedFacilitator;
+  seller: Member;
+  buyer: Member;
+  now(): number;
+  /** Sends what other people pay, without money. */
+  senders: TestAccount[];
+  /** Pay by x402, many things at once. */
+  payers: readonly TestAccount[];
+  /** Pay by transfer, one thing after the other. */
+  wallets: TestAccount[];
+}
+
+let made = 0;
+
+function take(from: TestAccount[]): TestAccount {
+  const account = from.shift();
+  if (account === undefined) throw new Error('all accounts are in use');
+  return account;
+}
+
+async function goods({ world, seller }: Hangar, secret: string): Promise<bigint> {
+  const given = { wallet: WORLD_ACCOUNTS.sellerOne.address, priceUnits: PRICE, artifact: secret };
+  const { id } = await seedListing(world.db.database, seller.id, given);
+  await world.running.eventsSettled();
+  return id;
+}
+
+/** `isSettled`: the facilitator is asked for settlement, and says nothing sensible; otherwise verification already goes wrong. */
+function script({ facilitator }: Hangar, isSettled: boolean): void {
+  facilitator.script({ verify: isSettled ? 'valid' : 'garbage', settle: 'garbage' });
+}
+
+interface X402Order {
+  kind: Kind;
+  terms: { payTo: Hex; units: bigint; resource: string };
+  payer: TestAccount;
+  secondsAhead: number;
+  /** With the proof, or with nothing but the key. */
+  request(proof: SignedProof['v2'] | null): Promise<Answer>;
+  isDelivery(answer: Answer): boolean;
+}
+
+async function openX402(hangar: Hangar, order: X402Order, isSettled: boolean): Promise<Flight> {
+  const { chain, facilitator, senders } = hangar;
+  const { terms, payer, secondsAhead } = order;
+  const proof = await signProof(chain.chain, payer, { ...terms, now: hangar.now(), secondsAhead });
+  const { authorization, signature } = proof;
+  const data = settleData(authorization, signature);
+  const accounts = [take(senders), take(senders)] as const;
+  const alone = await chain.sign(accounts[0], { to: USDC_ADDRESS, data });
+  const batched = await chain.sign(accounts[1], await chain.batched(data));
+  const request = async (): Promise<Answer> => {
+    const before = facilitator.calls.settle;
+    const answer = await order.request(proof.v2);
+    flight.isHandedOn ||= facilitator.calls.settle > before;
+    return answer;
+  };
+  const ways = [alone, batched];
+  const flight: Flight = {
+    ...{ ...newFlight(order.kind), isX402: true, ways, hashes: ways.map(({ hash }) => hash), accounts },
+    ...{ from: payer.address, to: terms.payTo, units: terms.units, isOpened: true },
+    ...{ key: authorization.nonce.slice(2), begin: 0, end: Number(authorization.validBefore) },
+    handOn: async () => {
+      script(hangar, true);
+      return await request();
+    },
+    ask: () => order.request(null),
+    askAnew: async () => {
+      const fresh = await signProof(chain.chain, payer, { ...terms, now: hangar.now(), secondsAhead });
+      return await order.request(fresh.v2);
+    },
+    isDelivery: order.isDelivery,
+  };
+  script(hangar, isSettled);
+  const { status, body } = await request();
+  const isOpening =
+    flight.isHandedOn === isSettled && body['do_not_pay_again'] === true && (status === 503 || status === 202);
+  if (!isOpening) throw new Error(`${flight.name} was not opened: ${status} ${JSON.stringify(body)}`);
+  return flight;
+}
+
+function newFlight(kind: Kind) {
+  made += 1;
+  return {
+    kind,
+    name: `payment ${made} (${kind})`,
+    isHandedOn: false,
+    place: null,
+    isSeen: false,
+    ending: null,
+  } as const;
+}
+
+interface DirectOrder {
+  kind: Kind;
+  intent: ShownIntent;
+  payer: TestAccount;
+  units: bigint;
+  request(claiming: { intent: ShownIntent; txHash: string; signature: string }): Promise<Answer>;
+  isDelivery(answer: Answer): boolean;
+}
+
+/** Mines no block, since the run counts them. */
+async function openIntent(world: World, member: Member, path: string): Promise<ShownIntent> {
+  const { status, body } = await world.ask('POST', path, { key: member.key, body: {} });
+  if (status !== 201) throw new Error(`no intent: ${JSON.stringify(body)}`);
+  return (body['purchase_intent'] ?? body['fee_intent']) as ShownIntent;
+}
+
+async function openDirect({ chain }: Hangar, order: DirectOrder): Promise<Flight> {
+  const { intent, payer, units } = order;
+  const signature = await signChallenge(payer, intent);
+  const signed = await chain.sign(payer, transferData(intent.seller_wallet, units));
+  const ask = () => order.request({ intent, txHash: signed.hash, signature });
+  const flight: Flight = {
+    ...{ ...newFlight(order.kind), isX402: false, isOpened: false, ways: [signed], hashes: [signed.hash] },
+    ...{ from: payer.address, to: intent.seller_wallet.toLowerCase() as Hex, units, key: intent.id },
+    ...{ begin: Date.parse(intent.created_at) / 1000, end: Date.parse(intent.expires_at) / 1000 },
+    handOn: async () => {
+      [flight.isHandedOn, flight.isOpened] = [true, true];
+      return await ask();
+    },
+    ask,
+    askAnew: null,
+    isDelivery: order.isDelivery,
+    accounts: [payer],
+  };
+  return flight;
+}
+
+/** Opens a payment of that kind; by x402 with or without the facilitator having been asked for settlement. */
+export async function openFlight(
+  hangar: Hangar,
+  kind: Kind,
+  secondsAhead: number,
+  isSettled: boolean,
+): Promise<Flight> {
+  const { world, buyer, seller, payers, wallets } = hangar;
+  const secret = `secret goods ${made}`;
+  const isGoods = ({ status, body }: Answer): boolean => status === 200 && body['artifact'] === secret;
+  const isListed = ({ status, body }: Answer): boolean =>
+    (status === 200 || status === 201) && typeof body['listing_id'] === 'number';
+  const payer = payers[made % payers.length] ?? WORLD_ACCOUNTS.buyerOne;
+  if (kind === 'purchase by x402') {
+    const id = await goods(hangar, secret);
+    const terms = { payTo: WORLD_ACCOUNTS.sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` };
+    const request: X402Order['request'] = (proof) => world.buy(id, { key: buyer.key, ...(proof && { proof }) });
+    return await openX402(hangar, { kind, terms, payer, secondsAhead, request, isDelivery: isGoods }, isSettled);
+  }
+  if (kind === 'fee by x402') {
+    const body = newGoods();
+    const request: X402Order['request'] = (proof) => listGoods(world, seller, body, proof ? { proof } : {});
+    const order = { kind, terms: FEE_TERMS, payer, secondsAhead, request, isDelivery: isListed };
+    return await openX402(hangar, order, isSettled);
+  }
+  if (kind === 'purchase by transfer') {
+    const id = await goods(hangar, secret);
+    const intent = await openIntent(world, buyer, `/api/purchase-intent/${id}`);
+    const request: DirectOrder['request'] = (claiming) => claim(world, buyer, id, claiming);
+    return await openDirect(hangar, { kind, intent, payer: take(wallets), units: PRICE, request, isDelivery: isGoods });
+  }
+  const body = newGoods();
+  // A merchant has one open intent for fees.
+  const merchant = await world.join(`lister-${made}`);
+  const intent = await openIntent(world, merchant, '/api/fee-intent');
+  const request: DirectOrder['request'] = (claiming) =>
+    listGoods(world, merchant, { ...body, fee_payment: feePayment(claiming) });
+  const order = { kind, intent, payer: take(wallets), units: LISTING_FEE_UNITS, request, isDelivery: isListed };
+  return await openDirect(hangar, order);
+}
+
+/** Its accounts may serve another payment. */
+export function land({ senders, wallets }: Hangar, flight: Flight): void {
+  (flight.isX402 ? senders : wallets).push(...flight.accounts);
+}
