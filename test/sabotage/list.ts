@@ -1,0 +1,21 @@
+import { BOOKS } from './list/books.ts';
+import { CHAIN } from './list/chain.ts';
+import { DIRECT } from './list/direct.ts';
+import { RECORDS } from './list/records.ts';
+import { REVIEWS } from './list/reviews.ts';
+import { CLAIM_VERDICTS } from './list/verdicts-claims.ts';
+import { X402_VERDICTS } from './list/verdicts-x402.ts';
+import { X402 } from './list/x402.ts';
+import type { Sabotage } from './sabotage.ts';
+
+/** One bug for each promise about money, and for each edge of one. What no test can notice, because it changes nothing, is left out. */
+export const SABOTAGES: readonly Sabotage[] = [
+  ...BOOKS,
+  ...X402_VERDICTS,
+  ...CLAIM_VERDICTS,
+  ...X402,
+  ...DIRECT,
+  ...CHAIN,
+  ...REVIEWS,
+  ...RECORDS,
+];

@@ -1,0 +1,129 @@
+import { type Sabotage, world } from '../sabotage.ts';
+
+// Left out: that the code does not lower the watermark (the trigger that is tried below refuses it), and that a head of another chain
+// is none (both verdicts, tried elsewhere, and the check of a proof ask for the chain again).
+
+const HEAD = 'src/market/payments/head/accept-head.ts';
+const JUDGE = 'src/market/payments/providers/judge-evidence.ts';
+const UNIT = ['src/market/payments/head/accept-head.test.ts'];
+
+function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+  return { name, edits: [{ file, find, put }], tests };
+}
+
+/** What is final, who says so, and what nobody may say any more. */
+export const CHAIN: readonly Sabotage[] = [
+  bug('finality-a-second-too-young', HEAD, '> now - minAgeSeconds * 1000', '> now - minAgeSeconds * 1000 + 1000', UNIT),
+  bug(
+    'finality-age-edge',
+    HEAD,
+    '> now - minAgeSeconds * 1000',
+    '>= now - minAgeSeconds * 1000',
+    world('finality-edges'),
+  ),
+  bug(
+    'final-beyond-the-latest',
+    HEAD,
+    "if (finalized.number > latest.number) return { implausible: 'beyond_latest' };",
+    '',
+    UNIT,
+  ),
+  bug(
+    'final-of-another-chain-by-number',
+    HEAD,
+    'reread === null || reread.hash !== finalized.hash',
+    'reread === null',
+    UNIT,
+  ),
+  bug(
+    'final-newer-than-the-clock',
+    HEAD,
+    "if (Number(finalized.timestamp) * 1000 > now) return { implausible: 'newer_than_clock' };",
+    '',
+    UNIT,
+  ),
+  bug(
+    'watermark-contradicted-is-believed',
+    HEAD,
+    'reading.atWatermark === null || reading.atWatermark.hash !== watermark.hash',
+    'reading.atWatermark === null',
+    [...UNIT, ...world('reorg')],
+  ),
+  bug(
+    'watermark-follows-a-lagging-tag',
+    HEAD,
+    'if (finalized.number < watermark.number) return { accepted: watermark };',
+    '',
+    UNIT,
+  ),
+  bug(
+    'watermark-outruns-time',
+    HEAD,
+    "if (minAgeSeconds > 0 && outruns(finalized, watermark, now)) return { unknown: 'outruns_time' };",
+    '',
+    UNIT,
+  ),
+  bug(
+    'watermark-goes-back',
+    'migrations/market/0007-two-providers.sql',
+    'if not goes_back and new.resets',
+    'if new.resets',
+    [...world('two-providers-halt'), 'src/market/payments/head/store.test.ts'],
+  ),
+  bug(
+    'final-block-not-looked-at-again',
+    'src/market/payments/head/still-final.ts',
+    'return again?.hash === head.finalized.hash;',
+    'return again !== null;',
+    world('final-reread'),
+  ),
+  bug(
+    'two-final-blocks-are-no-conflict',
+    'src/market/payments/providers/find-conflict.ts',
+    'mine.hash !== theirs.hash',
+    'mine.hash === theirs.hash && number < 0n',
+    world('two-providers-halt'),
+  ),
+  bug(
+    'second-provider-is-not-heard',
+    'src/market/payments/providers/ask-others.ts',
+    'const finals = isAlone ? [] : finalUses(payments, gathered);',
+    'const finals = finalUses(payments, gathered).slice(0, 0);',
+    world('two-providers'),
+  ),
+  bug(
+    'second-provider-may-show-another-transfer',
+    JUDGE,
+    '&& sameMined(terms.asset, use, finding.use) ? null',
+    '? null',
+    ['src/market/payments/providers/judge-evidence.test.ts', ...world('two-providers')],
+  ),
+  bug(
+    'second-provider-may-show-a-use',
+    JUDGE,
+    "? 'behind' : 'disagrees';\n  if (said.latest.timestamp",
+    "? 'behind' : null;\n  if (said.latest.timestamp",
+    ['src/market/payments/providers/judge-evidence.test.ts'],
+  ),
+  bug(
+    'a-payment-ends-while-halted',
+    'src/market/payments/settle-payment.ts',
+    ' || (await isHalted(tx, locked.chainId))',
+    '',
+    world('two-providers-halt'),
+  ),
+  bug(
+    'a-proof-is-driven-while-halted',
+    'src/market/payments/payments.ts',
+    'if (!(await isHalted(market.database, payment.chainId))) return',
+    'return',
+    world('two-providers-halt'),
+  ),
+  bug(
+    'a-vanished-transfer-stays-noted',
+    'src/market/payments/settle-payment.ts',
+    'await noteSighting(market.database, payment.id, decision.sighting, now);',
+    'if (decision.sighting !== null) await noteSighting(market.database, payment.id, decision.sighting, now);',
+    world('reorg'),
+  ),
+];

@@ -1,0 +1,245 @@
+import { type Sabotage, world } from '../sabotage.ts';
+
+// Left out: `doNotPayAgain` where a claim fails (no 5xx of a payment route calls paying again safe, and that is tried instead).
+
+const INTENT = 'src/market/payments/direct/open-intent.ts';
+const OPEN = 'src/market/purchases/open-purchase-intent.ts';
+const NAME = 'src/market/payments/direct/name-transaction.ts';
+const SIGNED = 'src/market/payments/direct/check-signature.ts';
+const SETTLE = 'src/market/payments/direct/settle-claim.ts';
+const ANSWER = 'src/market/payments/direct/answer-claim.ts';
+const CLAIM = 'src/market/purchases/claim-purchase.ts';
+
+function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+  return { name, edits: [{ file, find, put }], tests };
+}
+
+const intents: readonly Sabotage[] = [
+  bug(
+    'intent-begins-by-the-later-clock',
+    INTENT,
+    'Math.min(now, chain)',
+    'Math.max(now, chain)',
+    world('direct-intents'),
+  ),
+  bug('intent-while-the-clocks-differ', INTENT, '> MOST_DRIFT_MS', '> MOST_DRIFT_MS * 100', world('direct-intents')),
+  bug('intent-on-a-rewritten-chain', INTENT, ' || head.floor === null', '', world('direct-endings')),
+  bug(
+    'intent-shown-with-too-little-time',
+    INTENT,
+    '- now >= LEAST_LEFT_MS',
+    '- now > LEAST_LEFT_MS - 20_000',
+    world('direct-intents'),
+  ),
+  bug('two-intents-at-once', OPEN, 'await tx.lock(`intents', 'void (`intents', world('direct-intents')),
+  bug(
+    'intent-while-paying',
+    OPEN,
+    'if (held) throw await undecidedRefusal(queryable, market, held, merchant);',
+    '',
+    world('direct-intents'),
+  ),
+  bug(
+    'intent-for-an-ended-listing',
+    OPEN,
+    "if (listing.state !== 'live') throw new Refusal('listing_unavailable');",
+    '',
+    world('direct-intents'),
+  ),
+  bug(
+    'intent-for-a-payee-who-cannot-receive',
+    OPEN,
+    'await payments.payees.mustReceive(listing.sellerWallet);',
+    '',
+    world('direct-intents'),
+  ),
+  bug(
+    'challenge-binds-no-buyer',
+    'src/market/payments/direct/challenge.ts',
+    "['buyer', terms.buyer],",
+    "['buyer', 'somebody'],",
+    world('direct-intents'),
+  ),
+];
+
+const claims: readonly Sabotage[] = [
+  bug(
+    'claim-by-another-merchant',
+    NAME,
+    'intent === null || intent.merchantId !== merchant.id',
+    'intent === null',
+    world('direct-intents'),
+  ),
+  bug('claim-for-another-purpose', NAME, 'intent.purpose !== purpose || ', '', world('fee-terms')),
+  bug(
+    'claim-with-another-challenge',
+    NAME,
+    ' || !challengeAgrees(intent, merchant.handle)',
+    '',
+    world('direct-intents'),
+  ),
+  bug(
+    'claim-at-another-listing',
+    CLAIM,
+    "if (intent.listingId !== listingId) throw new Refusal('intent_changed');",
+    '',
+    world('direct-intents'),
+  ),
+  bug(
+    'claim-signed-by-any-key',
+    SIGNED,
+    'if (signer === intent.payer) return { payer: signer };',
+    'if (signer !== null) return { payer: intent.payer };',
+    world('direct-signatures'),
+  ),
+  bug(
+    'claim-signed-by-nobody',
+    SIGNED,
+    "throw new Refusal('signature_invalid');\n}",
+    'return { payer: wallet };\n}',
+    world('direct-signatures'),
+  ),
+  bug(
+    'contract-asked-at-the-latest-block',
+    SIGNED,
+    "readCode(rpc, wallet, 'finalized')",
+    "readCode(rpc, wallet, 'latest')",
+    world('direct-signatures'),
+  ),
+  bug(
+    'claim-by-a-wallet-of-the-seller',
+    CLAIM,
+    'if (await isSellerWallet(',
+    'if (listing === null && await isSellerWallet(',
+    world('direct-signatures'),
+  ),
+  bug(
+    'claim-of-a-used-transaction',
+    NAME,
+    "if (claim?.id !== proof.paymentId || proof.purpose === 'refund')",
+    'if (claim === null && proof.paymentId < 0n)',
+    world('direct-claims'),
+  ),
+  bug(
+    'six-transactions-in-a-claim',
+    'src/market/payments/direct/store.ts',
+    'MOST_HASHES = 5',
+    'MOST_HASHES = 6',
+    world('direct-hashes'),
+  ),
+  bug(
+    'the-newest-transaction-makes-room',
+    NAME,
+    'undecided.find(({ seenBlock })',
+    'undecided.findLast(({ seenBlock })',
+    world('direct-hashes'),
+  ),
+  bug(
+    'a-seen-transaction-makes-room',
+    NAME,
+    '({ seenBlock }) => seenBlock === null',
+    '() => true',
+    world('direct-hashes'),
+  ),
+  bug('a-final-transfer-binds-nobody', CLAIM, ' || (await isBound(tx, locked))', '', world('direct-hashes')),
+  bug(
+    'a-final-transfer-is-not-looked-for',
+    CLAIM,
+    'if (!isOpen(await payments.settle(standing))) return null;',
+    '',
+    world('direct-hashes'),
+  ),
+  bug('wallet-exchanged-for-one-that-bought', CLAIM, 'surplus !== locked.surplus || ', '', world('direct-hashes')),
+  bug(
+    'claim-of-goods-bought-before',
+    CLAIM,
+    'const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });\n  const now',
+    'const surplus = false;\n  const now',
+    world('direct-claims'),
+  ),
+  bug(
+    'goods-before-a-claim-is-decided',
+    CLAIM,
+    '? await answerUncompleted(market, payments, current, txHash)',
+    '? await deliver(market, claim.listing.id, null)',
+    world('direct-purchase'),
+  ),
+  bug('an-undecided-transaction-is-not-waited-for', SETTLE, 'if (waits) return null;', '', world('direct-hashes')),
+  bug('a-claim-ends-while-halted', SETTLE, ' || (await isHalted(tx, locked.chainId))', '', world('two-providers-halt')),
+  bug(
+    'a-claim-keeps-a-vanished-sighting',
+    SETTLE,
+    'await noteSighting(market.database, payment.id, seen,',
+    'if (seen !== null) await noteSighting(market.database, payment.id, seen,',
+    world('direct-endings'),
+  ),
+  bug(
+    'a-transaction-delivers-for-two-claims',
+    SETTLE,
+    "decision.outcome === 'settled' && (await prove(decision.transfer))",
+    "decision.outcome === 'settled' && ((await prove(decision.transfer)) || true)",
+    world('direct-claims'),
+  ),
+  bug(
+    'undeployed-wallet-refused-before-finality',
+    ANSWER,
+    'receipt.blockNumber <= finalized.number',
+    'receipt.blockNumber > 0n',
+    world('direct-signatures'),
+  ),
+];
+
+const payingAgain: readonly Sabotage[] = [
+  bug(
+    'a-failure-forgets-do-not-pay-again',
+    'src/platform/http/problem.ts',
+    'context.payment.proofSent || row.status >= 500 || ',
+    'context.payment.proofSent || ',
+    ['src/platform/http/create-http-server.test.ts'],
+  ),
+  bug(
+    'refused-transaction-forgets-do-not-pay-again',
+    ANSWER,
+    'isOpen(claim) ? { doNotPayAgain: true } : {}',
+    '{}',
+    world('direct-hashes'),
+  ),
+  bug(
+    'unreadable-chain-reads-as-nothing-paid',
+    ANSWER,
+    'if (!named?.seenBlock) await mustBeReadable(payments);',
+    '',
+    world('direct-claims'),
+  ),
+  bug(
+    'pending-forgets-do-not-pay-again',
+    'src/market/payments/present-payment.ts',
+    'do_not_pay_again: !mayPayAgain(payment)',
+    'do_not_pay_again: false',
+    world('direct-transfers'),
+  ),
+  bug(
+    'review-may-be-paid-again',
+    'src/market/payments/present-payment.ts',
+    "payment.status === 'unpaid' || payment.status === 'rejected'",
+    "payment.status !== 'completed'",
+    world('direct-transfers'),
+  ),
+  bug(
+    'unchecked-proof-forgets-do-not-pay-again',
+    'src/market/purchases/check-fresh.ts',
+    'doNotPayAgain: true',
+    'doNotPayAgain: false',
+    world('chain-corners'),
+  ),
+  bug(
+    'unspent-fee-forgets-do-not-pay-again',
+    'src/market/listings/create-listing.ts',
+    'doNotPayAgain: true, nextStep',
+    'nextStep',
+    world('fee-by-transfer-ends'),
+  ),
+];
+
+/** Intents and claims: paying by a transfer. */
+export const DIRECT: readonly Sabotage[] = [...intents, ...claims, ...payingAgain];

@@ -1,0 +1,74 @@
+import { type Sabotage, world } from '../sabotage.ts';
+
+// Left out, since another line holds the same: that the block of `stands` has the log's number and hash and the log the receipt's
+// (isCanonical and sameLog), `use.log.removed` (the receipt must hold the very log, and holds none that is removed), and what the
+// log of the use is besides (it was asked for by address, payer and nonce, and the unit tests below ask decide alone).
+
+const DECIDE = 'src/market/payments/decide.ts';
+const UNIT = ['src/market/payments/decide.test.ts'];
+
+function verdict(name: string, find: string, put: string, tests: readonly string[] = UNIT): Sabotage {
+  return { name: `x402-${name}`, edits: [{ file: DECIDE, find, put }], tests };
+}
+
+/** Whether an authorization has paid, has not, or nobody knows yet. */
+export const X402_VERDICTS: readonly Sabotage[] = [
+  verdict('of-another-chain', "if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');", ''),
+  verdict(
+    'without-finality',
+    'if (log.blockNumber > finalized.number)',
+    'if (log.blockNumber < 0n)',
+    world('purchase'),
+  ),
+  verdict('finality-one-block-early', 'log.blockNumber > finalized.number', 'log.blockNumber > finalized.number + 1n'),
+  verdict('finality-one-block-late', 'log.blockNumber > finalized.number', 'log.blockNumber >= finalized.number'),
+  verdict(
+    'final-height-of-another-block',
+    "if (log.blockNumber === finalized.number && log.blockHash !== finalized.hash) return unknown('contradiction');",
+    '',
+  ),
+  verdict('block-not-canonical', 'if (!isCanonical(use, receipt, block))', 'if (block === null)'),
+  verdict('block-need-not-list-the-transaction', 'block.transactions.includes(receipt.transactionHash)', 'true'),
+  verdict('log-of-any-contract', ' || use.log.address !== terms.asset', ''),
+  verdict('transfer-of-any-token', 'if (log.address !== terms.asset) return false;', ''),
+  verdict('failed-transaction', "receipt.status !== 'success' || ", ''),
+  verdict('use-by-any-payer', 'event.authorizer !== terms.payer || ', ''),
+  verdict('use-of-any-nonce', ' || event.nonce !== terms.nonce', ''),
+  verdict(
+    'receipt-not-held-against-the-block',
+    'return sameLogs(receipt, use.transfersInBlock, isByPayer);',
+    'return true;',
+  ),
+  verdict('transfer-by-anybody', 'transfer.from === terms.payer &&', ''),
+  verdict('transfer-to-anybody', 'transfer.to === terms.payee &&', ''),
+  verdict('transfer-of-more', 'transfer.value === terms.valueUnits', 'transfer.value >= terms.valueUnits'),
+  verdict('transfer-of-less', 'transfer.value === terms.valueUnits', 'transfer.value <= terms.valueUnits'),
+  verdict('transfer-before-the-use', 'log.logIndex > use.log.logIndex && ', ''),
+  verdict('cancelled-may-have-paid', "if (decodeAuthorizationUsed(use.log) === null) return refused('canceled');", ''),
+  verdict(
+    'opened-in-the-same-block',
+    'sighting.blockNumber <= terms.openedBlock',
+    'sighting.blockNumber < terms.openedBlock',
+  ),
+  verdict('removal-in-the-same-instant', '* 1000 >= terms.removedAt', '* 1000 > terms.removedAt'),
+  verdict(
+    'delivered-after-removal',
+    'if (terms.removedAt !== null && ',
+    'if (terms.removedAt === 0 && ',
+    world('one-payment'),
+  ),
+  verdict(
+    'expiry-at-the-latest-block-early',
+    'latest.timestamp > terms.validBefore',
+    'latest.timestamp >= terms.validBefore',
+  ),
+  verdict(
+    'expiry-at-the-final-block-late',
+    'finalized.timestamp >= terms.validBefore',
+    'finalized.timestamp > terms.validBefore',
+  ),
+  verdict('submitted-ends-before-finality', '!terms.mayBeSubmitted && ', '', [...UNIT, ...world('expiry')]),
+  verdict('nonce-not-asked-is-refused', "if (evidence.nonceUsed === null) return unknown('not_mined');", ''),
+  verdict('used-without-log-is-refused', "return unknown('used_without_log')", "return refused('expired')"),
+  verdict('missing-receipt-is-refused', "return unknown('receipt_missing')", "return refused('no_fitting_transfer')"),
+];

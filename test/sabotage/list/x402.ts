@@ -1,0 +1,279 @@
+import { type Edit, type Sabotage, world } from '../sabotage.ts';
+
+// Left out, since the token itself refuses what they let through: validBefore to the millisecond in drive-payment (expired there is
+// not submitted, and not mined if it is), and the reading of the nonce at `pending` beside the one at the latest block.
+
+const CHECK = 'src/market/payments/x402/check-proof.ts';
+const DRIVE = 'src/market/payments/drive-payment.ts';
+const SETTLE = 'src/market/payments/settle-payment.ts';
+const SIGNATURE = 'src/platform/chain/signature.ts';
+const ANSWER = 'src/market/purchases/answer-payment.ts';
+const BUY = 'src/market/purchases/buy-listing.ts';
+
+function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+  return { name, edits: [{ file, find, put }], tests };
+}
+
+const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, proof.signature)) === from;';
+/** Also what is signed for another domain. */
+function alsoSigned(domain: string): string {
+  const given =
+    'name: network.domainName, version: network.domainVersion, chainId: network.chainId, verifyingContract: network.usdc';
+  const other = `authorizationDigest({ ${given}, ${domain} }, proof.authorization)`;
+  return `const recovered = (await recoverSigner(digest, proof.signature)) === from || (await recoverSigner(${other}, proof.signature)) === from;`;
+}
+
+const proofs: readonly Sabotage[] = [
+  bug('high-s-is-taken', SIGNATURE, 's <= CURVE_ORDER / 2n', 's < CURVE_ORDER', world('bad-payment')),
+  bug(
+    'v-of-0-and-1-is-taken',
+    SIGNATURE,
+    "v === '1b' || v === '1c'",
+    "['1b', '1c', '00', '01'].includes(v)",
+    world('bad-payment'),
+  ),
+  bug(
+    'signed-by-anybody',
+    CHECK,
+    SIGNED_BY_PAYER,
+    SIGNED_BY_PAYER.replace('=== from', '!== null'),
+    world('one-payment'),
+  ),
+  bug('signed-for-another-chain', CHECK, SIGNED_BY_PAYER, alsoSigned('chainId: 1n'), world('bad-payment')),
+  bug(
+    'signed-for-another-version-of-the-token',
+    CHECK,
+    SIGNED_BY_PAYER,
+    alsoSigned("version: '1'"),
+    world('bad-payment'),
+  ),
+  bug(
+    'proof-for-another-payee',
+    CHECK,
+    'if (authorization.to !== terms.payee)',
+    'if (authorization.to === authorization.from)',
+    world('bad-payment'),
+  ),
+  bug(
+    'proof-of-more-than-the-price',
+    CHECK,
+    'authorization.value !== terms.valueUnits',
+    'authorization.value < terms.valueUnits',
+    world('bad-payment'),
+  ),
+  bug(
+    'proof-of-less-than-the-price',
+    CHECK,
+    'authorization.value !== terms.valueUnits',
+    'authorization.value > terms.valueUnits',
+    world('bad-payment'),
+  ),
+  bug(
+    'proof-for-another-resource',
+    CHECK,
+    'proof.resourceUrl !== null && proof.resourceUrl !== terms.resource',
+    'proof.resourceUrl === terms.payee',
+    world('one-payment'),
+  ),
+  bug(
+    'nonce-that-was-used-before',
+    CHECK,
+    'if (usedLatest || usedPending)',
+    'if (usedLatest && !usedPending)',
+    world('one-payment'),
+  ),
+  bug(
+    'proof-valid-a-second-early',
+    CHECK,
+    'authorization.validAfter > seconds',
+    'authorization.validAfter > seconds + 1n',
+    world('proof-times'),
+  ),
+  bug(
+    'proof-valid-a-second-late',
+    CHECK,
+    'authorization.validAfter > seconds',
+    'authorization.validAfter >= seconds',
+    world('proof-times'),
+  ),
+  bug('least-time-left-is-too-little', CHECK, 'ahead < BigInt(AUTH', 'ahead <= BigInt(AUTH', world('proof-times')),
+  bug('most-time-left-is-too-much', CHECK, 'ahead > BigInt(AUTH', 'ahead >= BigInt(AUTH', world('proof-times')),
+  bug(
+    'no-time-left',
+    CHECK,
+    'if (ahead < BigInt(AUTHORIZATION_MIN_AHEAD_SECONDS))',
+    'if (ahead < 0n)',
+    world('bad-payment'),
+  ),
+];
+
+/** The ledger is keyed by what was signed, however it is spelled; here by the version of the header as well. */
+const RAW_KEY: readonly Edit[] = [
+  {
+    file: 'src/market/purchases/find-payment-of-request.ts',
+    find: 'const { from: payer, nonce } = proof.authorization;',
+    put: 'const { from: payer } = proof.authorization; const nonce = (proof.authorization.nonce.slice(0, 65) + proof.version) as Hex;',
+  },
+  {
+    file: 'src/market/purchases/open-purchase.ts',
+    find: 'nonce: authorization.nonce,',
+    put: 'nonce: (authorization.nonce.slice(0, 65) + given.proof.version) as never,',
+  },
+];
+
+const answers: readonly Sabotage[] = [
+  { name: 'ledger-keyed-by-the-raw-header', edits: RAW_KEY, tests: world('one-payment') },
+  bug(
+    'ledger-looked-up-for-one-version-only',
+    'src/market/purchases/find-payment-of-request.ts',
+    'if (payment !== null) return payment;',
+    'if (payment !== null && proof.version === 1) return payment;',
+    world('purchase', 'one-payment'),
+  ),
+  bug('asked-to-pay-after-settle', ANSWER, "case 'unpaid':", "case 'unpaid':\n    case 'settling':", world('unpaid')),
+  bug(
+    'asked-to-pay-when-settle-is-refused',
+    DRIVE,
+    "return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;",
+    "return answer.kind === 'rejected' ? new Refusal('payment_rejected', { retryAfterSeconds: 1 }) : null;",
+    world('unpaid'),
+  ),
+  bug(
+    'facilitator-success-is-believed',
+    ANSWER,
+    'return await answerUndecided(market, current, request, listing, refusal);',
+    "return current.status === 'settling' && refusal === null ? await deliver(market, listing.id, null) : await answerUndecided(market, current, request, listing, refusal);",
+    world('unpaid'),
+  ),
+  bug(
+    'facilitator-refusal-is-believed',
+    DRIVE,
+    'const confirmed = await confirmRejection(market, payment);',
+    'const confirmed = answer.reason;',
+    world('unpaid'),
+  ),
+  bug(
+    'unreadable-chain-confirms-a-refusal',
+    DRIVE,
+    'if (error instanceof RpcFailure) return null;',
+    "if (error instanceof RpcFailure) return 'The chain cannot be read.';",
+    world('unheard-refusal'),
+  ),
+  bug(
+    'unanswered-verify-is-a-yes',
+    DRIVE,
+    "if (answer.kind === 'valid') return null;",
+    "if (answer.kind !== 'invalid') return null;",
+    world('unpaid'),
+  ),
+  bug(
+    'goods-for-a-transfer-that-is-only-seen',
+    ANSWER,
+    'if (payment.txHash === null && !request.collectOnly) throw',
+    'if (payment.txHash !== null) return await deliver(market, listing.id, null);\n  if (!request.collectOnly) throw',
+    world('purchase'),
+  ),
+  bug(
+    'settled-before-it-is-written-down',
+    DRIVE,
+    'const stopped = await commitSettling(market, completions, payment);',
+    'const stopped = null;',
+    world('expiry'),
+  ),
+  bug(
+    'a-public-proof-collects',
+    BUY,
+    'known, request, listing, collectorOf(request, null)',
+    'known, request, listing, collectorOf(request, known.payer)',
+    world('one-payment'),
+  ),
+  bug(
+    'a-stranger-who-submits-collects',
+    'src/market/purchases/collector.ts',
+    'if (goods.payerCollectsOnly) return false;',
+    '',
+    world('background-pass', 'review-x402'),
+  ),
+  bug(
+    'every-sender-is-a-signer',
+    SETTLE,
+    'const named = () => wasSigner(',
+    'const named = async () => true || wasSigner(',
+    world('background-pass', 'review-x402'),
+  ),
+  bug(
+    'held-payments-are-not-looked-for',
+    BUY,
+    'for (const payment of await findHeld(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null }))',
+    'for (const payment of [] as Payment[])',
+    world('one-payment'),
+  ),
+  bug(
+    'one-proof-for-fee-and-purchase',
+    'src/market/listings/continue-fee.ts',
+    "if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');",
+    '',
+    world('fee-credit'),
+  ),
+  bug(
+    'one-proof-for-two-listings',
+    'src/market/purchases/find-payment-of-request.ts',
+    "if (payment !== null && payment.listingId !== listingId) throw new Refusal('payment_bound_elsewhere');",
+    '',
+    world('one-payment', 'fee-credit'),
+  ),
+  bug(
+    'a-proof-of-a-fee-is-driven-as-todays',
+    'src/market/listings/list-request.ts',
+    'payee: payment?.payee ?? treasury,',
+    'payee: treasury,',
+    world('fee-terms'),
+  ),
+];
+
+const OPEN = 'src/market/purchases/open-purchase.ts';
+const START = 'src/market/purchases/start-purchase.ts';
+const ON_SALE = "if (listing.state !== 'live') throw new Refusal('listing_unavailable');";
+
+const ends: readonly Sabotage[] = [
+  bug('asked-to-pay-for-an-ended-listing', START, ON_SALE, '', world('ended-meanwhile')),
+  {
+    name: 'an-ended-listing-is-bought',
+    edits: [
+      { file: START, find: ON_SALE, put: '' },
+      { file: OPEN, find: "shared === null || shared.state !== 'live'", put: 'shared === null' },
+    ],
+    tests: world('one-payment'),
+  },
+  bug(
+    'a-listing-that-just-ended-is-bought',
+    OPEN,
+    "shared === null || shared.state !== 'live'",
+    'shared === null',
+    world('ended-meanwhile'),
+  ),
+  bug(
+    'removed-while-verifying-is-settled',
+    DRIVE,
+    "if (removedAt !== null) return new Refusal('listing_removed');",
+    '',
+    world('buy-corners'),
+  ),
+  bug(
+    'removal-not-looked-at-under-the-lock',
+    SETTLE,
+    'decide(evidence, attemptTermsOf(locked, removedAt))',
+    'decide(evidence, attemptTermsOf(locked, null))',
+    world('one-payment'),
+  ),
+  bug(
+    'price-of-today',
+    'migrations/market/0003-listings.sql',
+    ' or new.price_units <> old.price_units',
+    '',
+    world('sold-once'),
+  ),
+];
+
+/** Buying, and paying fees, by x402. */
+export const X402: readonly Sabotage[] = [...proofs, ...answers, ...ends];

@@ -1,0 +1,56 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { SABOTAGES } from './list.ts';
+import { withBug } from './sabotage.ts';
+import { judgeRun } from './try-sabotage.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+test('each sabotage still applies to the code as it is, and changes it', () => {
+  const stale = SABOTAGES.flatMap(({ name, edits }) =>
+    edits
+      .filter((edit) => {
+        const text = readFileSync(resolve(root, edit.file), 'utf8');
+        const bad = withBug(text, edit);
+        return bad === null || bad === text;
+      })
+      .map(({ file }) => `${name}: ${file}`),
+  );
+  expect(stale).toEqual([]);
+});
+
+test('each has a name of its own, and tests that exist', () => {
+  expect(new Set(SABOTAGES.map(({ name }) => name)).size).toBe(SABOTAGES.length);
+  expect(SABOTAGES.filter(({ name }) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name))).toEqual([]);
+  const files = [...new Set(SABOTAGES.flatMap(({ tests }) => tests))];
+  expect(files.filter((file) => !existsSync(resolve(root, file)))).toEqual([]);
+  expect(SABOTAGES.filter(({ tests }) => tests.length === 0)).toEqual([]);
+});
+
+test('a text that is there twice, or not at all, is not replaced', () => {
+  const edit = (find: string) => ({ file: 'any', find, put: 'x' });
+  expect(withBug('one two one', edit('two'))).toBe('one x one');
+  expect(withBug('one two one', edit('one'))).toBeNull();
+  expect(withBug('one two one', edit('three'))).toBeNull();
+  expect(withBug('aaa', edit('aa'))).toBeNull();
+});
+
+test('only an expectation that does not hold is a bug that was noticed', () => {
+  const run = { passed: 7, failures: [], trouble: [], seconds: 1 };
+  const failed = (said: string) => ({ ...run, failures: [{ test: 'it pays once', said }] });
+  expect(judgeRun('a', failed('AssertionError: expected 2 to be 1'))).toEqual({
+    name: 'a',
+    outcome: 'caught',
+    by: 'it pays once',
+    seconds: 1,
+  });
+  expect(judgeRun('a', run).outcome).toBe('missed');
+  expect(judgeRun('a', { ...run, passed: 0 }).outcome).toBe('broken');
+  expect(judgeRun('a', failed('TypeError: pay is not a function')).outcome).toBe('broken');
+  expect(judgeRun('a', failed('Error: Test timed out in 30000ms.')).outcome).toBe('broken');
+  expect(judgeRun('a', { ...run, trouble: ['pay.test.ts: SyntaxError'] })).toMatchObject({
+    outcome: 'broken',
+    by: 'pay.test.ts: SyntaxError',
+  });
+});

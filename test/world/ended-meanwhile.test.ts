@@ -1,0 +1,49 @@
+import sql from 'sql-template-tag';
+import { afterAll, expect, it } from 'vitest';
+import { paidUnits, signProof } from '../support/market-world.ts';
+import { startRpcProxy } from '../support/rpc-proxy.ts';
+import { removeListing, withdrawListing } from '../support/seed.ts';
+import { testTrade } from '../support/trade.ts';
+
+const rpc = await startRpcProxy();
+afterAll(() => rpc.close());
+const { world, buyer, goods, wallet } = testTrade({ rpcUrl: rpc.at });
+
+/** The selector of the last thing that is read of the chain before a payment is opened: what the wallet holds. */
+const BALANCE = '0x70a08231';
+
+it.each([
+  ['withdrawn', withdrawListing],
+  ['removed', removeListing],
+])('goods that are %s while a payment is looked at are not sold any more, and nothing is taken', async (_, end) => {
+  const { id, terms } = await goods();
+  const payer = await wallet();
+  const proof = await signProof(world.chain, payer, terms);
+  const { held, release } = rpc.holdNext(BALANCE);
+  const asked = world.buy(id, { key: buyer.key, proof: proof.v2 });
+  await held;
+  await end(world.db.database, id);
+  release();
+  const answer = await asked;
+  expect([answer.status, answer.body['reason'], answer.body['do_not_pay_again']]).toEqual([
+    404,
+    'listing_unavailable',
+    false,
+  ]);
+  expect(await world.db.database.rows(sql`select id from payments where listing_id = ${id}`)).toEqual([]);
+  expect(await paidUnits(world.chain, payer.address, terms.payTo)).toEqual([]);
+});
+
+it.each([
+  ['withdrawn', withdrawListing],
+  ['removed', removeListing],
+])('for goods that are %s nobody is asked to pay', async (_, end) => {
+  const { id, terms } = await goods();
+  await end(world.db.database, id);
+  const proof = await signProof(world.chain, await wallet(), terms);
+  for (const asked of [{}, { key: buyer.key }, { proof: proof.v1 }, { key: buyer.key, proof: proof.v2 }]) {
+    const answer = await world.buy(id, asked);
+    expect([answer.status, answer.body['reason']]).toEqual([404, 'listing_unavailable']);
+    expect(answer.headers.get('payment-required')).toBeNull();
+  }
+});

@@ -1,0 +1,53 @@
+import { afterAll, afterEach, expect, it } from 'vitest';
+import { readBlock } from '../../src/platform/chain/reads.ts';
+import { claim, payDirectly } from '../support/direct.ts';
+import { signProof } from '../support/market-world.ts';
+import { startRpcProxy } from '../support/rpc-proxy.ts';
+import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+
+const rpc = await startRpcProxy();
+afterAll(() => rpc.close());
+afterEach(() => rpc.heal());
+const { world, buyer, goods, wallet, statusOf } = testTrade({ rpcUrl: rpc.at });
+
+/** What is mined so far is final, in a block below the finalized head. */
+async function finalizeBelowTheHead(): Promise<bigint> {
+  await world.finalize();
+  await world.finalize();
+  return (await readBlock(world.chain.rpc, 'finalized'))?.number ?? 0n;
+}
+
+/** From the first receipt on, the finalized block has another hash: a balancer went to another node. */
+function switchNodes(finalized: bigint): void {
+  let hasSwitched = false;
+  rpc.twist((result, { method, params }) => {
+    if (method === 'eth_getTransactionReceipt') hasSwitched = true;
+    const isFinalized = method === 'eth_getBlockByNumber' && params[0] === `0x${finalized.toString(16)}`;
+    return hasSwitched && isFinalized ? { ...(result as object), hash: `0x${'0b'.repeat(32)}` } : result;
+  });
+}
+
+it('a payment by x402 waits while the finalized block is another one when it is looked at again', async () => {
+  const { id, artifact, terms } = await goods();
+  const proof = await signProof(world.chain, await wallet(), terms);
+  expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
+  switchNodes(await finalizeBelowTheHead());
+  expect((await world.buy(id, { key: buyer.key })).status).toBe(202);
+  expect(await statusOf(proof)).toMatchObject({ payment_status: 'payment_pending', do_not_pay_again: true });
+  rpc.heal();
+  expect(await world.buy(id, { key: buyer.key })).toMatchObject({ status: 200, body: { artifact } });
+});
+
+it('and so does a claim', async () => {
+  const { id, artifact } = await goods();
+  const paid = await payDirectly(world, {
+    buyer,
+    listingId: id,
+    payer: await wallet(PRICE, GAS_WEI),
+    units: PRICE,
+  });
+  switchNodes(await finalizeBelowTheHead());
+  expect(await claim(world, buyer, id, paid)).toMatchObject({ status: 202, body: { do_not_pay_again: true } });
+  rpc.heal();
+  expect(await claim(world, buyer, id, paid)).toMatchObject({ status: 200, body: { artifact } });
+});
