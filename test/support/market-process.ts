@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Limits } from '../../src/contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
@@ -18,7 +19,26 @@ export interface MarketProcess {
   /** Resolves with the signal that ended it, or null after an orderly exit. */
   ended: Promise<NodeJS.Signals | null>;
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
+  /** What it has logged so far. */
+  output: readonly string[];
+  /** Kill -9, at once. */
+  kill(): void;
   stop(): Promise<void>;
+}
+
+/** Where a market finds what it rests on. */
+export interface Ways {
+  databaseUrl: string;
+  rpcUrl: string;
+  facilitatorUrl: string;
+}
+
+export interface ProcessWorldOptions {
+  /** Other ways for the market, over wires of the test. */
+  ways?: (straight: Ways) => Promise<Ways>;
+  limits?: Partial<Limits>;
+  /** In place of a database of the shared server. */
+  openDatabase?: () => Promise<TestDatabase & { drop(): Promise<void> }>;
 }
 
 /** Chain, facilitator and database of one test file, and markets that run as processes of their own: `npm start`, killed for real. */
@@ -32,45 +52,50 @@ export interface ProcessWorld {
   stop(): Promise<void>;
 }
 
-export async function startProcessWorld(): Promise<ProcessWorld> {
-  const db = await createTestDatabase();
+export async function startProcessWorld(options: ProcessWorldOptions = {}): Promise<ProcessWorld> {
+  const db = await (options.openDatabase ?? createTestDatabase)();
   const chain = await startTestChain({ finalityBlocks: 4 });
   const facilitator = await startTestFacilitator(chain);
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-market-'));
   const pepperFile = join(folder, 'pepper');
   await writeFile(pepperFile, `1:${'07'.repeat(32)}\n`, { mode: 0o600 });
   const running = new Set<ChildProcess>();
+  const straight = { databaseUrl: db.url, rpcUrl: chain.url, facilitatorUrl: facilitator.url };
+  const ways = (await options.ways?.(straight)) ?? straight;
   const environment = {
+    // Compiled once for all starts; a process that is killed leaves nothing there, one that ends does.
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
     PATH: process.env['PATH'] ?? '',
     OPENAISLE_BASE_URL: BASE_URL,
-    DATABASE_URL: db.url,
+    DATABASE_URL: ways.databaseUrl,
     OPENAISLE_DATA_DIR: folder,
     OPENAISLE_PEPPER_FILE: pepperFile,
-    OPENAISLE_RPC_URLS: chain.url,
+    OPENAISLE_RPC_URLS: ways.rpcUrl,
     OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
     OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
-    OPENAISLE_FACILITATOR_URL: facilitator.url,
+    OPENAISLE_FACILITATOR_URL: ways.facilitatorUrl,
+    ...(options.limits === undefined ? {} : { OPENAISLE_LIMITS: JSON.stringify(options.limits) }),
   };
+  /** The next one, which is got ready while the last one serves. */
+  let standby = spawnStandby(environment, running);
   return {
     chain,
     db,
     join: (handle) => joinMarket(db, handle),
     startMarket: async (crashAt) => {
-      const crash = crashAt === undefined ? {} : { OPENAISLE_TEST_CRASH_AT: crashAt };
-      const child = spawn(process.execPath, ['src/market/main.ts'], {
-        env: { ...environment, ...crash, OPENAISLE_PORT: String(await freePort()) },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      running.add(child);
-      const ended = once(child, 'exit').then(([, signal]) => {
-        running.delete(child);
-        return signal as NodeJS.Signals | null;
-      });
-      const url = await listening(child);
+      const { child, ended } = await standby;
+      child.stdin.end(`${crashAt ?? ''}\n`);
+      const output: string[] = [];
+      const url = await listening(child, output);
+      standby = spawnStandby(environment, running);
       return {
         url,
+        output,
         ended,
         ask: (method, path, asked) => askMarket(url, method, path, asked),
+        kill: () => {
+          child.kill('SIGKILL');
+        },
         stop: async () => {
           child.kill('SIGTERM');
           await ended;
@@ -79,6 +104,7 @@ export async function startProcessWorld(): Promise<ProcessWorld> {
     },
     finalize: () => chain.mine(6),
     stop: async () => {
+      await standby;
       for (const child of running) child.kill('SIGKILL');
       await facilitator.close();
       await chain.stop();
@@ -88,10 +114,24 @@ export async function startProcessWorld(): Promise<ProcessWorld> {
   };
 }
 
-/** The line with which it says where it listens; everything else it logs is drained. */
-async function listening(child: ChildProcess): Promise<string> {
+/** Loaded, and waiting for its turn. */
+async function spawnStandby(environment: Record<string, string>, running: Set<ChildProcess>) {
+  const env = { ...environment, OPENAISLE_PORT: String(await freePort()) };
+  const child = spawn(process.execPath, ['test/support/market-standby.ts'], {
+    env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  running.add(child);
+  const ended = once(child, 'exit').then(([, signal]) => {
+    running.delete(child);
+    return signal as NodeJS.Signals | null;
+  });
+  return { child, ended };
+}
+
+/** The line with which it says where it listens; all lines are kept. */
+async function listening(child: ChildProcess, seen: string[]): Promise<string> {
   if (child.stdout === null) throw new Error('no output of the market');
-  const seen: string[] = [];
   const lines = createInterface({ input: child.stdout });
   return await new Promise<string>((resolve, reject) => {
     lines.on('line', (line) => {

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
@@ -10,6 +10,9 @@ import { seedListing } from '../support/seed.ts';
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
 const FEE = 1_000_000n;
+
+// Ample on an idle machine, and meant for one that is not.
+vi.setConfig({ testTimeout: 180_000 });
 
 let world: ProcessWorld;
 let seller: Member;

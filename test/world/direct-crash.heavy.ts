@@ -63,6 +63,6 @@ describe('kill -9 of the market during a claim', () => {
       );
       expect(sales).toHaveLength(1);
     },
-    60_000,
+    180_000,
   );
 });

@@ -1,0 +1,94 @@
+import type { CrashPoint } from '../../src/market/context.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import type { MarketProcess } from './market-process.ts';
+import type { Answer, AskOptions } from './market-world.ts';
+
+/** How long a broken request waits for the market's death to be known before it counts as a fault of its own. */
+const DEATH_MS = 20_000;
+/** More than any test kills. */
+const MOST_DEATHS_OF_A_REQUEST = 1_000;
+
+/** A market that is started anew each time it is killed. */
+export interface LivingMarket {
+  /** Asks until a market lives long enough to answer: the same request, as a client does that heard nothing. */
+  ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
+  /** The process that serves, once it does. */
+  current(): Promise<MarketProcess>;
+  /** How many were killed so far. */
+  deaths(): number;
+  /** Resolves once that many were killed; rejects when it takes too long. */
+  died(deaths: number, limitMs: number): Promise<void>;
+  /** The next one kills itself at that point. */
+  replaceBy(crashAt: CrashPoint): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startLivingMarket(
+  start: (crashAt?: CrashPoint) => Promise<MarketProcess>,
+): Promise<LivingMarket> {
+  let deaths = 0;
+  let isStopping = false;
+  let change = Promise.withResolvers<void>();
+  let serving: Promise<MarketProcess>;
+  const raise = async (crashAt?: CrashPoint): Promise<MarketProcess> => {
+    const raised = await start(crashAt);
+    void raised.ended.then((signal) => {
+      if (isStopping) return;
+      // One that ended by itself must not pass for one that was killed.
+      if (signal === 'SIGKILL') deaths += 1;
+      serving = signal === 'SIGKILL' ? raise(next()) : Promise.reject(endedByItself(raised, signal));
+      serving.catch(() => {});
+      change.resolve();
+      change = Promise.withResolvers();
+    });
+    return raised;
+  };
+  let following: CrashPoint | undefined;
+  const next = (): CrashPoint | undefined => {
+    const taken = following;
+    following = undefined;
+    return taken;
+  };
+  serving = raise();
+  await serving;
+  const died = async (wanted: number, limitMs: number): Promise<void> => {
+    const impatient = new AbortController();
+    const late = systemClock.sleep(limitMs, impatient.signal).then(() => 'late' as const);
+    while (deaths < wanted) {
+      if ((await Promise.race([change.promise, late])) !== 'late') continue;
+      throw new Error(`nobody was killed within ${limitMs} ms`);
+    }
+    impatient.abort();
+  };
+  return {
+    ask: async (method, path, asked) => {
+      for (let attempt = 0; attempt < MOST_DEATHS_OF_A_REQUEST; attempt += 1) {
+        const market = await serving;
+        const answer = await market.ask(method, path, asked).catch((error: unknown) => ({ error }));
+        if (!('error' in answer)) return answer;
+        const ended = market.ended.then(() => true);
+        if (await Promise.race([ended, systemClock.sleep(DEATH_MS).then(() => false)])) continue;
+        throw new Error(`${method} ${path} was broken off by a market that lives`, { cause: answer.error });
+      }
+      throw new Error(`${method} ${path}: ${MOST_DEATHS_OF_A_REQUEST} markets died under one request`);
+    },
+    current: () => serving,
+    deaths: () => deaths,
+    died,
+    replaceBy: async (crashAt) => {
+      const before = deaths;
+      following = crashAt;
+      (await serving).kill();
+      await died(before + 1, DEATH_MS);
+      await serving;
+    },
+    stop: async () => {
+      isStopping = true;
+      await (await serving).stop();
+    },
+  };
+}
+
+function endedByItself({ output }: MarketProcess, signal: string | null): Error {
+  return new Error(`the market ended by itself (${signal}):\n${output.slice(-20).join('\n')}`);
+}

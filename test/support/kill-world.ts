@@ -1,0 +1,179 @@
+import sql from 'sql-template-tag';
+import { expect } from 'vitest';
+import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import type { CrashPoint } from '../../src/market/context.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import type { Hex } from '../../src/platform/hex.ts';
+import { audit } from '../audit/audit.ts';
+import { type AckBook, createAckBook } from './kill-acks.ts';
+import { startKillHttp } from './kill-http.ts';
+import { type LivingMarket, startLivingMarket } from './kill-market.ts';
+import { startKillPostgres } from './kill-postgres.ts';
+import { createKillSwitch, type KillSwitch, type Trap } from './kill-switch.ts';
+import { newGoods } from './list-goods.ts';
+import { type ProcessWorld, type ProcessWorldOptions, startProcessWorld, type Ways } from './market-process.ts';
+import { type Answer, type AskOptions, BASE_URL, type Member, type ProofTerms } from './market-world.ts';
+import { GAS_WEI, PRICE } from './trade.ts';
+
+/** The keeper's wallet for what it sells. */
+export const SELLER = testAccount('seller under fire');
+const WALLETS_AT_ONCE = 40;
+const RETRY_MS = 100;
+/** Nobody under fire is to be refused for trying again. */
+const LIMITS = {
+  registration_per_ip_hour: 100_000,
+  registration_per_hour: 100_000,
+  confirm_per_ip_hour: 100_000,
+  votes_per_merchant_day: 100_000,
+  guard_runs_per_merchant_day: 100_000,
+  open_fee_attempts_per_merchant: 1_000,
+};
+
+export interface KillGoods {
+  id: bigint;
+  artifact: string;
+  terms: ProofTerms;
+}
+
+/** A world with a market that is killed, and what its clients need. */
+export interface KillWorld {
+  world: ProcessWorld;
+  market: LivingMarket;
+  acks: AckBook;
+  keeper: Member;
+  ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
+  member(): Promise<Member>;
+  wallet(): Promise<TestAccount>;
+  /** Listed by the keeper, who pays no fee. */
+  goods(): Promise<KillGoods>;
+  /** The market is killed there: at a point of a wire, or by itself. */
+  arm(point: Trap | CrashPoint): Promise<void>;
+  /** Resolves when nothing that was done before is still to be numbered. */
+  rested(): Promise<void>;
+  /** Waits until nothing is open, and says what is not as it was acknowledged or as the chain has it. */
+  finish(): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+export async function openKillWorld(options: Omit<ProcessWorldOptions, 'ways' | 'limits'> = {}): Promise<KillWorld> {
+  const trap = createKillSwitch();
+  const wires = await openWires(trap);
+  const world = await startProcessWorld({ ...options, limits: LIMITS, ways: wires.lay });
+  const keeper = await world.join('the-keeper');
+  // What it compiled is kept for all that follow, who leave no time to keep anything.
+  await (await world.startMarket()).stop();
+  const market = await startLivingMarket(world.startMarket);
+  const acks = createAckBook();
+  const ask = async (method: string, path: string, asked: AskOptions = {}): Promise<Answer> => {
+    const answer = await market.ask(method, path, asked);
+    acks.note(method, path, asked.body, answer);
+    return answer;
+  };
+  let made = 0;
+  return {
+    world,
+    market,
+    acks,
+    keeper,
+    ask,
+    member: () => {
+      made += 1;
+      return world.join(`person-${made}`);
+    },
+    wallet: createPurse(world),
+    goods: () => listGoods(ask, keeper),
+    arm: async (point) => {
+      if (typeof point === 'string') return await market.replaceBy(point);
+      const { kill } = await market.current();
+      trap.arm(point, kill);
+    },
+    rested: () => rest(world),
+    finish: async () => {
+      await settleDown(world);
+      const { faults } = await audit({
+        databaseUrl: world.db.url,
+        rpcUrl: world.chain.url,
+        token: USDC_ADDRESS,
+        quiet: true,
+      });
+      return [...faults, ...(await acks.broken(world.db.database))];
+    },
+    stop: async () => {
+      await market.stop();
+      await wires.close();
+      await world.stop();
+    },
+  };
+}
+
+async function openWires(trap: KillSwitch) {
+  const closing: (() => Promise<void>)[] = [];
+  return {
+    lay: async (straight: Ways): Promise<Ways> => {
+      const database = await startKillPostgres(straight.databaseUrl, trap);
+      const chain = await startKillHttp(straight.rpcUrl, 'chain', trap);
+      const facilitator = await startKillHttp(straight.facilitatorUrl, 'facilitator', trap);
+      closing.push(database.close, chain.close, facilitator.close);
+      return { databaseUrl: database.url, rpcUrl: chain.url, facilitatorUrl: facilitator.url };
+    },
+    close: async (): Promise<void> => {
+      for (const close of closing) await close();
+    },
+  };
+}
+
+/** Wallets of their own, so that what each paid can be counted; many are filled in one go. */
+function createPurse(world: ProcessWorld): () => Promise<TestAccount> {
+  let made = 0;
+  let ready: TestAccount[] = [];
+  let filling: Promise<void> | null = null;
+  const fill = async (): Promise<void> => {
+    const fresh = Array.from({ length: WALLETS_AT_ONCE }, (_, n) => testAccount(`wallet ${made + n} under fire`));
+    made += WALLETS_AT_ONCE;
+    const given = { usdcUnits: 3n * PRICE, wei: GAS_WEI };
+    await fund(
+      world.chain,
+      [...fresh, SELLER].map(({ address }) => ({ address, ...given })),
+    );
+    ready = [...ready, ...fresh];
+    filling = null;
+  };
+  const take = async (): Promise<TestAccount> => {
+    const taken = ready.shift();
+    if (taken !== undefined) return taken;
+    filling ??= fill();
+    await filling;
+    return await take();
+  };
+  return take;
+}
+
+async function listGoods(ask: KillWorld['ask'], keeper: Member): Promise<KillGoods> {
+  const body = newGoods({ price_usdc: 2.5, seller_wallet: SELLER.address });
+  const list = (): Promise<Answer> => ask('POST', '/api/listing', { key: keeper.key, body });
+  let answer = await list();
+  while (answer.status === 503) {
+    await systemClock.sleep(RETRY_MS);
+    answer = await list();
+  }
+  const { status, body: said } = answer;
+  if (status !== 201 && status !== 200) throw new Error(`not listed: ${JSON.stringify(said)}`);
+  const id = BigInt(said['listing_id'] as number);
+  const payTo: Hex = SELLER.address;
+  return { id, artifact: body.artifact, terms: { payTo, units: PRICE, resource: `${BASE_URL}/api/buy/${id}` } };
+}
+
+/** Everything is final, and the market has ended all of it by itself. */
+async function settleDown(world: ProcessWorld): Promise<void> {
+  await world.finalize();
+  const open = sql`select id from payments where status in ('verifying', 'settling')`;
+  await expect.poll(() => world.db.database.rows(open), { timeout: 20_000, interval: 50 }).toEqual([]);
+  await rest(world);
+}
+
+async function rest({ db }: ProcessWorld): Promise<void> {
+  const waiting = sql`select kind from events where id is null`;
+  await expect.poll(() => db.database.rows(waiting), { timeout: 20_000, interval: 20 }).toEqual([]);
+}

@@ -1,0 +1,62 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
+import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import type { TestDatabase } from './database.ts';
+import { startKillPostgres } from './kill-postgres.ts';
+import { createKillSwitch } from './kill-switch.ts';
+
+export interface KillablePostgres extends TestDatabase {
+  /** Kill -9 of the server and of all its processes, and a new start on the same data. The address stays. */
+  killAndRestart(): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** A server of its own, as safe as the market's own: nothing that it acknowledged may be lost. */
+export async function startKillablePostgres(): Promise<KillablePostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'openaisle-killable-'));
+  let postgres = await startEmbeddedPostgres({ dataDir });
+  await migrate(postgres.url, MIGRATIONS);
+  const wire = await startKillPostgres(postgres.url, createKillSwitch());
+  const database = await openDatabase({ url: wire.url });
+  return {
+    url: wire.url,
+    database,
+    killAndRestart: async () => {
+      await killServer(join(dataDir, 'postgres', 'cluster'));
+      await postgres.exited;
+      await postgres.stop();
+      postgres = await startEmbeddedPostgres({ dataDir });
+      wire.leadTo(postgres.url);
+    },
+    drop: async () => {
+      await database.close();
+      await wire.close();
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function killServer(cluster: string): Promise<void> {
+  const postmaster = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  // Held still, it starts nobody who would be missed below.
+  process.kill(postmaster, 'SIGSTOP');
+  const children = await childrenOf(postmaster);
+  for (const pid of [postmaster, ...children]) process.kill(pid, 'SIGKILL');
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger);
+  const children: number[] = [];
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    // The name, in brackets, may hold anything; state and parent follow it.
+    const [, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (Number(ppid) === parent) children.push(pid);
+  }
+  return children;
+}

@@ -1,0 +1,15 @@
+import { once } from 'node:events';
+
+/**
+ * A market that has all of its code in memory and does nothing until it gets a line on its input, so that the next one is soon there
+ * when one is killed. The line names the point at which it is to kill itself, or none.
+ */
+await import('../../src/market/run-market.ts');
+await import('../../src/market/run-supervisor.ts');
+await import('../../src/market/run-worker.ts');
+const [line] = (await once(process.stdin, 'data')) as [Buffer];
+// An open input would keep a market alive that wants to end.
+process.stdin.destroy();
+const crashAt = line.toString('utf8').trim();
+if (crashAt !== '') process.env['OPENAISLE_TEST_CRASH_AT'] = crashAt;
+await import('../../src/market/main.ts');

@@ -1,0 +1,20 @@
+import { listByX402, listUnasked } from '../support/kill-flows-x402.ts';
+import { at, testKillPoints } from '../support/kill-points.ts';
+
+const FEE = [
+  { name: 'before a fee’s goods are stored', at: at('database', 'before', 'insert into pending_listings') },
+  { name: 'after a fee’s goods were stored', at: at('database', 'after', 'insert into pending_listings') },
+  { name: 'after verify of a fee', at: at('facilitator', 'after', '/verify') },
+  { name: 'before settle of a fee', at: at('facilitator', 'before', '/settle') },
+  { name: 'after settle of a fee', at: at('facilitator', 'after', '/settle') },
+  { name: 'before the fee is booked', at: at('database', 'before', 'insert into fees') },
+  { name: 'before its goods go live', at: at('database', 'before', 'insert into artifacts') },
+  { name: 'after its goods went live', at: at('database', 'after', 'insert into artifacts') },
+  { name: 'after the answer was noted', at: at('database', 'after', 'insert into listing_answers') },
+] as const;
+
+testKillPoints('kill -9 under a listing fee by x402', [
+  ...FEE.map((point) => ({ ...point, flow: listByX402 })),
+  { name: 'before the background books a fee', flow: listUnasked, at: at('database', 'before', 'insert into fees') },
+  { name: 'after the background booked a fee', flow: listUnasked, at: at('database', 'after', 'insert into fees') },
+]);

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createDice } from '../stress/dice.ts';
+import { endLoad, startLoad } from '../support/kill-load.ts';
+import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
+
+const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 30);
+/** When the market dies, and what its clients do. Printed, and taken from the environment to play it again. */
+const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
+/** Ample on an idle machine, and meant for one that is not. */
+const OPENING_MS = 600_000;
+const [SHORTEST_MS, LONGEST_MS] = [30, 400];
+
+const ALIVE_MS = 180_000;
+
+let scene: KillWorld;
+beforeAll(async () => {
+  scene = await openKillWorld();
+}, OPENING_MS);
+afterAll(() => scene?.stop());
+
+/** Every second market has done something for somebody; the others may die as soon as they listen. */
+async function acknowledged(): Promise<void> {
+  const before = scene.acks.size();
+  await expect.poll(() => scene.acks.size(), { timeout: ALIVE_MS, interval: 10 }).toBeGreaterThan(before);
+}
+
+it(`${KILLS} times kill -9 of a busy market: nothing acknowledged is lost, nothing is doubled (OPENAISLE_KILLS_SEED=${SEED})`, async () => {
+  const dice = createDice(SEED);
+  const load = await startLoad(scene, SEED + 1);
+  for (let killed = 1; killed <= KILLS; killed += 1) {
+    const market = await scene.market.current();
+    if (killed % 2 === 0) await acknowledged();
+    await systemClock.sleep(SHORTEST_MS + dice.number(LONGEST_MS - SHORTEST_MS + 1));
+    market.kill();
+    await scene.market.died(killed, ALIVE_MS);
+  }
+  const underFire = scene.acks.size();
+  const { faults, errands } = await endLoad(scene, load);
+  const told = JSON.stringify(scene.acks.counts());
+  process.stdout.write(
+    `random kills: seed ${SEED}, ${KILLS} kills, ${underFire} acknowledged meanwhile, ${errands} errands, ${told}\n`,
+  );
+  expect(faults).toEqual([]);
+  expect(scene.market.deaths()).toBe(KILLS);
+  // A run in which nothing was acknowledged would prove nothing.
+  expect(underFire).toBeGreaterThanOrEqual(Math.floor(KILLS / 2));
+}, 1_800_000);
