@@ -1,5 +1,5 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
-import type { Limits, Network } from '../contract/vocabulary.ts';
+import type { IdentityDoor, Limits, Network } from '../contract/vocabulary.ts';
 import type { Provider } from '../platform/chain/provider.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -8,8 +8,6 @@ import type { Hex } from '../platform/hex.ts';
 import type { Call, Operation, ReadOperation } from '../platform/http/operation.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
-
-export type IdentityDoor = 'register';
 
 /** The environment of W14, checked at start. */
 export interface MarketConfig {
@@ -50,6 +48,8 @@ export interface Merchant {
   id: bigint;
   handle: string;
   maintainer: boolean;
+  /** The number of the key that was shown. */
+  keyId: bigint;
 }
 
 /** At rest a secret is only HMAC-SHA-256 under a pepper (W3). */

@@ -98,6 +98,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
         { fields: { action: 'cancel', ...SESSION }, opaque: ['session', 'csrf'] },
       ],
     },
+    ...doorRequests(),
   };
   return Object.entries(given).map(([name, { params, bodies, by }]) => {
     const known = name as EndpointName;
@@ -105,6 +106,27 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     const caller = endpoint.auth === 'maintainer' ? 'maintainer' : (by ?? 'member');
     return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [], by: caller };
   });
+}
+
+function doorRequests() {
+  const confirm = {
+    fields: { action: 'confirm', ...SESSION, merchant_key: 'a key' },
+    opaque: ['session', 'csrf', 'merchant_key'],
+  };
+  const cancel = { fields: { action: 'cancel', ...SESSION }, opaque: ['session', 'csrf'] };
+  const code = { recovery_code: 'a code' };
+  return {
+    rotate: { bodies: [{ fields: { action: 'begin' }, opaque: [] }, confirm, cancel] },
+    recovery: {
+      bodies: [
+        { fields: { action: 'begin', ...code }, opaque: ['recovery_code'] },
+        confirm,
+        cancel,
+        { fields: { action: 'generate', ...code }, opaque: ['recovery_code'] },
+      ],
+    },
+    pair: { bodies: [{ fields: {}, opaque: [] }] },
+  };
 }
 
 function directRequests(listingId: bigint) {
