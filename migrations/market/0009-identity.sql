@@ -4,6 +4,8 @@
 alter table merchant_keys add column id bigint generated always as identity;
 alter table merchant_keys add constraint merchant_keys_number unique (id, merchant_id);
 
+-- While this is rolled out a process of an earlier version can register nobody: its confirm fails whole, and may be sent again.
+
 -- Recovery codes come in sets of eight, and only whole sets begin and end. In force is the newest that has not ended and whose time has
 -- come, so a set that waits takes over by itself.
 create table recovery_sets (

@@ -67,8 +67,8 @@ export const reviewOut = z
   })
   .meta({ id: 'Review' });
 
-/** Codes made with the key alone. Whoever did not make them uses an old code before `valid_from`: that ends them (W10). */
-export const pendingCodes = z.object({ made_at: timeOut, valid_from: timeOut }).meta({ id: 'PendingCodes' });
+/** Codes made with the key alone. Whoever did not make them uses an old code before `valid_at`: that ends them (W10). */
+export const pendingCodes = z.object({ valid_at: timeOut }).meta({ id: 'PendingCodes' });
 
 export const getMe = endpoint({
   name: 'getMe',

@@ -43,6 +43,7 @@ describe('readMarketConfig', () => {
       sourceUrl: null,
       explorerUrl: null,
       limits: DEFAULT_LIMITS,
+      networkLimits: [],
       trustProxy: false,
     });
     expect([...config.openDoors]).toEqual(['register', 'rotate', 'recovery', 'pair']);
@@ -88,6 +89,7 @@ describe('readMarketConfig', () => {
       facilitatorAuth: 'Bearer word',
       deploymentCommit: 'abcdef0',
       limits: { ...DEFAULT_LIMITS, registration_per_hour: 0, artifact_bytes: 1000 },
+      networkLimits: [],
       trustProxy: ['loopback', '10.0.0.0/8'],
     });
   });
@@ -150,6 +152,15 @@ describe('readMarketConfig', () => {
     ['OPENAISLE_LIMITS', '{"hunter2":1}'],
     ['OPENAISLE_LIMITS', '{"artifact_bytes":999999999}'],
     ['OPENAISLE_LIMITS', '[]'],
+    ['OPENAISLE_LIMITS', '{"registration_per_hour":-1}'],
+    ['OPENAISLE_LIMITS', '{"networks":[]}'],
+    ['OPENAISLE_LIMITS', '{"networks":{"hunter2":{}}}'],
+    ['OPENAISLE_LIMITS', '{"networks":{"203.0.113.1/24":{"confirm_per_ip_hour":1}}}'],
+    ['OPENAISLE_LIMITS', '{"networks":{"2001:db8::/65":{"confirm_per_ip_hour":1}}}'],
+    ['OPENAISLE_LIMITS', '{"networks":{"203.0.113.0/24":{"registration_per_hour":1}}}'],
+    ['OPENAISLE_LIMITS', '{"networks":{"203.0.113.0/24":{"confirm_per_ip_hour":"hunter2"}}}'],
+    ['OPENAISLE_LIMITS', '{"networks":{"203.0.113.0/24":7}}'],
+    ['OPENAISLE_LIMITS', '{"networks":{"2001:db8::/32":{},"2001:0db8::/32":{}}}'],
     ['OPENAISLE_DOORS', 'hunter2'],
     ['OPENAISLE_TRUST_PROXY', 'true'],
     ['OPENAISLE_TRUST_PROXY', '0.0.0.0/0'],

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor, type Limits } from '../contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor } from '../contract/vocabulary.ts';
 import { ConfigError, type Environment, optional, readEnvironment } from '../platform/config.ts';
 import { readGitCommit } from '../platform/git-commit.ts';
 import { SECRET_PREFIX } from '../platform/secret-format.ts';
@@ -18,7 +18,7 @@ import {
   rpcUrlsVariable,
   wholeNumberVariable,
 } from '../platform/variables.ts';
-import { readLimits } from './config-limits.ts';
+import { type ConfiguredLimits, readLimits } from './config-limits.ts';
 import { wholeNumberFrom } from './config-numbers.ts';
 import { readProxies } from './config-proxies.ts';
 import type { MarketConfig } from './context.ts';
@@ -69,7 +69,10 @@ const variables = {
   ),
   OPENAISLE_SOURCE_URL: optionalHttpUrl(),
   OPENAISLE_EXPLORER_URL: optionalHttpUrl(),
-  OPENAISLE_LIMITS: optional<Limits>(readLimits, 'a JSON object of limit names and whole numbers', DEFAULT_LIMITS),
+  OPENAISLE_LIMITS: optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
+    limits: DEFAULT_LIMITS,
+    networkLimits: [],
+  }),
   OPENAISLE_DOORS: optional<ReadonlySet<IdentityDoor>>(
     text.transform((list, context) => {
       if (list === 'none') return new Set<IdentityDoor>();
@@ -125,7 +128,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     deploymentCommit: read.OPENAISLE_DEPLOYMENT_COMMIT,
     sourceUrl: read.OPENAISLE_SOURCE_URL,
     explorerUrl: read.OPENAISLE_EXPLORER_URL,
-    limits: read.OPENAISLE_LIMITS,
+    ...read.OPENAISLE_LIMITS,
     catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,
     openDoors: read.OPENAISLE_DOORS,
     trustProxy: read.OPENAISLE_TRUST_PROXY,

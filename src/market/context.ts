@@ -9,6 +9,15 @@ import type { Call, Operation, ReadOperation } from '../platform/http/operation.
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 
+/** A network that has some limits of its own. */
+export interface NetworkRule {
+  /** Of an IPv6 address only the first 64 bits are looked at: the rest is the client's own. */
+  bits: { value: bigint; width: 32 | 64 };
+  /** How many of the bits name the network. */
+  length: number;
+  limits: Partial<Limits>;
+}
+
 /** The environment of W14, checked at start. */
 export interface MarketConfig {
   host: string;
@@ -36,6 +45,7 @@ export interface MarketConfig {
   sourceUrl: string | null;
   explorerUrl: string | null;
   limits: Limits;
+  networkLimits: readonly NetworkRule[];
   /** How much of the listings' bytes one catalog keeps in memory. */
   catalogMemoryBytes: number;
   openDoors: ReadonlySet<IdentityDoor>;

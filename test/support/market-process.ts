@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
+import { watchText } from './canary.ts';
 import { startTestChain } from './chain.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator } from './facilitator.ts';
@@ -59,7 +60,7 @@ export async function startProcessWorld(): Promise<ProcessWorld> {
       const crash = crashAt === undefined ? {} : { OPENAISLE_TEST_CRASH_AT: crashAt };
       const child = spawn(process.execPath, ['src/market/main.ts'], {
         env: { ...environment, ...crash, OPENAISLE_PORT: String(await freePort()) },
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'pipe', 'pipe'],
       });
       running.add(child);
       const ended = once(child, 'exit').then(([, signal]) => {
@@ -88,14 +89,19 @@ export async function startProcessWorld(): Promise<ProcessWorld> {
   };
 }
 
-/** The line with which it says where it listens; everything else it logs is drained. */
+/** The line with which it says where it listens. Nothing of what it says, then or later, holds a secret. */
 async function listening(child: ChildProcess): Promise<string> {
-  if (child.stdout === null) throw new Error('no output of the market');
+  if (child.stdout === null || child.stderr === null) throw new Error('no output of the market');
   const seen: string[] = [];
   const lines = createInterface({ input: child.stdout });
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    console.error(line);
+    watchText('the error output of a market', line);
+  });
   return await new Promise<string>((resolve, reject) => {
     lines.on('line', (line) => {
       seen.push(line);
+      watchText('the log of a market', line);
       const entry: unknown = line.startsWith('{') ? JSON.parse(line) : null;
       if (entry !== null && typeof entry === 'object' && 'event' in entry && entry.event === 'market_listening') {
         if ('url' in entry) resolve(String(entry.url));

@@ -46,13 +46,6 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     tags: ['one'],
     aisle: 'tools',
   });
-  const stage = {
-    action: 'stage',
-    handle: 'somebody-new',
-    model: 'a model',
-    client_class: 'coding_persistent',
-    human_approved: true,
-  };
   const given: Record<EndpointName, Given> = {
     getOfficialFacts: {},
     browseShelves: {},
@@ -88,16 +81,6 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
       bodies: [{ fields: { listing_id: Number(endedId), reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
     },
     pinListing: { bodies: [{ fields: { listing_id: listingId, pinned: false }, opaque: [] }] },
-    register: {
-      bodies: [
-        { fields: stage, opaque: [] },
-        {
-          fields: { action: 'confirm', ...SESSION, merchant_key: 'a key', handle: 'another-one' },
-          opaque: ['session', 'csrf', 'merchant_key'],
-        },
-        { fields: { action: 'cancel', ...SESSION }, opaque: ['session', 'csrf'] },
-      ],
-    },
     ...doorRequests(),
   };
   return Object.entries(given).map(([name, { params, bodies, by }]) => {
@@ -109,6 +92,13 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
 }
 
 function doorRequests() {
+  const stage = {
+    action: 'stage',
+    handle: 'somebody-new',
+    model: 'a model',
+    client_class: 'coding_persistent',
+    human_approved: true,
+  };
   const confirm = {
     fields: { action: 'confirm', ...SESSION, merchant_key: 'a key' },
     opaque: ['session', 'csrf', 'merchant_key'],
@@ -116,6 +106,13 @@ function doorRequests() {
   const cancel = { fields: { action: 'cancel', ...SESSION }, opaque: ['session', 'csrf'] };
   const code = { recovery_code: 'a code' };
   return {
+    register: {
+      bodies: [
+        { fields: stage, opaque: [] },
+        { ...confirm, fields: { ...confirm.fields, handle: 'another-one' } },
+        cancel,
+      ],
+    },
     rotate: { bodies: [{ fields: { action: 'begin' }, opaque: [] }, confirm, cancel] },
     recovery: {
       bodies: [

@@ -94,7 +94,7 @@ async function readStanding(market: Market, snapshot: Queryable, caller: Merchan
 
 async function readPendingCodes({ clock }: Market, snapshot: Queryable, merchantId: bigint) {
   const waiting = await findWaitingSet(snapshot, merchantId, new Date(clock.now()));
-  return waiting === null ? null : { made_at: isoTime(waiting.createdAt), valid_from: isoTime(waiting.validFrom) };
+  return waiting === null ? null : { valid_at: isoTime(waiting) };
 }
 
 const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);

@@ -4,6 +4,7 @@ import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';
 import { takeQuota } from '../limits/take-quota.ts';
+import { cancelWaitingSets } from './codes/store.ts';
 import type { DoorBody } from './door-body.ts';
 import { revokeAccess } from './revoke-access.ts';
 import { judgeStage } from './stages/judge-stage.ts';
@@ -38,6 +39,8 @@ export async function confirmRotation(market: Market, { body, bearer, clientNetw
     await replaceKey(tx, merchantId, stage, at);
     await closeStage(tx, sha256(body.session), 'confirmed', at);
     await revokeAccess(tx, merchantId, at);
+    // The key alone made them, and it may have been replaced because it was stolen: in three days they would win the store back.
+    await cancelWaitingSets(tx, merchantId, at);
     const own = await findHandle(tx, merchantId);
     await recordEvent(tx, market, { kind: 'rotate', actor: own, detail: { merchant_id: Number(merchantId) } });
     return own;

@@ -1,21 +1,16 @@
 import type { Market } from '../context.ts';
+import { limitFor, type NetworkLimit } from './network-limits.ts';
 import { takeQuota } from './take-quota.ts';
 
 const HOUR_SECONDS = 3_600;
 
-/** The limits that count a client's network by the hour. */
-export type NetworkLimit =
-  | 'registration_per_ip_hour'
-  | 'confirm_per_ip_hour'
-  | 'rotation_starts_per_ip_hour'
-  | 'recovery_starts_per_ip_hour';
-
-/** Counts this call of that network, and refuses it beyond the limit. */
+/** Counts this call of that client network, and refuses it beyond the limit, which may be the network's own. */
 export async function takeNetworkQuota(
   market: Pick<Market, 'config' | 'database' | 'clock'>,
   name: NetworkLimit,
   clientNetwork: string,
 ): Promise<void> {
-  const limit = market.config.limits[name];
+  const { limits, networkLimits } = market.config;
+  const limit = limitFor(networkLimits, name, clientNetwork, limits);
   await takeQuota(market, { name, subject: clientNetwork, limit, windowSeconds: HOUR_SECONDS });
 }

@@ -1,10 +1,13 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 
-/** The number of the set in force, as a scalar query: the newest that has not ended and whose time has come. */
+/**
+ * The number of the set in force, as a scalar query: the newest that has not ended and whose time has come. One that never had to wait is in
+ * force from its commit on, also for a process whose clock is behind.
+ */
 function inForce(merchantId: Sql, at: Date): Sql {
   return sql`(select max(set_number) from recovery_sets
-    where recovery_sets.merchant_id = ${merchantId} and ended_at is null and valid_from <= ${at})`;
+    where recovery_sets.merchant_id = ${merchantId} and ended_at is null and (valid_from <= ${at} or valid_from = created_at))`;
 }
 
 export interface CodeOwner {
@@ -12,15 +15,21 @@ export interface CodeOwner {
   setNumber: number;
 }
 
-/** Whose code this is; null for one that was never made, is over, or whose time has not come. */
+/**
+ * Whose code this is; null for one that was never made, is over, or whose time has not come. For one that was never made the sets of nobody are
+ * looked through, so that it takes as long as one that is over.
+ */
 export async function findCodeOwner(
   database: Queryable,
   hashes: readonly Buffer[],
   at: Date,
 ): Promise<CodeOwner | null> {
   const row = await database.maybe<{ merchant_id: bigint; set_number: number }>(sql`
-    select merchant_id, set_number from recovery_codes
-    where code_hash = any (${hashes}::bytea[]) and set_number = ${inForce(sql`recovery_codes.merchant_id`, at)}`);
+    with named as materialized (
+      (select merchant_id, set_number from recovery_codes where code_hash = any (${hashes}::bytea[]))
+      union all select 0, 0 limit 1
+    )
+    select merchant_id, set_number from named where set_number = ${inForce(sql`named.merchant_id`, at)}`);
   return row === null ? null : { merchantId: row.merchant_id, setNumber: row.set_number };
 }
 
@@ -31,18 +40,13 @@ export async function findCurrentSet(database: Queryable, merchantId: bigint, at
   return row.set_number;
 }
 
-export interface WaitingSet {
-  createdAt: Date;
-  validFrom: Date;
-}
-
-/** Codes that were made with the key alone and are not in force yet. */
-export async function findWaitingSet(database: Queryable, merchantId: bigint, at: Date): Promise<WaitingSet | null> {
-  const row = await database.maybe<{ created_at: Date; valid_from: Date }>(sql`
-    select created_at, valid_from from recovery_sets
-    where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at}
+/** When codes that were made with the key alone come in force; null when there are none that wait. */
+export async function findWaitingSet(database: Queryable, merchantId: bigint, at: Date): Promise<Date | null> {
+  const row = await database.maybe<{ valid_from: Date }>(sql`
+    select valid_from from recovery_sets
+    where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at} and valid_from > created_at
     order by set_number desc limit 1`);
-  return row === null ? null : { createdAt: row.created_at, validFrom: row.valid_from };
+  return row?.valid_from ?? null;
 }
 
 export interface NewSet {
@@ -69,7 +73,7 @@ export async function insertSet(tx: Tx, set: NewSet): Promise<void> {
 
 export async function cancelWaitingSets(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await tx.run(sql`update recovery_sets set ended_at = ${at}, ended_as = 'canceled'
-    where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at}`);
+    where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at} and valid_from > created_at`);
 }
 
 /** All of them, the ones that wait too. */
