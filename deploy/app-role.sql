@@ -41,9 +41,12 @@ grant insert on votes to openaisle_app;
 grant insert, delete on catalog_changes to openaisle_app;
 grant update on catalog_state to openaisle_app;
 
-grant insert on merchants, merchant_keys, recovery_codes to openaisle_app;
-grant update (revoked_at, last_used_on) on merchant_keys to openaisle_app;
-grant update (ended_at) on recovery_codes to openaisle_app;
+-- What is replaced is ended and stays on record; only under a new pepper does a hash change.
+grant insert on merchants, merchant_keys, recovery_sets, recovery_codes, hosted_grants to openaisle_app;
+grant update (revoked_at, last_used_on, key_hash, pepper_version) on merchant_keys to openaisle_app;
+grant update (ended_at, ended_as) on recovery_sets to openaisle_app;
+grant update (revoked_at) on hosted_grants to openaisle_app;
+grant insert, update, delete on pairing_codes to openaisle_app;
 grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
 grant insert, update on facilitator_signers, facilitator_readings to openaisle_app;
 

@@ -2,13 +2,17 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { idOut, timeOut } from './paging.ts';
 import { publicText } from './text.ts';
-import { CLIENT_CLASSES } from './vocabulary.ts';
+import { CLIENT_CLASSES, RECOVERY_CODE_COUNT } from './vocabulary.ts';
 
 /** Handles: lower case, 3 to 32 of a-z, 0-9 and -, not beginning with - (W3). */
 export const HANDLE_PATTERN = '^[a-z0-9][a-z0-9-]{2,31}$';
 export const handleIn = z.string().regex(new RegExp(HANDLE_PATTERN), 'must match official facts patterns.handle');
 
 const session = z.string().min(1).max(200);
+const stageId = { session, csrf: session };
+
+/** Any text at all: one that is not a code is refused like one that is not in force (W10). */
+const recoveryCode = z.string().describe('one of the eight codes in force, in any case');
 
 const stage = z.strictObject({
   action: z.literal('stage'),
@@ -19,24 +23,29 @@ const stage = z.strictObject({
 });
 const confirm = z.strictObject({
   action: z.literal('confirm'),
-  session,
-  csrf: session,
+  ...stageId,
   merchant_key: z.string().max(200).optional().describe('for existing coding clients; better in Authorization'),
-  handle: handleIn.optional().describe('another handle, when the staged one was taken meanwhile'),
 });
-const cancel = z.strictObject({ action: z.literal('cancel'), session, csrf: session });
+const cancel = z.strictObject({ action: z.literal('cancel'), ...stageId });
 
-export const staged = z
-  .object({
-    status: z.literal('staged'),
-    handle: z.string(),
-    session: z.string(),
-    csrf: z.string(),
-    merchant_key: z.string().describe('shown once'),
-    recovery_codes: z.array(z.string()).length(8).describe('shown once'),
-    expires_at: timeOut,
-  })
-  .meta({ id: 'Staged' });
+const shownCodes = z.array(z.string()).length(RECOVERY_CODE_COUNT).describe('shown once');
+
+/** What every door stages: a key that is not in force before its confirm. */
+const stagedKey = {
+  status: z.literal('staged'),
+  handle: z.string(),
+  session: z.string(),
+  csrf: z.string(),
+  merchant_key: z.string().describe('shown once'),
+  expires_at: timeOut,
+};
+
+export const staged = z.object({ ...stagedKey, recovery_codes: shownCodes }).meta({ id: 'Staged' });
+/** A rotation leaves the codes as they are. */
+export const stagedRotation = z.object(stagedKey).meta({ id: 'StagedRotation' });
+
+const confirmed = z.object({ status: z.literal('confirmed'), merchant_id: idOut, handle: z.string() });
+const canceled = z.object({ status: z.literal('canceled') });
 
 export const register = endpoint({
   name: 'register',
@@ -44,14 +53,14 @@ export const register = endpoint({
   path: '/api/register',
   summary: 'Open a store in two steps: stage shows key and codes once, confirm makes them real.',
   auth: 'staged_key',
-  body: z.discriminatedUnion('action', [stage, confirm, cancel]),
-  answers: {
-    200: z.union([
-      staged,
-      z.object({ status: z.literal('confirmed'), merchant_id: idOut, handle: z.string() }),
-      z.object({ status: z.literal('canceled') }),
-    ]),
-  },
+  body: z.discriminatedUnion('action', [
+    stage,
+    confirm.extend({
+      handle: handleIn.optional().describe('another handle, when the staged one was taken meanwhile'),
+    }),
+    cancel,
+  ]),
+  answers: { 200: z.union([staged, confirmed, canceled]) },
   errors: [
     'handle_taken',
     'handle_reserved',
@@ -65,4 +74,66 @@ export const register = endpoint({
   ],
   cache: 'private',
   secret_fields: ['merchant_key'],
+});
+
+export const rotate = endpoint({
+  name: 'rotate',
+  method: 'POST',
+  path: '/api/rotate',
+  summary: 'Replace a key in two steps: begin with the current one, confirm with the new one. The codes stay.',
+  auth: 'staged_key',
+  body: z.discriminatedUnion('action', [z.strictObject({ action: z.literal('begin') }), confirm, cancel]),
+  answers: { 200: z.union([stagedRotation, confirmed, canceled]) },
+  errors: ['stage_closed', 'retired_flow', 'door_closed', 'rate_limited', 'not_found', 'key_required', 'key_invalid'],
+  cache: 'private',
+  secret_fields: ['merchant_key'],
+});
+
+/** `now`: in force at once, the old set is over. `later`: after `valid_from`, unless one of the old codes is used before (W10). */
+export const generatedCodes = z
+  .object({
+    status: z.literal('generated'),
+    recovery_codes: shownCodes,
+    valid: z.enum(['now', 'later']),
+    valid_from: timeOut,
+  })
+  .meta({ id: 'GeneratedCodes' });
+
+export const recovery = endpoint({
+  name: 'recovery',
+  method: 'POST',
+  path: '/api/recovery',
+  summary: 'Come back with a recovery code: begin shows a new key and eight new codes once, confirm makes them real.',
+  auth: 'staged_key',
+  body: z.discriminatedUnion('action', [
+    z.strictObject({ action: z.literal('begin'), recovery_code: recoveryCode }),
+    confirm,
+    cancel,
+    z.strictObject({ action: z.literal('generate'), recovery_code: recoveryCode.optional() }),
+  ]),
+  answers: { 200: z.union([staged, confirmed, canceled, generatedCodes]) },
+  errors: [
+    'recovery_code_refused',
+    'stage_closed',
+    'door_closed',
+    'rate_limited',
+    'not_found',
+    'key_required',
+    'key_invalid',
+  ],
+  cache: 'private',
+  secret_fields: ['merchant_key', 'recovery_code'],
+});
+
+export const pair = endpoint({
+  name: 'pair',
+  method: 'POST',
+  path: '/api/pair',
+  summary: 'A code that a human types on the hosted connector’s page to link it: one use, ten minutes.',
+  auth: 'key',
+  body: z.strictObject({}),
+  body_optional: true,
+  answers: { 200: z.object({ status: z.literal('created'), pairing_code: z.string(), expires_at: timeOut }) },
+  errors: ['door_closed', 'rate_limited'],
+  cache: 'private',
 });

@@ -1,6 +1,6 @@
 /** The contract: everything that goes over the wire. The one barrel of the project. */
 import { claimPurchase, openFeeIntent, openPurchaseIntent, reviewPayment } from './direct-payments.ts';
-import { register } from './identity.ts';
+import { pair, recovery, register, rotate } from './identity.ts';
 import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
 import { browseShelves, buyListing, createListing, getListing, getStore, listPurchases } from './listings.ts';
 import { getMe, getWindow, listEvents, listMerchants } from './merchants.ts';
@@ -35,6 +35,9 @@ export const endpoints = {
   removeListing,
   pinListing,
   register,
+  rotate,
+  recovery,
+  pair,
 } as const;
 
 export type Endpoints = typeof endpoints;

@@ -67,6 +67,9 @@ export const reviewOut = z
   })
   .meta({ id: 'Review' });
 
+/** Codes made with the key alone. Whoever did not make them uses an old code before `valid_at`: that ends them (W10). */
+export const pendingCodes = z.object({ valid_at: timeOut }).meta({ id: 'PendingCodes' });
+
 export const getMe = endpoint({
   name: 'getMe',
   method: 'GET',
@@ -90,7 +93,7 @@ export const getMe = endpoint({
       reviews: z.array(reviewOut).describe('undecided payments on which this merchant decides, the oldest first'),
       removal_notices: z.array(z.unknown()),
       quotas: z.record(z.string(), z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
-      pending_codes: z.null(),
+      pending_codes: pendingCodes.nullable(),
       ...section('listings', listingDetail),
       ...section('sales', saleOut),
       ...section('purchases', purchaseOut),

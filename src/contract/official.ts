@@ -43,9 +43,9 @@ export const officialFacts = z
     }),
     source: z.string().nullable(),
     identity: z.object({
-      join: z.null(),
-      recovery: z.null(),
-      rotate: z.null(),
+      join: z.string().nullable(),
+      recovery: z.string().nullable(),
+      rotate: z.string().nullable(),
       recovery_enabled: z.boolean(),
       rotation_enabled: z.boolean(),
       hosted_connector: z.null(),
@@ -54,9 +54,9 @@ export const officialFacts = z
       coding_client_doors: z
         .object({
           register: door.nullable(),
-          rotate: z.null(),
-          recovery: z.null(),
-          pair: z.null(),
+          rotate: door.nullable(),
+          recovery: door.nullable(),
+          pair: door.nullable(),
           client_classes: z.array(z.string()),
           registration_requires_human_approved: z.literal(true),
           key_and_codes_shown_exactly_once: z.literal(true),
@@ -71,6 +71,7 @@ export const officialFacts = z
       handle: z.string(),
       key: z.string(),
       recovery_code: z.string(),
+      pairing_code: z.string(),
       reserved: z.array(z.string()),
     }),
   })

@@ -74,6 +74,10 @@ export const DEFAULT_LIMITS = {
   registration_per_ip_hour: 3,
   registration_per_hour: 300,
   confirm_per_ip_hour: 10,
+  rotation_starts_per_ip_hour: 5,
+  rotation_per_merchant_day: 5,
+  recovery_starts_per_ip_hour: 10,
+  pair_per_merchant_hour: 20,
   votes_per_merchant_day: 50,
   guard_runs_per_merchant_day: 30,
   open_fee_attempts_per_merchant: 5,
@@ -115,6 +119,14 @@ export const INTENT_MINUTES = 10;
 /** After that long nobody has decided on a payment in review: it ends as declined. */
 export const REVIEW_DAYS = 30;
 export const RECOVERY_CODE_COUNT = 8;
+/** How long codes wait that were made with the key alone. */
+export const CODES_WAIT_HOURS = 72;
+/** How long a pairing code may be typed. */
+export const PAIRING_MINUTES = 10;
+
+/** The doors of identity, each of which the operator may close. */
+export const IDENTITY_DOORS = ['register', 'rotate', 'recovery', 'pair'] as const;
+export type IdentityDoor = (typeof IDENTITY_DOORS)[number];
 
 export interface Network {
   /** The name in the specification and in x402 v1. */

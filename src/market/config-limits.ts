@@ -1,29 +1,77 @@
 import { z } from 'zod';
 import { DEFAULT_LIMITS, type Limits } from '../contract/vocabulary.ts';
 import { readJson } from '../platform/http/read-json.ts';
+import type { NetworkRule } from './context.ts';
+import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
 
 const LARGEST = 1_000_000_000;
 // The body of a listing has a fixed limit; a larger artifact would never arrive.
 const LARGEST_ARTIFACT_BYTES = 2 * DEFAULT_LIMITS.artifact_bytes;
+const NETWORKS = 'networks';
 
-/** OPENAISLE_LIMITS: a JSON object that changes some of the named limits. */
-export const readLimits: z.ZodType<Limits, string> = z.string().transform((text, context) => {
+export interface ConfiguredLimits {
+  limits: Limits;
+  networkLimits: readonly NetworkRule[];
+}
+
+type Told = (message: string) => void;
+
+/** OPENAISLE_LIMITS: a JSON object that changes some of the named limits, for everybody or, under `networks`, for some. */
+export const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((text, context) => {
+  const tell: Told = (message) => context.addIssue({ code: 'custom', message });
   const given = parse(text);
   if (given === null) {
-    context.addIssue({ code: 'custom', message: 'this is not one JSON object' });
+    tell('this is not one JSON object');
     return z.NEVER;
   }
-  const limits: Record<string, number> = { ...DEFAULT_LIMITS };
+  const { [NETWORKS]: networks = {}, ...named } = given;
+  const limits = { ...DEFAULT_LIMITS, ...readNamed(named, Object.keys(DEFAULT_LIMITS), tell) } as Limits;
+  return { limits, networkLimits: readNetworks(networks, tell) };
+});
+
+function readNamed(given: object, names: readonly string[], tell: Told): Record<string, number> {
+  const limits: Record<string, number> = {};
   for (const [name, value] of Object.entries(given)) {
     const max = name === 'artifact_bytes' ? LARGEST_ARTIFACT_BYTES : LARGEST;
-    if (!Object.hasOwn(DEFAULT_LIMITS, name)) {
-      context.addIssue({ code: 'custom', message: `a name is none of ${Object.keys(DEFAULT_LIMITS).join(', ')}` });
-    } else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value > max) {
-      context.addIssue({ code: 'custom', message: `${name} is no whole number from 0 to ${max}` });
+    if (!names.includes(name)) tell(`a name is none of ${names.join(', ')}`);
+    else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value > max) {
+      tell(`${name} is no whole number from 0 to ${max}`);
     } else limits[name] = value;
   }
-  return limits as Limits;
-});
+  return limits;
+}
+
+function readNetworks(given: unknown, tell: Told): NetworkRule[] {
+  if (!isObject(given)) {
+    tell(`${NETWORKS} is no object of networks, each with limits of its own`);
+    return [];
+  }
+  const rules: NetworkRule[] = [];
+  for (const [text, own] of Object.entries(given)) {
+    const network = readNetwork(text);
+    if (network === null) {
+      tell(
+        `${NETWORKS} names what is no network: 203.0.113.0/24 or 2001:db8::/48, of IPv6 at most /64, no bit beyond the length`,
+      );
+    } else if (rules.some((rule) => isSame(rule, network))) tell(`${NETWORKS} names one network twice`);
+    else if (!isObject(own)) tell(`${NETWORKS}: a network has no object of limits`);
+    else {
+      const limits: NetworkRule['limits'] = readNamed(own, NETWORK_LIMITS, (message) =>
+        tell(`${NETWORKS}: ${message}`),
+      );
+      rules.push({ ...network, limits });
+    }
+  }
+  return rules;
+}
+
+function isSame(a: Omit<NetworkRule, 'limits'>, b: Omit<NetworkRule, 'limits'>): boolean {
+  return a.length === b.length && a.bits.width === b.bits.width && a.bits.value === b.bits.value;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 function parse(text: string): Record<string, unknown> | null {
   try {

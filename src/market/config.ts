@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DEFAULT_LIMITS, type Limits } from '../contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor } from '../contract/vocabulary.ts';
 import { ConfigError, type Environment, optional, readEnvironment } from '../platform/config.ts';
 import { readGitCommit } from '../platform/git-commit.ts';
 import { SECRET_PREFIX } from '../platform/secret-format.ts';
@@ -18,10 +18,10 @@ import {
   rpcUrlsVariable,
   wholeNumberVariable,
 } from '../platform/variables.ts';
-import { readLimits } from './config-limits.ts';
+import { type ConfiguredLimits, readLimits } from './config-limits.ts';
 import { wholeNumberFrom } from './config-numbers.ts';
 import { readProxies } from './config-proxies.ts';
-import type { IdentityDoor, MarketConfig } from './context.ts';
+import type { MarketConfig } from './context.ts';
 
 const DEFAULT_PORT = 4020;
 const HIGHEST_PORT = 65_535;
@@ -29,7 +29,6 @@ const BYTES_PER_MB = 1_048_576;
 const DEFAULT_FINALITY_MIN_AGE_SECONDS = 300;
 const ONE_DAY_SECONDS = 86_400;
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
-const DOORS: readonly IdentityDoor[] = ['register'];
 
 const text = z.string();
 
@@ -70,18 +69,20 @@ const variables = {
   ),
   OPENAISLE_SOURCE_URL: optionalHttpUrl(),
   OPENAISLE_EXPLORER_URL: optionalHttpUrl(),
-  OPENAISLE_LIMITS: optional<Limits>(readLimits, 'a JSON object of limit names and whole numbers', DEFAULT_LIMITS),
+  OPENAISLE_LIMITS: optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
+    limits: DEFAULT_LIMITS,
+    networkLimits: [],
+  }),
   OPENAISLE_DOORS: optional<ReadonlySet<IdentityDoor>>(
     text.transform((list, context) => {
       if (list === 'none') return new Set<IdentityDoor>();
       const names = list.split(',').map((name) => name.trim());
-      const doors = DOORS.filter((door) => names.includes(door));
-      if (doors.length !== names.length)
-        context.addIssue({ code: 'custom', message: 'other doors are not available in this version' });
+      const doors = IDENTITY_DOORS.filter((door) => names.includes(door));
+      if (doors.length !== names.length) context.addIssue({ code: 'custom', message: 'a name is none of the doors' });
       return new Set(doors);
     }),
-    `none, or a comma-separated list of ${DOORS.join(', ')}`,
-    () => new Set(DOORS),
+    `none, or a comma-separated list of ${IDENTITY_DOORS.join(', ')}`,
+    () => new Set(IDENTITY_DOORS),
   ),
   OPENAISLE_CATALOG_MEMORY_MB: wholeNumberFrom(64, 65_536, 2_048),
   OPENAISLE_TRUST_PROXY: optional<false | string[]>(
@@ -127,7 +128,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     deploymentCommit: read.OPENAISLE_DEPLOYMENT_COMMIT,
     sourceUrl: read.OPENAISLE_SOURCE_URL,
     explorerUrl: read.OPENAISLE_EXPLORER_URL,
-    limits: read.OPENAISLE_LIMITS,
+    ...read.OPENAISLE_LIMITS,
     catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,
     openDoors: read.OPENAISLE_DOORS,
     trustProxy: read.OPENAISLE_TRUST_PROXY,

@@ -1,5 +1,5 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
-import type { Limits, Network } from '../contract/vocabulary.ts';
+import type { IdentityDoor, Limits, Network } from '../contract/vocabulary.ts';
 import type { Provider } from '../platform/chain/provider.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -9,7 +9,14 @@ import type { Call, Operation, ReadOperation } from '../platform/http/operation.
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 
-export type IdentityDoor = 'register';
+/** A network that has some limits of its own. */
+export interface NetworkRule {
+  /** Of an IPv6 address only the first 64 bits are looked at: the rest is the client's own. */
+  bits: { value: bigint; width: 32 | 64 };
+  /** How many of the bits name the network. */
+  length: number;
+  limits: Partial<Limits>;
+}
 
 /** The environment of W14, checked at start. */
 export interface MarketConfig {
@@ -38,6 +45,7 @@ export interface MarketConfig {
   sourceUrl: string | null;
   explorerUrl: string | null;
   limits: Limits;
+  networkLimits: readonly NetworkRule[];
   /** How much of the listings' bytes one catalog keeps in memory. */
   catalogMemoryBytes: number;
   openDoors: ReadonlySet<IdentityDoor>;
@@ -50,6 +58,8 @@ export interface Merchant {
   id: bigint;
   handle: string;
   maintainer: boolean;
+  /** The number of the key that was shown. */
+  keyId: bigint;
 }
 
 /** At rest a secret is only HMAC-SHA-256 under a pepper (W3). */

@@ -148,7 +148,7 @@ function serveHttp(market: Market, parts: MarketParts): HttpServer {
     secretPrefixes: [config.keyPrefix],
     trustProxy: config.trustProxy,
     classifyError: refuseUnreadable,
-    preSchema: { register: retiredFlow },
+    preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: createPages(market, parts),
     shortcut: createQuickReads(market, parts),
   });

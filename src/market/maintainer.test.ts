@@ -55,7 +55,7 @@ test('beside a running market it makes merchant 1, shows no secret and leaves th
     const pepper = await loadMarketPepper({ pepperFile: null, dataDir });
     const saved = JSON.parse(await readFile(out, 'utf8'));
     const owner = await authenticate(marketContext({ database, changes: { pepper } }), saved.merchant_key);
-    expect(owner).toEqual({ id: 1n, handle: 'keeper', maintainer: true });
+    expect(owner).toMatchObject({ id: 1n, handle: 'keeper', maintainer: true });
     expect(await readEventPage(database, { kind: 'register' }, { limit: 1, beforeId: null })).toMatchObject({
       total: 1,
       events: [{ id: 1, actor: 'keeper', detail: { merchant_id: 1 } }],

@@ -9,7 +9,10 @@ import { listEvents } from './events/list-events.ts';
 import { getTreasury } from './fees/get-treasury.ts';
 import { getMe } from './history/get-me.ts';
 import { listPurchases } from './history/list-purchases.ts';
+import { pair } from './identity/pair.ts';
+import { recovery } from './identity/recovery.ts';
 import { register } from './identity/register.ts';
+import { rotate } from './identity/rotate.ts';
 import { editListing } from './listings/changes/edit-listing.ts';
 import { withdrawListing } from './listings/changes/withdraw-listing.ts';
 import { withdrawWithReason } from './listings/changes/withdraw-with-reason.ts';
@@ -64,5 +67,8 @@ export function marketOperations({ payments, catalog, events }: MarketParts): Op
     removeListing,
     pinListing,
     register,
+    rotate,
+    recovery,
+    pair,
   };
 }

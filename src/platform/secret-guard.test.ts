@@ -47,6 +47,9 @@ describe('the secret guard', () => {
     expect(guard.inValue({ merchant_key: key, note: key }, ['merchant_key'])).toBe(true);
     expect(guard.inValue({ inner: { merchant_key: key } }, ['merchant_key'])).toBe(true);
     expect(guard.inValue({ merchant_key: [key] }, ['merchant_key'])).toBe(true);
+    expect(guard.inValue({ merchant_key: makeRecoveryCode(systemRandom, 'aisle') }, ['merchant_key'])).toBe(true);
+    expect(guard.inValue({ recovery_code: key }, ['recovery_code'])).toBe(true);
+    expect(guard.inValue({ recovery_code: makeRecoveryCode(systemRandom, 'aisle') }, ['recovery_code'])).toBe(false);
     expect(guard.inValue({ a: 1, b: null, c: true, d: [] })).toBe(false);
   });
 

@@ -7,9 +7,12 @@ export interface SecretGuard {
   shortest: number;
   /** Whether a secret with a right checksum stands anywhere in the text, also when the whole text is base64 of it. */
   inText(text: string): boolean;
-  /** The same in every string and field name of a JSON value. Members called one of `except` at the top are those secrets' own place. */
+  /** The same in every string and field name of a JSON value. Members called one of `except` at the top are the own place of one kind of secret. */
   inValue(value: unknown, except?: readonly string[]): boolean;
 }
+
+/** Which kind of secret alone a field of that name may hold, where it is named as a secret's own place. */
+const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
 
 /** Looks for merchant keys, recovery codes and pairing codes of these prefixes (W1). Time is linear in the text. */
 export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
@@ -22,29 +25,34 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
   const shortest = Math.min(...prefixes.map(shortestSecret));
 
   // Every request's headers come this way: most texts are done with after a look for the underscore.
-  const inPlainText = (text: string): boolean =>
+  const inPlainText = (text: string, own?: SecretKind): boolean =>
     text.includes('_') &&
     markers.some(({ prefix, marker }) => {
       for (const found of text.matchAll(marker)) {
-        if (secretAt(text, found.index, prefix, (found[1] ?? '').toLowerCase() as SecretKind)) return true;
+        const kind = (found[1] ?? '').toLowerCase() as SecretKind;
+        if (kind !== own && secretAt(text, found.index, prefix, kind)) return true;
       }
       return false;
     });
 
-  const inText = (text: string): boolean => {
+  const search = (text: string, own?: SecretKind): boolean => {
     if (text.length < shortest) return false;
-    if (inPlainText(text)) return true;
+    if (inPlainText(text, own)) return true;
     if (!BASE64.test(text)) return false;
-    return inPlainText(Buffer.from(text, 'base64').toString('latin1'));
+    return inPlainText(Buffer.from(text, 'base64').toString('latin1'), own);
   };
+  const inText = (text: string): boolean => search(text);
 
   const inValue = (value: unknown, except: readonly string[] = []): boolean => {
     if (typeof value === 'string') return inText(value);
     if (Array.isArray(value)) return value.some((item) => inValue(item));
     if (typeof value !== 'object' || value === null) return false;
-    return Object.entries(value).some(
-      ([name, member]) => inText(name) || (!(except.includes(name) && typeof member === 'string') && inValue(member)),
-    );
+    return Object.entries(value).some(([name, member]) => {
+      if (inText(name)) return true;
+      if (!except.includes(name) || typeof member !== 'string') return inValue(member);
+      const own = OWN_KIND[name];
+      return own !== undefined && search(member, own);
+    });
   };
 
   return { shortest, inText, inValue };

@@ -3,6 +3,7 @@ import type { EndpointShape, ParamsGiven, QueryGiven, ResultOf } from '../../src
 import type { Catalog } from '../../src/market/catalog/catalog.ts';
 import type { Market, MarketCall, MarketRead, Merchant } from '../../src/market/context.ts';
 import type { Prepared, PreparedStream } from '../../src/platform/http/prepared.ts';
+import { watchText } from './canary.ts';
 
 /**
  * Calls an operation as the server would, with path and query as they are sent. The answer must pass its schema, and hold nothing
@@ -26,6 +27,7 @@ export async function ask<E extends EndpointShape>(
   const given = 'prepared' in answer ? await readPrepared(answer.prepared) : answer.body;
   const body: unknown = endpoint.answers[answer.status]?.parse(given);
   assert.deepEqual(given, body, 'the answer holds what its schema does not name');
+  watchText(`the answer of ${endpoint.name}`, JSON.stringify(body));
   return body as ResultOf<E>['body'];
 }
 

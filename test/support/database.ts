@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll, expect, inject } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { takeLeaks } from './canary.ts';
+import { tablesWithSecrets } from './canary-database.ts';
 import { onServer } from './on-server.ts';
 
 export interface TestDatabase {
@@ -16,7 +18,7 @@ export interface TestDatabaseOptions {
   poolSize?: number;
 }
 
-/** A fresh database on the shared server of this test run. Drop it when done. */
+/** A fresh database on the shared server of this test run. Drop it when done: then it is searched for secrets (W3). */
 export async function createTestDatabase(
   options: TestDatabaseOptions = {},
 ): Promise<TestDatabase & { drop(): Promise<void> }> {
@@ -34,7 +36,11 @@ export async function createTestDatabase(
     database,
     drop: async () => {
       await database.close();
-      await onServer(adminUrl, `drop database ${name} with (force)`);
+      const tables = await tablesWithSecrets(address.href).finally(() =>
+        onServer(adminUrl, `drop database ${name} with (force)`),
+      );
+      const leaks = [...takeLeaks(), ...tables.map((table) => `the table ${table}`)];
+      if (leaks.length > 0) throw new Error(`${expect.getState().testPath}: a secret got into ${leaks.join(', ')}`);
     },
   };
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { watchText } from './canary.ts';
 import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
@@ -69,7 +70,10 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
       started.push(child);
       const said: string[] = [];
       for (const stream of [child.stdout, child.stderr]) {
-        createInterface({ input: stream }).on('line', (line) => said.push(line));
+        createInterface({ input: stream }).on('line', (line) => {
+          said.push(line);
+          watchText('the output of a market', line);
+        });
       }
       const ofName = (event: string): string[] => said.filter((line) => line.includes(`"event":"${event}"`));
       return {

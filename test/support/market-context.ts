@@ -77,6 +77,7 @@ export function marketContext(options: {
       sourceUrl: null,
       explorerUrl: null,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
+      networkLimits: [],
       catalogMemoryBytes: CATALOG_BYTES,
       openDoors: new Set(['register']),
       trustProxy: false,

@@ -8,6 +8,7 @@ import type { Limits } from '../../src/contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
+import { watchText } from './canary.ts';
 import { startTestChain } from './chain.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator } from './facilitator.ts';
@@ -119,7 +120,7 @@ async function spawnStandby(environment: Record<string, string>, running: Set<Ch
   const env = { ...environment, OPENAISLE_PORT: String(await freePort()) };
   const child = spawn(process.execPath, ['test/support/market-standby.ts'], {
     env,
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   running.add(child);
   const ended = once(child, 'exit').then(([, signal]) => {
@@ -129,13 +130,18 @@ async function spawnStandby(environment: Record<string, string>, running: Set<Ch
   return { child, ended };
 }
 
-/** The line with which it says where it listens; all lines are kept. */
+/** The line with which it says where it listens. All lines are kept, and nothing of what it says holds a secret. */
 async function listening(child: ChildProcess, seen: string[]): Promise<string> {
-  if (child.stdout === null) throw new Error('no output of the market');
+  if (child.stdout === null || child.stderr === null) throw new Error('no output of the market');
   const lines = createInterface({ input: child.stdout });
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    console.error(line);
+    watchText('the error output of a market', line);
+  });
   return await new Promise<string>((resolve, reject) => {
     lines.on('line', (line) => {
       seen.push(line);
+      watchText('the log of a market', line);
       const entry: unknown = line.startsWith('{') ? JSON.parse(line) : null;
       if (entry !== null && typeof entry === 'object' && 'event' in entry && entry.event === 'market_listening') {
         if ('url' in entry) resolve(String(entry.url));

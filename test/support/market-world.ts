@@ -12,6 +12,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { watchAnswer } from './canary.ts';
 import { signAuthorization, startTestChain } from './chain.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator, type TestFacilitator } from './facilitator.ts';
@@ -98,6 +99,7 @@ export function worldConfig(given: {
     sourceUrl: null,
     explorerUrl: null,
     limits: { ...DEFAULT_LIMITS, registration_per_ip_hour: 1_000, ...given.limits },
+    networkLimits: [],
     catalogMemoryBytes: 67_108_864,
     openDoors: new Set(['register']),
     trustProxy: false,
@@ -172,7 +174,9 @@ export async function askMarket(url: string, method: string, path: string, asked
     body: asked.body === undefined ? null : JSON.stringify(asked.body),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
+  const { status, headers: answered } = response;
+  watchAnswer({ method, path, asked: asked.body, status, headers: answered, text });
+  return { status, headers: answered, body: text === '' ? {} : JSON.parse(text) };
 }
 
 export interface SignedProof {

@@ -28,7 +28,7 @@ export function officialAnswer(fields: object = {}): Reply {
     ...{ x402_facilitator, city: null, world: null, source: null, identity, limits: {}, event_kinds: [] },
     ...{ public_pagination: { completeness: '', sizes: {} }, scopes: { door: [], window: [] } },
     ...{ maintainer: { handle: null, merchant_id: 1, powers: [] } },
-    ...{ patterns: { handle: '', key: '', recovery_code: '', reserved: [] } },
+    ...{ patterns: { handle: '', key: '', recovery_code: '', pairing_code: '', reserved: [] } },
   };
   return { status: 200, body: getOfficialFacts.answers[200].parse({ ...body, ...fields }) };
 }

@@ -1,4 +1,5 @@
 import type { Log } from '../../src/platform/log.ts';
+import { watchLogLine } from './canary.ts';
 
 export interface LogLine {
   level: 'info' | 'warn' | 'error';
@@ -15,6 +16,7 @@ export function recordingLog(): { log: Log; lines: LogLine[]; logged(event: stri
     (event: string, fields: LogLine['fields'] = {}): void => {
       const line = { level, event, fields: { ...bound, ...fields } };
       lines.push(line);
+      watchLogLine(event, line.fields);
       for (const waiter of waiting) {
         if (waiter.event !== event) continue;
         waiting.delete(waiter);

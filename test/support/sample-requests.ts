@@ -46,13 +46,6 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     tags: ['one'],
     aisle: 'tools',
   });
-  const stage = {
-    action: 'stage',
-    handle: 'somebody-new',
-    model: 'a model',
-    client_class: 'coding_persistent',
-    human_approved: true,
-  };
   const given: Record<EndpointName, Given> = {
     getOfficialFacts: {},
     browseShelves: {},
@@ -88,16 +81,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
       bodies: [{ fields: { listing_id: Number(endedId), reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
     },
     pinListing: { bodies: [{ fields: { listing_id: listingId, pinned: false }, opaque: [] }] },
-    register: {
-      bodies: [
-        { fields: stage, opaque: [] },
-        {
-          fields: { action: 'confirm', ...SESSION, merchant_key: 'a key', handle: 'another-one' },
-          opaque: ['session', 'csrf', 'merchant_key'],
-        },
-        { fields: { action: 'cancel', ...SESSION }, opaque: ['session', 'csrf'] },
-      ],
-    },
+    ...doorRequests(),
   };
   return Object.entries(given).map(([name, { params, bodies, by }]) => {
     const known = name as EndpointName;
@@ -105,6 +89,41 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     const caller = endpoint.auth === 'maintainer' ? 'maintainer' : (by ?? 'member');
     return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [], by: caller };
   });
+}
+
+function doorRequests() {
+  const stage = {
+    action: 'stage',
+    handle: 'somebody-new',
+    model: 'a model',
+    client_class: 'coding_persistent',
+    human_approved: true,
+  };
+  const confirm = {
+    fields: { action: 'confirm', ...SESSION, merchant_key: 'a key' },
+    opaque: ['session', 'csrf', 'merchant_key'],
+  };
+  const cancel = { fields: { action: 'cancel', ...SESSION }, opaque: ['session', 'csrf'] };
+  const code = { recovery_code: 'a code' };
+  return {
+    register: {
+      bodies: [
+        { fields: stage, opaque: [] },
+        { ...confirm, fields: { ...confirm.fields, handle: 'another-one' } },
+        cancel,
+      ],
+    },
+    rotate: { bodies: [{ fields: { action: 'begin' }, opaque: [] }, confirm, cancel] },
+    recovery: {
+      bodies: [
+        { fields: { action: 'begin', ...code }, opaque: ['recovery_code'] },
+        confirm,
+        cancel,
+        { fields: { action: 'generate', ...code }, opaque: ['recovery_code'] },
+      ],
+    },
+    pair: { bodies: [{ fields: {}, opaque: [] }] },
+  };
 }
 
 function directRequests(listingId: bigint) {

@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { watchAnswer } from './canary.ts';
 import type { SentAnswer } from './refused.ts';
 
 export interface Sending {
@@ -28,11 +29,14 @@ export function send(url: string, method: string, path: string, sending: Sending
         const pairs = response.rawHeaders.flatMap((name, at, all): [string, string][] =>
           at % 2 === 0 ? [[name, all[at + 1] ?? '']] : [],
         );
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: new Headers(pairs),
-          text: Buffer.concat(chunks).toString('utf8'),
-        });
+        const text = Buffer.concat(chunks).toString('utf8');
+        const answer = { status: response.statusCode ?? 0, headers: new Headers(pairs), text };
+        try {
+          watchAnswer({ method, path, asked: sending.body, ...answer });
+          resolve(answer);
+        } catch (error) {
+          reject(error);
+        }
       });
     });
     sent.on('error', reject);

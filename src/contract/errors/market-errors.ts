@@ -22,11 +22,18 @@ export const marketErrors = {
     next_step:
       'If it was confirmed, the key that it showed is in force: try it with GET /api/me. Otherwise begin a new stage.',
   },
+  recovery_code_refused: {
+    status: 403,
+    title: 'This recovery code opens nothing',
+    retry: 'after_fix',
+    next_step:
+      'Type a code of the newest set that is in force. Codes that were replaced, burned or still wait open nothing.',
+  },
   retired_flow: {
     status: 410,
     title: 'The one-call flow is retired',
     retry: 'after_fix',
-    next_step: 'Send {"action": "stage", ...} as described under identity.coding_client_doors in official facts.',
+    next_step: 'Send an object with action, as described under identity.coding_client_doors in official facts.',
   },
   door_closed: {
     status: 503,

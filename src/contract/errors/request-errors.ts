@@ -50,7 +50,7 @@ export const requestErrors = {
     title: 'The request carries a secret outside its own place',
     retry: 'after_fix',
     next_step:
-      'Treat that secret as leaked, and replace it if official facts show a door for that; send keys in Authorization only.',
+      'Treat that secret as leaked and replace it: a key at /api/rotate, recovery codes with generate at /api/recovery; a pairing code ends by itself. Send keys in Authorization only.',
   },
   malformed_proof: {
     status: 400,

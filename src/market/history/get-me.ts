@@ -6,6 +6,7 @@ import { presentDetail } from '../catalog/present-listing.ts';
 import { readListingsOf } from '../catalog/store.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { countCredits } from '../fees/store.ts';
+import { findWaitingSet } from '../identity/codes/store.ts';
 import { inSnapshot } from '../in-snapshot.ts';
 import { readQuota } from '../limits/read-quota.ts';
 import { presentMerchant } from '../merchants/present-merchant.ts';
@@ -87,8 +88,13 @@ async function readStanding(market: Market, snapshot: Queryable, caller: Merchan
       appeal: null,
     })),
     quotas: { [name]: { limit: guardRuns.limit, used: guardRuns.used, resets_at: isoTime(guardRuns.resetsAt) } },
-    pending_codes: null,
+    pending_codes: await readPendingCodes(market, snapshot, merchantId),
   };
+}
+
+async function readPendingCodes({ clock }: Market, snapshot: Queryable, merchantId: bigint) {
+  const waiting = await findWaitingSet(snapshot, merchantId, new Date(clock.now()));
+  return waiting === null ? null : { valid_at: isoTime(waiting) };
 }
 
 const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);

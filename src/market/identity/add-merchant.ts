@@ -2,7 +2,8 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { handleSkeleton } from './handle-skeleton.ts';
-import { type ClientClass, insertMerchant, type SecretHashes } from './store.ts';
+import type { ClientClass, SecretHashes } from './stages/stage.ts';
+import { insertMerchant } from './store.ts';
 
 export interface MerchantToAdd {
   id: bigint;

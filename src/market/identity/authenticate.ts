@@ -1,31 +1,35 @@
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { isMerchantKey } from '../../platform/secret-format.ts';
-import type { Market, Merchant } from '../context.ts';
-import { findKeyOwner, noteKeyUse } from './store.ts';
+import type { Market, Merchant, Queryable } from '../context.ts';
+import { findKeyOwner, type KeyOwner, noteKeyUse } from './store.ts';
 
-/** Whose key this is; null when it is nobody's, or no longer. */
-export async function authenticate(
-  market: Pick<Market, 'config' | 'database' | 'pepper' | 'clock' | 'log'>,
-  bearer: string,
-): Promise<Merchant | null> {
+export type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
+
+/** Whose key this is; null when it is nobody's, or no longer. Nothing is remembered: a replaced key is dead at once, on every process. */
+export async function authenticate(market: Authenticator, bearer: string): Promise<Merchant | null> {
+  const owner = await findOwner(market, bearer);
+  if (owner === null) return null;
+  const { merchantId: id, handle, keyId } = owner;
+  return { id, handle, maintainer: id === BigInt(MAINTAINER_MERCHANT_ID), keyId };
+}
+
+export async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwner | null> {
   // The checksum tells most wrong keys apart without asking the database.
   if (!isMerchantKey(bearer, market.config.keyPrefix)) return null;
   const hashes = market.pepper.hashes(bearer).map(({ hash }) => hash);
   const owner = await findKeyOwner(market.database, hashes);
   if (owner === null) return null;
   const today = isoTime(market.clock.now()).slice(0, 10);
-  if (owner.lastUsedOn !== today) noteInPassing(market, owner.keyHash, today);
-  return {
-    id: owner.merchantId,
-    handle: owner.handle,
-    maintainer: owner.merchantId === BigInt(MAINTAINER_MERCHANT_ID),
-  };
+  const isNoted = owner.lastUsedOn === today && owner.pepperVersion >= market.pepper.version;
+  if (!isNoted) noteInPassing(market, owner.keyId, today, bearer);
+  return owner;
 }
 
 /** The request does not wait for it, and does not fail with it. */
-function noteInPassing({ database, log }: Pick<Market, 'database' | 'log'>, keyHash: Buffer, today: string): void {
-  noteKeyUse(database, keyHash, today).catch((error: unknown) => {
+function noteInPassing({ database, log, pepper }: Authenticator, keyId: bigint, today: string, key: string): void {
+  const newest = { keyHash: pepper.hash(key), pepperVersion: pepper.version };
+  noteKeyUse(database, keyId, today, newest).catch((error: unknown) => {
     log.warn('key_use_not_noted', { error });
   });
 }

@@ -38,7 +38,12 @@ test('merchant 1 gets a key that works, in a file for its owner alone, and the l
   const saved = JSON.parse(await readFile(out, 'utf8'));
   expect(saved).toMatchObject({ merchant_id: 1, handle: 'maintainer' });
   expect(saved.recovery_codes).toHaveLength(8);
-  expect(await authenticate(market, saved.merchant_key)).toEqual({ id: 1n, handle: 'maintainer', maintainer: true });
+  expect(await authenticate(market, saved.merchant_key)).toEqual({
+    id: 1n,
+    handle: 'maintainer',
+    maintainer: true,
+    keyId: expect.any(BigInt),
+  });
   const events = await db.database.rows(sql`
     select kind, convert_from(canonical, 'UTF8')::json -> 'detail' as detail from events`);
   expect(events).toEqual([{ kind: 'register', detail: { merchant_id: 1 } }]);

@@ -6,7 +6,7 @@ import type { Market } from '../context.ts';
 import { addMerchant } from './add-merchant.ts';
 import { handleSkeleton } from './handle-skeleton.ts';
 import { type MadeSecrets, makeSecrets } from './make-secrets.ts';
-import { findHandle, isSkeletonTaken } from './store.ts';
+import { isSkeletonTaken, maybeHandle } from './store.ts';
 
 export type MaintainerMarket = Pick<Market, 'database' | 'clock' | 'random' | 'pepper' | 'wakeEvents'> & {
   keyPrefix: string;
@@ -46,7 +46,7 @@ async function insertMaintainer(market: MaintainerMarket, handle: string, secret
   const id = BigInt(MAINTAINER_MERCHANT_ID);
   await market.database.transaction(async (tx) => {
     await tx.lock('merchants');
-    const existing = await findHandle(tx, id);
+    const existing = await maybeHandle(tx, id);
     if (existing !== null) throw new Error(`merchant 1 exists already, with the handle ${existing}`);
     if (await isSkeletonTaken(tx, handleSkeleton(handle)))
       throw new Error(`the handle ${handle}, or one that looks like it, belongs to another merchant`);

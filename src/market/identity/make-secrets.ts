@@ -2,7 +2,13 @@ import { RECOVERY_CODE_COUNT } from '../../contract/vocabulary.ts';
 import type { Random } from '../../platform/random.ts';
 import { makeMerchantKey, makeRecoveryCode } from '../../platform/secret-format.ts';
 import type { Pepper } from '../context.ts';
-import type { SecretHashes } from './store.ts';
+import type { KeyHash, SecretHashes } from './stages/stage.ts';
+
+export interface SecretSource {
+  random: Random;
+  pepper: Pepper;
+  keyPrefix: string;
+}
 
 export interface MadeSecrets {
   /** Shown once, stored nowhere. */
@@ -11,18 +17,21 @@ export interface MadeSecrets {
   hashes: SecretHashes;
 }
 
-/** A fresh key with its eight codes, and what is kept of them. */
-export function makeSecrets(from: { random: Random; pepper: Pepper; keyPrefix: string }): MadeSecrets {
-  const { random, pepper, keyPrefix } = from;
+/** A fresh key, and what is kept of it. */
+export function makeKey({ random, pepper, keyPrefix }: SecretSource): { key: string; hashes: KeyHash } {
   const key = makeMerchantKey(random, keyPrefix);
+  return { key, hashes: { pepperVersion: pepper.version, keyHash: pepper.hash(key) } };
+}
+
+/** A fresh set of codes, and what is kept of them. */
+export function makeCodes({ random, pepper, keyPrefix }: SecretSource): { codes: string[]; codeHashes: Buffer[] } {
   const codes = Array.from({ length: RECOVERY_CODE_COUNT }, () => makeRecoveryCode(random, keyPrefix));
-  return {
-    key,
-    codes,
-    hashes: {
-      pepperVersion: pepper.version,
-      keyHash: pepper.hash(key),
-      codeHashes: codes.map((code) => pepper.hash(code)),
-    },
-  };
+  return { codes, codeHashes: codes.map((code) => pepper.hash(code)) };
+}
+
+/** A fresh key with its eight codes. */
+export function makeSecrets(from: SecretSource): MadeSecrets {
+  const { key, hashes } = makeKey(from);
+  const { codes, codeHashes } = makeCodes(from);
+  return { key, codes, hashes: { ...hashes, codeHashes } };
 }

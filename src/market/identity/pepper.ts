@@ -13,10 +13,12 @@ export interface LoadPepperOptions {
 
 /** The file the operator named, which must be there; else the one in the data folder, made at the first start. */
 export function loadMarketPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
-  const { pepperFile, dataDir } = where;
-  return pepperFile === null
-    ? loadPepper({ file: join(dataDir, 'pepper'), createIfMissing: true })
-    : loadPepper({ file: pepperFile, createIfMissing: false });
+  return loadPepper({ file: pepperFileOf(where), createIfMissing: where.pepperFile === null });
+}
+
+/** Which file that is. */
+export function pepperFileOf({ pepperFile, dataDir }: { pepperFile: string | null; dataDir: string }): string {
+  return pepperFile ?? join(dataDir, 'pepper');
 }
 
 const LINE = /^([1-9]\d{0,8}):([0-9a-f]{64})$/;
@@ -50,7 +52,7 @@ export function createPepperFrom(peppers: ReadonlyMap<number, Buffer>): Pepper {
 }
 
 /** Its messages never quote a line. */
-function parsePeppers(text: string, file: string): Map<number, Buffer> {
+export function parsePeppers(text: string, file: string): Map<number, Buffer> {
   const peppers = new Map<number, Buffer>();
   for (const [index, line] of text.split('\n').entries()) {
     if (line.trim() === '') continue;
@@ -64,7 +66,7 @@ function parsePeppers(text: string, file: string): Map<number, Buffer> {
   return peppers;
 }
 
-async function readPrivate(file: string): Promise<string | null> {
+export async function readPrivate(file: string): Promise<string | null> {
   const handle = await open(file, 'r').catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return null;
     throw error;
@@ -101,7 +103,7 @@ async function createPepper(file: string, random: Random): Promise<string> {
   return written;
 }
 
-async function writeDurably(handle: FileHandle, text: string): Promise<void> {
+export async function writeDurably(handle: FileHandle, text: string): Promise<void> {
   try {
     await handle.writeFile(text);
     await handle.sync();
@@ -110,7 +112,7 @@ async function writeDurably(handle: FileHandle, text: string): Promise<void> {
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
     await handle.sync();

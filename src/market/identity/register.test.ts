@@ -104,6 +104,7 @@ describe('confirm', () => {
       id,
       handle: 'confirm-alice',
       maintainer: false,
+      keyId: expect.any(BigInt),
     });
   });
 

@@ -1,94 +1,11 @@
-import sql, { empty } from 'sql-template-tag';
-import type { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
+import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { insertSet } from './codes/store.ts';
+import type { ClientClass, KeyHash, SecretHashes } from './stages/stage.ts';
 
-export type ClientClass = (typeof CLIENT_CLASSES)[number];
-
-/** What is kept of a key and its codes. */
-export interface SecretHashes {
-  pepperVersion: number;
-  keyHash: Buffer;
-  codeHashes: readonly Buffer[];
-}
-
-export interface NewStage extends SecretHashes {
-  sessionHash: Buffer;
-  csrfHash: Buffer;
-  handle: string;
-  model: string;
-  clientClass: ClientClass;
-  createdAt: Date;
-  expiresAt: Date;
-}
-
-export interface Stage extends SecretHashes {
-  csrfHash: Buffer;
-  handle: string;
-  model: string;
-  clientClass: ClientClass;
-  expiresAt: Date;
-  closedAs: 'confirmed' | 'canceled' | null;
-}
-
-export async function insertStage(database: Queryable, stage: NewStage): Promise<void> {
-  await database.run(sql`
-    insert into identity_stages (session_hash, csrf_hash, kind, handle, model, client_class, key_hash, code_hashes,
-      pepper_version, created_at, expires_at)
-    values (${stage.sessionHash}, ${stage.csrfHash}, 'register', ${stage.handle}, ${stage.model}, ${stage.clientClass},
-      ${stage.keyHash}, ${stage.codeHashes}, ${stage.pepperVersion}, ${stage.createdAt}, ${stage.expiresAt})`);
-}
-
-/** Clears away a few stages that ended without a merchant. Confirmed ones stay: a later confirm must find them closed. */
-export async function sweepStages(database: Queryable, expiredBefore: Date): Promise<number> {
-  return database.run(sql`
-    delete from identity_stages where session_hash = any (array(
-      select session_hash from identity_stages
-      where expires_at < ${expiredBefore} and closed_as is distinct from 'confirmed'
-      order by expires_at limit 50 for update skip locked
-    ))`);
-}
-
-export async function findStage(
-  database: Queryable,
-  sessionHash: Buffer,
-  options: { lock: boolean },
-): Promise<Stage | null> {
-  const row = await database.maybe<{
-    csrf_hash: Buffer;
-    handle: string;
-    model: string;
-    client_class: ClientClass;
-    key_hash: Buffer;
-    code_hashes: Buffer[];
-    pepper_version: number;
-    expires_at: Date;
-    closed_as: Stage['closedAs'];
-  }>(sql`
-    select csrf_hash, handle, model, client_class, key_hash, code_hashes, pepper_version, expires_at, closed_as
-    from identity_stages where session_hash = ${sessionHash} and kind = 'register'
-    ${options.lock ? sql`for update` : empty}`);
-  if (row === null) return null;
-  return {
-    csrfHash: row.csrf_hash,
-    handle: row.handle,
-    model: row.model,
-    clientClass: row.client_class,
-    keyHash: row.key_hash,
-    codeHashes: row.code_hashes,
-    pepperVersion: row.pepper_version,
-    expiresAt: row.expires_at,
-    closedAs: row.closed_as,
-  };
-}
-
-export async function closeStage(
-  tx: Tx,
-  sessionHash: Buffer,
-  as: 'confirmed' | 'canceled',
-  closedAt: Date,
-): Promise<void> {
-  await tx.run(sql`update identity_stages set closed_at = ${closedAt}, closed_as = ${as}
-    where session_hash = ${sessionHash} and closed_at is null`);
+/** One at a time for each merchant: whatever replaces its key or its codes. */
+export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
+  await tx.lock(`identity:${merchantId}`);
 }
 
 export async function isSkeletonTaken(database: Queryable, skeleton: string): Promise<boolean> {
@@ -104,7 +21,13 @@ export async function nextMerchantId(tx: Tx): Promise<bigint> {
   return id;
 }
 
-export async function findHandle(database: Queryable, merchantId: bigint): Promise<string | null> {
+/** Of a merchant that exists. */
+export async function findHandle(database: Queryable, merchantId: bigint): Promise<string> {
+  const { handle } = await database.one<{ handle: string }>(sql`select handle from merchants where id = ${merchantId}`);
+  return handle;
+}
+
+export async function maybeHandle(database: Queryable, merchantId: bigint): Promise<string | null> {
   const row = await database.maybe<{ handle: string }>(sql`select handle from merchants where id = ${merchantId}`);
   return row?.handle ?? null;
 }
@@ -123,17 +46,35 @@ export async function insertMerchant(tx: Tx, merchant: NewMerchant): Promise<voi
   await tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
     values (${id}, ${merchant.handle}, ${merchant.skeleton}, ${merchant.model}, ${merchant.clientClass}, ${joinedAt})`);
+  await insertKey(tx, id, merchant, joinedAt);
+  const { codeHashes } = merchant;
+  await insertSet(tx, { merchantId: id, createdAt: joinedAt, validFrom: joinedAt, codeHashes, pepperVersion });
+}
+
+async function insertKey(tx: Tx, merchantId: bigint, { keyHash, pepperVersion }: KeyHash, at: Date): Promise<void> {
   await tx.run(sql`
     insert into merchant_keys (key_hash, pepper_version, merchant_id, created_at)
-    values (${merchant.keyHash}, ${pepperVersion}, ${id}, ${joinedAt})`);
-  await tx.run(sql`
-    insert into recovery_codes (code_hash, pepper_version, merchant_id, set_number, created_at)
-    select code_hash, ${pepperVersion}::int4, ${id}::int8, 1, ${joinedAt}::timestamptz
-    from unnest(${merchant.codeHashes}::bytea[]) as code_hash`);
+    values (${keyHash}, ${pepperVersion}, ${merchantId}, ${at})`);
+}
+
+/** Under the lock of the merchant's identity. The old key stays on record, revoked. */
+export async function replaceKey(tx: Tx, merchantId: bigint, key: KeyHash, at: Date): Promise<void> {
+  await tx.run(sql`update merchant_keys set revoked_at = ${at}
+    where merchant_id = ${merchantId} and revoked_at is null`);
+  await insertKey(tx, merchantId, key, at);
+}
+
+/** The number of the key in force. */
+export async function findCurrentKey(database: Queryable, merchantId: bigint): Promise<bigint | null> {
+  const row = await database.maybe<{ id: bigint }>(
+    sql`select id from merchant_keys where merchant_id = ${merchantId} and revoked_at is null`,
+  );
+  return row?.id ?? null;
 }
 
 export interface KeyOwner {
-  keyHash: Buffer;
+  keyId: bigint;
+  pepperVersion: number;
   merchantId: bigint;
   handle: string;
   /** YYYY-MM-DD in UTC. */
@@ -142,15 +83,59 @@ export interface KeyOwner {
 
 /** A revoked key is nobody's. */
 export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[]): Promise<KeyOwner | null> {
-  const row = await database.maybe<{ key_hash: Buffer; id: bigint; handle: string; last_used_on: string | null }>(sql`
-    select merchant_keys.key_hash, merchants.id, merchants.handle, merchant_keys.last_used_on
+  const row = await database.maybe<{
+    key_id: bigint;
+    pepper_version: number;
+    id: bigint;
+    handle: string;
+    last_used_on: string | null;
+  }>(sql`
+    select merchant_keys.id as key_id, merchant_keys.pepper_version, merchants.id, merchants.handle,
+      merchant_keys.last_used_on
     from merchant_keys join merchants on merchants.id = merchant_keys.merchant_id
     where merchant_keys.key_hash = any (${hashes}::bytea[]) and merchant_keys.revoked_at is null`);
   if (row === null) return null;
-  return { keyHash: row.key_hash, merchantId: row.id, handle: row.handle, lastUsedOn: row.last_used_on };
+  const { key_id: keyId, pepper_version: pepperVersion, id: merchantId, handle, last_used_on: lastUsedOn } = row;
+  return { keyId, pepperVersion, merchantId, handle, lastUsedOn };
 }
 
-export async function noteKeyUse(database: Queryable, keyHash: Buffer, day: string): Promise<void> {
-  await database.run(sql`update merchant_keys set last_used_on = ${day}::date
-    where key_hash = ${keyHash} and last_used_on is distinct from ${day}::date`);
+/** Under the newest pepper from now on, so that an older one can be given up once its keys have been used. */
+export async function noteKeyUse(database: Queryable, keyId: bigint, day: string, newest: KeyHash): Promise<void> {
+  await database.run(sql`update merchant_keys
+    set last_used_on = ${day}::date, key_hash = ${newest.keyHash}, pepper_version = ${newest.pepperVersion}
+    where id = ${keyId} and (last_used_on is distinct from ${day}::date or pepper_version < ${newest.pepperVersion})`);
+}
+
+export interface NewPairingCode {
+  codeHash: Buffer;
+  pepperVersion: number;
+  merchantId: bigint;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+export async function insertPairingCode(database: Queryable, code: NewPairingCode): Promise<void> {
+  await database.run(sql`
+    insert into pairing_codes (code_hash, pepper_version, merchant_id, created_at, expires_at)
+    values (${code.codeHash}, ${code.pepperVersion}, ${code.merchantId}, ${code.createdAt}, ${code.expiresAt})`);
+}
+
+/** Clears away a few that ran out long ago. */
+export async function sweepPairingCodes(database: Queryable, expiredBefore: Date): Promise<void> {
+  await database.run(sql`
+    delete from pairing_codes where code_hash = any (array(
+      select code_hash from pairing_codes where expires_at < ${expiredBefore}
+      order by expires_at limit 50 for update skip locked
+    ))`);
+}
+
+export async function endPairingCodes(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
+  await tx.run(sql`update pairing_codes set ended_at = ${at}, ended_as = 'revoked'
+    where merchant_id = ${merchantId} and ended_at is null`);
+}
+
+export async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
+  await tx.run(
+    sql`update hosted_grants set revoked_at = ${at} where merchant_id = ${merchantId} and revoked_at is null`,
+  );
 }

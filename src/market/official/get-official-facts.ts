@@ -8,6 +8,7 @@ import {
   CLIENT_CLASSES,
   EVENT_KINDS,
   FACILITATOR_DEADLINE_SECONDS,
+  type IdentityDoor,
   INTENT_MINUTES,
   LISTING_FEE_UNITS,
   MAINTAINER_MERCHANT_ID,
@@ -65,6 +66,7 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
       handle: HANDLE_PATTERN,
       key: secretPattern('sk', config.keyPrefix),
       recovery_code: secretPattern('rc', config.keyPrefix),
+      pairing_code: secretPattern('pc', config.keyPrefix),
       reserved: [...RESERVED_HANDLES],
     },
   };
@@ -85,29 +87,39 @@ function facilitatorFacts(config: MarketConfig, signers: Buffer[]): OfficialFact
   };
 }
 
-function identityFacts(config: MarketConfig): OfficialFacts['identity'] {
-  const open = config.openDoors.has('register');
+const DOOR_ACTIONS = {
+  register: ['stage', 'confirm', 'cancel'],
+  rotate: ['begin', 'confirm', 'cancel'],
+  recovery: ['begin', 'confirm', 'cancel', 'generate'],
+  pair: [],
+} as const satisfies Record<IdentityDoor, readonly string[]>;
+
+function identityFacts({ baseUrl, openDoors }: MarketConfig): OfficialFacts['identity'] {
+  const page = (door: IdentityDoor, path: string) => (openDoors.has(door) ? `${baseUrl}${path}` : null);
+  const door = (name: IdentityDoor) =>
+    openDoors.has(name) ? { url: `${baseUrl}${endpoints[name].path}`, actions: [...DOOR_ACTIONS[name]] } : null;
   return {
-    join: null,
-    recovery: null,
-    rotate: null,
-    recovery_enabled: false,
-    rotation_enabled: false,
+    join: page('register', '/join'),
+    recovery: page('recovery', '/recovery'),
+    rotate: page('rotate', '/rotate'),
+    recovery_enabled: openDoors.has('recovery'),
+    rotation_enabled: openDoors.has('rotate'),
     hosted_connector: null,
     hosted_proven_hosts: [],
     legacy_registration:
       'Retired: one call that answered with a key. A stage now shows key and codes once, and a confirm with the saved key makes them real.',
-    coding_client_doors: open
-      ? {
-          register: { url: `${config.baseUrl}/api/register`, actions: ['stage', 'confirm', 'cancel'] },
-          rotate: null,
-          recovery: null,
-          pair: null,
-          client_classes: [...CLIENT_CLASSES],
-          registration_requires_human_approved: true,
-          key_and_codes_shown_exactly_once: true,
-          recovery_code_count: RECOVERY_CODE_COUNT,
-        }
-      : null,
+    coding_client_doors:
+      openDoors.size === 0
+        ? null
+        : {
+            register: door('register'),
+            rotate: door('rotate'),
+            recovery: door('recovery'),
+            pair: door('pair'),
+            client_classes: [...CLIENT_CLASSES],
+            registration_requires_human_approved: true,
+            key_and_codes_shown_exactly_once: true,
+            recovery_code_count: RECOVERY_CODE_COUNT,
+          },
   };
 }

@@ -1,18 +1,22 @@
-import { type Page, page } from '../../platform/http/server-options.ts';
+import { type AnyPageRoute, page } from '../../platform/http/server-options.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
 import type { EventTail } from '../events/event-tail.ts';
+import { createCeremonies } from './ceremony/create-ceremonies.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
 import { frontDoor } from './front-door.ts';
 import { type HealthSources, healthz, readyz } from './health.ts';
 import { llmsText } from './llms-text.ts';
 import { createOpenApiPage } from './openapi-page.ts';
+import { answerAsset } from './shell/answer-asset.ts';
 
 export interface PageSources extends HealthSources {
   events: EventTail;
+  catalog: Pick<Catalog, 'facts' | 'fresh'>;
 }
 
 /** Every address that is not an endpoint of the contract. */
-export function createPages(market: Market, { payments, catalog, events }: PageSources): Page[] {
+export function createPages(market: Market, { payments, catalog, events }: PageSources): AnyPageRoute[] {
   return [
     page({ method: 'GET', path: '/', handler: (call) => frontDoor(market.config, events, call) }),
     page({ method: 'GET', path: '/llms.txt', longLived: true, handler: () => llmsText(market) }),
@@ -24,6 +28,14 @@ export function createPages(market: Market, { payments, catalog, events }: PageS
       longLived: true,
       handler: ({ accept, params }) => errorPage(accept, params['reason'] ?? ''),
     }),
+    page({
+      method: 'GET',
+      path: '/assets/:name',
+      cache: 'immutable',
+      longLived: true,
+      handler: ({ params }) => answerAsset(params['name'] ?? ''),
+    }),
+    ...createCeremonies(market, { catalog }),
     page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
     page({
       method: 'GET',

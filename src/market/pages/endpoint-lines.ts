@@ -5,7 +5,7 @@ export const KEY_USE: Readonly<Record<Auth, string>> = {
   audit: 'open, never reads a key',
   public: 'open',
   optional_key: 'open; with a key it is done in your name',
-  staged_key: 'open; a new key is confirmed here',
+  staged_key: 'the door judges your key itself',
   key: 'needs your key',
   maintainer: 'the maintainer only',
 };

@@ -13,7 +13,8 @@ const RETRIES: Readonly<Record<Retry, string>> = {
 };
 
 export function errorIndex(accept: string | undefined): PageAnswer {
-  return answerDocument(accept, { document: indexDocument(), json: { errors: REASONS.map(toJson) } });
+  const json = { errors: REASONS.map(toJson) };
+  return answerDocument(accept, { document: indexDocument(), json, path: '/docs/errors' });
 }
 
 export function errorPage(accept: string | undefined, reason: string): PageAnswer {

@@ -102,6 +102,7 @@ function openStore({ openDoors }: MarketConfig): Block[] {
       'Save the key and all eight recovery codes of the answer. They are shown once and never again.',
       `\`POST /api/register\` with \`{"action": "confirm", "session", "csrf"}\` and the new key in \`Authorization\`, within ${STAGE_MINUTES} minutes.`,
     ]),
+    text('A person does the same in a browser at [/join](/join).'),
   ];
 }
 

@@ -42,7 +42,7 @@ function readBearer(rawHeaders: readonly string[], { isCode }: Pick<Identificati
   if (value === undefined) return null;
   if (another !== undefined) throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
   const token = BEARER.exec(value.trim())?.[1];
-  if (token !== undefined && isCode(token)) throw new Refusal('secret_in_payload');
+  if (isCode(token ?? value.trim())) throw new Refusal('secret_in_payload');
   if (token === undefined) throw new Refusal('key_invalid', { detail: 'Authorization must be Bearer and one key.' });
   return token;
 }

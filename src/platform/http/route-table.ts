@@ -1,10 +1,10 @@
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import type { Reason } from '../../contract/errors.ts';
-import type { Page } from './server-options.ts';
+import type { AnyPageRoute } from './server-options.ts';
 
 /** What hooks and error answers have to know about a route. */
 export interface RouteFacts {
-  /** Read by scripts of any origin. No route ever takes cookies, so this gives away nothing that a key does not. */
+  /** Read by scripts of any origin. No such route ever takes cookies, so this gives away nothing that a key does not. */
   cors: boolean;
   payment: boolean;
   /** Whoever asks says that money was sent. */
@@ -21,8 +21,14 @@ export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
   return { cors: open || payment, payment, claim, unlimited: false, errors: endpoint.errors };
 }
 
-export function factsOfPage(page: Page): RouteFacts {
-  return { cors: true, payment: false, claim: false, unlimited: page.unlimited === true, errors: [] };
+export function factsOfPage(page: AnyPageRoute): RouteFacts {
+  return {
+    cors: page.ownOrigin !== true,
+    payment: false,
+    claim: false,
+    unlimited: page.unlimited === true,
+    errors: [],
+  };
 }
 
 export interface AllowedMethod extends RouteFacts {

@@ -3,9 +3,11 @@ import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { isPairingCode, isRecoveryCode } from '../secret-format.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
-import { answerPage } from './answer-page.ts';
+import { answerPage, type PageDoor } from './answer-page.ts';
 import { createCompressor } from './compress-documents.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
+import { FORM_LIMIT_BYTES } from './read-form.ts';
+import { refuseFailure } from './refuse-failure.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 
@@ -50,13 +52,18 @@ export function routesOf<E extends Endpoints, Context, Caller>(
       answer: (incoming: Incoming) => answerEndpoint(door, { endpoint, operation, preSchema }, incoming),
     };
   });
-  const compress = createCompressor();
+  const by: PageDoor = {
+    guard,
+    log: options.log,
+    compress: createCompressor(),
+    refuse: (error) => refuseFailure(error, (thrown) => options.classifyError?.(thrown, []) ?? null),
+  };
   const pages = (options.pages ?? []).map((page) => ({
     path: page.path,
     methods: methodsOf(page.method),
-    bodyLimit: BODY_LIMIT_BYTES,
+    bodyLimit: page.method === 'POST' ? FORM_LIMIT_BYTES : BODY_LIMIT_BYTES,
     facts: factsOfPage(page),
-    answer: (incoming: Incoming) => answerPage(page, incoming, compress),
+    answer: (incoming: Incoming) => answerPage(page, incoming, by),
   }));
   return [...endpoints, ...pages];
 }

@@ -19,6 +19,8 @@ export interface PageCall {
   query: Readonly<Record<string, string>>;
   /** The Accept header; see accept.ts for reading it. */
   accept: string | undefined;
+  /** By name. One that was sent more than once is left out: nobody can say which of them is ours. */
+  cookies: Readonly<Record<string, string>>;
   /** Path and query as sent. */
   path: string;
   requestId: string;
@@ -36,14 +38,21 @@ export interface PageAnswer {
   release?(): void;
 }
 
-/** A route written by hand. It passes the same guard, and what it throws is answered like everything else. */
-export interface Page {
-  method: 'GET';
+interface AnyPage {
   path: string;
-  /** As for endpoints; `public` is what is assumed. */
-  cache?: 'public' | 'private';
   /** Served even when the server is full: probes must not fail for load. */
   unlimited?: true;
+  /** For this site's own pages only: scripts of other origins may not read it. */
+  ownOrigin?: true;
+  /** How a refusal looks here; otherwise it is a problem like everywhere. */
+  refused?(refusal: Refusal): PageAnswer;
+}
+
+/** A route written by hand. It passes the same guard, and what it throws is answered like everything else. */
+export interface Page extends AnyPage {
+  method: 'GET';
+  /** As for endpoints, `public` is what is assumed; `immutable`: the address changes with the content. */
+  cache?: 'public' | 'private' | 'immutable';
   /** Its content seldom changes: sent as small as it gets to who accepts that. */
   longLived?: true;
   handler(call: PageCall): PageAnswer | Promise<PageAnswer>;
@@ -52,6 +61,27 @@ export interface Page {
 export function page(definition: Page): Page {
   return definition;
 }
+
+export interface FormCall extends PageCall {
+  /** Every field that was sent, by name. */
+  form: Readonly<Record<string, string>>;
+  /** What the browser says about where the form was sent from: Sec-Fetch-Site and Origin. */
+  sentFrom: { site: string | undefined; origin: string | undefined };
+}
+
+/** Takes the forms of pages. Never kept by anybody. */
+export interface FormPage extends AnyPage {
+  method: 'POST';
+  /** Fields that are a secret's own place (W1). */
+  secretFields: readonly string[];
+  handler(call: FormCall): PageAnswer | Promise<PageAnswer>;
+}
+
+export function formPage(definition: FormPage): FormPage {
+  return definition;
+}
+
+export type AnyPageRoute = Page | FormPage;
 
 export interface ServerOptions<E extends Endpoints, Context, Caller> {
   endpoints: E;
@@ -77,7 +107,7 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   classifyError?(error: unknown, reasons: readonly Reason[]): Refusal | null;
   /** Looks at the body before its schema does, for answers that a schema cannot give. */
   preSchema?: { readonly [Name in keyof E]?: (rawBody: unknown) => Refusal | null };
-  pages?: readonly Page[];
+  pages?: readonly AnyPageRoute[];
   /** Asked first about every GET and HEAD whose head is plain: sound, without a secret, without a body. */
   shortcut?: Shortcut;
 }

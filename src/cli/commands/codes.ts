@@ -1,0 +1,113 @@
+import { MarketError } from '../../sdk/market-error.ts';
+import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
+import { type Cli, connectTo, type Done } from '../cli.ts';
+import { CliError, isUnknown, toCliError, wrongUse } from '../cli-error.ts';
+import { defaultFile, findFile, marketOf, namedFile, neededMarket, noIdentity } from '../files/find-file.ts';
+import { type HeldIdentity, holdIdentity } from '../files/hold-identity.ts';
+import { emptyIdentity, type Identity } from '../files/identity.ts';
+import { refusalOf } from '../open-standing.ts';
+import { readCode, readKey } from '../read-key.ts';
+import { findOwner } from '../stages/find-owner.ts';
+import { mustHoldNothingPending } from '../stages/run-door.ts';
+import { usableCodes } from '../usable-codes.ts';
+
+const IN_DOUBT =
+  'The codes in the file may be over, and the new ones were seen by nobody. Run openaisle codes --key-only: it makes others, in force after 72 hours.';
+
+const OTHER_WAYS =
+  'Hand in another code with --code-stdin, or run openaisle codes --key-only: it makes codes that come in force after 72 hours.';
+
+interface Wanted {
+  market: string;
+  content: Identity;
+  key: string;
+  code: string | null;
+}
+
+/** Eight new codes: at once with one of the old ones, after 72 hours with the key alone (W10). */
+export async function codes(cli: Cli): Promise<Done> {
+  const { options } = cli;
+  if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
+  const given = options['code-stdin'] === true ? await readCode(cli) : null;
+  return holdIdentity(await findFile(cli), async (held) => {
+    const { path, content } = held;
+    mustHoldNothingPending(content, path);
+    const key = content?.merchant_key ?? null;
+    if (content === null || key === null)
+      throw noIdentity(`There is no key in ${path}`, 'Name another file with --file.');
+    return renew(cli, held, {
+      market: marketOf(cli, content, path),
+      content,
+      key,
+      code: given ?? codeOf(cli, content),
+    });
+  });
+}
+
+function codeOf({ options, now }: Cli, content: Identity): string | null {
+  return options['key-only'] === true ? null : (usableCodes(content, now())[0] ?? null);
+}
+
+/** Without a file: the new codes go into one of the merchant's own. */
+async function withKey(cli: Cli, key: string): Promise<Done> {
+  const code = cli.options['code-stdin'] === true ? await readCode(cli) : null;
+  const market = neededMarket(cli);
+  const owner = await findOwner(connectTo(cli, market), key).catch((error: unknown) => {
+    throw toCliError(error);
+  });
+  if (owner === null)
+    throw new CliError('refused', { reason: 'key_invalid', title: 'The market does not take this key' });
+  const { handle, merchantId } = owner;
+  return holdIdentity(namedFile(cli) ?? defaultFile(cli, market, handle), async (held) => {
+    const { path, content } = held;
+    mustHoldNothingPending(content, path);
+    if (content !== null && (content.merchant_key !== key || marketOf(cli, content, path) !== market))
+      throw wrongUse(`${path} holds another key than the one that was given`, 'Name another file with --file.');
+    const kept = content ?? { ...emptyIdentity(market, handle), merchant_id: merchantId, merchant_key: key };
+    return renew(cli, held, { market, content: kept, key, code: code ?? codeOf(cli, kept) });
+  });
+}
+
+/** What the door shows it shows once, and with a code the old set is over in the same moment: that it was asked is written down first. */
+async function renew(cli: Cli, held: HeldIdentity, { market, content, key, code }: Wanted): Promise<Done> {
+  const { path } = held;
+  const asked = { ...content, market };
+  const at = new Date(cli.now()).toISOString();
+  if (code !== null) await held.save({ ...asked, codes_in_doubt_since: content.codes_in_doubt_since ?? at });
+  const made = await generate(cli, market, { key, code }).catch(async (error: unknown) => {
+    const unknown = isUnknown(error);
+    if (code !== null && !unknown) await held.save(asked);
+    if (unknown && code !== null) throw toCliError(error, { file: path, nextStep: IN_DOUBT });
+    if (unknown) throw toCliError(error, { file: path });
+    if (reasonOf(error) === 'recovery_code_refused') throw toCliError(error, { file: path, nextStep: OTHER_WAYS });
+    throw refusalOf(error, { path, content });
+  });
+  const { recovery_codes, valid, valid_from } = made;
+  const changed: Identity =
+    valid === 'now'
+      ? { ...asked, recovery_codes, waiting_codes: null, codes_in_doubt_since: null }
+      : { ...asked, waiting_codes: { recovery_codes, valid_from } };
+  await held.save(changed);
+  return {
+    lines:
+      valid === 'now'
+        ? [`Eight new recovery codes are in ${path}. The old ones are over.`, 'Keep a copy in another place.']
+        : [
+            `Eight new recovery codes are in ${path}. They come in force at ${valid_from}.`,
+            'The old ones stay until then, and using one of them ends the new ones.',
+          ],
+    json: { status: 'generated', market, handle: changed.handle, valid, valid_from, file: path },
+    secrets: recovery_codes.map((one) => `recovery code  ${one}`),
+  };
+}
+
+function reasonOf(error: unknown): string | null {
+  return error instanceof MarketError ? error.reason : null;
+}
+
+async function generate(cli: Cli, market: string, { key, code }: Pick<Wanted, 'key' | 'code'>) {
+  const body = code === null ? { action: 'generate' as const } : { action: 'generate' as const, recovery_code: code };
+  const { body: answer } = await connectTo(cli, market)().recovery({ key, body });
+  if (answer.status !== 'generated') throw new UnreadableAnswer('unexpected', 'the answer is not one to generate');
+  return answer;
+}

@@ -1,0 +1,100 @@
+import { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
+import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
+import { type Cli, connectTo, type Done } from '../cli.ts';
+import { toCliError, wrongUse } from '../cli-error.ts';
+import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../files/find-file.ts';
+import { type HeldIdentity, holdIdentity, readIdentity } from '../files/hold-identity.ts';
+import { secretsOf } from '../secrets-of.ts';
+import type { Finished } from '../stages/finish-pending.ts';
+import { pendingOf, resumeDoor, runDoor } from '../stages/run-door.ts';
+
+/** Opens a store: stage, save, confirm (W10). */
+export async function join(cli: Cli): Promise<Done> {
+  return told(await (cli.options.resume === true ? resume(cli) : begin(cli)));
+}
+
+async function begin(cli: Cli): Promise<Finished> {
+  const market = neededMarket(cli);
+  const { handle, model, clientClass } = await whoJoins(cli);
+  const path = namedFile(cli) ?? defaultFile(cli, market, handle);
+  return runDoor(cli, {
+    path,
+    market: () => market,
+    check: (content) => {
+      if (content?.merchant_key != null)
+        throw wrongUse(`${path} holds the key of ${content.handle}`, 'Name another file with --out.', 'file_exists');
+    },
+    begin: async () => {
+      const body = { action: 'stage', handle, model, client_class: clientClass, human_approved: true } as const;
+      const { body: staged } = await connectTo(cli, market)()
+        .register({ body })
+        .catch((error: unknown) => {
+          throw toCliError(error);
+        });
+      if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', 'the answer is not one to a stage');
+      return { pending: pendingOf('register', staged), handle, currentKey: null };
+    },
+  });
+}
+
+interface Joiner {
+  handle: string;
+  model: string;
+  clientClass: (typeof CLIENT_CLASSES)[number];
+}
+
+async function whoJoins({ options, terminal }: Cli): Promise<Joiner> {
+  const missing = (['handle', 'model', 'class', 'human-approved'] as const).filter(
+    (name) => options[name] === undefined,
+  );
+  if (missing.length > 0 && !terminal.canAsk)
+    throw wrongUse(`Missing: ${missing.map((name) => `--${name}`).join(', ')}`, 'openaisle --help tells what each is.');
+  const handle = options.handle ?? (await terminal.ask('Handle (3 to 32 of a-z, 0-9 and -):'));
+  const model = options.model ?? (await terminal.ask('Model that will act for it:'));
+  const given = options.class ?? (await terminal.ask(`Class (${CLIENT_CLASSES.join(' or ')}):`));
+  const clientClass = CLIENT_CLASSES.find((one) => one === given);
+  if (clientClass === undefined) throw wrongUse(`--class must be ${CLIENT_CLASSES.join(' or ')}`);
+  if (options['human-approved'] !== true) {
+    const answer = await terminal.ask(`Has a human approved that ${handle} opens a store here? (yes/no)`);
+    if (answer.toLowerCase() !== 'yes')
+      throw wrongUse('A store is opened only with a human’s approval', 'Ask, then run this again.', 'not_approved');
+  }
+  return { handle, model, clientClass };
+}
+
+async function resume(cli: Cli): Promise<Finished> {
+  const path = await findFile(cli);
+  const newHandle = cli.options['new-handle'];
+  const content = await readIdentity(path);
+  const market = content === null ? namedMarket(cli) : marketOf(cli, content, path);
+  const isDefault = content !== null && market !== null && path === defaultFile(cli, market, content.handle);
+  if (!isDefault) return resumeDoor(cli, { path, door: 'register', newHandle });
+  if (newHandle !== undefined && (await readIdentity(defaultFile(cli, market, newHandle))) !== null)
+    throw wrongUse(`${defaultFile(cli, market, newHandle)} exists already`, undefined, 'file_exists');
+  const finished = await resumeDoor(cli, { path, door: 'register', newHandle });
+  const under = defaultFile(cli, market, finished.content.handle);
+  return under === path ? finished : moveFile(finished, under);
+}
+
+/** The file bears the handle's name. The new one is on the disk before the old one goes. */
+async function moveFile({ path, content }: Finished, to: string): Promise<Finished> {
+  await holdIdentity(to, async (target: HeldIdentity) => {
+    if (target.content !== null) throw wrongUse(`${to} exists already; the identity stays in ${path}`);
+    await target.save(content);
+    await holdIdentity(path, (old) => old.remove());
+  });
+  return { path: to, content };
+}
+
+function told({ path, content }: Finished): Done {
+  const { handle, merchant_id, market, recovery_codes } = content;
+  return {
+    lines: [
+      `${handle} is open: merchant ${merchant_id} at ${market}.`,
+      `The key and ${recovery_codes.length} recovery codes are in ${path}, readable by you alone.`,
+      'Keep a copy of the codes in another place: one of them brings a lost store back.',
+    ],
+    json: { status: 'confirmed', market, handle, merchant_id, file: path },
+    secrets: secretsOf(content),
+  };
+}

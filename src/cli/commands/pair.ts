@@ -1,0 +1,70 @@
+import { dirname, join, resolve } from 'node:path';
+import { type Cli, connectTo, type Done } from '../cli.ts';
+import { toCliError, wrongUse } from '../cli-error.ts';
+import { defaultFile } from '../files/find-file.ts';
+import { lockFile } from '../files/lock-file.ts';
+import { readPrivate } from '../files/read-private.ts';
+import { makeFolderOf, writePrivate } from '../files/write-private.ts';
+import { openStanding, refusalOf, type Standing } from '../open-standing.ts';
+import { findOwner } from '../stages/find-owner.ts';
+
+const KIND = 'openaisle pairing code';
+
+/** A code that a human types on the hosted connector's page (W10). It goes into a file, since it is a key for ten minutes. */
+export async function pair(cli: Cli): Promise<Done> {
+  const standing = await openStanding(cli);
+  const { market, key } = standing;
+  const handle = await handleOf(cli, standing);
+  const { out } = cli.options;
+  const path = out === undefined ? pairingFile(defaultFile(cli, market, handle), handle) : resolve(out);
+  await makeFolderOf(path);
+  const lock = await lockFile(path);
+  try {
+    const before = await readPrivate(path);
+    if (before !== null && !isPairingFile(before))
+      throw wrongUse(`${path} holds something else`, 'Name another file with --out.', 'file_exists');
+    const { body } = await connectTo(
+      cli,
+      market,
+    )(key)
+      .pair({ body: {} })
+      .catch((error: unknown) => {
+        throw refusalOf(error, standing);
+      });
+    const { pairing_code, expires_at } = body;
+    const content = { kind: KIND, market, handle, pairing_code, expires_at };
+    await writePrivate(path, `${JSON.stringify(content, null, 2)}\n`, before === null ? 'new' : 'replace');
+    return {
+      lines: [
+        `A pairing code for ${handle} is in ${path}, readable by you alone. It works once, until ${expires_at}.`,
+        'Type it on the hosted connector’s page and nowhere else.',
+      ],
+      json: { status: 'created', market, handle, expires_at, file: path },
+      secrets: [`pairing code   ${pairing_code}`],
+    };
+  } finally {
+    await lock.release();
+  }
+}
+
+async function handleOf(cli: Cli, standing: Standing): Promise<string> {
+  if (standing.content !== null) return standing.content.handle;
+  const owner = await findOwner(connectTo(cli, standing.market), standing.key).catch((error: unknown) => {
+    throw toCliError(error);
+  });
+  if (owner === null) throw wrongUse('The market does not take this key', undefined, 'key_invalid');
+  return owner.handle;
+}
+
+function pairingFile(identity: string, handle: string): string {
+  return join(dirname(identity), `${handle}.pairing.json`);
+}
+
+function isPairingFile(text: string): boolean {
+  try {
+    const read: unknown = JSON.parse(text);
+    return read !== null && typeof read === 'object' && 'kind' in read && read.kind === KIND;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,74 @@
+import { MarketError } from '../../sdk/market-error.ts';
+import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
+import { type Cli, connectTo, type Done } from '../cli.ts';
+import { CliError, toCliError, wrongUse } from '../cli-error.ts';
+import { findFile, marketOf, namedFile } from '../files/find-file.ts';
+import type { Identity } from '../files/identity.ts';
+import { readCode } from '../read-key.ts';
+import { secretsOf } from '../secrets-of.ts';
+import type { Finished } from '../stages/finish-pending.ts';
+import { type Begun, pendingOf, resumeDoor, runDoor } from '../stages/run-door.ts';
+import { usableCodes } from '../usable-codes.ts';
+
+/** A new key and eight new codes, for whoever has one of the codes in force. */
+export async function recover(cli: Cli): Promise<Done> {
+  const { options } = cli;
+  if (options.resume === true) return told(await resumeDoor(cli, { path: await findFile(cli), door: 'recovery' }));
+  const given = options['code-stdin'] === true ? await readCode(cli) : null;
+  const path = given === null ? await fileIfAny(cli) : namedFile(cli);
+  return told(
+    await runDoor(cli, {
+      path,
+      market: (content, at) => marketOf(cli, content, at),
+      begin: async (content, market) => beginWith(cli, market, given === null ? await codesFor(cli, content) : [given]),
+    }),
+  );
+}
+
+/** A lost file is no obstacle where somebody can type a code. */
+async function fileIfAny(cli: Cli): Promise<string | null> {
+  try {
+    return await findFile(cli);
+  } catch (error) {
+    if (!(error instanceof CliError) || error.parts.reason !== 'no_identity') throw error;
+    if (cli.terminal.canAsk) return null;
+    throw wrongUse(
+      error.parts.title,
+      'Name its file with --file, or hand in a recovery code with --code-stdin.',
+      'no_identity',
+    );
+  }
+}
+
+async function codesFor(cli: Cli, content: Identity | null): Promise<string[]> {
+  const codes = content === null ? [] : usableCodes(content, cli.now());
+  if (codes.length > 0) return codes;
+  if (cli.terminal.canAsk) return [await readCode(cli)];
+  throw wrongUse('There is no recovery code in the file', 'Hand one in with --code-stdin.');
+}
+
+async function beginWith(cli: Cli, market: string, [code = '', ...others]: readonly string[]): Promise<Begun> {
+  try {
+    const body = { action: 'begin', recovery_code: code } as const;
+    const { body: staged } = await connectTo(cli, market)().recovery({ body });
+    if (staged.status !== 'staged') throw new UnreadableAnswer('unexpected', 'the answer is not one to a begin');
+    // Which key was in force before is neither known nor of weight: the confirm ends it.
+    return { pending: pendingOf('recovery', staged), handle: staged.handle, currentKey: null };
+  } catch (error) {
+    const refused = error instanceof MarketError && error.reason === 'recovery_code_refused';
+    if (refused && others.length > 0) return beginWith(cli, market, others);
+    throw toCliError(error);
+  }
+}
+
+function told({ path, content }: Finished): Done {
+  const { handle, merchant_id, market, recovery_codes } = content;
+  return {
+    lines: [
+      `${handle} has a new key and ${recovery_codes.length} new recovery codes, in ${path}.`,
+      'Every older key and code is over. Keep a copy of the codes in another place.',
+    ],
+    json: { status: 'confirmed', market, handle, merchant_id, file: path },
+    secrets: secretsOf(content),
+  };
+}

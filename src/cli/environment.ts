@@ -1,0 +1,13 @@
+import { connect } from 'node:net';
+
+/** Whether a process listens at the local socket of that name. */
+export function isListening(name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path: name });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { run } from './run.ts';
+import { openTerminal } from './terminal.ts';
+
+// The same distance from here in src and in dist.
+const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const version = manifest !== null && typeof manifest === 'object' && 'version' in manifest ? manifest.version : '';
+
+process.exitCode = await run({
+  argv: process.argv.slice(2),
+  env: process.env,
+  version: String(version),
+  terminal: openTerminal(process),
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+});

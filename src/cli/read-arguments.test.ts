@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { systemRandom } from '../platform/random.ts';
+import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../platform/secret-format.ts';
+import { CliError } from './cli-error.ts';
+import { hideSecrets } from './hide-secrets.ts';
+import { COMMANDS, readArguments } from './read-arguments.ts';
+
+const SECRETS = ['aisle', 'city', 'x1'].flatMap((prefix) => [
+  makeMerchantKey(systemRandom, prefix),
+  makeRecoveryCode(systemRandom, prefix),
+  makePairingCode(systemRandom, prefix).toLowerCase(),
+]);
+
+function refusalOf(given: readonly string[]): CliError {
+  try {
+    readArguments(given);
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
+  throw new Error(`not refused: ${given[0]}`);
+}
+
+describe('the command line', () => {
+  test('a secret on it is refused as leaked, whatever stands around it, and is not said again', () => {
+    for (const secret of SECRETS) {
+      for (const given of [
+        ['whoami', secret],
+        ['whoami', '--file', secret],
+        ['recover', `--code=${secret}`],
+        [`--help=${secret.slice(0, -3)}`],
+      ]) {
+        const { parts, trouble } = refusalOf(given);
+        expect([trouble, parts.reason]).toEqual(['wrong_use', 'secret_on_command_line']);
+        expect(JSON.stringify(parts)).not.toContain(secret.slice(-8));
+        expect(parts.title).toContain('treat it as leaked');
+      }
+    }
+  });
+
+  test('names of files and merchants are no secrets', () => {
+    for (const file of ['aisle_sk_old.json', 'aisle_rc_backup-2026-11.json', 'my_rc_file', 'a_pc_1'])
+      expect(readArguments(['whoami', '--file', file]).options.file).toBe(file);
+  });
+
+  test('each command takes its own options and no other', () => {
+    for (const command of COMMANDS) expect(readArguments([command]).command).toBe(command);
+    expect(refusalOf(['whoami', '--resume']).parts.title).toBe('whoami does not take --resume');
+    expect(refusalOf(['join', '--code-stdin']).trouble).toBe('wrong_use');
+    expect(refusalOf([]).trouble).toBe('wrong_use');
+    expect(refusalOf(['join', 'rotate']).trouble).toBe('wrong_use');
+    expect(refusalOf(['join', '--nonsense']).trouble).toBe('wrong_use');
+  });
+
+  test('options that contradict each other are refused', () => {
+    expect(refusalOf(['whoami', '--json', '--reveal']).parts.title).toContain('do not go together');
+    expect(refusalOf(['join', '--new-handle', 'ink']).parts.title).toContain('--resume');
+    expect(refusalOf(['whoami', '--market', '']).parts.title).toBe('--market is empty');
+  });
+});
+
+describe('what is printed', () => {
+  test('holds no secret and nothing that moves the cursor', () => {
+    for (const secret of SECRETS) expect(hideSecrets(`so "${secret}" it is`)).toBe('so "[secret]" it is');
+    const colour = `${String.fromCodePoint(27)}[31mred${String.fromCodePoint(0x202e)}`;
+    expect(hideSecrets(`${colour}\nnext`)).toBe('[31mred\nnext');
+  });
+});

@@ -1,0 +1,49 @@
+import { sha256 } from '../../platform/canonical-json.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { takeNetworkQuota } from '../limits/take-network-quota.ts';
+import { takeQuota } from '../limits/take-quota.ts';
+import { cancelWaitingSets } from './codes/store.ts';
+import type { DoorBody } from './door-body.ts';
+import { revokeAccess } from './revoke-access.ts';
+import { judgeStage } from './stages/judge-stage.ts';
+import { closeStage } from './stages/store.ts';
+import { findCurrentKey, findHandle, lockIdentity, replaceKey } from './store.ts';
+
+export interface ConfirmRotationCall {
+  body: DoorBody<'rotate', 'confirm'>;
+  bearer: string | null;
+  clientNetwork: string;
+}
+
+/** From its commit on the new key is the key, on every process, and whatever hung on the old one is over. */
+export async function confirmRotation(market: Market, { body, bearer, clientNetwork }: ConfirmRotationCall) {
+  const { config, database, clock, pepper } = market;
+  await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
+  const now = clock.now();
+  const staged = await judgeStage(database, 'rotate', { body, bearer }, { now, pepper, lock: false });
+  const { merchantId } = staged;
+  await takeQuota(market, {
+    name: 'rotation_per_merchant_day',
+    subject: String(merchantId),
+    limit: config.limits.rotation_per_merchant_day,
+    windowSeconds: 86_400,
+  });
+  const at = new Date(now);
+  const handle = await database.transaction(async (tx) => {
+    // Before the stage's row: whoever holds this ends the merchant's other stages.
+    await lockIdentity(tx, merchantId);
+    const stage = await judgeStage(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
+    if ((await findCurrentKey(tx, merchantId)) !== stage.begunByKey) throw new Refusal('stage_closed');
+    await replaceKey(tx, merchantId, stage, at);
+    await closeStage(tx, sha256(body.session), 'confirmed', at);
+    await revokeAccess(tx, merchantId, at);
+    // The key alone made them, and it may have been replaced because it was stolen: in three days they would win the store back.
+    await cancelWaitingSets(tx, merchantId, at);
+    const own = await findHandle(tx, merchantId);
+    await recordEvent(tx, market, { kind: 'rotate', actor: own, detail: { merchant_id: Number(merchantId) } });
+    return own;
+  });
+  return { status: 'confirmed' as const, merchant_id: Number(merchantId), handle };
+}

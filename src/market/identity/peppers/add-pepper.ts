@@ -1,0 +1,36 @@
+import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Random } from '../../../platform/random.ts';
+import { parsePeppers, readPrivate, syncFolder, writeDurably } from '../pepper.ts';
+
+/**
+ * Puts one more pepper behind the others, on the disk when this returns; its version. The file is written whole beside the old one and then takes
+ * its place, so that neither a crash nor a market that starts meanwhile meets half a file. What is written first is also the lock.
+ */
+export async function addPepper(named: string, random: Random): Promise<number> {
+  const missing = new Error(`the pepper file ${named} does not exist; a market makes one at its first start`);
+  const file = await realpath(named).catch(() => Promise.reject(missing));
+  const draft = `${file}.adding`;
+  const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
+      throw new Error(`${draft} exists: another command is at work, or one was cut off; then remove it`);
+    throw error;
+  });
+  try {
+    const text = await readPrivate(file);
+    if (text === null) throw missing;
+    const version = Math.max(...parsePeppers(text, file).keys()) + 1;
+    const { uid, gid } = await stat(file);
+    await handle.chown(uid, gid);
+    await writeDurably(handle, `${text.replace(/\n*$/, '\n')}${version}:${random.bytes(32).toString('hex')}\n`);
+    // What a market could not read must not take the place of what it can.
+    parsePeppers((await readPrivate(draft)) ?? '', draft);
+    await rename(draft, file);
+    await syncFolder(dirname(file));
+    return version;
+  } catch (error) {
+    await handle.close().catch(() => {});
+    await unlink(draft).catch(() => {});
+    throw error;
+  }
+}

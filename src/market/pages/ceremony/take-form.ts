@@ -1,0 +1,112 @@
+import type { FormCall, PageAnswer } from '../../../platform/http/server-options.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market } from '../../context.ts';
+import { cancelStage } from '../../identity/stages/cancel-stage.ts';
+import { answerHtml } from './answer-html.ts';
+import type { Ceremony, Form } from './ceremony.ts';
+import { confirmStage } from './confirm-stage.ts';
+import { explainRefusal, retryHeaders, statusOf } from './explain-refusal.ts';
+import { findStanding } from './find-standing.ts';
+import { formToken, isFromElsewhere, isOwnToken } from './form-token.ts';
+import { answerBegin, answerBegun, answerClosed } from './open-ceremony.ts';
+import { renderMessage } from './render-end.ts';
+import { type Notice, noticeOfOver } from './render-parts.ts';
+import { renderShown } from './render-shown.ts';
+import { clearStageCookie, type StageCookie, setStageCookie } from './stage-cookie.ts';
+import { type CeremonyParts, isOfEarlier, type Step } from './step.ts';
+import { TYPED_BACK_FIELDS } from './typed-back.ts';
+
+const OUT_OF_DATE: Notice = {
+  tone: 'warn',
+  title: 'This form was out of date',
+  text: 'Nothing was done. Send it again from here. If that does not help, let your browser keep the cookies of this site.',
+};
+
+/** POST: one step of a ceremony, taken only from a page that this market gave to this browser. */
+export async function takeForm(
+  market: Market,
+  parts: CeremonyParts,
+  ceremony: Ceremony,
+  call: FormCall,
+): Promise<PageAnswer> {
+  const { form, cookies, sentFrom } = call;
+  if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, ceremony);
+  if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
+  const token = formToken(market.random, ceremony.path, cookies);
+  const standing = await findStanding(market, cookies);
+  const step = { market, parts, ceremony, call, token, standing };
+  if (!isOwnToken(call, ceremony.path)) return answerOutOfDate(step);
+  switch (form['action']) {
+    case 'confirm':
+      return await confirmStage(step);
+    case 'cancel':
+      return await cancel(step);
+    default:
+      return await begin(step);
+  }
+}
+
+/** Nothing of what was sent is shown: it may be somebody else's. */
+function answerElsewhere({ random }: Market, { path, words }: Ceremony): PageAnswer {
+  return answerHtml(random, {
+    title: 'Not done',
+    status: 403,
+    path,
+    main: renderMessage({
+      title: 'Sent from another site',
+      text: 'This form did not come from a page of this market. Nothing was done.',
+      link: { before: 'If you meant it, begin at ', address: path, name: words.title, after: '.' },
+    }),
+  });
+}
+
+function answerOutOfDate({ market, parts, ceremony, call, token, standing }: Step): PageAnswer {
+  const begun = answerBegun(market, parts, ceremony, { cookies: call.cookies, standing, status: 403 });
+  if (begun !== null) return begun;
+  const isOurs = call.sentFrom.site === 'same-origin';
+  const typed = isOurs ? typedOf(ceremony, call.form) : {};
+  return answerBegin(market, ceremony, { token, typed, notice: OUT_OF_DATE, status: 403 });
+}
+
+async function begin({ market, parts, ceremony, call, token, standing }: Step): Promise<PageAnswer> {
+  const { form, cookies, clientNetwork } = call;
+  const begun = answerBegun(market, parts, ceremony, { cookies, standing, status: 409 });
+  if (begun !== null) return begun;
+  const typed = typedOf(ceremony, form);
+  const faults = ceremony.check(form);
+  if (faults.length > 0) return answerBegin(market, ceremony, { token, typed, faults, status: 422 });
+  try {
+    const shown = await ceremony.begin(market, form, clientNetwork);
+    const cookie: StageCookie = { kind: ceremony.kind, session: shown.session, csrf: shown.csrf };
+    const main = renderShown(ceremony, { token: token.value, cookie, shown, baseUrl: market.config.baseUrl });
+    return answerHtml(market.random, {
+      title: 'Save this now',
+      ...{ main, path: ceremony.path, cookie: setStageCookie(cookie) },
+    });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const refused = { status: statusOf(error), headers: retryHeaders(error), faults: [explainRefusal(error)] };
+    return answerBegin(market, ceremony, { token, typed, ...refused });
+  }
+}
+
+async function cancel({ market, ceremony, call, token, standing }: Step): Promise<PageAnswer> {
+  const isOwn = standing.is !== 'none' && standing.of.kind === ceremony.kind;
+  if (!isOwn || isOfEarlier(call.form, standing.cookie)) {
+    const notice: Notice = { tone: 'warn', title: 'Nothing to cancel', text: 'Nothing is begun here in this browser.' };
+    return answerBegin(market, ceremony, { token, notice, status: 409 });
+  }
+  if (standing.is === 'open') await cancelStage(market, ceremony.kind, standing.cookie);
+  const over = standing.is === 'open' ? { ...standing, is: 'canceled' as const } : standing;
+  const cookie = over.is === 'confirmed' ? null : clearStageCookie();
+  const status = over.is === 'confirmed' ? 409 : 200;
+  return answerBegin(market, ceremony, { token, notice: noticeOfOver(over, ceremony), status, cookie });
+}
+
+/** What may be shown again of what was typed: no secret, and none of our own fields. */
+export function typedOf({ secretFields }: Ceremony, form: Form): Form {
+  const kept = Object.entries(form).filter(
+    ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
+  );
+  return Object.fromEntries(kept);
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { sha256 } from '../../../platform/canonical-json.ts';
+import { FONTS, fontFaces } from './fonts.ts';
+
+export interface Asset {
+  /** The address. It changes with the content, so that it may be kept for ever. */
+  path: string;
+  type: string;
+  body: Buffer;
+}
+
+const HASH_CHARACTERS = 16;
+
+function asset(name: string, extension: string, type: string, body: Buffer): Asset {
+  const hash = sha256(body).toString('hex').slice(0, HASH_CHARACTERS);
+  return { path: `/assets/${name}-${hash}.${extension}`, type, body };
+}
+
+function file(name: string): Buffer {
+  return readFileSync(fileURLToPath(new URL(`./files/${name}`, import.meta.url)));
+}
+
+const fonts = FONTS.map((font) => ({
+  ...font,
+  ...asset(font.name, 'woff2', 'font/woff2', readFileSync(font.file)),
+}));
+
+const script = (name: string): Asset =>
+  asset(name.slice(0, -'.js'.length), 'js', 'text/javascript; charset=utf-8', file(name));
+
+/** Read once, when the process starts. */
+export const SHELL = {
+  fonts,
+  style: asset(
+    'shell',
+    'css',
+    'text/css; charset=utf-8',
+    Buffer.concat([Buffer.from(`${fontFaces(fonts)}\n`), file('shell.css')]),
+  ),
+  theme: script('theme.js'),
+  ceremony: script('ceremony.js'),
+  mark: asset('mark', 'svg', 'image/svg+xml', file('mark.svg')),
+} as const;
+
+const all: readonly Asset[] = [...SHELL.fonts, SHELL.style, SHELL.theme, SHELL.ceremony, SHELL.mark];
+
+export const ASSETS: ReadonlyMap<string, Asset> = new Map(all.map((one) => [one.path, one]));

@@ -1,0 +1,96 @@
+// Improves the three ceremonies; they work without it. It keeps nothing anywhere, and takes what was shown off the page when it is left.
+(() => {
+  const SENT_MS = 3_000;
+
+  function textOf(id) {
+    return document.getElementById(id)?.textContent.trim() ?? '';
+  }
+
+  function say(id, text) {
+    const place = document.getElementById(id);
+    if (place !== null && place.textContent !== text) place.textContent = text;
+  }
+
+  async function copy(id) {
+    const place = document.getElementById(id);
+    const codes = [...place.querySelectorAll('code')].map(({ textContent }) => textContent.trim());
+    try {
+      await navigator.clipboard.writeText(codes.length > 0 ? codes.join('\n') : textOf(id));
+      return true;
+    } catch {
+      // No clipboard here, or not allowed: what is selected can be copied by hand.
+      getSelection()?.selectAllChildren(place);
+      return false;
+    }
+  }
+
+  function offerCopy(button) {
+    const name = button.textContent;
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      const isDone = await copy(button.dataset.copy);
+      button.textContent = isDone ? 'Copied' : 'Selected';
+      say('said', isDone ? 'Copied' : 'Selected. Copy it with your keyboard.');
+    });
+    button.addEventListener('blur', () => {
+      button.textContent = name;
+    });
+  }
+
+  function isSame({ dataset, value }) {
+    const shown = textOf(dataset.shown);
+    const typed = value.trim();
+    if (shown === '') return false;
+    return dataset.anyCase === undefined ? typed === shown : typed.toUpperCase() === shown.toUpperCase();
+  }
+
+  function tellState(field) {
+    const isLong = field.value.trim().length >= textOf(field.dataset.shown).length;
+    const state = document.getElementById(`${field.id}-state`);
+    state.textContent = isSame(field) ? 'Matches.' : isLong ? 'Not the same as above.' : '';
+    state.dataset.good = String(isSame(field));
+  }
+
+  // Shut until what is typed is what is shown.
+  function holdShut(form, fields) {
+    const button = form.querySelector('button[type=submit]');
+    const look = () => {
+      const missing = fields.filter((field) => !isSame(field)).map(({ dataset }) => dataset.name);
+      for (const field of fields) tellState(field);
+      button.disabled = missing.length > 0;
+      say('left', missing.length > 0 ? `Still to type: ${missing.join(', ')}.` : 'All match. You can confirm now.');
+    };
+    form.addEventListener('input', look);
+    look();
+  }
+
+  // A second press of the same button would begin twice.
+  function sendOnce() {
+    let isSent = false;
+    addEventListener('submit', (event) => {
+      if (isSent) event.preventDefault();
+      isSent = true;
+      // Whoever stopped the browser may try again.
+      setTimeout(() => {
+        isSent = false;
+      }, SENT_MS);
+    });
+  }
+
+  // A reload, or the way back to here, asks how things stand, instead of sending the form again.
+  history.replaceState(null, '', location.pathname);
+  for (const button of document.querySelectorAll('button[data-copy]')) offerCopy(button);
+  const form = document.querySelector('form[data-typed-back]');
+  const fields = form === null ? [] : [...form.querySelectorAll('input[data-shown]')];
+  if (fields.length > 0) holdShut(form, fields);
+  sendOnce();
+
+  addEventListener('pagehide', () => {
+    for (const secret of document.querySelectorAll('[data-secret]')) secret.remove();
+    for (const input of document.querySelectorAll('input[data-typed-secret]')) input.value = '';
+  });
+  addEventListener('pageshow', (event) => {
+    // Kept whole by the browser, but without what was shown: better a fresh look at how things stand.
+    if (event.persisted) location.replace(location.pathname);
+  });
+})();

@@ -1,0 +1,69 @@
+import { html } from 'ghtml';
+import { SHELL } from './assets.ts';
+
+export interface ShellOptions {
+  title: string;
+  /** HTML. */
+  main: string;
+  /** The page's own address, to mark it in the header. */
+  path?: string;
+  /** For pages whose policy wants one. */
+  nonce?: string;
+  /** Addresses of scripts beside the shell's own. */
+  scripts?: readonly string[];
+}
+
+const PLACES = [
+  { path: '/join', name: 'Join' },
+  { path: '/rotate', name: 'Rotate a key' },
+  { path: '/recovery', name: 'Recover' },
+  { path: '/docs/errors', name: 'Refusals' },
+];
+
+const PRELOADS = SHELL.fonts
+  .filter(({ preloaded }) => preloaded)
+  .map(({ path }) => html`<link rel="preload" href="${path}" as="font" type="font/woff2" crossorigin>`)
+  .join('\n');
+
+/** The one layout of all pages. Readable and usable without its scripts. */
+export function renderShell({ title, main, path, nonce, scripts = [] }: ShellOptions): string {
+  const allowed = nonce === undefined ? '' : html` nonce="${nonce}"`;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="${SHELL.mark.path}" type="image/svg+xml">
+!${PRELOADS}
+<link rel="stylesheet" href="${SHELL.style.path}">
+<script src="${SHELL.theme.path}"!${allowed}></script>
+!${scripts.map((address) => html`<script src="${address}" defer!${allowed}></script>`)}
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="top">
+<div class="bar">
+<a class="name" href="/">Openaisle</a>
+<nav aria-label="Pages"><ul>!${PLACES.map((place) => renderPlace(place, path))}</ul></nav>
+</div>
+</header>
+<main id="content" tabindex="-1">
+!${main}
+</main>
+<footer class="bottom">
+<div class="bar">
+<p>Sellers and buyers pay wallet to wallet. There is no token; <a href="/api/official">official facts</a> name the only official address.</p>
+<ul><li><a href="/llms.txt">llms.txt</a></li><li><a href="/openapi.json">openapi.json</a></li><li><button class="theme" type="button" id="theme" hidden>Dark theme</button></li></ul>
+</div>
+</footer>
+</body>
+</html>
+`;
+}
+
+function renderPlace({ path, name }: { path: string; name: string }, current: string | undefined): string {
+  const here = path === current ? ' aria-current="page"' : '';
+  return html`<li><a href="${path}"!${here}>${name}</a></li>`;
+}

@@ -1,0 +1,112 @@
+import { parseArgs } from 'node:util';
+import { systemClock } from '../platform/clock.ts';
+import { migrationsComplete } from '../platform/database/migrate.ts';
+import { openDatabase } from '../platform/database/open-database.ts';
+import { systemRandom } from '../platform/random.ts';
+import { loadPepper, pepperFileOf } from './identity/pepper.ts';
+import { addPepper } from './identity/peppers/add-pepper.ts';
+import { type PepperStanding, readPepperStatus } from './identity/peppers/read-pepper-status.ts';
+import { MIGRATIONS } from './prepare-ground.ts';
+import { visitDatabase } from './visit-database.ts';
+
+const HELP = `Shows and changes the pepper under which keys and codes are stored. The market may be running.
+
+  npm run pepper -- status [--json]
+  npm run pepper -- add [--json]
+
+  status   which versions the pepper file has, how many keys and recovery codes in force hang on each, and which may go
+  add      puts a new version behind the others in the file. Afterwards bring the file to every machine, and only then restart all processes
+           of the market: one that has not got the new version refuses the keys that were used on one that has
+  --json   say the outcome as one JSON object
+  --help   this text
+
+A key moves to the newest pepper when it is used. A recovery code cannot move: it does when its set is replaced, by its owner. A version on
+which nothing hangs any more may be taken out of the file by hand. Peppers are never shown.
+
+Environment, as for the market itself: OPENAISLE_PEPPER_FILE, or the file pepper in OPENAISLE_DATA_DIR (./data); for status also DATABASE_URL,
+or the embedded database of the data folder.
+`;
+
+interface Place {
+  file: string;
+  databaseUrl: string | null;
+  dataDir: string;
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return;
+  }
+  const act = positionals.join(' ');
+  if (act !== 'status' && act !== 'add') throw new Error('one of status and add is needed; --help tells more');
+  const place = readPlace();
+  const said = act === 'add' ? await add(place, values.json) : await status(place, values.json);
+  process.stdout.write(said);
+}
+
+function readPlace(): Place {
+  const [databaseUrl, pepperFile] = [setting('DATABASE_URL'), setting('OPENAISLE_PEPPER_FILE')];
+  if (databaseUrl !== null && pepperFile === null)
+    throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses');
+  const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
+  return { file: pepperFileOf({ pepperFile, dataDir }), databaseUrl, dataDir };
+}
+
+async function add({ file }: Place, json: boolean): Promise<string> {
+  const version = await addPepper(file, systemRandom);
+  if (json) return `${JSON.stringify({ status: 'added', version, file })}\n`;
+  return [
+    `${file} has a new pepper, version ${version}. The running processes do not know it yet.`,
+    'Bring this file to every machine of the market first, then restart all its processes.',
+    'Keys move to it when they are used; recovery codes when their owners replace them: keep the older versions until status says may_go.',
+    '',
+  ].join('\n');
+}
+
+async function status({ file, databaseUrl, dataDir }: Place, json: boolean): Promise<string> {
+  const pepper = await loadPepper({ file, createIfMissing: false });
+  const server = await visitDatabase(databaseUrl, dataDir);
+  try {
+    const database = await openDatabase({ url: server.url, poolSize: 1, applicationName: 'openaisle-pepper' });
+    try {
+      if (!(await migrationsComplete(database, MIGRATIONS)))
+        throw new Error(
+          'the tables of this database are of another version: start the market once, or use its version',
+        );
+      const versions = await readPepperStatus({ database, clock: systemClock, pepper });
+      return json ? `${JSON.stringify({ status: 'read', file, versions })}\n` : inWords(file, versions);
+    } finally {
+      await database.close();
+    }
+  } finally {
+    await server.release();
+  }
+}
+
+function inWords(file: string, versions: readonly PepperStanding[]): string {
+  const rows = versions.map(
+    ({ version, keys, codes, open, standing }) =>
+      `version ${version}: ${keys} keys, ${codes} recovery codes, ${open} open stages and pairing codes: ${standing}`,
+  );
+  return `${[file, ...rows].join('\n')}\n`;
+}
+
+function setting(name: string): string | null {
+  const value = process.env[name];
+  return value === undefined || value === '' ? null : value;
+}
+
+try {
+  await main();
+} catch (error) {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(
+    process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
+  );
+  process.exitCode = 1;
+}

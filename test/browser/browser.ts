@@ -1,0 +1,124 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { findChromium } from './find-chromium.ts';
+
+const ARGUMENTS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+const SHOTS = join(import.meta.dirname, 'shots');
+const WIDTHS = [390, 820, 1440] as const;
+const HEIGHT = 900;
+export const SCHEMES = ['light', 'dark'] as const;
+
+/** One browser for all tests of a file; each visitor has cookies of its own. */
+export function testBrowser(): { visitor(options?: BrowserContextOptions): Promise<Visitor> } {
+  let browser: Browser | null = null;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: findChromium(), args: ARGUMENTS });
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+  return {
+    visitor: async (options = {}) => {
+      if (browser === null) throw new Error('the browser runs only while tests do');
+      const context = await browser.newContext({ viewport: { width: 1280, height: HEIGHT }, ...options });
+      return createVisitor(await context.newPage());
+    },
+  };
+}
+
+export interface Visitor {
+  page: Page;
+  /** Whatever the browser complained about so far: errors of scripts, of loading, of the policy. */
+  complaints: string[];
+  /** Another tab with the same cookies. */
+  tab(): Promise<Visitor>;
+  /** By keyboard: Tab until the element has the focus. Fails when the focus cannot be seen, or never comes there. */
+  tabTo(selector: string): Promise<void>;
+  /** What a page may keep beyond itself: storage of both kinds, and the state of the history. */
+  kept(): Promise<string>;
+  /** What axe calls serious or critical on this page. */
+  findings(): Promise<string[]>;
+  /** Pictures of this state at every width, light and dark; and nothing sticks out sideways. */
+  shoot(name: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+const MOST_TABS = 60;
+const IS_FOCUS_SEEN = `(() => {
+  const style = getComputedStyle(document.activeElement);
+  return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+})()`;
+const KEPT = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state])';
+const STICKS_OUT = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+const SMALL_TARGETS = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea')]
+  .filter((element) => element.checkVisibility() && !element.closest('p, li:not(nav li), .skip, dd') && !element.classList.contains('skip'))
+  .map((element) => (element.closest('label.choice') ?? element))
+  .map((element) => [element.textContent.trim() || element.id, element.getBoundingClientRect()])
+  .filter(([, { width, height }]) => height < 44 || width < 44)
+  .map(([name, { width, height }]) => name + ' ' + Math.round(width) + 'x' + Math.round(height))`;
+
+function createVisitor(page: Page): Visitor {
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
+  return {
+    page,
+    complaints,
+    tab: async () => createVisitor(await page.context().newPage()),
+    tabTo: async (selector) => {
+      const target = page.locator(selector);
+      for (let pressed = 0; pressed < MOST_TABS; pressed += 1) {
+        await page.keyboard.press('Tab');
+        if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) {
+          expect(await page.evaluate<boolean>(IS_FOCUS_SEEN), `the focus on ${selector} can be seen`).toBe(true);
+          return;
+        }
+      }
+      throw new Error(`${selector} is not reached by Tab`);
+    },
+    kept: () => page.evaluate<string>(KEPT),
+    findings: () => findingsOf(page),
+    shoot: (name) => shoot(page, name),
+    close: () => page.context().close(),
+  };
+}
+
+async function findingsOf(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' | ')}`);
+}
+
+async function shoot(page: Page, name: string): Promise<void> {
+  mkdirSync(SHOTS, { recursive: true });
+  const before = page.viewportSize();
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: HEIGHT });
+    for (const colorScheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate('document.fonts.ready.then(() => true)');
+      await page.screenshot({ path: join(SHOTS, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+    expect(await page.evaluate<number>(STICKS_OUT), `${name} at ${width} px sticks out sideways`).toBeLessThanOrEqual(
+      0,
+    );
+    if (width === WIDTHS[0]) expect(await page.evaluate<string[]>(SMALL_TARGETS), `${name}: small targets`).toEqual([]);
+  }
+  if (before !== null) await page.setViewportSize(before);
+  await page.emulateMedia({ colorScheme: null });
+}

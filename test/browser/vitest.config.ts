@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+/** `npm run test:browser`: the pages in a real browser, over a real market and database. Screenshots go to test/browser/shots. */
+export default defineConfig({
+  test: {
+    include: ['test/browser/**/*.browser.ts'],
+    globalSetup: 'test/support/global-setup.ts',
+    maxWorkers: 1,
+    testTimeout: 300_000,
+    hookTimeout: 180_000,
+    retry: 0,
+  },
+});

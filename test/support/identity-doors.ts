@@ -1,0 +1,147 @@
+import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits } from '../../src/contract/vocabulary.ts';
+import type { MarketConfig } from '../../src/market/context.ts';
+import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
+import { countRequests } from '../../src/market/metrics/count-requests.ts';
+import { createMetrics, type Metrics } from '../../src/market/metrics/create-metrics.ts';
+import type { Clock } from '../../src/platform/clock.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { type Answer, type AskOptions, askMarket, TEST_PEPPER, worldConfig } from './market-world.ts';
+import { type LogLine, recordingLog } from './recording-log.ts';
+
+/** Nobody listens there: the doors need no chain. */
+const NOBODY = 'http://127.0.0.1:1';
+
+/** What every door of identity is asked with here, far above what any test needs. */
+export const ROOMY: Partial<Limits> = {
+  ...{ registration_per_ip_hour: 1_000_000, registration_per_hour: 1_000_000, confirm_per_ip_hour: 1_000_000 },
+  ...{ rotation_starts_per_ip_hour: 1_000_000, rotation_per_merchant_day: 1_000_000 },
+  ...{ recovery_starts_per_ip_hour: 1_000_000, pair_per_merchant_hour: 1_000_000 },
+};
+
+export interface DoorOptions {
+  database: Database;
+  databaseUrl: string;
+  clock: Clock;
+  limits?: Partial<Limits>;
+  config?: Partial<MarketConfig>;
+}
+
+/** A served market without chain and facilitator, all doors open; the client's network is what `x-forwarded-for` says. */
+export interface Doors {
+  url: string;
+  running: RunningMarket;
+  logLines: LogLine[];
+  metrics: Metrics;
+  ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+export async function startDoors({ database, databaseUrl, clock, limits, config }: DoorOptions): Promise<Doors> {
+  const { log, lines } = recordingLog();
+  const metrics = createMetrics({ worker: '1', withProcess: false });
+  const base = worldConfig({ databaseUrl, rpcUrl: NOBODY, facilitatorUrl: NOBODY });
+  const running = createMarket({
+    config: {
+      ...base,
+      limits: { ...DEFAULT_LIMITS, ...ROOMY, ...limits },
+      openDoors: new Set(IDENTITY_DOORS),
+      trustProxy: ['loopback'],
+      ...config,
+    },
+    ...{ database, clock, metrics, random: systemRandom, pepper: TEST_PEPPER },
+    log: countRequests(log, metrics.countRequest),
+    ...{ reconcileEveryMs: 3_600_000, watchEveryMs: 3_600_000 },
+  });
+  const { url } = await running.start();
+  return {
+    url,
+    running,
+    logLines: lines,
+    metrics,
+    ask: (method, path, asked) => askMarket(url, method, path, asked),
+    stop: () => running.stop({ drainMs: 1_000 }),
+  };
+}
+
+export interface Shown {
+  session: string;
+  csrf: string;
+  merchant_key: string;
+  recovery_codes: string[];
+  expires_at: string;
+}
+
+/** A merchant as its owner knows it. */
+export interface Owner {
+  id: number;
+  handle: string;
+  key: string;
+  codes: string[];
+}
+
+export interface From {
+  key?: string;
+  network?: string;
+}
+
+type Ask = (method: string, path: string, asked?: AskOptions) => Promise<Answer>;
+export type IdentityClient = ReturnType<typeof identityClient>;
+
+/** The doors as a client calls them. What the answer is nobody judges here, but `must` wants a 200. */
+export function identityClient(ask: Ask) {
+  const post = (door: string, body: unknown, { key, network }: From = {}): Promise<Answer> =>
+    ask('POST', `/api/${door}`, {
+      body,
+      ...(key === undefined ? {} : { key }),
+      headers: network === undefined ? {} : { 'x-forwarded-for': network },
+    });
+  const must = async (door: string, body: unknown, from: From = {}): Promise<Record<string, unknown>> => {
+    const answer = await post(door, body, from);
+    if (answer.status !== 200) throw new Error(`${door}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  const shown = async (door: string, body: unknown, from: From = {}): Promise<Shown> => {
+    const { recovery_codes = [], ...rest } = await must(door, body, from);
+    return { ...rest, recovery_codes } as unknown as Shown;
+  };
+  const stage = (handle: string, from?: From) =>
+    shown(
+      'register',
+      { action: 'stage', handle, model: 'm', client_class: 'coding_ephemeral', human_approved: true },
+      from,
+    );
+  const confirm = (door: string, { session, csrf, merchant_key }: Shown, from: From = {}) =>
+    post(door, { action: 'confirm', session, csrf }, { key: merchant_key, ...from });
+  const mustConfirm = async (door: string, staged: Shown): Promise<void> => {
+    const answer = await confirm(door, staged);
+    if (answer.status !== 200) throw new Error(`${door}: ${JSON.stringify(answer.body)}`);
+  };
+  return {
+    post,
+    must,
+    stage,
+    confirm,
+    mustConfirm,
+    cancel: (door: string, { session, csrf }: Shown) => post(door, { action: 'cancel', session, csrf }),
+    rotation: (key: string, from: From = {}) => shown('rotate', { action: 'begin' }, { key, ...from }),
+    recovery: (recovery_code: string, from?: From) => shown('recovery', { action: 'begin', recovery_code }, from),
+    generate: (key: string, recovery_code?: string) =>
+      must('recovery', { action: 'generate', ...(recovery_code === undefined ? {} : { recovery_code }) }, { key }),
+    join: async (handle: string): Promise<Owner> => {
+      const staged = await stage(handle);
+      const { session, csrf, merchant_key: key, recovery_codes: codes } = staged;
+      const { merchant_id } = await must('register', { action: 'confirm', session, csrf }, { key });
+      return { id: Number(merchant_id), handle, key, codes };
+    },
+    me: (key: string) => ask('GET', '/api/me', { key }),
+    isAlive: async (key: string): Promise<boolean> => (await ask('GET', '/api/me', { key })).status === 200,
+  };
+}
+
+/** The nth of the eight, to be used in tests where there is one. */
+export function codeOf({ codes }: { codes: readonly string[] }, index: number): string {
+  const code = codes[index];
+  if (code === undefined) throw new Error(`there is no code ${index}`);
+  return code;
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { makeMerchantKey, makeRecoveryCode } from '../../src/platform/secret-format.ts';
+import { testDatabase } from '../support/database.ts';
+import { codeOf, type Doors, type IdentityClient, identityClient, startDoors } from '../support/identity-doors.ts';
+import type { Answer } from '../support/market-world.ts';
+
+/**
+ * Whether a refusal tells by its time what it does not tell by its words. The kinds are asked in turn, in an order drawn anew for each turn, over
+ * one connection, so that whatever else the machine does falls on all alike. The slowest fifth of each kind is left out: pauses of collector and
+ * scheduler. Then Welch's t for each pair. With the number of samples below, |t| above 4.5 says that two kinds differ beyond doubt; it is reached
+ * by a difference of about a seventh of the spread of one answer. One run in which the machine was disturbed is asked again once, afresh.
+ */
+const TURNS = 2_000;
+const WARM_UP = 200;
+const BOUND = 4.5;
+const TRIMMED = 0.2;
+const RUNS = 2;
+
+const db = testDatabase();
+let doors: Doors;
+let client: IdentityClient;
+
+beforeAll(async () => {
+  doors = await startDoors({ database: db.database, databaseUrl: db.url, clock: systemClock });
+  client = identityClient(doors.ask);
+});
+afterAll(() => doors.stop());
+
+type Kinds = Readonly<Record<string, () => Promise<Answer>>>;
+
+interface Sample {
+  mean: number;
+  variance: number;
+  count: number;
+}
+
+function summarize(times: readonly number[]): Sample {
+  const kept = times.toSorted((a, b) => a - b).slice(0, Math.round(times.length * (1 - TRIMMED)));
+  const mean = kept.reduce((sum, time) => sum + time, 0) / kept.length;
+  const variance = kept.reduce((sum, time) => sum + (time - mean) ** 2, 0) / (kept.length - 1);
+  return { mean, variance, count: kept.length };
+}
+
+function welch(a: Sample, b: Sample): number {
+  return (a.mean - b.mean) / Math.sqrt(a.variance / a.count + b.variance / b.count);
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  const drawn = items.map((item) => ({ item, at: systemRandom.bytes(4).readUInt32BE() }));
+  return drawn.sort((a, b) => a.at - b.at).map(({ item }) => item);
+}
+
+async function measure(kinds: Kinds): Promise<Record<string, number[]>> {
+  const times: Record<string, number[]> = Object.fromEntries(Object.keys(kinds).map((name) => [name, []]));
+  for (let turn = 0; turn < TURNS + WARM_UP; turn += 1) {
+    for (const [name, ask] of shuffled(Object.entries(kinds))) {
+      const begunAt = performance.now();
+      await ask();
+      if (turn >= WARM_UP) times[name]?.push(performance.now() - begunAt);
+    }
+  }
+  return times;
+}
+
+/** The largest |t| of any pair; says all of them. */
+async function largestDifference(what: string, kinds: Kinds): Promise<number> {
+  const samples = Object.entries(await measure(kinds)).map(([name, times]) => ({ name, ...summarize(times) }));
+  const pairs = samples.flatMap((a, index) => samples.slice(index + 1).map((b) => ({ a, b, t: welch(a, b) })));
+  for (const { a, b, t } of pairs) {
+    const means = `${(a.mean * 1_000).toFixed(0)} and ${(b.mean * 1_000).toFixed(0)} µs`;
+    console.error(`${what}: ${a.name} and ${b.name}: ${means}, t = ${t.toFixed(2)}`);
+  }
+  return Math.max(...pairs.map(({ t }) => Math.abs(t)));
+}
+
+async function expectAlike(what: string, kinds: Kinds): Promise<void> {
+  const said = await Promise.all(Object.values(kinds).map(async (ask) => bytesOf(await ask())));
+  expect(new Set(said).size, said.join('\n')).toBe(1);
+  const found: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    found.push(await largestDifference(what, kinds));
+    if (Math.min(...found) < BOUND) break;
+  }
+  expect(Math.min(...found)).toBeLessThan(BOUND);
+}
+
+/** Everything but the request's own number and the time of day. */
+function bytesOf({ status, headers, body }: Answer): string {
+  const own = new Set(['date', 'x-request-id']);
+  return JSON.stringify([status, [...headers].filter(([name]) => !own.has(name)), { ...body, request_id: '' }]);
+}
+
+test('a code that was never made, one that is none, and a burned one of a merchant take the same time', {
+  timeout: 600_000,
+}, async () => {
+  const owner = await client.join('timed-codes');
+  await client.mustConfirm('recovery', await client.recovery(codeOf(owner, 0)));
+  const [unknown, burned] = [makeRecoveryCode(systemRandom, 'aisle'), codeOf(owner, 1)];
+  const begin = (recovery_code: string) => () => client.post('recovery', { action: 'begin', recovery_code });
+  await expectAlike('codes', {
+    unknown: begin(unknown),
+    malformed: begin(`${unknown.slice(0, -1)}!`),
+    burned: begin(burned),
+  });
+});
+
+test('a key that was never made, a revoked one and a staged one take the same time', { timeout: 600_000 }, async () => {
+  const owner = await client.join('timed-keys');
+  const rotation = await client.rotation(owner.key);
+  await client.mustConfirm('rotate', rotation);
+  const { merchant_key: staged } = await client.rotation(rotation.merchant_key);
+  const me = (key: string) => () => client.me(key);
+  await expectAlike('keys', {
+    unknown: me(makeMerchantKey(systemRandom, 'aisle')),
+    revoked: me(owner.key),
+    staged: me(staged),
+  });
+});
+
+test('the measure does see a difference where there is one', { timeout: 600_000 }, async () => {
+  const begin = (recovery_code: string) => () => client.post('recovery', { action: 'begin', recovery_code });
+  // As long as a request may be: read, parsed and hashed for nothing.
+  const found = await largestDifference('seen', { short: begin('x'), long: begin('x'.repeat(100_000)) });
+  expect(found).toBeGreaterThan(BOUND);
+});
