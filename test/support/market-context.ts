@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
 import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Market } from '../../src/market/context.ts';
 import { createEventTail, type EventTail } from '../../src/market/events/event-tail.ts';
@@ -79,7 +79,7 @@ export function marketContext(options: {
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       networkLimits: [],
       catalogMemoryBytes: CATALOG_BYTES,
-      openDoors: new Set(['register']),
+      openDoors: new Set(IDENTITY_DOORS),
       trustProxy: false,
     },
     database,

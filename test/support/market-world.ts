@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import { DEFAULT_LIMITS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
@@ -101,7 +101,7 @@ export function worldConfig(given: {
     limits: { ...DEFAULT_LIMITS, registration_per_ip_hour: 1_000, ...given.limits },
     networkLimits: [],
     catalogMemoryBytes: 67_108_864,
-    openDoors: new Set(['register']),
+    openDoors: new Set(IDENTITY_DOORS),
     trustProxy: false,
   };
 }

@@ -10,6 +10,7 @@ import { toBytes } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { makeMerchantKey, makeRecoveryCode } from '../../platform/secret-format.ts';
 import type { Market } from '../context.ts';
+import { CEREMONIES } from '../pages/ceremony/create-ceremonies.ts';
 import { getOfficialFacts } from './get-official-facts.ts';
 
 const db = testDatabase();
@@ -62,13 +63,13 @@ it('names the maintainer and the signers of this chain that were last published,
   expect(facts.x402_facilitator.signers).toEqual([first, second].map(checksummed));
 });
 
-it('describes the open register door and the form of its secrets truly', async () => {
+it('describes the open doors and the form of its secrets truly', async () => {
   const facts = await read(marketContext({ database: db.database }));
   expect(facts.identity.coding_client_doors).toMatchObject({
     register: { url: 'http://127.0.0.1:4020/api/register', actions: ['stage', 'confirm', 'cancel'] },
-    rotate: null,
-    recovery: null,
-    pair: null,
+    rotate: { url: 'http://127.0.0.1:4020/api/rotate', actions: ['begin', 'confirm', 'cancel'] },
+    recovery: { actions: ['begin', 'confirm', 'cancel', 'generate'] },
+    pair: { url: 'http://127.0.0.1:4020/api/pair', actions: [] },
     client_classes: ['coding_persistent', 'coding_ephemeral'],
     registration_requires_human_approved: true,
     recovery_code_count: 8,
@@ -84,7 +85,7 @@ it('publishes no address of its own that nothing answers', async () => {
     if (typeof value === 'string') return value.startsWith(market.config.baseUrl) ? [value] : [];
     return typeof value === 'object' && value !== null ? Object.values(value).flatMap(own) : [];
   };
-  const served: readonly string[] = Object.values(endpoints).map(({ path }) => path);
+  const served: readonly string[] = [...Object.values(endpoints), ...CEREMONIES].map(({ path }) => path);
   const published = own(await read(market)).map((address) => address.slice(market.config.baseUrl.length));
   expect(published).not.toEqual([]);
   expect(published.filter((path) => !served.includes(path))).toEqual([]);
