@@ -184,10 +184,10 @@ async function faultsOfClaims({ books, chain, token }: Scene): Promise<string[]>
       ({ from, to, units }) => from === line.payer && to === line.payee && units > 0n,
     );
     const isOther = authorizationsIn(receipt.logs, token).some((use) => ledger.has(use));
-    // One claim is ended by its first fitting transaction; what was paid beside it is its own loss, and is in the log of the chain.
-    if (!pays || isOther || proven.has(tx_hash) || line.status !== 'unpaid') return [];
+    // Also what came beside the transfer that ended the claim has a record of its own.
+    if (!pays || isOther || proven.has(tx_hash) || isOpen(line)) return [];
     if (await cameAfterAll(chain, line, Number(receipt.blockNumber))) return [];
-    return [`${nameOf(line)} ended unpaid, and ${tx_hash} paid for it`];
+    return [`${nameOf(line)} ended ${line.status}, and ${tx_hash} paid for it`];
   });
   return (await Promise.all(ofClaims)).flat();
 }

@@ -75,6 +75,7 @@ const acts: readonly (readonly [number, fc.Arbitrary<Act<object>>])[] = [
         review: fc.constantFrom(null, 'deliver', 'declined', 'refunded'),
         meanwhile: mostly<Paying['meanwhile']>('nothing', 'window over', 'withdraw', 'remove', 'bought'),
         signer: mostly(null, 0, 1),
+        again: mostly(false, true),
         final: often,
         crashAt: rarely(CRASHES_OF_CLAIMS),
       })

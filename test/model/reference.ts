@@ -1,11 +1,47 @@
-import { isDecided, isHolding, isSale, isUndecided, Ledger } from './ledger.ts';
-import type { Begun, Buying, Claiming, Intent, Listed, Listing, Payment, Proof } from './terms.ts';
+import type { Asking, Begun, Buying, Claiming, Intent, Listed, Listing, Named, Payment, Proof, View } from './terms.ts';
+
+/** The market dies here. */
+export class Crash extends Error {}
+
+export const isUndecided = ({ status }: Payment): boolean => status === 'open' || status === 'review';
+/** It is paid for, one way or the other. */
+export const isDecided = (one: Payment | undefined): boolean => one?.status === 'completed' || one?.status === 'review';
+/** Whoever has one of these is not to pay for the same again. */
+export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
+export const isOpen = ({ status }: Payment): boolean => status === 'open';
+export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;
 
 /**
  * What the market has to answer, said once more and as simply as possible, from W6 to W9 alone: `delivered`, `listed`, `pending`, `done`,
  * or the reason of a refusal; where several will do, `|` stands between them. It shares no code with the market.
  */
-export class Reference extends Ledger {
+export class Reference {
+  readonly listings: Listing[] = [];
+  readonly intents: Intent[] = [];
+  readonly payments: Payment[] = [];
+  /** Transactions that prove a payment, or give one back. */
+  readonly proven = new Map<string, Payment>();
+  view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
+  /** The market's clock, milliseconds. */
+  now = 0;
+  /** Fees that are paid and unspent. */
+  credits = 0;
+  crashAt: string | null = null;
+  /** Nobody can be asked for an authorization then; what is paid is still found, by the other provider. */
+  isFirstDark = false;
+  #passes = 0;
+
+  point(name: string): void {
+    if (this.crashAt === name) throw new Crash();
+  }
+
+  find = (hash: string) => this.view.transfers.find((one) => one.hash === hash);
+  isFinal = (block: number): boolean => block <= this.view.finalized.number;
+  byProof = (name: string) => this.payments.find(({ proof }) => proof?.authorization === name);
+  /** The newest claim of an intent. */
+  standing = (intent: Intent) => this.payments.findLast((one) => one.intent === intent && !one.beside);
+  removedAt = (subject: string): number => this.listings.find(({ name }) => name === subject)?.removedAt ?? Infinity;
+
   // Buying by x402 (W7)
 
   buy(buying: Buying): string {
@@ -17,21 +53,21 @@ export class Reference extends Ledger {
     const lapsed = known ? proof : null;
     const fault = lapsed ? null : this.#faultOf(proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
-    for (const held of this.#held(listing.name, { who, payer: lapsed?.payer ?? signedBy, signedBy })) {
+    const holding = this.#held(listing.name, who, lapsed?.payer ?? signedBy);
+    for (const held of holding.sort((a, b) => Number(isSale(b)) - Number(isSale(a)))) {
       const answer = this.#answer(held, buying, signedBy);
       if (answer !== null) return answer;
     }
     return lapsed ? 'authorization_lapsed' : this.#begin(buying, fault);
   }
 
-  #begin(buying: Buying, fault: string | null): string {
-    const { listing, proof, who, collect } = buying;
+  #begin({ listing, proof, who, collect }: Buying, fault: string | null): string {
     if (collect) return fault ?? 'nothing_to_collect';
     if (listing.state !== 'live') return 'listing_unavailable';
     if (this.isFirstDark) return 'payment_check_unavailable';
     if (proof === null || fault !== null) return fault ?? '';
     const opened = this.#open({ ...proof, subject: listing.name, isFee: false, merchant: who, proof });
-    return this.#answer(opened, { ...buying, token: who === null ? opened : null }, null) ?? '';
+    return this.#answer(opened, { proof, collect, who, token: who === null ? opened : null }, null) ?? '';
   }
 
   #faultOf(proof: Proof | null, asked: { payee: string; units: bigint }, resource: string | null): string | null {
@@ -42,131 +78,126 @@ export class Reference extends Ledger {
     return this.isFirstDark ? 'payment_check_unavailable' : null;
   }
 
-  /** Of the merchant, then of the wallet; what is completed before what is not. */
-  #held(subject: string, by: { who: string | null; payer: string | null; signedBy: string | null }): Payment[] {
+  /** Of the merchant, then of the wallet. */
+  #held(subject: string, who: string | null, payer: string | null): Payment[] {
     const holding = this.payments.filter((one) => one.subject === subject && isHolding(one));
-    const ofMerchant = holding.filter(({ merchant }) => by.who !== null && merchant === by.who);
-    const rank = (one: Payment): number => (one.status !== 'completed' ? 2 : one.payer === by.signedBy ? 0 : 1);
-    return [...ofMerchant, ...holding.filter(({ payer }) => payer === by.payer)].sort((a, b) => rank(a) - rank(b));
+    const ofMerchant = holding.filter(({ merchant }) => who !== null && merchant === who);
+    return [...ofMerchant, ...holding.filter((one) => one.payer === payer)];
   }
 
   #open(given: Begun): Payment {
-    const begun = { status: 'open', reason: '', named: [], seen: null, transfer: null } as const;
-    const defaults = { proof: null, intent: null, surplus: false, submitted: !given.proof };
-    const opened: Payment = { ...defaults, ...given, ...begun, named: [] };
+    const blank = { proof: null, intent: null, surplus: false, beside: false, reason: '', seen: null, transfer: null };
+    const opened: Payment = { ...blank, status: 'open', submitted: !given.proof, named: [], ...given };
     this.payments.push(opened);
     return opened;
   }
 
-  #answer(payment: Payment, { proof, collect, who, token }: Buying, signedBy: string | null): string | null {
+  #answer(payment: Payment, { proof, collect, who, token }: Asking, signedBy: string | null): string | null {
     const mayCollect = signedBy === payment.payer || (who !== null && who === payment.merchant) || token === payment;
     const isStopped = !payment.submitted && this.removedAt(payment.subject) < Infinity;
     const unseen = isStopped ? 'listing_removed' : collect ? 'pending' : 'settlement_pending|facilitator_refused';
-    const delivery = mayCollect ? 'delivered' : 'sign_to_collect';
-    return this.#goOn(payment, collect ? null : proof, unseen, () => delivery);
+    const said = this.#goOn(payment, collect ? null : proof, unseen);
+    return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
 
   /** Null when it ended unpaid. */
-  #goOn(payment: Payment, proof: Proof | null, unseen: string, deliver: () => string): string | null {
-    const refused = this.#drive(payment, proof);
+  #goOn(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
+    if (proof === payment.proof && isOpen(payment) && !payment.submitted && !this.isFirstDark)
+      this.#drive(payment, proof);
     this.settle(payment);
     if (payment.status === 'review') return 'needs_review';
-    if (payment.status === 'completed') {
-      this.point('after_commit_before_answer');
-      return deliver();
-    }
-    if (payment.status !== 'open') return null;
+    if (payment.status === 'completed') return this.#deliver(payment, payment.subject);
+    if (!isOpen(payment)) return null;
     if (payment.seen !== null) return 'pending';
-    return payment.submitted || unseen === 'pending' || unseen === 'listing_removed'
-      ? (refused ?? unseen)
-      : 'verification_pending';
+    return payment.submitted || /^(pending|listing_removed)$/.test(unseen) ? unseen : 'verification_pending';
   }
 
   /** A proof is handed on for the payment alone that it opened. */
-  #drive(payment: Payment, proof: Proof | null): string | null {
-    if (proof === null || payment.proof !== proof || payment.status !== 'open') return null;
-    if (payment.submitted || this.isFirstDark) return null;
-    if (this.removedAt(payment.subject) < Infinity) return 'listing_removed';
-    if (this.now >= proof.validBefore * 1000) return 'verification_pending';
+  #drive(payment: Payment, proof: Proof | null): void {
+    if (proof === null || this.removedAt(payment.subject) < Infinity || this.now >= proof.validBefore * 1000) return;
     this.point('before_verify');
     payment.submitted = true;
     this.point('after_settling_committed');
     this.point('after_settle_before_answer');
-    return null;
   }
 
   // A transfer, and the claim that it was made (W8)
 
   openIntent(terms: Omit<Intent, 'from' | 'to'>, listing: Listing | null): Intent | string {
     const { who, subject, payer, isFee } = terms;
-    const ofWho = this.#held(subject, { who, payer: null, signedBy: null });
-    const [held] = isFee ? [] : [...ofWho, ...this.#held(subject, { who: null, payer, signedBy: null })];
+    const [held] = this.#held(subject, who, payer);
     if (held) return held.status === 'completed' ? 'purchase_exists' : 'payment_undecided';
     if (listing !== null && listing.state !== 'live') return 'listing_unavailable';
     if (isFee && this.credits > 0) return 'fee_not_due';
     if (this.isFirstDark) return 'payment_check_unavailable';
-    const claimed = new Set(this.payments.map(({ intent }) => intent));
-    const open = this.intents.filter(
-      (one) => one.who === who && one.subject === subject && this.now < one.to * 1000 && !claimed.has(one),
-    );
+    const ofWho = this.intents.filter((one) => one.who === who && one.subject === subject);
+    const open = ofWho.filter((one) => this.now < one.to * 1000 && this.standing(one) === undefined);
     if (payer !== null && open.some((one) => one.payer !== null && one.payer !== payer)) return 'other_payer_open';
     const inTime = open.filter((one) => one.to * 1000 - this.now >= 300_000 && (payer === null || one.payer === payer));
     const usable = inTime.findLast((one) => one.payer !== null) ?? inTime.at(-1);
-    if (usable !== undefined) return usable;
     const from = Math.min(Math.floor(this.now / 1000), this.view.latest.time);
-    const intent = { ...terms, from, to: from + 600 };
-    this.intents.push(intent);
+    const intent = usable ?? { ...terms, from, to: from + 600 };
+    if (usable === undefined) this.intents.push(intent);
     return intent;
   }
 
   claim(claiming: Claiming): string {
-    const { intent, who, subject } = claiming;
+    const { intent, who, subject, hash, signer } = claiming;
     if (intent.who !== who) return 'intent_not_found';
     if (!intent.isFee && intent.subject !== subject) return 'intent_changed';
-    for (let round = 0; round < 4; round += 1) {
-      const answer = this.#claimOnce(claiming);
-      if (answer !== null) return answer;
-    }
-    return 'payment_preserved';
-  }
-
-  /** Null: what stood in the way is over. */
-  #claimOnce(claiming: Claiming): string | null {
-    const { intent, hash, signer } = claiming;
-    const standing = this.payments.findLast((one) => one.intent === intent);
-    if (standing !== undefined && isDecided(standing)) return this.#ended(standing, claiming);
-    if (intent.payer !== null && signer !== intent.payer) return this.#unsigned(intent, hash);
-    const used = this.proven.get(hash);
-    if (used !== undefined) return used === standing && standing.status !== 'rejected' ? null : 'transaction_used';
+    const decided = this.#decidedBy(intent, hash);
+    if (decided !== undefined) return this.#ended(decided, claiming);
+    const standing = this.standing(intent);
+    // The wallet that the intent names did not sign, and is no contract.
+    const found = this.find(hash);
+    const isOver = found ? this.isFinal(found.block) : this.view.finalized.time >= intent.to;
+    const unsigned = isOver ? (found ? 'signature_invalid' : 'transfer_not_found') : 'pending';
+    if (intent.payer !== null && signer !== intent.payer) return unsigned;
+    if (this.proven.has(hash)) return 'transaction_used';
     if (standing !== undefined && standing.payer !== signer) this.settle(standing);
-    if (isDecided(standing)) return null;
+    if (isDecided(standing)) return this.claim(claiming);
     const claim = this.#openOrJoin(claiming, standing?.status === 'open' ? standing : null);
     if (claim === null) return 'payment_undecided';
+    this.settle(this.#name(claim, hash));
+    return this.#ended(this.#decidedBy(intent, hash) ?? claim, claiming);
+  }
+
+  /** The claim of an intent, or what came beside it, if it is paid or in review. Where it is paid, another transaction is looked at too. */
+  #decidedBy(intent: Intent, hash: string): Payment | undefined {
+    const claim = this.standing(intent);
+    if (claim?.status === 'completed' && !this.proven.has(hash)) this.settle(this.#name(claim, hash), false, true);
+    const beside = this.payments.find((one) => one.beside && one.intent === intent && one.transfer?.hash === hash);
+    return beside ?? (isDecided(claim) ? claim : undefined);
+  }
+
+  #name(claim: Payment, hash: string): Payment {
     const before = claim.named.find((one) => one.hash === hash);
     if (before) before.refused = null;
     else claim.named.push({ hash, refused: null, seen: null });
     this.point('after_claim_committed');
-    this.settle(claim);
-    return this.#ended(claim, claiming);
+    return claim;
   }
 
-  #ended(claim: Payment, { hash, subject }: Claiming): string | null {
+  #ended(claim: Payment, { hash, subject }: Claiming): string {
     if (claim.status === 'review') return claim.reason;
     if (claim.status === 'completed') return this.#deliver(claim, subject);
-    return claim.named.find((one) => one.hash === hash)?.refused ?? (claim.status === 'open' ? 'pending' : null);
+    if (claim.status === 'rejected') return 'transaction_used';
+    return claim.named.find((one) => one.hash === hash)?.refused ?? 'pending';
   }
 
   /** Null: another payment is undecided. */
   #openOrJoin({ who, subject, intent, signer }: Claiming, standing: Payment | null): Payment | null {
-    const mine = (one: Payment): boolean => one.merchant === who || one.payer === signer;
-    const others = this.payments.filter((one) => one !== standing && one.subject === subject);
-    const surplus = !intent.isFee && others.some((one) => isSale(one) && mine(one));
-    const isTaken = !surplus && others.some((one) => (intent.isFee ? isUndecided(one) : isHolding(one) && mine(one)));
-    if (standing?.payer === signer && standing.subject === subject) return standing;
-    if (isTaken || (standing !== null && standing.subject !== subject)) return null;
+    const others = this.#held(subject, who, signer).filter((one) => one !== standing);
+    const surplus = others.some(isSale);
+    if (standing !== null && standing.subject !== subject) return null;
+    if (standing?.payer === signer) return standing;
+    if (!surplus && others.length > 0) return null;
     if (standing === null) return this.#open({ ...intent, subject, merchant: who, payer: signer, intent, surplus });
     const isBound = standing.named.some(({ refused, seen }) => refused === null && seen !== null && this.isFinal(seen));
-    return isBound || surplus !== standing.surplus ? null : Object.assign(standing, { payer: signer });
+    if (isBound || surplus !== standing.surplus) return null;
+    // What another wallet sent may be this one's.
+    for (const one of standing.named) if (one.refused !== 'transaction_used') one.refused = null;
+    return Object.assign(standing, { payer: signer });
   }
 
   #deliver(payment: Payment, subject: string): string {
@@ -176,39 +207,23 @@ export class Reference extends Ledger {
     return this.listings.some(({ name }) => name === subject) ? 'listed' : 'duplicate_listing|transaction_used';
   }
 
-  /** The wallet that the intent names did not sign, and is no contract. */
-  #unsigned(intent: Intent, hash: string): string {
-    const found = this.find(hash);
-    if (found !== undefined) return this.isFinal(found.block) ? 'signature_invalid' : 'pending';
-    return this.view.finalized.time >= intent.to ? 'transfer_not_found' : 'pending';
-  }
-
   // Listing, and its fee (W6)
 
   list({ who, body, fee, proof, claim }: Listed): string {
     if (this.listings.some(({ name }) => name === body)) return 'listed';
-    const open = this.payments.find((one) => one.isFee && one.subject === body && isUndecided(one));
+    const open = this.payments.find((one) => one.isFee && one.subject === body && isHolding(one));
     const known = proof ? this.byProof(proof.authorization) : undefined;
     if (known && known.subject !== body) return 'payment_bound_elsewhere';
     const claims = (): string | null => claim && this.claim({ ...claim, who, subject: body });
-    const isSame = open !== undefined && open.intent === claim?.intent;
-    const going = isSame ? claims() : this.#continueFee(open ?? known, proof);
-    if (going !== null) return going;
+    const other = open ?? known;
+    const going = open && open.intent === claim?.intent ? claims() : other && this.#goOn(other, proof);
+    if (going) return going;
     if (this.isFirstDark) return 'payment_check_unavailable';
-    if (this.credits > 0) {
-      this.credits -= 1;
-      this.goLive(body);
-      return 'listed';
-    }
+    if (this.credits > 0) return this.goLive(body, 1);
     if (known) return known.status === 'completed' ? 'payment_bound_elsewhere' : 'authorization_lapsed';
     const refused = claims() ?? this.#faultOf(proof, fee, null);
     if (proof === null || refused !== null) return refused ?? '';
-    return this.#continueFee(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
-  }
-
-  #continueFee(payment: Payment | undefined, proof: Proof | null): string | null {
-    if (payment === undefined) return null;
-    return this.#goOn(payment, proof, 'pending|facilitator_refused', () => this.#deliver(payment, payment.subject));
+    return this.#goOn(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
   }
 
   // What seller and maintainer do
@@ -216,7 +231,7 @@ export class Reference extends Ledger {
   edit({ name, state }: Listing): string {
     const ofListing = this.payments.filter(({ subject }) => subject === name);
     if (state !== 'live' || ofListing.some(isSale)) return 'listing_closed';
-    return ofListing.some(({ status }) => status === 'open') ? 'purchase_pending' : 'done';
+    return ofListing.some(isOpen) ? 'purchase_pending' : 'done';
   }
 
   withdraw(listing: Listing, wasWithdrawn: boolean): string {
@@ -226,15 +241,16 @@ export class Reference extends Ledger {
   }
 
   remove(listing: Listing): string {
-    listing.removedAt ??= this.now;
-    listing.state = 'removed';
+    Object.assign(listing, { state: 'removed', removedAt: listing.removedAt ?? this.now });
     return 'done';
   }
 
   /** By who got the money; a refund has to be final, later, and enough. */
   review(payment: Payment, outcome: 'deliver' | 'declined' | 'refunded', refund: string): string {
     if (payment.status !== 'review') return 'already_decided';
-    const { transfer, payee, payer } = payment;
+    const { transfer, payee, payer, subject, merchant, isFee, surplus } = payment;
+    const isBought = this.#held(subject, merchant, payer).some(isSale);
+    if (outcome === 'deliver' && surplus && !isFee && !isBought) return 'not_deliverable';
     if (outcome === 'refunded' && transfer !== null) {
       const back = this.find(refund);
       if (this.proven.has(refund)) return 'transaction_used';
@@ -246,5 +262,112 @@ export class Reference extends Ledger {
     payment.status = outcome === 'deliver' ? 'completed' : 'rejected';
     if (outcome === 'deliver' && payment.isFee) this.credits += 1;
     return 'done';
+  }
+
+  // What the chain makes of payments (W8, W9)
+
+  /** One look of the background; what was seen above the finalized head is looked at again in every tenth. */
+  pass(): void {
+    this.#passes += 1;
+    const skipYoung = this.#passes % 10 !== 0;
+    for (const payment of this.payments) this.settle(payment, skipYoung);
+    for (const payment of this.payments) this.settle(payment, skipYoung, true);
+  }
+
+  /** With all providers back. */
+  restart(): void {
+    this.#passes = 0;
+    this.isFirstDark = false;
+    this.pass();
+  }
+
+  /** What is open; or, `besides`, what else is named for a claim that is decided on. */
+  settle(payment: Payment, skipYoung = false, besides = false): void {
+    const isLooked = ({ seen }: { seen: number | null }): boolean => !skipYoung || seen === null || this.isFinal(seen);
+    if (isOpen(payment) === besides) return;
+    if (payment.intent !== null) this.#settleClaim(payment, payment.intent, isLooked);
+    else if (payment.proof !== null && !besides && isLooked(payment)) this.#settleProof(payment, payment.proof);
+  }
+
+  #settleProof(payment: Payment, { authorization, validBefore: end }: Proof): void {
+    const { finalized, latest, transfers } = this.view;
+    const use = transfers.find((one) => one.authorization === authorization);
+    if (use !== undefined && this.isFinal(use.block)) {
+      this.point('after_final_before_delivery');
+      this.#prove(payment, use, use.time * 1000 >= this.removedAt(payment.subject) ? 'listing_removed' : 'fits');
+    }
+    payment.seen = use?.block ?? null;
+    const isOver = finalized.time >= end || (!payment.submitted && latest.time > end);
+    if (!use && isOver && this.now >= end * 1000) Object.assign(payment, { status: 'unpaid', reason: 'expired' });
+  }
+
+  /** The first that fits wins; what needs a person waits for what is undecided; what came twice stands beside it. */
+  #settleClaim(payment: Payment, intent: Intent, isLooked: (one: Named) => boolean): void {
+    const named = payment.named.filter(({ refused }) => refused === null);
+    const looked = named.filter(isLooked);
+    const known = new Map<Named, string>();
+    for (const one of looked) {
+      const verdict = this.#judge(payment, intent, one.hash);
+      one.seen = verdict?.startsWith('no ') ? null : (this.find(one.hash)?.block ?? null);
+      if (verdict !== null) known.set(one, verdict);
+    }
+    if (known.size > 0) this.#decide(payment, known, known.size === named.length);
+    const seen = looked.find((one) => one.seen !== null)?.seen ?? null;
+    if (seen !== null || looked.length === named.length) payment.seen = seen;
+  }
+
+  #decide(payment: Payment, known: ReadonlyMap<Named, string>, isAll: boolean): void {
+    this.point('after_final_before_delivery');
+    const rank = (said: string): number => Number(!/^(no |fits)/.test(said)) + Number(said === 'amount_too_little');
+    const inTurn = [...known].sort(([, a], [, b]) => rank(a) - rank(b));
+    for (const [one, verdict] of inTurn) {
+      if (verdict.startsWith('no ')) one.refused = verdict.slice('no '.length);
+      else if (isOpen(payment) && (isAll || verdict === 'fits')) this.#prove(payment, one, verdict);
+    }
+    if (isOpen(payment) && isAll) Object.assign(payment, { status: 'unpaid', reason: inTurn.at(-1)?.[0].refused });
+    if (!isOpen(payment)) for (const [one, verdict] of known) this.#standBeside(payment, one, verdict);
+  }
+
+  /** A further one, unless it may be what pays for another claim of that wallet. */
+  #standBeside(payment: Payment, one: Named, verdict: string): void {
+    const isNaming = ({ hash, refused }: Named): boolean => hash === one.hash && refused === null;
+    const ofWallet = this.payments.filter((other) => isOpen(other) && other.payer === payment.payer);
+    if (!isNaming(one) || ofWallet.some((other) => other.named.some(isNaming))) return;
+    const beside: Payment = { ...payment, named: [], surplus: true, beside: true };
+    if (this.#prove(beside, one, verdict === 'fits' ? 'already_bought' : verdict)) this.payments.push(beside);
+  }
+
+  /** Null: unknown. `fits`, `no <why not>`, or why a person has to decide. */
+  #judge(payment: Payment, intent: Intent, hash: string): string | null {
+    const found = this.find(hash);
+    if (found === undefined) return this.view.finalized.time >= intent.to ? 'no transfer_not_found' : null;
+    const { from, to, units, block, time, authorization } = found;
+    if (!this.isFinal(block)) return null;
+    if (authorization !== null && this.byProof(authorization)) return 'no transaction_used';
+    if (to === payment.payee && from !== payment.payer && units >= payment.units) return 'no wrong_payer';
+    if (to !== payment.payee || from !== payment.payer) return 'no transfer_not_found';
+    if (authorization !== null) return 'authorized_transfer';
+    if (units < payment.units) return 'amount_too_little';
+    if (time < intent.from || time >= intent.to) return 'outside_window';
+    if (time * 1000 >= this.removedAt(payment.subject)) return 'paid_after_removal';
+    return payment.surplus ? 'already_bought' : 'fits';
+  }
+
+  /** False when the transaction proves something else. Either way it is used then. */
+  #prove(payment: Payment, one: { hash: string; refused?: string | null }, verdict: string): boolean {
+    const fits = verdict === 'fits';
+    one.refused = 'transaction_used';
+    if (this.proven.has(one.hash)) return false;
+    this.proven.set(one.hash, payment);
+    const end = { status: fits ? 'completed' : 'review', reason: fits ? '' : verdict, transfer: this.find(one.hash) };
+    if (Object.assign(payment, end).isFee && fits) this.goLive(payment.subject);
+    return true;
+  }
+
+  /** Paid for by so many credits, or by its own fee. The goods of all bodies cost what the first listing costs. */
+  goLive(name: string, credits = 0): string {
+    this.credits -= credits;
+    this.listings.push({ payee: '', units: 0n, ...this.listings[0], name, state: 'live', removedAt: null });
+    return 'listed';
   }
 }

@@ -14,8 +14,7 @@ import {
   type SignedProof,
 } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
-import { Crash, isSale, isUndecided } from './ledger.ts';
-import { Reference } from './reference.ts';
+import { Crash, isSale, isUndecided, Reference } from './reference.ts';
 import type { Stage } from './stage.ts';
 import type { Intent, Listing, Payment, Proof } from './terms.ts';
 
@@ -86,7 +85,7 @@ export class Run {
   static async begin(stage: Stage, no: number): Promise<Run> {
     const view = await stage.view(null, []);
     const seller = await stage.join(`model-seller-${no}`);
-    const run = new Run(stage, { no, seller, firstBlock: view.latest.number, reference: new Reference(view) });
+    const run = new Run(stage, { no, seller, firstBlock: view.latest.number, reference: new Reference() });
     for (const units of PRICES) {
       const canary = `canary ${no} of ${units}`;
       const given = { wallet: stage.seller.address, priceUnits: units, artifact: canary };
@@ -285,12 +284,13 @@ export class Run {
   /** What anybody is told about each payment. */
   async #comparePublic(): Promise<void> {
     for (const payment of this.reference.payments) {
-      const { intent, proof } = payment;
+      const { intent, proof, beside, transfer } = payment;
       const sent = this.intents.find(({ terms }) => terms === intent);
-      const isLast = this.reference.payments.findLast((one) => one.intent === intent) === payment;
+      const isLast = beside || (intent !== null && this.reference.standing(intent) === payment);
       const [payer, nonce] = proof?.authorization.split(' ') ?? [];
       if (intent !== null && !isLast) continue;
-      const query = sent ? `intent_id=${sent.id}` : `payer=${payer}&nonce=${nonce}`;
+      const byIntent = sent ? `intent_id=${sent.id}` : `payer=${payer}&nonce=${nonce}`;
+      const query = beside ? `tx_hash=${transfer?.hash}` : byIntent;
       const { body } = await this.ask('GET', `/api/payment?${query}`, {});
       const shown = body['payment'] as { payment_status: string; do_not_pay_again: boolean } | undefined;
       expect([shown?.payment_status, shown?.do_not_pay_again]).toEqual([

@@ -67,8 +67,10 @@ export interface Payment {
   intent: Intent | null;
   /** Whether the proof may have been handed on for settlement. */
   submitted: boolean;
-  /** The goods were this buyer's before. */
+  /** The goods were this buyer's before, or it came beside a claim. */
   surplus: boolean;
+  /** A transfer that came beside the one that decided the claim. */
+  beside: boolean;
   status: 'open' | 'completed' | 'unpaid' | 'review' | 'rejected';
   reason: string;
   named: Named[];
@@ -92,6 +94,9 @@ export interface Buying {
   token: Payment | null;
   collect: boolean;
 }
+
+/** What of it decides what is answered about one payment. */
+export type Asking = Pick<Buying, 'who' | 'proof' | 'token' | 'collect'>;
 
 /** A claim that a transaction paid for an intent. */
 export interface Claiming {

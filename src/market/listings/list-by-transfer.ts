@@ -4,12 +4,14 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { answerUncompleted, answerUndeployed } from '../payments/direct/answer-claim.ts';
+import { findDecided } from '../payments/direct/beside/find-decided.ts';
 import { checkSignature } from '../payments/direct/check-signature.ts';
 import {
   checkUnused,
   findOwnIntent,
   isBound,
   nameTransaction,
+  rejectedRefusal,
   undecidedRefusal,
 } from '../payments/direct/name-transaction.ts';
 import { findClaim, type Intent, insertClaim, rebindPayer } from '../payments/direct/store.ts';
@@ -48,9 +50,9 @@ export async function continueClaim(
   { intent_id, tx_hash: txHash, payer_signature }: ClaimBody,
 ): Promise<CreateAnswer | null> {
   const intent = await findOwnIntent(market.database, request.merchant, intent_id, 'listing_fee');
+  const decided = await findDecided(market, payments, intent, txHash);
+  if (decided !== null) return await answerDecided(market, payments, request, { decided, txHash });
   const standing = await findClaim(market.database, intent.id);
-  if (standing?.status === 'completed') return await answerCompleted(market, request, standing);
-  if (standing?.status === 'needs_review') return await answerUncompleted(market, payments, standing, txHash);
   const signed = await checkSignature(payments, intent, payer_signature as Hex);
   if ('undeployed' in signed) {
     return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
@@ -65,8 +67,22 @@ export async function continueClaim(
   market.crashPoint('after_claim_committed');
   const current = await payments.settle(opened);
   if (current.path !== 'direct') throw new TypeError('a claim that is none');
-  if (current.status === 'completed') return await answerCompleted(market, request, current);
-  return await answerUncompleted(market, payments, current, txHash);
+  const ended = isOpen(current) ? null : await findDecided(market, payments, intent, txHash);
+  return ended === null
+    ? await answerUncompleted(market, payments, current, txHash)
+    : await answerDecided(market, payments, request, { decided: ended, txHash });
+}
+
+/** Of a claim, or of what was paid beside it. */
+async function answerDecided(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  { decided, txHash }: { decided: DirectPayment; txHash: Hex },
+): Promise<CreateAnswer | null> {
+  if (decided.status === 'completed') return await answerCompleted(market, request, decided);
+  if (decided.status === 'rejected') throw await rejectedRefusal(market.database, decided);
+  return await answerUncompleted(market, payments, decided, txHash);
 }
 
 /** A fee pays for the body with which it was claimed. */

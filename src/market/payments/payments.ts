@@ -46,6 +46,8 @@ export function createPayments(market: Market, completions: Completions, options
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: settler.settle,
+    /** The same for transactions that came beside a claim that is decided on. */
+    lookBeside: settler.lookBeside,
     reconcileOnce,
     /** Ends reviews that nobody decided on in time. */
     declineOld,

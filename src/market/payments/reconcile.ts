@@ -1,5 +1,6 @@
 import { createDuty } from '../../platform/create-duty.ts';
 import type { Market } from '../context.ts';
+import { listWithMore } from './direct/beside/store.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
@@ -25,9 +26,14 @@ export function createPass(market: Market, settleMany: SettleMany): () => Promis
   async function pass(): Promise<void> {
     passes += 1;
     const skipYoung = passes % YOUNG_EVERY !== 0;
+    await settleAll(listOpenPayments, skipYoung);
+    await settleAll(listWithMore, skipYoung);
+  }
+
+  async function settleAll(list: typeof listOpenPayments, skipYoung: boolean): Promise<void> {
     let after = 0n;
     for (;;) {
-      const batch = await listOpenPayments(market.database, after, BATCH);
+      const batch = await list(market.database, after, BATCH);
       const last = batch.at(-1);
       if (last === undefined) return;
       for (const payments of byAsset(batch)) await settleBatch(payments, skipYoung);

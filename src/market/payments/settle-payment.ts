@@ -11,7 +11,7 @@ import { findReading, wasSigner } from './facilitator/store.ts';
 import { gatherEvidence } from './gather-evidence.ts';
 import type { ChainHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
-import { isOpen, type Payment, type X402Payment } from './payment.ts';
+import { type DirectPayment, isOpen, type Payment, type X402Payment } from './payment.ts';
 import { insertProof } from './proofs/store.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
@@ -73,6 +73,10 @@ export function createSettler(
         if (shared.users === 0) underway.delete(payment.id);
       }
       return (await findPayment(market.database, payment.id)) ?? payment;
+    },
+    /** Looks at what a claim that has been decided on names besides. An unreadable chain changes nothing. */
+    async lookBeside(claim: DirectPayment): Promise<void> {
+      for (const { apply } of await gather([claim], false)) await apply();
     },
     /** The same for many payments of one asset, with one reading of what they share. */
     async settleMany(payments: readonly Payment[], { skipYoung }: { skipYoung: boolean }): Promise<void> {

@@ -141,7 +141,7 @@ export function findOpenFee(queryable: Queryable, merchantId: bigint, bodyHash: 
   return maybePayment(
     queryable,
     sql`select ${columns} from payments where purpose = 'listing_fee' and merchant_id = ${merchantId}
-      and body_hash = ${bodyHash} and status in ('verifying', 'settling', 'needs_review')`,
+      and body_hash = ${bodyHash} and status in ('verifying', 'settling', 'needs_review') and beside is null`,
   );
 }
 

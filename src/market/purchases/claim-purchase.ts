@@ -7,12 +7,14 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { answerUncompleted, answerUndeployed, type PendingClaim } from '../payments/direct/answer-claim.ts';
+import { findDecided } from '../payments/direct/beside/find-decided.ts';
 import { checkSignature } from '../payments/direct/check-signature.ts';
 import {
   checkUnused,
   findOwnIntent,
   isBound,
   nameTransaction,
+  rejectedRefusal,
   undecidedRefusal,
 } from '../payments/direct/name-transaction.ts';
 import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/direct/store.ts';
@@ -70,10 +72,10 @@ async function readClaim(market: Market, merchant: Merchant, listingId: bigint, 
 
 /** Null when the claim that was found is over, or a rival took its place: the next round sees what became of it. */
 async function answerRound(market: Market, payments: Payments, claim: Claim): Promise<ClaimAnswer | null> {
-  const { intent, listing, txHash } = claim;
+  const { intent, txHash } = claim;
+  const decided = await findDecided(market, payments, intent, txHash);
+  if (decided !== null) return await answerDecided(market, payments, claim, decided);
   const standing = await findClaim(market.database, intent.id);
-  if (standing?.status === 'completed') return await deliverClaimed(market, listing, standing);
-  if (standing?.status === 'needs_review') return await answerUncompleted(market, payments, standing, txHash);
   const signed = await checkSignature(payments, intent, claim.signature);
   if ('undeployed' in signed) {
     return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
@@ -89,8 +91,22 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
   market.crashPoint('after_claim_committed');
   const current = await payments.settle(opened);
   if (current.path !== 'direct') throw new TypeError('a claim that is none');
-  if (current.status === 'completed') return await deliverClaimed(market, listing, current);
-  return await answerUncompleted(market, payments, current, txHash);
+  const ended = isOpen(current) ? null : await findDecided(market, payments, intent, txHash);
+  return ended === null
+    ? await answerUncompleted(market, payments, current, txHash)
+    : await answerDecided(market, payments, claim, ended);
+}
+
+/** Of a claim, or of what was paid beside it. */
+async function answerDecided(
+  market: Market,
+  payments: Payments,
+  { listing, txHash }: Claim,
+  decided: DirectPayment,
+): Promise<ClaimAnswer | null> {
+  if (decided.status === 'completed') return await deliverClaimed(market, listing, decided);
+  if (decided.status === 'rejected') throw await rejectedRefusal(market.database, decided);
+  return await answerUncompleted(market, payments, decided, txHash);
 }
 
 /**

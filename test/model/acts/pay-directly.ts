@@ -12,6 +12,8 @@ export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
   meanwhile: 'nothing' | 'window over' | 'withdraw' | 'remove' | 'bought';
   /** Null: whoever sent it. */
   signer: number | null;
+  /** Sends and claims the whole price once more, for the same intent. */
+  again: boolean;
   final: boolean;
   /** What the seller says to it, if it is asked; null: nothing yet. */
   review: Reviewing['outcome'] | null;
@@ -26,10 +28,13 @@ export class PayDirectly extends Act<Paying> {
     if (intent === null) return;
     await this.#meanwhile(run);
     const hash = await transfer(run, intent, given);
+    const more = given.again ? await transfer(run, intent, { ...given, amount: 'exact' }) : null;
     if (given.final) await run.stage.finalize();
     await run.sync();
     const { signer, crashAt, review } = given;
-    await claim(run, intent, hash, { who: null, listing: null, signer, twice: false, crashAt });
+    const claiming = { who: null, listing: null, signer, twice: false };
+    await claim(run, intent, hash, { ...claiming, crashAt });
+    if (more !== null) await claim(run, intent, more, { ...claiming, crashAt: null });
     if (review === null) return;
     const decision = { nth: 0, outcome: review, byOther: false, enough: true, final: true };
     await new Review(decision).run(run.reference, run);

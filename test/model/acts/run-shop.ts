@@ -79,10 +79,8 @@ export class Review extends Act<Reviewing> {
   }
 }
 
-async function paymentId(run: Run, { intent, proof }: Payment): Promise<number> {
-  const [payer, nonce] = proof?.authorization.split(' ') ?? [];
-  const sent = run.intents.find(({ terms }) => terms === intent);
-  const query = sent ? `intent_id=${sent.id}` : `payer=${payer}&nonce=${nonce}`;
-  const { body } = await run.ask('GET', `/api/payment?${query}`, {});
+/** By its transaction: an intent that was claimed anew is shown by its newest claim. */
+async function paymentId(run: Run, { transfer }: Payment): Promise<number> {
+  const { body } = await run.ask('GET', `/api/payment?tx_hash=${transfer?.hash}`, {});
   return (body['payment'] as { id: number }).id;
 }

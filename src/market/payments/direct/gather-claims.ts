@@ -35,9 +35,7 @@ export async function gatherClaims(
   const head = await gathering.readHead();
   const gathered = new Map<bigint, ClaimReading>();
   for (const payment of payments) {
-    const named = (await listClaimHashes(market.database, payment.id)).filter(
-      ({ refusedReason }) => refusedReason === null,
-    );
+    const named = (await listClaimHashes(market.database, payment.id)).filter(({ isUndecided }) => isUndecided);
     const wanted = skipYoung ? named.filter((hash) => !isYoung(hash, head)) : named;
     const read = await Promise.all(
       wanted.map(async ({ txHash }) => [txHash, await tryToRead(market, payment, txHash, head)] as const),

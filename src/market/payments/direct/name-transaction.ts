@@ -9,10 +9,7 @@ import { presentPayment } from '../present-payment.ts';
 import { findProof } from '../proofs/store.ts';
 import { findHolding } from '../store.ts';
 import { challengeAgrees } from './challenge.ts';
-import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, nameHash } from './store.ts';
-
-/** How many undecided transactions one claim may name. */
-const MOST_HASHES = 5;
+import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
 
 /** The intent that this merchant opened for that; a foreign one is as absent as an unknown one. */
 export async function findOwnIntent(
@@ -41,7 +38,7 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
 }
 
 /** The payee has decided, and the buyer may pay anew, unless that is under way already. */
-async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
+export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
   const held = listingId === null ? null : await findHolding(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
     detail: `That transfer was reviewed, and is ${reviewOutcome}.`,
@@ -50,19 +47,23 @@ async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, re
   });
 }
 
-/**
- * Puts a transaction among those that an open claim names. Call with the row locked. Beyond five, the oldest that nobody has seen on
- * the chain makes room.
- */
+/** Puts a transaction among those that an open claim names. Call with the row locked. */
 export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayment, txHash: Hex): Promise<void> {
-  const undecided = (await listClaimHashes(tx, claim.id)).filter(({ refusedReason }) => refusedReason === null);
-  if (undecided.some((named) => named.txHash === txHash)) return;
+  if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
+}
+
+/** Beyond five, the oldest that nobody has seen on the chain makes room. False while all are seen. */
+export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
+  const named = await listClaimHashes(tx, claim.id);
+  if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;
+  const undecided = named.filter(({ isUndecided }) => isUndecided);
   if (undecided.length >= MOST_HASHES) {
     const unseen = undecided.find(({ seenBlock }) => seenBlock === null);
-    if (unseen === undefined) throw await undecidedRefusal(tx, market, claim);
+    if (unseen === undefined) return false;
     await dropHash(tx, claim.id, unseen.txHash);
   }
   await nameHash(tx, claim.id, txHash);
+  return true;
 }
 
 /** Whether a transfer of the claim's wallet is final already, and only waits for the other transactions that it names. */
@@ -70,8 +71,8 @@ export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
   const watermark = await findWatermark(tx, claim.chainId);
   const named = await listClaimHashes(tx, claim.id);
   return named.some(
-    ({ refusedReason, seenBlock }) =>
-      refusedReason === null && seenBlock !== null && watermark !== null && seenBlock <= watermark.number,
+    ({ isUndecided, seenBlock }) =>
+      isUndecided && seenBlock !== null && watermark !== null && seenBlock <= watermark.number,
   );
 }
 

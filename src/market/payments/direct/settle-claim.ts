@@ -7,10 +7,11 @@ import { isHalted } from '../head/store.ts';
 import { type DirectPayment, isOpen } from '../payment.ts';
 import { insertProof } from '../proofs/store.ts';
 import { endPayment, lockPayment, noteSighting } from '../store.ts';
+import { recordBeside } from './beside/record-beside.ts';
 import { claimTermsOf } from './claim-terms.ts';
 import { type ClaimDecision, type ClaimTerms, decideClaim } from './decide-claim.ts';
 import type { ClaimReading } from './gather-claims.ts';
-import { listClaimHashes, noteSeenBlock, refuseHash } from './store.ts';
+import { listClaimHashes, markProven, noteSeenBlock, refuseHash } from './store.ts';
 
 interface Needs {
   market: Market;
@@ -45,7 +46,7 @@ async function areAllRead(
   decisions: ReadonlyMap<Hex, ClaimDecision>,
 ): Promise<boolean> {
   const named = await listClaimHashes(database, id);
-  return named.every(({ txHash, refusedReason }) => refusedReason !== null || decisions.has(txHash));
+  return named.every(({ txHash, isUndecided }) => !isUndecided || decisions.has(txHash));
 }
 
 function decideAll(reading: ClaimReading, terms: ClaimTerms): Map<Hex, ClaimDecision> {
@@ -67,13 +68,17 @@ async function endClaim(
   const completion = completions[payment.purpose];
   const { removedAt } = await completion.lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
-  if (locked?.path !== 'direct' || !isOpen(locked) || (await isHalted(tx, locked.chainId))) return;
+  if (locked?.path !== 'direct' || (await isHalted(tx, locked.chainId))) return;
   const now = new Date(market.clock.now());
-  const verdict = await judge(tx, locked, { reading, removedAt, now });
-  if (verdict === null) return;
-  if (verdict.status === 'completed') await completion.complete(tx, locked, verdict.transfer, false);
-  else await completion.endUncompleted(tx, locked);
-  await endPayment(tx, locked.id, { ...verdict, payerCollectsOnly: false }, now);
+  const decisions = decideAll(reading, claimTermsOf(locked, removedAt));
+  if (isOpen(locked)) {
+    const verdict = await judge(tx, locked, decisions, now);
+    if (verdict === null) return;
+    if (verdict.status === 'completed') await completion.complete(tx, locked, verdict.transfer, false);
+    else await completion.endUncompleted(tx, locked);
+    await endPayment(tx, locked.id, { ...verdict, payerCollectsOnly: false }, now);
+  }
+  await recordBeside(tx, locked, decisions, now);
 }
 
 type Verdict =
@@ -88,16 +93,19 @@ type Verdict =
 async function judge(
   tx: Tx,
   payment: DirectPayment,
-  given: { reading: ClaimReading; removedAt: Date | null; now: Date },
+  decisions: ReadonlyMap<Hex, ClaimDecision>,
+  now: Date,
 ): Promise<Verdict | null> {
-  const { reading, removedAt, now } = given;
-  const decisions = decideAll(reading, claimTermsOf(payment, removedAt));
-  const prove = (transfer: FoundTransfer): Promise<boolean> => insertProof(tx, payment, payment.purpose, transfer, now);
+  const prove = async (transfer: FoundTransfer): Promise<boolean> => {
+    if (!(await insertProof(tx, payment, payment.purpose, transfer, now))) return false;
+    await markProven(tx, payment.id, transfer.txHash);
+    return true;
+  };
   let waits = false;
   let refused = 'transfer_not_found';
   const toReview: Extract<ClaimDecision, { outcome: 'review' }>[] = [];
-  for (const { txHash, refusedReason } of await listClaimHashes(tx, payment.id)) {
-    if (refusedReason !== null) continue;
+  for (const { txHash, isUndecided } of await listClaimHashes(tx, payment.id)) {
+    if (!isUndecided) continue;
     const decision = decisions.get(txHash);
     if (decision === undefined || decision.outcome === 'unknown') waits = true;
     else if (decision.outcome === 'review') toReview.push(decision);
@@ -109,10 +117,16 @@ async function judge(
     }
   }
   if (waits) return null;
-  for (const { reason, transfer } of toReview) {
+  // Of several the seller is shown first the one on which it can deliver without a loss; the others stand beside it.
+  const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
+  for (const { reason, transfer } of enoughFirst) {
     if (await prove(transfer)) return { status: 'needs_review', reason, transfer };
     refused = 'transaction_used';
     await refuseHash(tx, payment.id, transfer.txHash, refused);
   }
   return { status: 'unpaid', reason: refused, transfer: null };
+}
+
+function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>): boolean {
+  return reason === 'amount_too_little';
 }

@@ -99,7 +99,8 @@ export async function listUnclaimedIntents(
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const [found] = await readPayments(
     queryable,
-    (columns) => sql`select ${columns} from payments where intent_id = ${idBytes(intentId)} order by id desc limit 1`,
+    (columns) => sql`select ${columns} from payments where intent_id = ${idBytes(intentId)} and beside is null
+      order by id desc limit 1`,
   );
   return isDirect(found) ? found : null;
 }
@@ -142,29 +143,48 @@ export async function hasBought(
   return found;
 }
 
-/** Another wallet has signed, before any transfer was final. False when that payer's place is taken by another payment. */
+/**
+ * Another wallet has signed, before any transfer was final. What was refused for the wallet before it may fit this one: the newest of
+ * those are judged once more, as many as there is room for beside the one that is named now.
+ */
 export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Promise<void> {
   await tx.run(sql`update payments set payer = ${toBytes(payer)}, updated_at = ${now} where id = ${id}`);
+  await tx.run(sql`
+    update claim_hashes set refused_reason = null where payment_id = ${id} and tx_hash in (
+      select tx_hash from claim_hashes where payment_id = ${id} and refused_reason in ('wrong_payer', 'transfer_not_found')
+      order by place desc limit (select greatest(0, ${MOST_HASHES - 1} - count(*)) from claim_hashes
+        where payment_id = ${id} and refused_reason is null))`);
 }
+
+/** How many undecided transactions one claim may name. */
+export const MOST_HASHES = 5;
 
 /** A transaction that a claim names. */
 export interface ClaimHash {
   txHash: Hex;
   /** The last block in which it was seen; null: no receipt yet. */
   seenBlock: bigint | null;
-  /** Why it proves nothing; null while that is open. */
+  /** Why it proves nothing; null while that is open, and where it proves the claim. */
   refusedReason: string | null;
+  /** Neither refused nor the claim's proof. */
+  isUndecided: boolean;
 }
 
 /** In the order in which they were named. */
 export async function listClaimHashes(queryable: Queryable, paymentId: bigint): Promise<ClaimHash[]> {
-  const rows = await queryable.rows<{ tx_hash: Buffer; seen_block: bigint | null; refused_reason: string | null }>(
-    sql`select tx_hash, seen_block, refused_reason from claim_hashes where payment_id = ${paymentId} order by place`,
+  const rows = await queryable.rows<{
+    tx_hash: Buffer;
+    seen_block: bigint | null;
+    refused_reason: string | null;
+    proven: boolean;
+  }>(
+    sql`select tx_hash, seen_block, refused_reason, proven from claim_hashes where payment_id = ${paymentId} order by place`,
   );
   return rows.map((row) => ({
     txHash: toHex(row.tx_hash),
     seenBlock: row.seen_block,
     refusedReason: row.refused_reason,
+    isUndecided: row.refused_reason === null && !row.proven,
   }));
 }
 
@@ -184,6 +204,13 @@ export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<
 export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason: string): Promise<void> {
   await tx.run(
     sql`update claim_hashes set refused_reason = ${reason} where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`,
+  );
+}
+
+/** The claim is decided by it. */
+export async function markProven(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
+  await tx.run(
+    sql`update claim_hashes set proven = true where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`,
   );
 }
 

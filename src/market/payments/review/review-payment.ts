@@ -8,7 +8,7 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import type { Completions } from '../completion.ts';
 import type { FoundTransfer } from '../decide.ts';
-import { hasAuthorization } from '../direct/store.ts';
+import { hasAuthorization, hasBought } from '../direct/store.ts';
 import { isStillFinal } from '../head/still-final.ts';
 import { findWatermark } from '../head/store.ts';
 import type { Payment } from '../payment.ts';
@@ -113,11 +113,22 @@ async function decide(
   const now = new Date(market.clock.now());
   if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
   if (outcome === 'deliver') {
+    await mustBeBought(tx, locked);
     const proof = await findProof(tx, { paymentId: locked.id });
     await completion.completeReviewed(tx, locked, proof && transferOf(proof));
   }
   await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
+}
+
+/** What came beside a claim sells nothing: to take it as paid the goods have to be the buyer's by the other payment. */
+async function mustBeBought(tx: Tx, payment: Payment): Promise<void> {
+  if (payment.path !== 'direct' || !payment.surplus || payment.listingId === null) return;
+  if (await hasBought(tx, payment.listingId, payment)) return;
+  throw new Refusal('not_deliverable', {
+    detail:
+      'Another transfer for the same intent is in review or was given back. Deliver on that one, or refund or decline this one.',
+  });
 }
 
 function transferOf(proof: ProofRow): FoundTransfer {

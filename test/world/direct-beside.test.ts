@@ -1,0 +1,234 @@
+import sql from 'sql-template-tag';
+import { describe, expect, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { type Hex, toBytes } from '../../src/platform/hex.ts';
+import { createWorldTime, openIntent, secondOf, signChallenge, statusBy, transfer } from '../support/direct.ts';
+import { type DirectCase, directCases, someHash } from '../support/direct-cases.ts';
+import type { Answer } from '../support/market-world.ts';
+import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+
+const time = createWorldTime();
+const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });
+const { world, seller } = trade;
+const { sellerOne } = WORLD_ACCOUNTS;
+const { begin, pay, name, statusOf, hashesOf, countOf } = directCases(trade);
+
+const finalize = (): Promise<void> => world.chain.mine(18);
+const pass = (): Promise<void> => world.running.payments.reconcileOnce();
+
+const inReview = (reason: string) => ({
+  status: 422,
+  body: { reason, payment_status: 'needs_review', do_not_pay_again: true },
+});
+const idOf = ({ body }: Answer): number => (body['payment'] as { id: number }).id;
+const decide = (id: number, body: object): Promise<Answer> =>
+  world.ask('POST', `/api/review/${id}`, { key: seller.key, body });
+
+async function reviewsOf({ id }: DirectCase): Promise<unknown[]> {
+  const { body } = await world.ask('GET', '/api/me', { key: seller.key });
+  const all = body['reviews'] as Record<string, unknown>[];
+  return all.filter((one) => one['listing_id'] === Number(id)).map((one) => [one['reason'], one['received_usdc']]);
+}
+
+async function giveBack(given: DirectCase, units: bigint): Promise<Hex> {
+  const txHash = await transfer(world, sellerOne, given.payer.address, units);
+  await finalize();
+  return txHash;
+}
+
+/** Paid, delivered, and paid once more. */
+async function paidTwice(): Promise<{ given: DirectCase; first: Hex; second: Hex }> {
+  const given = await begin();
+  const first = await pay(given);
+  await finalize();
+  expect((await name(given, first)).status).toBe(200);
+  return { given, first, second: await pay(given, PRICE + 1n) };
+}
+
+describe('a second transfer for an intent that is paid', () => {
+  it('is reviewed when it is claimed, and given back; the goods stay the buyer’s all the while', async () => {
+    const { given, first, second } = await paidTwice();
+    // Nothing is known of it yet, and the goods are bought.
+    expect(await name(given, second)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await reviewsOf(given)).toEqual([]);
+    await finalize();
+    const review = await name(given, second);
+    expect(review).toMatchObject(inReview('already_bought'));
+    expect(JSON.stringify(review.body)).not.toContain(given.artifact);
+    expect(await name(given, second)).toMatchObject(inReview('already_bought'));
+    expect((await name(given, first)).status).toBe(200);
+    expect(await statusOf(given)).toMatchObject({ payment_status: 'completed', tx_hash: first });
+    const shown = { id: idOf(review), payment_status: 'needs_review', outcome: 'already_bought', tx_hash: second };
+    expect(await statusBy(world, { tx_hash: second })).toMatchObject(shown);
+    expect(await reviewsOf(given)).toEqual([['already_bought', 2.500001]]);
+    const tooLittle = await giveBack(given, PRICE);
+    const refund = (txHash: Hex) => decide(idOf(review), { outcome: 'refunded', tx_hash: txHash });
+    expect((await refund(tooLittle)).status).toBe(422);
+    expect((await refund(await giveBack(given, PRICE + 1n))).status).toBe(200);
+    expect(await name(given, second)).toMatchObject({
+      status: 409,
+      body: { reason: 'transaction_used', do_not_pay_again: true, detail: expect.stringContaining('is refunded') },
+    });
+    expect((await name(given, first)).status).toBe(200);
+    expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
+  });
+
+  it('that the seller keeps with the buyer’s consent sells nothing twice', async () => {
+    const { given, second } = await paidTwice();
+    await finalize();
+    const review = await name(given, second);
+    expect((await decide(idOf(review), { outcome: 'deliver' })).status).toBe(200);
+    expect(await name(given, second)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+    expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
+    const sales = await world.db.database.one(sql`
+      select count(*) as sales from events where kind = 'sale' and convert_from(canonical, 'utf8') like ${`%"listing_id":${given.id},%`}`);
+    expect(sales).toEqual({ sales: 1n });
+  });
+
+  it('that was named before the first was final is followed by the pass, whoever goes away', async () => {
+    const given = await begin();
+    const first = await pay(given);
+    await world.chain.mine(8);
+    const second = await pay(given);
+    for (const hash of [second, first]) expect((await name(given, hash)).status).toBe(202);
+    // The first is final, the second is not.
+    await world.chain.mine(8);
+    await pass();
+    expect(await statusOf(given)).toMatchObject({ payment_status: 'completed', tx_hash: first });
+    expect(await reviewsOf(given)).toEqual([]);
+    await finalize();
+    await pass();
+    expect(await reviewsOf(given)).toEqual([['already_bought', 2.5]]);
+    expect(await name(given, second)).toMatchObject(inReview('already_bought'));
+    expect(await hashesOf(given)).toEqual([second, first]);
+  });
+
+  it('and what is named and never comes ends with the window, unnoticed by the buyer', async () => {
+    const { given, first } = await paidTwice();
+    const never = someHash();
+    expect((await name(given, never)).status).toBe(200);
+    await time.moveTo(world, secondOf(given.intent.expires_at));
+    await finalize();
+    await pass();
+    expect(await hashesOf(given)).toEqual([first]);
+    expect(await name(given, never)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+  });
+
+  it('claimed by ten at once is one review', async () => {
+    const { given, second } = await paidTwice();
+    await finalize();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => name(given, second)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(422));
+    expect(new Set(answers.map(idOf)).size).toBe(1);
+    expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
+  });
+
+  it('is left to another claim of that wallet that names it as well', async () => {
+    const given = await begin();
+    const other = await begin({ payer: given.payer });
+    const first = await pay(given);
+    const second = await pay(other);
+    for (const hash of [first, second]) expect((await name(given, hash)).status).toBe(202);
+    expect((await name(other, second)).status).toBe(202);
+    await finalize();
+    expect((await name(given, first)).status).toBe(200);
+    expect(await reviewsOf(given)).toEqual([]);
+    expect(await name(other, second)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
+    await pass();
+    expect(await reviewsOf(given)).toEqual([]);
+    expect((await name(given, second)).status).toBe(200);
+  });
+
+  it('of another wallet, or by nobody’s transfer, makes no record', async () => {
+    const { given } = await paidTwice();
+    const other = await trade.wallet(PRICE, GAS_WEI);
+    const byOther = await transfer(world, other, given.intent.seller_wallet, PRICE);
+    await finalize();
+    for (const hash of [byOther, someHash()]) expect((await name(given, hash)).status).toBe(200);
+    await pass();
+    expect(await reviewsOf(given)).toEqual([]);
+  });
+});
+
+describe('of several transfers that a person has to decide on', () => {
+  async function twoReviews() {
+    const given = await begin();
+    const little = await pay(given, 1n);
+    await time.moveTo(world, secondOf(given.intent.expires_at));
+    const late = await pay(given);
+    await world.chain.mine();
+    for (const hash of [little, late]) expect((await name(given, hash)).status).toBe(202);
+    await finalize();
+    return { given, little, late };
+  }
+
+  it('each has a record: the one that is enough stands for the claim, the other beside it', async () => {
+    const { given, little, late } = await twoReviews();
+    await pass();
+    expect(await name(given, late)).toMatchObject(inReview('outside_window'));
+    expect(await name(given, little)).toMatchObject(inReview('amount_too_little'));
+    expect((await reviewsOf(given)).toSorted()).toEqual([
+      ['amount_too_little', 0.000001],
+      ['outside_window', 2.5],
+    ]);
+    expect(await statusOf(given)).toMatchObject({ payment_status: 'needs_review', tx_hash: late });
+  });
+
+  it('the one beside can be taken as paid once the goods are the buyer’s, and not before', async () => {
+    const { given, little, late } = await twoReviews();
+    const [main, beside] = [idOf(await name(given, late)), idOf(await name(given, little))];
+    expect(await decide(beside, { outcome: 'deliver' })).toMatchObject({
+      status: 409,
+      body: { reason: 'not_deliverable' },
+    });
+    expect((await decide(main, { outcome: 'deliver' })).status).toBe(200);
+    expect((await decide(beside, { outcome: 'deliver' })).status).toBe(200);
+    for (const hash of [little, late]) expect((await name(given, hash)).status).toBe(200);
+    expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
+  });
+
+  it('the one beside stays to be decided on when the other is declined, and the buyer may buy again', async () => {
+    const { given, little, late } = await twoReviews();
+    const [main, beside] = [idOf(await name(given, late)), idOf(await name(given, little))];
+    expect((await decide(main, { outcome: 'declined' })).status).toBe(200);
+    expect(await name(given, late)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
+    expect(await name(given, little)).toMatchObject(inReview('amount_too_little'));
+    await time.moveOn(world, 1);
+    const intent = await openIntent(world, given.member, given.id);
+    const anew = { ...given, intent, signature: await signChallenge(given.payer, intent) };
+    const paid = await pay(anew);
+    await finalize();
+    expect((await name(anew, paid)).status).toBe(200);
+    const back = await giveBack(given, 1n);
+    expect((await decide(beside, { outcome: 'refunded', tx_hash: back })).status).toBe(200);
+    expect(await countOf(given.id)).toEqual({ payments: 3n, purchases: 1n });
+  });
+});
+
+it('no row stands beside what is undecided, of another wallet, or open', async () => {
+  const { given } = await paidTwice();
+  const open = await begin();
+  expect((await name(open, someHash())).status).toBe(202);
+  const { database } = world.db;
+  const standBeside = (intentId: string, payer: Hex, then: string) =>
+    database.transaction(async (tx) => {
+      const { id } = await tx.one<{ id: bigint }>(sql`
+        insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer,
+          value_units, intent_id, window_from, window_to, surplus, beside, settling_at, created_at, updated_at)
+        select purpose, path, 'settling', listing_id, merchant_id, body_hash, chain_id, asset, payee, ${toBytes(payer)},
+          value_units, intent_id, window_from, window_to, true, id, now(), now(), now()
+        from payments where intent_id = ${Buffer.from(intentId, 'hex')} and beside is null returning id`);
+      if (then === 'unpaid')
+        await tx.run(sql`update payments set status = 'unpaid', end_reason = 'x', ended_at = now() where id = ${id}`);
+    });
+  const cases: [DirectCase, Hex, string][] = [
+    [given, given.payer.address, 'open'],
+    [given, open.payer.address, 'unpaid'],
+    [open, open.payer.address, 'unpaid'],
+  ];
+  for (const [{ intent }, payer, then] of cases) {
+    await expect(standBeside(intent.id, payer, then)).rejects.toThrow(/stands beside no decided claim/);
+  }
+  const change = sql`update payments set beside = id where intent_id = ${Buffer.from(open.intent.id, 'hex')}`;
+  await expect(database.run(change)).rejects.toThrow();
+});
