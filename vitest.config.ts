@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: ['**/node_modules/**', '**/*.heavy.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     // Real servers and a real chain: a file takes both cores if it is let. Two at a time is what the machine holds.
     maxWorkers: 2,
