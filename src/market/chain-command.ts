@@ -13,6 +13,7 @@ import { type ChainStatus, readStatus } from './payments/commands/read-status.ts
 import { resetWatermark } from './payments/commands/reset-watermark.ts';
 import { resumePayments } from './payments/commands/resume-payments.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
+import { runCommand } from './run-command.ts';
 import { visitDatabase } from './visit-database.ts';
 
 const HELP = `What only the operator may do about the chain. The market may be running; it takes every act in without a restart.
@@ -133,15 +134,7 @@ function statusInWords({ payments, halt, watermark, providers, commands }: Chain
   return `${lines.join('\n')}\n`;
 }
 
-try {
-  await main();
-} catch (error) {
-  const message = wordsOf(error);
-  process.stderr.write(
-    process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
-  );
-  process.exitCode = 1;
-}
+await runCommand(main, wordsOf);
 
 function wordsOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && error.code === '42501') {

@@ -9,6 +9,7 @@ import { SECRET_PREFIX } from '../platform/secret-format.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createMaintainer } from './identity/create-maintainer.ts';
 import { loadMarketPepper } from './identity/pepper.ts';
+import { runCommand, setting } from './run-command.ts';
 import { visitDatabase } from './visit-database.ts';
 
 const HELP = `Creates the maintainer, merchant 1, of the market that the environment describes. The market may be running.
@@ -80,17 +81,4 @@ async function create(handle: string, out: string): Promise<{ merchantId: number
   }
 }
 
-function setting(name: string): string | null {
-  const value = process.env[name];
-  return value === undefined || value === '' ? null : value;
-}
-
-try {
-  await main();
-} catch (error) {
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(
-    process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
-  );
-  process.exitCode = 1;
-}
+await runCommand(main);

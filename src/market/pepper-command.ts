@@ -7,6 +7,7 @@ import { loadPepper, pepperFileOf } from './identity/pepper.ts';
 import { addPepper } from './identity/peppers/add-pepper.ts';
 import { type PepperStanding, readPepperStatus } from './identity/peppers/read-pepper-status.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
+import { runCommand, setting } from './run-command.ts';
 import { visitDatabase } from './visit-database.ts';
 
 const HELP = `Shows and changes the pepper under which keys and codes are stored. The market may be running.
@@ -96,17 +97,4 @@ function inWords(file: string, versions: readonly PepperStanding[]): string {
   return `${[file, ...rows].join('\n')}\n`;
 }
 
-function setting(name: string): string | null {
-  const value = process.env[name];
-  return value === undefined || value === '' ? null : value;
-}
-
-try {
-  await main();
-} catch (error) {
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(
-    process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
-  );
-  process.exitCode = 1;
-}
+await runCommand(main);

@@ -72,10 +72,12 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   const url = `http://127.0.0.1:${anvil.port}`;
   const rpc = createRpc({ url, deadlineMs: 30_000 });
   const settle = (): void => {
+    if (stateFile !== undefined) {
+      keepNewestState(stateFile);
+      forgetPid(stateFile);
+    }
+    // Last: whatever stands in the way of clearing up, the chain is kept by then.
     dropStates();
-    if (stateFile === undefined) return;
-    keepNewestState(stateFile);
-    forgetPid(stateFile);
   };
   const chain: LocalChain = {
     url,

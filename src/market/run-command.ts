@@ -1,0 +1,22 @@
+/** Runs an operator's command to its end: a failure is said on the error output, as JSON where that was asked for, and is exit code 1. */
+export async function runCommand(main: () => Promise<void>, wordsOf = messageOf): Promise<void> {
+  try {
+    await main();
+  } catch (error) {
+    const message = wordsOf(error);
+    process.stderr.write(
+      process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
+    );
+    process.exitCode = 1;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A variable of the environment; null where it is unset or empty. */
+export function setting(name: string): string | null {
+  const value = process.env[name];
+  return value === undefined || value === '' ? null : value;
+}
