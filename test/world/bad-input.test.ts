@@ -62,6 +62,9 @@ const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_
 /** What nothing but the act itself can refuse, of requests that would change something or name what nobody has opened. */
 const BY_THE_ACT: Record<string, Reason> = {
   editListing: 'field_fixed',
+  appealRemoval: 'not_removed',
+  removeComment: 'not_found',
+  decideAppeal: 'not_found',
   openPurchaseIntent: 'own_goods',
   claimPurchase: 'intent_not_found',
   openFeeIntent: 'fee_not_due',

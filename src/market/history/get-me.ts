@@ -2,6 +2,7 @@ import type { Endpoints } from '../../contract/index.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import { readRemovalNotices } from '../appeals/read-removal-notices.ts';
 import { presentDetail } from '../catalog/present-listing.ts';
 import { readListingsOf } from '../catalog/store.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
@@ -67,7 +68,6 @@ async function readStanding(market: Market, snapshot: Queryable, caller: Merchan
   const merchantId = caller.id;
   const merchant = await readMerchant(snapshot, merchantId);
   if (merchant === null) throw new Error(`merchant ${merchantId} has a key and no row`);
-  const removals = await store.readRemovals(snapshot, merchantId);
   const reviews = await store.readReviews(snapshot, caller, MOST_REVIEWS);
   const name = 'guard_runs_per_merchant_day';
   const guardRuns = await readQuota(snapshot, market.clock.now(), {
@@ -80,13 +80,8 @@ async function readStanding(market: Market, snapshot: Queryable, caller: Merchan
     merchant: presentMerchant(merchant),
     credits: Number(await countCredits(snapshot, merchantId)),
     reviews: reviews.map(presentReview),
-    removal_notices: removals.map((row) => ({
-      listing_id: Number(row.id),
-      reason_code: row.removed_reason_code,
-      reason: row.removed_reason,
-      removed_at: isoTime(row.removed_at),
-      appeal: null,
-    })),
+    removal_notices: await readRemovalNotices(snapshot, merchantId),
+    flags: [],
     quotas: { [name]: { limit: guardRuns.limit, used: guardRuns.used, resets_at: isoTime(guardRuns.resetsAt) } },
     pending_codes: await readPendingCodes(market, snapshot, merchantId),
   };

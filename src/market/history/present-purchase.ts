@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { purchaseOut } from '../../contract/listings.ts';
 import type { saleOut } from '../../contract/merchants.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
+import type { purchaseOut } from '../../contract/purchases.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import { shownTitle } from '../catalog/present-listing.ts';

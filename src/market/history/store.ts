@@ -98,19 +98,6 @@ async function stand(database: Queryable, history: Sql, isCursor: Sql, page: His
   return { total, cursorKnown: cursor_known };
 }
 
-export interface RemovalRow {
-  id: bigint;
-  removed_at: Date;
-  removed_reason: string | null;
-  removed_reason_code: string | null;
-}
-
-export async function readRemovals(database: Queryable, merchantId: bigint): Promise<RemovalRow[]> {
-  return database.rows<RemovalRow>(sql`
-    select id, removed_at, removed_reason, removed_reason_code from listings
-    where merchant_id = ${merchantId} and state = 'removed' order by id desc`);
-}
-
 export interface ReviewRow {
   id: bigint;
   purpose: PaymentPurpose;

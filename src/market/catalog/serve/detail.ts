@@ -6,16 +6,16 @@ import { artifactMessage } from '../present-listing.ts';
 const PREFIX = '{"listing":';
 /** What `presentEnding` says of every live listing. */
 const LIVE_JSON =
-  '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null';
+  '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null,"appeal":null';
 
 /** What a detail says beyond the summary, from the comma that takes the place of the summary's closing brace. Null: no such listing. */
 export function detailTail(model: Model, id: number, commentsLimit: number): string | null {
   const state = model.columns.state[id] ?? 0;
   if (state === 0) return null;
-  if (state === LIVE) {
+  const ending = model.endings.get(id);
+  if (state === LIVE && ending === undefined) {
     return `,${LIVE_JSON}},${commentsOf(commentsLimit)},"artifact":"${artifactMessage({ id, state: 'live' })}"}`;
   }
-  const ending = model.endings.get(id);
   if (ending === undefined) throw new Error(`listing ${id} is not live and nothing says why`);
   return `,${ending.json}},${commentsOf(commentsLimit)},"artifact":${JSON.stringify(ending.message)}}`;
 }
