@@ -25,7 +25,7 @@ end $$;
 -- The same steps as the table LISTING_STEPS of the code. A withdrawal is for good: a restored listing that was withdrawn is withdrawn.
 create function listing_states_step() returns trigger language plpgsql as $$
 begin
-  if (old.withdrawn_at is not null and new.withdrawn_at is distinct from old.withdrawn_at)
+  if (new.withdrawn_at is distinct from old.withdrawn_at and not (old.state = 'live' and new.state = 'withdrawn'))
      or (new.state <> old.state and not (
        (old.state = 'live' and new.state in ('withdrawn', 'removed', 'sold', 'canceled', 'stale'))
        or (old.state = 'withdrawn' and new.state = 'removed')
@@ -88,7 +88,7 @@ declare
 begin
   if tg_op = 'UPDATE' then
     ended := case tg_table_name
-      when 'removals' then to_jsonb(old) - 'restored_at' = to_jsonb(new) - 'restored_at' and old.restored_at is null
+      when 'removals' then to_jsonb(old) - 'restored_at' = to_jsonb(new) - 'restored_at' and to_jsonb(old) -> 'restored_at' = 'null'
       when 'appeals' then to_jsonb(old) - '{outcome,outcome_reason,decided_at}'::text[]
           = to_jsonb(new) - '{outcome,outcome_reason,decided_at}'::text[] and to_jsonb(old) -> 'outcome' = 'null'
       when 'comments' then to_jsonb(old) - '{removed_at,removed_reason_code,removed_reason}'::text[]

@@ -15,7 +15,7 @@ export const appealOut = z
     statement: z.string().describe(UNTRUSTED),
     created_at: timeOut,
     outcome: z.enum(APPEAL_OUTCOMES).nullable().describe('null until it is decided'),
-    outcome_reason: z.string().nullable(),
+    outcome_reason: z.string().describe(UNTRUSTED).nullable(),
     decided_at: timeOut.nullable(),
   })
   .meta({ id: 'Appeal' });
@@ -41,7 +41,7 @@ export const removalNotice = z
   .object({
     listing_id: idOut,
     reason_code: z.string(),
-    reason: z.string(),
+    reason: z.string().describe(UNTRUSTED),
     removed_at: timeOut,
     appeal: appealOut.nullable(),
     how_to_appeal: z.string().nullable().describe('null once it was appealed against'),

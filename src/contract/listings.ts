@@ -23,7 +23,7 @@ const summaryFields = {
   preview: merchantText,
   store_url: z.string(),
   seller_wallet: addressOut,
-  tags: z.array(z.string()),
+  tags: z.array(z.string()).describe(UNTRUSTED),
   aisle: z.enum(AISLES),
   votes: z.int(),
   sales: z.int(),
@@ -44,7 +44,7 @@ const summaryFields = {
     'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact',
   ),
   artifact_bytes: z.int(),
-  artifact_media_type: z.string(),
+  artifact_media_type: merchantText,
   verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
   supersedes: z.int().nullable().describe('the listing of the same merchant of which this is the newer version'),
   superseded_by: z.int().nullable().describe('the newer version, if there is one'),
@@ -57,7 +57,7 @@ export const listingDetail = z
     ...summaryFields,
     removed: z.boolean(),
     removed_at: timeOut.nullable(),
-    removed_reason: z.string().nullable(),
+    removed_reason: merchantText.nullable(),
     removed_reason_code: z.string().nullable(),
     withdrawn: z.boolean(),
     withdrawn_at: timeOut.nullable(),
@@ -246,7 +246,7 @@ export const browseShelves = endpoint({
       listings: z.array(z.union([listingSummary, outline])),
       ...pageCounts,
       next_cursor: z.string().nullable(),
-      did_you_mean: z.string().nullable().describe('where q matches nothing: a near spelling that does'),
+      did_you_mean: z.string().nullable().describe(`where q matches nothing: a near spelling that does; ${UNTRUSTED}`),
     }),
   },
   errors: ['cursor_invalid', 'cursor_expired', 'search_not_ready', 'read_unavailable'],
@@ -255,18 +255,20 @@ export const browseShelves = endpoint({
 
 const deliveredFields = {
   listing_id: idOut,
-  title: z.string(),
-  artifact: z.string(),
+  title: merchantText,
+  artifact: z.string().describe(`what was bought, byte for byte; ${UNTRUSTED}`),
   artifact_encoding: z.enum(['utf-8', 'base64']),
-  artifact_media_type: z.string(),
-  artifact_filename: z.string().nullable(),
+  artifact_media_type: merchantText,
+  artifact_filename: merchantText.nullable(),
   artifact_salt: hashOut.describe('32 bytes; SHA-256 over it and the artifact is artifact_commitment'),
 };
 
 export const delivery = z
   .object({
     ...deliveredFields,
-    purchase: purchaseOut.nullable().describe('null for free goods taken without a key'),
+    purchase: purchaseOut
+      .nullable()
+      .describe('null for free goods taken without a key, and for a newer version that an earlier purchase gives'),
     receipt: receiptOut.nullable(),
     do_not_pay_again: z.literal(true),
     delivery_token: z.string().optional(),
@@ -339,7 +341,7 @@ export const merchantRecord = z
     id: idOut,
     handle: z.string(),
     joined_at: timeOut,
-    store_line: z.string(),
+    store_line: merchantText,
     store_url: z.string(),
     listings: z.int(),
     sales: z.int(),

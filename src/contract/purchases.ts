@@ -47,10 +47,10 @@ export const listPurchases = endpoint({
     200: z.object({
       purchases: z.array(
         purchaseOut.extend({
-          artifact: z.string().nullable().describe('null where the payer has to sign to collect'),
+          artifact: z.string().nullable().describe(`null where the payer has to sign to collect; ${UNTRUSTED}`),
           artifact_encoding: z.enum(['utf-8', 'base64']),
-          artifact_media_type: z.string(),
-          artifact_filename: z.string().nullable(),
+          artifact_media_type: z.string().describe(UNTRUSTED),
+          artifact_filename: z.string().describe(UNTRUSTED).nullable(),
           artifact_salt: hashOut.nullable(),
           collect: z.enum(['delivered', 'sign_to_collect']),
           world_receipt: z.null(),

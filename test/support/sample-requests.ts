@@ -84,6 +84,19 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     getWindow: {},
     getPayment: {},
     getTreasury: {},
+    ...lifeRequests(listingId, Number(endedId)),
+    ...doorRequests(),
+  };
+  return Object.entries(given).map(([name, { params, bodies, by }]) => {
+    const known = name as EndpointName;
+    const endpoint: EndpointShape = endpoints[known];
+    const caller = endpoint.auth === 'maintainer' ? 'maintainer' : (by ?? 'member');
+    return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [], by: caller };
+  });
+}
+
+function lifeRequests(listingId: number, endedId: number) {
+  return {
     setStoreLine: { bodies: [{ fields: { line: 'What it sells' }, opaque: [] }] },
     postComment: {
       bodies: [{ fields: { listing_id: listingId, body: 'a comment' }, opaque: [], beside: { parent_id: 999_999 } }],
@@ -94,10 +107,10 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     },
     appealRemoval: {
       bodies: [{ fields: { listing_id: listingId, statement: 'a statement' }, opaque: [] }],
-      by: 'owner',
+      by: 'owner' as const,
     },
     removeListing: {
-      bodies: [{ fields: { listing_id: Number(endedId), reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
+      bodies: [{ fields: { listing_id: endedId, reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
     },
     pinListing: { bodies: [{ fields: { listing_id: listingId, pinned: false }, opaque: [] }] },
     removeComment: {
@@ -106,14 +119,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     decideAppeal: {
       bodies: [{ fields: { appeal_id: 999_999, outcome: 'removal_upheld', reason: 'a reason' }, opaque: [] }],
     },
-    ...doorRequests(),
   };
-  return Object.entries(given).map(([name, { params, bodies, by }]) => {
-    const known = name as EndpointName;
-    const endpoint: EndpointShape = endpoints[known];
-    const caller = endpoint.auth === 'maintainer' ? 'maintainer' : (by ?? 'member');
-    return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [], by: caller };
-  });
 }
 
 function doorRequests() {

@@ -38,6 +38,14 @@ beforeAll(async () => {
   await removeListing(database, AT.endedId);
   await database.run(sql`
     insert into votes (listing_id, merchant_id, created_at) values (${AT.listingId}, ${member.id}, now())`);
+  // What the samples ask for is there already, so that asking changes nothing.
+  await database.run(sql`
+    insert into comments (id, listing_id, merchant_id, body, created_at)
+    values (1, ${AT.listingId}, ${member.id}, 'a comment', now())`);
+  await database.run(sql`
+    insert into flags (merchant_id, listing_id, reason, created_at)
+    values (${member.id}, ${AT.listingId}, 'a reason', now())`);
+  await database.run(sql`update merchants set store_line = 'What it sells' where id = ${member.id}`);
   await world.running.eventsSettled();
 });
 afterAll(() => world?.stop());

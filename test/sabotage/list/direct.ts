@@ -221,7 +221,7 @@ const payingAgain: readonly Sabotage[] = [
   bug(
     'review-may-be-paid-again',
     'src/market/payments/present-payment.ts',
-    "payment.status === 'unpaid' || payment.status === 'rejected'",
+    "hasEnded(payment.status) && payment.status !== 'completed'",
     "payment.status !== 'completed'",
     world('direct-transfers'),
   ),
