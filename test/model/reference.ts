@@ -1,15 +1,23 @@
-import type { Asking, Begun, Buying, Claiming, Intent, Listed, Listing, Named, Payment, Proof, View } from './terms.ts';
+import {
+  type Asking,
+  type Begun,
+  type Buying,
+  type Claiming,
+  type Intent,
+  isDecided,
+  isHolding,
+  isOpen,
+  isSale,
+  type Listed,
+  type Listing,
+  type Named,
+  type Payment,
+  type Proof,
+  type View,
+} from './terms.ts';
 
 /** The market dies here. */
 export class Crash extends Error {}
-
-export const isUndecided = ({ status }: Payment): boolean => status === 'open' || status === 'review';
-/** It is paid for, one way or the other. */
-export const isDecided = (one: Payment | undefined): boolean => one?.status === 'completed' || one?.status === 'review';
-/** Whoever has one of these is not to pay for the same again. */
-export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
-export const isOpen = ({ status }: Payment): boolean => status === 'open';
-export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;
 
 /**
  * What the market has to answer, said once more and as simply as possible, from W6 to W9 alone: `delivered`, `listed`, `pending`, `done`,
@@ -22,6 +30,8 @@ export class Reference {
   /** Transactions that prove a payment, or give one back. */
   readonly proven = new Map<string, Payment>();
   view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
+  /** What could be seen before the act that is judged: an authorization that a reorganisation freed is handed on again. */
+  before: View['transfers'] = [];
   /** The market's clock, milliseconds. */
   now = 0;
   /** Fees that are paid and unspent. */
@@ -102,8 +112,7 @@ export class Reference {
 
   /** Null when it ended unpaid. */
   #goOn(payment: Payment, proof: Proof | null, unseen = 'pending|facilitator_refused'): string | null {
-    if (proof === payment.proof && isOpen(payment) && !payment.submitted && !this.isFirstDark)
-      this.#drive(payment, proof);
+    if (proof !== null && proof === payment.proof && isOpen(payment) && !this.isFirstDark) this.#drive(payment, proof);
     this.settle(payment);
     if (payment.status === 'review') return 'needs_review';
     if (payment.status === 'completed') return this.#deliver(payment, payment.subject);
@@ -113,11 +122,14 @@ export class Reference {
   }
 
   /** A proof is handed on for the payment alone that it opened. */
-  #drive(payment: Payment, proof: Proof | null): void {
-    if (proof === null || this.removedAt(payment.subject) < Infinity || this.now >= proof.validBefore * 1000) return;
-    this.point('before_verify');
-    payment.submitted = true;
-    this.point('after_settling_committed');
+  #drive(payment: Payment, proof: Proof): void {
+    if (this.now >= proof.validBefore * 1000) return;
+    if (!payment.submitted) {
+      if (this.removedAt(payment.subject) < Infinity) return;
+      this.point('before_verify');
+      payment.submitted = true;
+      this.point('after_settling_committed');
+    } else if (this.before.some(({ authorization }) => authorization === proof.authorization)) return;
     this.point('after_settle_before_answer');
   }
 

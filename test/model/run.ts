@@ -14,9 +14,9 @@ import {
   type SignedProof,
 } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
-import { Crash, isSale, isUndecided, Reference } from './reference.ts';
+import { Crash, Reference } from './reference.ts';
 import type { Stage } from './stage.ts';
-import type { Intent, Listing, Payment, Proof } from './terms.ts';
+import { type Intent, isSale, isUndecided, type Listing, type Payment, type Proof } from './terms.ts';
 
 export const PRICES = [2_500_000n, 3_000_000n] as const;
 const BUYERS_PER_RUN = 2;
@@ -116,6 +116,7 @@ export class Run {
       await stage.market.crashAt(step.crashAt);
       reference.crashAt = step.crashAt;
     }
+    reference.before = reference.view.transfers;
     const act = () => this.ask(step.method, step.path, step.asked).catch((error: unknown) => failed(error, step));
     const [answer, second] = await Promise.all([act(), step.twice ? act() : null]);
     await this.sync();

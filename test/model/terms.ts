@@ -115,3 +115,11 @@ export interface Listed {
   proof: Proof | null;
   claim: Omit<Claiming, 'who' | 'subject'> | null;
 }
+
+export const isUndecided = ({ status }: Payment): boolean => status === 'open' || status === 'review';
+/** It is paid for, one way or the other. */
+export const isDecided = (one: Payment | undefined): boolean => one?.status === 'completed' || one?.status === 'review';
+/** Whoever has one of these is not to pay for the same again. */
+export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
+export const isOpen = ({ status }: Payment): boolean => status === 'open';
+export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;

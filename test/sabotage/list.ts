@@ -1,3 +1,4 @@
+import { BESIDE } from './list/beside.ts';
 import { BOOKS } from './list/books.ts';
 import { CHAIN } from './list/chain.ts';
 import { DIRECT } from './list/direct.ts';
@@ -15,6 +16,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...CLAIM_VERDICTS,
   ...X402,
   ...DIRECT,
+  ...BESIDE,
   ...CHAIN,
   ...REVIEWS,
   ...RECORDS,

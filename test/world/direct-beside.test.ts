@@ -205,6 +205,22 @@ describe('of several transfers that a person has to decide on', () => {
   });
 });
 
+it('a full transfer that is named while a review waits is no part of it, and pays once that is declined', async () => {
+  const given = await begin();
+  const little = await pay(given, 1n);
+  const full = await pay(given);
+  await finalize();
+  const review = await name(given, little);
+  expect(review).toMatchObject(inReview('amount_too_little'));
+  expect(await name(given, full)).toMatchObject(inReview('amount_too_little'));
+  await pass();
+  expect(await reviewsOf(given)).toEqual([['amount_too_little', 0.000001]]);
+  expect(await hashesOf(given)).not.toContain(full);
+  expect((await decide(idOf(review), { outcome: 'declined' })).status).toBe(200);
+  expect(await name(given, full)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
+  expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
+});
+
 it('no row stands beside what is undecided, of another wallet, or open', async () => {
   const { given } = await paidTwice();
   const open = await begin();

@@ -47,3 +47,14 @@ it.each([
     expect(answer.headers.get('payment-required')).toBeNull();
   }
 });
+
+it('who shows an authorization that is out of time for ended goods is not told to pay again: its wallet may be paying', async () => {
+  const { id, terms } = await goods();
+  const payer = await wallet();
+  const late = await signProof(world.chain, payer, { ...terms, secondsAhead: 5 });
+  const paying = await world.buy(id, { key: buyer.key, proof: (await signProof(world.chain, payer, terms)).v2 });
+  expect(paying.status).toBe(202);
+  await withdrawListing(world.db.database, id);
+  const answer = await world.buy(id, { proof: late.v1 });
+  expect(answer).toMatchObject({ status: 404, body: { reason: 'listing_unavailable', do_not_pay_again: true } });
+});

@@ -102,6 +102,11 @@ function refuseCollection(market: Market, listing: ListingTerms, check: ProofChe
   return 'refusal' in check ? check.refusal : new Refusal('nothing_to_collect');
 }
 
+/** A proof that shows no wallet, as it is out of time say, leaves open what its wallet has under way. */
+function refuseEnded({ proof }: BuyRequest, signedBy: Hex | null): Refusal {
+  return new Refusal('listing_unavailable', proof !== null && signedBy === null ? { doNotPayAgain: true } : {});
+}
+
 /** For sale, not to its own merchant, not above what the buyer agreed to. */
 async function checkSale(
   market: Market,
@@ -109,7 +114,7 @@ async function checkSale(
   listing: ListingTerms,
   signedBy: Hex | null,
 ): Promise<void> {
-  if (listing.state !== 'live') throw new Refusal('listing_unavailable');
+  if (listing.state !== 'live') throw refuseEnded(request, signedBy);
   if (request.merchant?.id === listing.merchantId) throw new Refusal('own_goods');
   if (signedBy !== null && (await isSellerWallet(market.database, listing.merchantId, signedBy))) {
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });

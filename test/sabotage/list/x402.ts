@@ -233,7 +233,7 @@ const answers: readonly Sabotage[] = [
 
 const OPEN = 'src/market/purchases/open-purchase.ts';
 const START = 'src/market/purchases/start-purchase.ts';
-const ON_SALE = "if (listing.state !== 'live') throw new Refusal('listing_unavailable');";
+const ON_SALE = "if (listing.state !== 'live') throw refuseEnded(request, signedBy);";
 
 const ends: readonly Sabotage[] = [
   bug('asked-to-pay-for-an-ended-listing', START, ON_SALE, '', world('ended-meanwhile')),

@@ -1,0 +1,47 @@
+import { type Sabotage, world } from '../sabotage.ts';
+
+const DECIDED = 'src/market/payments/direct/beside/find-decided.ts';
+const RECORD = 'src/market/payments/direct/beside/record-beside.ts';
+const STORE = 'src/market/payments/direct/beside/store.ts';
+const REVIEW = 'src/market/payments/review/review-payment.ts';
+const TESTS = world('direct-beside', 'direct-beside-fee');
+
+function bug(name: string, file: string, find: string, put: string): Sabotage {
+  return { name, edits: [{ file, find, put }], tests: TESTS };
+}
+
+/** Money that comes in twice for one intent. */
+export const BESIDE: readonly Sabotage[] = [
+  bug(
+    'second-transfer-not-looked-at',
+    DECIDED,
+    'return (await nameBeside(market, payments, claim, txHash)) ?? claim;',
+    'return claim;',
+  ),
+  bug(
+    'transfer-added-to-a-review',
+    DECIDED,
+    "if (claim?.status === 'needs_review') return claim;\n  if (claim?.status !== 'completed') return null;",
+    "if (claim?.status !== 'completed' && claim?.status !== 'needs_review') return null;",
+  ),
+  bug(
+    'further-transfers-left-behind',
+    RECORD,
+    'if (!isUndecided || decision === undefined',
+    'if (isUndecided || decision === undefined',
+  ),
+  bug(
+    'transfer-taken-from-an-open-claim',
+    RECORD,
+    'else if (await isNamedElsewhere(tx, claim, txHash)) continue;\n',
+    '',
+  ),
+  bug('transfer-beside-proves-twice', RECORD, 'throw new AlreadyProven();\n', '{}\n'),
+  bug('transfer-beside-sells', REVIEW, '    await mustBeBought(tx, locked);\n', ''),
+  bug(
+    'transfer-beside-not-followed',
+    STORE,
+    "and status not in ('verifying', 'settling') order by id",
+    "and status = 'unpaid' order by id",
+  ),
+];
