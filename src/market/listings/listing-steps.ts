@@ -29,6 +29,8 @@ const only = <L extends Step, S extends Step>(live: L, other: S) => ({
  */
 export const LISTING_STEPS = {
   buy: only('same', NOT_FOR_SALE),
+  // By an earlier buyer, without a payment.
+  inherit: { live: 'same', withdrawn: 'same', removed: NOT_FOR_SALE, ...ended(NOT_FOR_SALE) },
   edit: only('same', CLOSED),
   // For good: one that is withdrawn beneath its removal stays so.
   withdraw: {

@@ -1,6 +1,7 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
+import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -65,7 +66,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
 
 /** The old proof of a payment that has ended: the buyer may sign anew, while the listing is for sale. */
 function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
-  if (listing.state !== 'live') return new Refusal('authorization_lapsed');
+  if (isRefused(judgeStep(listing, 'buy'))) return new Refusal('authorization_lapsed');
   return askAnew(market.config, purchaseTerms(market, listing), ended);
 }
 
@@ -74,7 +75,7 @@ async function answerFree(market: Market, request: BuyRequest, listing: ListingT
   const { merchant } = request;
   const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
   if (had) return await deliver(market, listing.id, had);
-  if (listing.state !== 'live') {
+  if (isRefused(judgeStep(listing, 'buy'))) {
     // While it is live even an earlier buyer takes it like everybody else, so that it is a purchase (W7).
     const entitled = await isEntitled(market.database, listing, { merchantId: merchant?.id ?? null, payer: null });
     if (entitled) return await deliver(market, listing.id, null);

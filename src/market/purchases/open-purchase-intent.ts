@@ -3,6 +3,7 @@ import type { Queryable } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { undecidedRefusal } from '../payments/direct/name-transaction.ts';
 import { type IntentTerms, openIntent, readIntentTime } from '../payments/direct/open-intent.ts';
@@ -61,7 +62,7 @@ async function checkBuyer(
   if (held?.status === 'completed') throw new Refusal('purchase_exists');
   if (held) throw await undecidedRefusal(queryable, market, held, merchant);
   if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw free(listing);
-  if (listing.state !== 'live') throw new Refusal('listing_unavailable');
+  mustStep(listing, 'buy');
   if (listing.merchantId === merchant.id) throw new Refusal('own_goods');
   if (payer !== null && (await isSellerWallet(queryable, listing.merchantId, payer))) {
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });

@@ -1,5 +1,6 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import { insertPayment } from '../payments/store.ts';
@@ -30,7 +31,8 @@ export async function openPurchase(market: Market, given: PurchaseToOpen): Promi
     const { id } = given.listing;
     const buyer = { merchantId: request.merchant?.id ?? null, payer: authorization.from };
     const [shared, entitled] = await Promise.all([shareListing(tx, id), isEarlierBuyer(tx, id, buyer)]);
-    if (shared === null || shared.state !== 'live') throw new Refusal('listing_unavailable');
+    if (shared === null) throw new Refusal('listing_unavailable');
+    mustStep(shared, 'buy');
     if (entitled) return null;
     return await insertPayment(tx, {
       purpose: 'purchase',

@@ -39,13 +39,7 @@ const intents: readonly Sabotage[] = [
     '',
     world('direct-intents'),
   ),
-  bug(
-    'intent-for-an-ended-listing',
-    OPEN,
-    "if (listing.state !== 'live') throw new Refusal('listing_unavailable');",
-    '',
-    world('direct-intents'),
-  ),
+  bug('intent-for-an-ended-listing', OPEN, "  mustStep(listing, 'buy');\n", '', world('direct-intents')),
   bug(
     'intent-for-a-payee-who-cannot-receive',
     OPEN,

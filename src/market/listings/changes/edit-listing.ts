@@ -8,6 +8,7 @@ import { recordEvent } from '../../events/record-event.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
 import { duplicate, takeGuardRun } from '../check-goods.ts';
 import type { ListRequest } from '../list-request.ts';
+import { isRefused, judgeStep } from '../listing-steps.ts';
 import { MEMORY_MS } from '../memory.ts';
 import { checkNear } from '../near/check-near.ts';
 import { type Shape, shapeOf } from '../near/shape.ts';
@@ -64,7 +65,7 @@ async function planEdit(
   const before = { ...listing.goods, content };
   const goods = editedGoods(before, body, market.config.limits);
   const fields = Object.keys(body);
-  if (listing.state !== 'live') throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
+  if (isRefused(judgeStep(listing, 'edit'))) throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
   if (purchased) {
     throw refuse('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
   }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../platform/database/database.ts';
+import { isRefused, judgeStep } from '../../listings/listing-steps.ts';
 import type { ListingTerms } from '../../listings/store.ts';
 import { type Buyer, isEarlierBuyer } from './store.ts';
 
@@ -14,6 +15,6 @@ export async function isEntitled(
 ): Promise<boolean> {
   if (buyer.merchantId === null && buyer.payer === null) return false;
   if (buyer.merchantId === listing.merchantId) return false;
-  if (listing.state !== 'live' && listing.state !== 'withdrawn') return false;
+  if (isRefused(judgeStep(listing, 'inherit'))) return false;
   return await isEarlierBuyer(queryable, listing.id, buyer);
 }
