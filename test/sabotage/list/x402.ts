@@ -248,8 +248,8 @@ const ends: readonly Sabotage[] = [
   bug(
     'a-stranger-is-entitled',
     'src/market/purchases/versions/store.ts',
-    'p.merchant_id = ${merchantId} and not p.payer_collects_only',
-    'not p.payer_collects_only',
+    'and not p.payer_collects_only)',
+    'or true)',
     world('versions'),
   ),
   bug(
