@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../src/platform/clock.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
@@ -42,23 +42,32 @@ export async function measureGuard(options: Options, around: Surroundings): Prom
 }
 
 async function timeChecks(
-  { listings, probes, seed }: Options,
+  { listings, probes, seed, dataDir }: Options,
   texts: Texts,
   { begun, signal, tell }: Surroundings,
 ): Promise<Pick<Outcome, 'load' | 'size_mb' | 'checks'>> {
-  const folder = await mkdtemp(join(tmpdir(), 'openaisle-bench-'));
-  begun.defer(() => rm(folder, { recursive: true, force: true }));
+  const folder = await openFolder(dataDir, begun);
   tell('starting PostgreSQL');
   const postgres = await startEmbeddedPostgres({ dataDir: folder });
   begun.defer(() => postgres.stop());
   await migrate(postgres.url, MIGRATIONS);
-  await seedShapes({ url: postgres.url, listings, texts, signal, tell });
+  await seedShapes({ url: postgres.url, listings, seed, texts, signal, tell });
   const order = { url: postgres.url, listings, seed, texts, nowMs: systemClock.now(), signal };
   tell('warming up');
   await measureChecks({ ...order, probes: Math.ceil(probes / 4), seed: seed + 1 });
   tell(`timing ${probes} looks`);
   const checks = await measureChecks({ ...order, probes });
   return { load: loadNow(), size_mb: await readSizes(postgres.url), checks };
+}
+
+async function openFolder(dataDir: string | null, begun: AsyncDisposableStack): Promise<string> {
+  if (dataDir !== null) {
+    await mkdir(dataDir, { recursive: true });
+    return resolve(dataDir);
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'openaisle-bench-'));
+  begun.defer(() => rm(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 async function readSizes(url: string): Promise<{ table: number; index: number }> {

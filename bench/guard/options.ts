@@ -5,6 +5,8 @@ export interface Options {
   listings: number;
   probes: number;
   seed: number;
+  /** Filled once, used again later. */
+  dataDir: string | null;
   /** Where the outcome goes as JSON; `-` is standard output. */
   json: string | null;
 }
@@ -16,6 +18,7 @@ export const HELP = `The duplicate guard over goods that are nearly the same: ho
   --listings N   listings with a shape in the database (1000000); 0 leaves the times out
   --probes N     looks that are timed (2000)
   --seed N       of the made-up texts (1)
+  --data-dir DIR the folder for the database; filled once, used again later
   --json FILE    the outcome as JSON; - is standard output
   --help         this text
 
@@ -31,6 +34,7 @@ export function readOptions(args: readonly string[]): Options | null {
       listings: text('1000000'),
       probes: text('2000'),
       seed: text('1'),
+      'data-dir': { type: 'string' },
       json: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -40,6 +44,7 @@ export function readOptions(args: readonly string[]): Options | null {
     listings: wholeFrom('--listings', values.listings, 0, 5_000_000),
     probes: wholeFrom('--probes', values.probes, 10, 100_000),
     seed: wholeFrom('--seed', values.seed, 0, 2 ** 31 - 1),
+    dataDir: values['data-dir'] ?? null,
     json: values.json ?? null,
   };
 }

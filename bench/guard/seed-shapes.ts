@@ -8,20 +8,28 @@ import type { Texts } from './texts.ts';
 export interface SeedOrder {
   url: string;
   listings: number;
+  seed: number;
   texts: Texts;
   signal: AbortSignal;
   tell(line: string): void;
 }
 
+/** Raised when the same seed gives other shapes: a folder that holds the old ones is refused. */
+const SHAPES = 1;
 const CHUNK = 10_000;
 const MERCHANTS = 1_000;
 /** One in so many listings was withdrawn within the seven days, and one so long ago that it counts for nothing. */
 const WITHDRAWN_EVERY = 40;
 
 /** Fills an empty market with listings and the shapes of their artifacts. The artifacts themselves are not stored: no look reads them. */
-export async function seedShapes({ url, listings, texts, signal, tell }: SeedOrder): Promise<void> {
+export async function seedShapes(order: SeedOrder): Promise<void> {
+  const { url, listings, tell } = order;
   const client = await connectClient({ url, applicationName: 'openaisle-bench-seed', statementTimeoutMs: 0 });
   try {
+    if (await isSeeded(client, order)) {
+      tell(`the folder holds these ${listings} listings already`);
+      return;
+    }
     // Neither triggers nor foreign keys are run for rows of this session: what they would check is right by construction.
     await client.query('set session_replication_role = replica');
     await client.query('set synchronous_commit = off');
@@ -32,14 +40,31 @@ export async function seedShapes({ url, listings, texts, signal, tell }: SeedOrd
       "select pg_get_indexdef('artifact_shapes_by_band'::regclass) as definition",
     );
     await client.query('drop index artifact_shapes_by_band');
-    await copyShapes(client, { url, listings, texts, signal, tell });
+    await copyShapes(client, order);
     tell('seeding: the index over the bands');
     await client.query(rows[0]?.definition ?? '');
     tell('seeding: vacuum, analyze');
     await client.query('vacuum (analyze) listings, artifact_shapes');
+    await client.query(`insert into bench.guarded values (${listings}, ${order.seed}, ${SHAPES})`);
   } finally {
     await client.end();
   }
+}
+
+async function isSeeded(client: ClientBase, { listings, seed }: SeedOrder): Promise<boolean> {
+  await client.query('create schema if not exists bench');
+  await client.query('create table if not exists bench.guarded (listings int, seed int, shapes int)');
+  const { rows } = await client.query<{ listings: number; seed: number; shapes: number }>(
+    'select * from bench.guarded',
+  );
+  const [found] = rows;
+  if (found === undefined) {
+    const { rowCount } = await client.query('select from merchants limit 1');
+    if (rowCount !== 0) throw new Error('the data folder holds a market, and none that this benchmark has filled');
+    return false;
+  }
+  if (found.listings === listings && found.seed === seed && found.shapes === SHAPES) return true;
+  throw new Error(`the data folder holds ${found.listings} listings of seed ${found.seed}: name another folder`);
 }
 
 async function insertListings(client: ClientBase, listings: number): Promise<void> {
