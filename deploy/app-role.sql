@@ -25,17 +25,22 @@ grant insert on payment_intents to openaisle_app;
 grant insert, update, delete on claim_hashes to openaisle_app;
 
 -- Price, wallet and origin of a listing are not here either.
-grant insert on listings, artifacts, listing_answers, wallet_uses to openaisle_app;
+grant insert on listings, artifacts, listing_answers, wallet_uses, artifact_shapes to openaisle_app;
 grant update (state, pinned, removed_at, removed_reason, removed_reason_code, withdrawn_at, withdrawn_reason)
   on listings to openaisle_app;
 -- What an edit changes before the first purchase. The trigger gives the number of the edit, so the role need not.
-grant update (title, description, preview, tags, aisle, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type,
+grant update (title, description, preview, tags, aisle, text_flags, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type,
   artifact_filename) on listings to openaisle_app;
 grant update (salt, content) on artifacts to openaisle_app;
+grant update (bands, signature), delete on artifact_shapes to openaisle_app;
 grant insert, update on pin_periods to openaisle_app;
 
--- A vote is given once and stands.
-grant insert on votes to openaisle_app;
+-- What was said stays: a removal is taken back once, an appeal decided once, a comment emptied once.
+grant insert on votes, comments, flags, removals, appeals to openaisle_app;
+grant update (removed_at, removed_reason_code, removed_reason) on comments to openaisle_app;
+grant update (restored_at) on removals to openaisle_app;
+grant update (outcome, outcome_reason, decided_at) on appeals to openaisle_app;
+grant update (store_line) on merchants to openaisle_app;
 
 -- What catalogs follow is written by triggers and pruned by the market.
 grant insert, delete on catalog_changes to openaisle_app;

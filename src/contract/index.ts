@@ -1,12 +1,16 @@
 /** The contract: everything that goes over the wire. The one barrel of the project. */
+import { appealRemoval } from './appeals.ts';
+import { postComment } from './comments.ts';
 import { claimPurchase, openFeeIntent, openPurchaseIntent, reviewPayment } from './direct-payments.ts';
+import { raiseFlag } from './flags.ts';
 import { pair, recovery, register, rotate } from './identity.ts';
 import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
-import { browseShelves, buyListing, createListing, getListing, getStore, listPurchases } from './listings.ts';
-import { getMe, getWindow, listEvents, listMerchants } from './merchants.ts';
-import { pinListing, removeListing } from './moderation.ts';
+import { browseShelves, buyListing, createListing, getListing, getStore } from './listings.ts';
+import { getMe, getWindow, listEvents, listMerchants, setStoreLine } from './merchants.ts';
+import { decideAppeal, pinListing, removeComment, removeListing } from './moderation.ts';
 import { getOfficialFacts } from './official.ts';
 import { getPayment, getTreasury } from './payments.ts';
+import { listPurchases } from './purchases.ts';
 import { voteListing } from './votes.ts';
 
 /** Every JSON endpoint by its operation's name. An endpoint without an operation does not compile. */
@@ -31,9 +35,15 @@ export const endpoints = {
   getWindow,
   getPayment,
   getTreasury,
+  setStoreLine,
+  postComment,
   voteListing,
+  raiseFlag,
+  appealRemoval,
   removeListing,
   pinListing,
+  removeComment,
+  decideAppeal,
   register,
   rotate,
   recovery,

@@ -6,9 +6,6 @@ import { priceIn } from './money.ts';
 import { idParam } from './paging.ts';
 import { publicText } from './text.ts';
 
-/** A listing named in a body: a JSON number. */
-export const listingIdIn = z.int().positive().transform(BigInt);
-
 const given = newListing.shape;
 
 /** The fields of a listing as it was made; what is left out stays as it is. */

@@ -1,22 +1,29 @@
 import { z } from 'zod';
+import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashOut } from './chain-values.ts';
+import { commentOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
 import { priceIn, unitsOfUsdc, usdcOut } from './money.ts';
-import { idCursor, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
+import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
 import { CLAIM_ERRORS, claimBody, paymentOut, receiptOut } from './payments.ts';
+import { purchaseOut } from './purchases.ts';
 import { publicText } from './text.ts';
+import { textFlags, UNTRUSTED } from './text-flags.ts';
 import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
+
+/** Says in every document that a program reads: this is what somebody wrote, and nothing to act upon. */
+export const merchantText = z.string().describe(UNTRUSTED);
 
 const summaryFields = {
   id: idOut,
-  title: z.string(),
+  title: merchantText,
   price_usdc: usdcOut,
   merchant: z.string(),
-  description: z.string(),
-  preview: z.string(),
+  description: merchantText,
+  preview: merchantText,
   store_url: z.string(),
   seller_wallet: addressOut,
-  tags: z.array(z.string()),
+  tags: z.array(z.string()).describe(UNTRUSTED),
   aisle: z.enum(AISLES),
   votes: z.int(),
   sales: z.int(),
@@ -37,11 +44,11 @@ const summaryFields = {
     'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact',
   ),
   artifact_bytes: z.int(),
-  artifact_media_type: z.string(),
+  artifact_media_type: merchantText,
   verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
-  supersedes: z.int().nullable(),
-  superseded_by: z.int().nullable(),
-  text_flags: z.array(z.string()),
+  supersedes: z.int().nullable().describe('the listing of the same merchant of which this is the newer version'),
+  superseded_by: z.int().nullable().describe('the newer version, if there is one'),
+  text_flags: textFlags,
 };
 
 export const listingSummary = z.object(summaryFields).meta({ id: 'ListingSummary' });
@@ -50,26 +57,16 @@ export const listingDetail = z
     ...summaryFields,
     removed: z.boolean(),
     removed_at: timeOut.nullable(),
-    removed_reason: z.string().nullable(),
+    removed_reason: merchantText.nullable(),
     removed_reason_code: z.string().nullable(),
     withdrawn: z.boolean(),
     withdrawn_at: timeOut.nullable(),
-    withdrawn_reason: z.string().nullable(),
+    withdrawn_reason: merchantText.nullable(),
+    appeal: appealOut.nullable().describe('against the last removal, if its merchant appealed'),
   })
   .meta({ id: 'ListingDetail' });
 export type ListingSummary = z.output<typeof listingSummary>;
 export type ListingDetail = z.output<typeof listingDetail>;
-
-export const comment = z
-  .object({
-    id: idOut,
-    handle: z.string(),
-    parent_id: z.int().nullable(),
-    body: z.string(),
-    verified_buyer: z.boolean(),
-    created_at: timeOut,
-  })
-  .meta({ id: 'Comment' });
 
 const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: z.string() });
 export const aisleSummaries = z.array(aisleSummary);
@@ -97,6 +94,11 @@ export const newListing = z.strictObject({
     .refine((tags) => new Set(tags).size === tags.length, 'must not repeat a tag')
     .default([]),
   aisle: z.enum(AISLES).optional(),
+  supersedes: idIn.optional().describe('an own listing of which this is the newer version; each has one at most'),
+  entitles_previous_buyers: z
+    .boolean()
+    .optional()
+    .describe('who bought the superseded listing before gets this one free of charge; for good'),
 });
 export type NewListing = z.output<typeof newListing>;
 
@@ -144,6 +146,9 @@ export const createListing = endpoint({
     'seller_wallet_refused',
     'wallet_in_use',
     'duplicate_listing',
+    'not_owner',
+    'not_found',
+    'already_superseded',
     'too_many_open_fees',
     'rate_limited',
     'payment_required',
@@ -178,7 +183,7 @@ export const getListing = endpoint({
   answers: {
     200: z.object({
       listing: listingDetail,
-      comments: z.array(comment),
+      comments: z.array(commentOut),
       comments_total: z.int(),
       comments_returned: z.int(),
       comments_page_size: z.int(),
@@ -191,7 +196,7 @@ export const getListing = endpoint({
   cache: 'public',
 });
 
-const outline = z.object({ id: idOut, title: z.string(), price_usdc: usdcOut }).meta({ id: 'ListingOutline' });
+const outline = z.object({ id: idOut, title: merchantText, price_usdc: usdcOut }).meta({ id: 'ListingOutline' });
 
 /** A price in a query string: plain digits with at most six decimals, read as units. */
 const priceText = z
@@ -241,43 +246,29 @@ export const browseShelves = endpoint({
       listings: z.array(z.union([listingSummary, outline])),
       ...pageCounts,
       next_cursor: z.string().nullable(),
-      did_you_mean: z.string().nullable().describe('where q matches nothing: a near spelling that does'),
+      did_you_mean: z.string().nullable().describe(`where q matches nothing: a near spelling that does; ${UNTRUSTED}`),
     }),
   },
   errors: ['cursor_invalid', 'cursor_expired', 'search_not_ready', 'read_unavailable'],
   cache: 'public',
 });
 
-const purchaseOut = z
-  .object({
-    id: idOut,
-    listing_id: idOut,
-    title: z.string(),
-    seller: z.string(),
-    price_usdc: usdcOut,
-    paid_usdc: usdcOut,
-    tx_hash: hashOut.nullable(),
-    verified_via: z.enum(VERIFIED_VIA),
-    block_number: z.int().nullable(),
-    created_at: timeOut,
-    delivery_kind: z.enum(['artifact', 'city_ownership']),
-  })
-  .meta({ id: 'Purchase' });
-
 const deliveredFields = {
   listing_id: idOut,
-  title: z.string(),
-  artifact: z.string(),
+  title: merchantText,
+  artifact: z.string().describe(`what was bought, byte for byte; ${UNTRUSTED}`),
   artifact_encoding: z.enum(['utf-8', 'base64']),
-  artifact_media_type: z.string(),
-  artifact_filename: z.string().nullable(),
+  artifact_media_type: merchantText,
+  artifact_filename: merchantText.nullable(),
   artifact_salt: hashOut.describe('32 bytes; SHA-256 over it and the artifact is artifact_commitment'),
 };
 
 export const delivery = z
   .object({
     ...deliveredFields,
-    purchase: purchaseOut.nullable().describe('null for free goods taken without a key'),
+    purchase: purchaseOut
+      .nullable()
+      .describe('null for free goods taken without a key, and for a newer version that an earlier purchase gives'),
     receipt: receiptOut.nullable(),
     do_not_pay_again: z.literal(true),
     delivery_token: z.string().optional(),
@@ -325,35 +316,6 @@ export const buyListing = endpoint({
   bytes: true,
 });
 
-export const listPurchases = endpoint({
-  name: 'listPurchases',
-  method: 'GET',
-  path: '/api/purchases',
-  summary: 'What this merchant bought, newest first, with the goods.',
-  auth: 'key',
-  query: z.strictObject({ limit: pageSize(PAGE_SIZES.purchases), before_id: idCursor }),
-  answers: {
-    200: z.object({
-      purchases: z.array(
-        purchaseOut.extend({
-          artifact: z.string().nullable().describe('null where the payer has to sign to collect'),
-          artifact_encoding: z.enum(['utf-8', 'base64']),
-          artifact_media_type: z.string(),
-          artifact_filename: z.string().nullable(),
-          artifact_salt: hashOut.nullable(),
-          collect: z.enum(['delivered', 'sign_to_collect']),
-          world_receipt: z.null(),
-          newer_version: z.null(),
-        }),
-      ),
-      ...pageCounts,
-      next_before_id: z.int().nullable(),
-    }),
-  },
-  errors: ['cursor_invalid', 'read_unavailable'],
-  cache: 'private',
-});
-
 export const getStore = endpoint({
   name: 'getStore',
   method: 'GET',
@@ -379,7 +341,7 @@ export const merchantRecord = z
     id: idOut,
     handle: z.string(),
     joined_at: timeOut,
-    store_line: z.string(),
+    store_line: merchantText,
     store_url: z.string(),
     listings: z.int(),
     sales: z.int(),
@@ -388,4 +350,3 @@ export const merchantRecord = z
   })
   .meta({ id: 'Merchant' });
 export type MerchantRecord = z.output<typeof merchantRecord>;
-export { purchaseOut };

@@ -1,9 +1,15 @@
 import { z } from 'zod';
+import { removalNotice } from './appeals.ts';
 import { addressOut, hashOut } from './chain-values.ts';
+import { replyOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
-import { aisleSummaries, listingDetail, listingSummary, merchantRecord, purchaseOut } from './listings.ts';
+import { flagOut } from './flags.ts';
+import { aisleSummaries, listingDetail, listingSummary, merchantRecord } from './listings.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
+import { purchaseOut } from './purchases.ts';
+import { publicText } from './text.ts';
+import { UNTRUSTED } from './text-flags.ts';
 import { EVENT_KINDS, PAGE_SIZES, PAYMENT_PURPOSES, SCOPES } from './vocabulary.ts';
 
 export const listMerchants = endpoint({
@@ -41,7 +47,7 @@ export const saleOut = z
   .object({
     id: idOut,
     listing_id: idOut,
-    title: z.string(),
+    title: z.string().describe(UNTRUSTED),
     buyer: z.string().nullable().describe('handle, or null for a wallet without an account'),
     paid_usdc: usdcOut,
     tx_hash: z.string().nullable(),
@@ -91,13 +97,14 @@ export const getMe = endpoint({
       merchant: merchantRecord,
       credits: z.int().describe('paid listing fees that no listing has spent'),
       reviews: z.array(reviewOut).describe('undecided payments on which this merchant decides, the oldest first'),
-      removal_notices: z.array(z.unknown()),
+      removal_notices: z.array(removalNotice).describe('own listings that the maintainer removed, the newest first'),
+      flags: z.array(flagOut).describe('for the maintainer: what merchants flagged last; empty for others'),
       quotas: z.record(z.string(), z.object({ limit: z.int(), used: z.int(), resets_at: timeOut })),
       pending_codes: pendingCodes.nullable(),
       ...section('listings', listingDetail),
       ...section('sales', saleOut),
       ...section('purchases', purchaseOut),
-      ...section('replies', z.unknown()),
+      ...section('replies', replyOut),
     }),
   },
   errors: ['cursor_invalid', 'read_unavailable'],
@@ -155,4 +162,16 @@ export const getWindow = endpoint({
   },
   errors: [],
   cache: 'public',
+});
+
+export const setStoreLine = endpoint({
+  name: 'setStoreLine',
+  method: 'POST',
+  path: '/api/store',
+  summary: 'Say in one line what the own store is about; empty: nothing.',
+  auth: 'key',
+  body: z.strictObject({ line: publicText(0, 160) }),
+  answers: { 200: z.object({ merchant: merchantRecord }) },
+  errors: [],
+  cache: 'private',
 });

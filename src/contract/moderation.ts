@@ -1,6 +1,10 @@
 import { z } from 'zod';
+import { APPEAL_OUTCOMES, appealOut } from './appeals.ts';
+import { replyOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
-import { changedListing, listingIdIn } from './listing-changes.ts';
+import { changedListing } from './listing-changes.ts';
+import { listingDetail } from './listings.ts';
+import { idIn } from './paging.ts';
 import { publicText } from './text.ts';
 
 export const REMOVAL_REASON_CODES = ['spam', 'fraud', 'illegal', 'policy', 'merchant_request', 'other'] as const;
@@ -12,7 +16,7 @@ export const removeListing = endpoint({
   summary: 'Take a listing off the market. Its earlier buyers keep what they bought.',
   auth: 'maintainer',
   body: z.strictObject({
-    listing_id: listingIdIn,
+    listing_id: idIn,
     reason_code: z.enum(REMOVAL_REASON_CODES),
     reason: publicText(1, 500, { multiline: true }),
   }),
@@ -27,8 +31,40 @@ export const pinListing = endpoint({
   path: '/api/mod/pin',
   summary: 'Show a live listing before the others, or stop to.',
   auth: 'maintainer',
-  body: z.strictObject({ listing_id: listingIdIn, pinned: z.boolean() }),
+  body: z.strictObject({ listing_id: idIn, pinned: z.boolean() }),
   answers: { 200: changedListing },
   errors: ['not_found', 'listing_closed'],
+  cache: 'private',
+});
+
+export const removeComment = endpoint({
+  name: 'removeComment',
+  method: 'POST',
+  path: '/api/mod/comment',
+  summary: 'Empty a comment. It keeps its place, its author and its replies.',
+  auth: 'maintainer',
+  body: z.strictObject({
+    comment_id: idIn,
+    reason_code: z.enum(REMOVAL_REASON_CODES),
+    reason: publicText(1, 500, { multiline: true }),
+  }),
+  answers: { 200: z.object({ comment: replyOut }) },
+  errors: ['not_found'],
+  cache: 'private',
+});
+
+export const decideAppeal = endpoint({
+  name: 'decideAppeal',
+  method: 'POST',
+  path: '/api/mod/appeal',
+  summary: 'Decide an appeal, once. restored brings the listing back as it was.',
+  auth: 'maintainer',
+  body: z.strictObject({
+    appeal_id: idIn,
+    outcome: z.enum(APPEAL_OUTCOMES),
+    reason: publicText(1, 500, { multiline: true }),
+  }),
+  answers: { 200: z.object({ appeal: appealOut, listing: listingDetail }) },
+  errors: ['not_found', 'appeal_decided'],
   cache: 'private',
 });

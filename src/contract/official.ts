@@ -39,7 +39,9 @@ export const officialFacts = z
     maintainer: z.object({
       handle: z.string().nullable(),
       merchant_id: z.int(),
-      powers: z.array(z.object({ power: z.string(), logged_as: z.string() })),
+      powers: z
+        .array(z.object({ power: z.string(), logged_as: z.string(), endpoint: z.string() }))
+        .describe('everything that it may do and others may not'),
     }),
     source: z.string().nullable(),
     identity: z.object({

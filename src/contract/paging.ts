@@ -23,6 +23,9 @@ export const idCursor = wholeText.transform(BigInt).optional();
 /** An id in a path. */
 export const idParam = z.strictObject({ id: wholeText.transform(BigInt) });
 
+/** An id in a body: a JSON number. */
+export const idIn = z.int().positive().transform(BigInt);
+
 export const idOut = z.int().positive();
 export const timeOut = z.iso.datetime({ precision: 3 });
 

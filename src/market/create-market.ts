@@ -2,6 +2,7 @@ import { endpoints } from '../contract/index.ts';
 import { createProviders } from '../platform/chain/provider.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
+import { type NotedDatabase, noteWrites } from '../platform/database/note-writes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
@@ -57,7 +58,8 @@ const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 10_000 };
 
 /** Puts the market together: the only place that knows all of its parts. */
 export function createMarket(options: MarketOptions): RunningMarket {
-  const { config, database, clock, random, log, pepper } = options;
+  const { config, clock, random, log, pepper } = options;
+  const { database, mark } = noteWrites(options.database);
   const sequencer = createSequencer({ database, clock, log });
   const events = createEventTail();
   const catalog = createMarketCatalog({
@@ -84,7 +86,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const completions = { purchase: completePurchase(market), listing_fee: completeFee(market) };
   const payments = createPayments(market, completions, { ...PACES, ...options });
   const parts = { payments, catalog, events };
-  const http = serveHttp(market, parts);
+  const http = serveHttp(market, parts, mark);
   const pruning = createPruning({ database, clock, log });
   const duties = () => ({
     number_events: sequencer.onDuty(),
@@ -131,12 +133,12 @@ function observePayments(metrics: Metrics | undefined, payments: Payments, clock
   metrics?.observePayments(() => paymentsFacts(payments, clock));
 }
 
-function serveHttp(market: Market, parts: MarketParts): HttpServer {
+function serveHttp(market: Market, parts: MarketParts, mark: NotedDatabase['mark']): HttpServer {
   const { catalog } = parts;
   const { clock, config, log, random } = market;
   return createHttpServer({
     endpoints,
-    operations: seeOwnWrites({ catalog, log }, marketOperations(parts)),
+    operations: seeOwnWrites({ catalog, mark, log }, marketOperations(parts)),
     context: market,
     authenticate: (bearer) => authenticate(market, bearer),
     isMaintainer: (merchant) => merchant.maintainer,

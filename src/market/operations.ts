@@ -1,12 +1,16 @@
 import type { Endpoints } from '../contract/index.ts';
 import type { Operations } from '../platform/http/server-options.ts';
+import { appealRemoval } from './appeals/appeal-removal.ts';
+import { decideAppeal } from './appeals/decide-appeal.ts';
 import { makeBrowseShelves } from './catalog/browse-shelves.ts';
 import { makeGetListing } from './catalog/get-listing.ts';
 import type { MarketCatalog } from './catalog/market-catalog.ts';
+import { postComment } from './comments/post-comment.ts';
 import type { Market, Merchant } from './context.ts';
 import type { EventTail } from './events/event-tail.ts';
 import { listEvents } from './events/list-events.ts';
 import { getTreasury } from './fees/get-treasury.ts';
+import { raiseFlag } from './flags/raise-flag.ts';
 import { getMe } from './history/get-me.ts';
 import { listPurchases } from './history/list-purchases.ts';
 import { pair } from './identity/pair.ts';
@@ -20,7 +24,9 @@ import { makeCreateListing } from './listings/create-listing.ts';
 import { makeOpenFeeIntent } from './listings/open-fee-intent.ts';
 import { makeGetStore } from './merchants/get-store.ts';
 import { makeListMerchants } from './merchants/list-merchants.ts';
+import { setStoreLine } from './merchants/set-store-line.ts';
 import { pinListing } from './moderation/pin-listing.ts';
+import { removeComment } from './moderation/remove-comment.ts';
 import { removeListing } from './moderation/remove-listing.ts';
 import { getOfficialFacts } from './official/get-official-facts.ts';
 import { makeGetPayment } from './payments/get-payment.ts';
@@ -63,9 +69,15 @@ export function marketOperations({ payments, catalog, events }: MarketParts): Op
     getWindow: makeGetWindow(catalog, events),
     getPayment: makeGetPayment(payments),
     getTreasury,
+    setStoreLine,
+    postComment,
     voteListing,
+    raiseFlag,
+    appealRemoval,
     removeListing,
     pinListing,
+    removeComment,
+    decideAppeal,
     register,
     rotate,
     recovery,

@@ -2,31 +2,49 @@ import assert from 'node:assert/strict';
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import type { BodyGiven, EndpointShape, ResultOf } from '../../src/contract/endpoint.ts';
+import type { ListingState } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../../src/market/context.ts';
 import type { Payment } from '../../src/market/payments/payment.ts';
 import { insertPayment } from '../../src/market/payments/store.ts';
 import type { Database, Tx } from '../../src/platform/database/database.ts';
+import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { SEED_TIME } from './seed.ts';
+import { removeListing, SEED_TIME, withdrawListing } from './seed.ts';
+
+export interface Acting<E extends EndpointShape> {
+  id?: bigint;
+  body?: BodyGiven<E>;
+  caller: Pick<Merchant, 'id' | 'handle'>;
+}
 
 /** Calls an operation that changes something, as the server would: the body goes through its schema, and so does the answer. */
-export async function act<E extends EndpointShape>(
+export async function answerTo<E extends EndpointShape>(
   market: Market,
   endpoint: E,
   operation: MarketOperation<E>,
-  given: { id?: bigint; body?: BodyGiven<E>; caller: Pick<Merchant, 'id' | 'handle'> },
-): Promise<ResultOf<E>['body']> {
+  given: Acting<E>,
+): Promise<ResultOf<E>> {
   const call = {
     params: given.id === undefined ? undefined : endpoint.params?.parse({ id: given.id.toString() }),
     body: endpoint.body?.parse(given.body ?? {}),
     rawBody: given.body ?? {},
     caller: { ...given.caller, maintainer: given.caller.id === 1n },
   } as MarketCall<E>;
-  const answer = await operation(market, call);
-  const body: unknown = endpoint.answers[answer.status]?.parse(answer.body);
-  assert.deepEqual(answer.body, body, 'the answer holds what its schema does not name');
-  return body as ResultOf<E>['body'];
+  const { status, body: answered } = await operation(market, call);
+  const body: unknown = endpoint.answers[status]?.parse(answered);
+  assert.deepEqual(answered, body, 'the answer holds what its schema does not name');
+  return { status, body } as ResultOf<E>;
+}
+
+/** The same, for tests that do not look at the status. */
+export async function act<E extends EndpointShape>(
+  market: Market,
+  endpoint: E,
+  operation: MarketOperation<E>,
+  given: Acting<E>,
+): Promise<ResultOf<E>['body']> {
+  return (await answerTo(market, endpoint, operation, given)).body;
 }
 
 /** The row that a purchase by x402 opens before the facilitator is asked. */
@@ -101,4 +119,50 @@ export async function untilWaiting(database: Database, sessions = 1): Promise<vo
       { interval: 5, timeout: 5_000 },
     )
     .toEqual({ waiting: BigInt(sessions) });
+}
+
+/** How a listing can stand, and how a live one comes to stand so. */
+export interface Standing {
+  name: string;
+  state: ListingState;
+  isWithdrawn: boolean;
+  bring(database: Database, id: bigint): Promise<void>;
+}
+
+const ending = (state: 'sold' | 'canceled' | 'stale'): Standing => ({
+  name: state,
+  state,
+  isWithdrawn: false,
+  // Things of the world end so, and nothing that a merchant does here leads to it.
+  bring: async (database, id) => void (await database.run(sql`update listings set state = ${state} where id = ${id}`)),
+});
+
+export const STANDINGS: readonly Standing[] = [
+  { name: 'live', state: 'live', isWithdrawn: false, bring: async () => {} },
+  { name: 'withdrawn', state: 'withdrawn', isWithdrawn: true, bring: withdrawListing },
+  { name: 'removed', state: 'removed', isWithdrawn: false, bring: removeListing },
+  {
+    name: 'withdrawn, then removed',
+    state: 'removed',
+    isWithdrawn: true,
+    bring: async (database, id) => {
+      await withdrawListing(database, id);
+      await removeListing(database, id);
+    },
+  },
+  ending('sold'),
+  ending('canceled'),
+  ending('stale'),
+];
+
+/** The name of the rule that the database held against it; `none` if it took it. Other errors are thrown on. */
+export async function ruleAgainst(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+  } catch (error) {
+    const broken = constraintOf(error);
+    if (broken === null) throw error;
+    return broken.constraint ?? broken.sqlstate;
+  }
+  return 'none';
 }

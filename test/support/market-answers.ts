@@ -58,6 +58,7 @@ export function listingDetail(id: number, fields: Partial<ListingDetail> = {}): 
     removed_at: null,
     removed_reason: null,
     removed_reason_code: null,
+    appeal: null,
     withdrawn: false,
     withdrawn_at: null,
     withdrawn_reason: null,

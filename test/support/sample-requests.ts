@@ -50,7 +50,15 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     getOfficialFacts: {},
     browseShelves: {},
     getListing: { params: { id: String(at.listingId) } },
-    createListing: { bodies: [{ fields: listing, opaque: ['artifact'], beside: { fee_payment: CLAIM } }] },
+    createListing: {
+      bodies: [
+        {
+          fields: listing,
+          opaque: ['artifact'],
+          beside: { fee_payment: CLAIM, supersedes: 999_999, entitles_previous_buyers: true },
+        },
+      ],
+    },
     // With fields that never change, so what is good about it is its form.
     editListing: {
       params: { id: String(at.listingId) },
@@ -76,11 +84,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     getWindow: {},
     getPayment: {},
     getTreasury: {},
-    voteListing: { bodies: [{ fields: { listing_id: listingId }, opaque: [] }] },
-    removeListing: {
-      bodies: [{ fields: { listing_id: Number(endedId), reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
-    },
-    pinListing: { bodies: [{ fields: { listing_id: listingId, pinned: false }, opaque: [] }] },
+    ...lifeRequests(listingId, Number(endedId)),
     ...doorRequests(),
   };
   return Object.entries(given).map(([name, { params, bodies, by }]) => {
@@ -89,6 +93,33 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     const caller = endpoint.auth === 'maintainer' ? 'maintainer' : (by ?? 'member');
     return { name: known, endpoint, path: pathOf(endpoint, params ?? {}), bodies: bodies ?? [], by: caller };
   });
+}
+
+function lifeRequests(listingId: number, endedId: number) {
+  return {
+    setStoreLine: { bodies: [{ fields: { line: 'What it sells' }, opaque: [] }] },
+    postComment: {
+      bodies: [{ fields: { listing_id: listingId, body: 'a comment' }, opaque: [], beside: { parent_id: 999_999 } }],
+    },
+    voteListing: { bodies: [{ fields: { listing_id: listingId }, opaque: [] }] },
+    raiseFlag: {
+      bodies: [{ fields: { target_type: 'listing', target_id: listingId, reason: 'a reason' }, opaque: [] }],
+    },
+    appealRemoval: {
+      bodies: [{ fields: { listing_id: listingId, statement: 'a statement' }, opaque: [] }],
+      by: 'owner' as const,
+    },
+    removeListing: {
+      bodies: [{ fields: { listing_id: endedId, reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
+    },
+    pinListing: { bodies: [{ fields: { listing_id: listingId, pinned: false }, opaque: [] }] },
+    removeComment: {
+      bodies: [{ fields: { comment_id: 999_999, reason_code: 'policy', reason: 'a reason' }, opaque: [] }],
+    },
+    decideAppeal: {
+      bodies: [{ fields: { appeal_id: 999_999, outcome: 'removal_upheld', reason: 'a reason' }, opaque: [] }],
+    },
+  };
 }
 
 function doorRequests() {

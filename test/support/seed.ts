@@ -73,15 +73,23 @@ export async function seedListing(
   });
 }
 
+/** What is not live stays as it is, as in the market. */
 export async function withdrawListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
-    update listings set state = 'withdrawn', withdrawn_at = ${later()}, withdrawn_reason = 'enough' where id = ${id}`);
+    update listings set state = 'withdrawn', withdrawn_at = ${later()}, withdrawn_reason = 'enough'
+    where id = ${id} and state = 'live'`);
 }
 
+/** By the first merchant, who is the maintainer. What is removed already, or has ended, stays as it is. */
 export async function removeListing(database: Database, id: bigint): Promise<void> {
   await database.run(sql`
-    update listings set state = 'removed', removed_at = ${later()}, removed_reason = 'not allowed', removed_reason_code = 'policy'
-    where id = ${id}`);
+    with gone as (
+      update listings set state = 'removed', removed_at = ${later()}, removed_reason = 'not allowed',
+        removed_reason_code = 'policy'
+      where id = ${id} and state in ('live', 'withdrawn') returning *
+    )
+    insert into removals (listing_id, reason_code, reason, removed_by, removed_at)
+    select id, removed_reason_code, removed_reason, 1, removed_at from gone`);
 }
 
 export async function pinListing(database: Database, id: bigint, pinned: boolean): Promise<void> {
@@ -93,15 +101,21 @@ export async function moveListing(database: Database, id: bigint, aisle: Aisle):
   await database.run(sql`update listings set aisle = ${aisle} where id = ${id}`);
 }
 
-/** As a granted appeal does. */
+/** As a granted appeal does: one that was withdrawn before its removal is withdrawn again. */
 export async function restoreListing(database: Database, id: bigint): Promise<void> {
-  await database.run(sql`update listings set state = 'live', removed_at = null where id = ${id} and state = 'removed'`);
+  await database.run(sql`
+    with back as (
+      update listings set state = case when withdrawn_at is null then 'live' else 'withdrawn' end, removed_at = null,
+        removed_reason = null, removed_reason_code = null
+      where id = ${id} and state = 'removed' returning id
+    )
+    update removals set restored_at = ${later()} from back where listing_id = back.id and restored_at is null`);
 }
 
 /** Clears the shelves for the next round of a property. */
 export async function hideAllListings(database: Database): Promise<void> {
   await database.run(sql`
-    update listings set state = 'withdrawn', withdrawn_at = coalesce(withdrawn_at, ${SEED_TIME}) where state <> 'withdrawn'`);
+    update listings set state = 'withdrawn', withdrawn_at = ${SEED_TIME} where state = 'live'`);
 }
 
 interface Paid {

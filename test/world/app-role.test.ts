@@ -89,7 +89,7 @@ it('lists, sells and delivers with the rights of that role alone', async () => {
 it('edits, votes, withdraws, pins and removes with them too', async () => {
   const { id } = await seedListing(world.db.database, seller.id, { priceUnits: 0n });
   const steps: [string, string, Member, object?][] = [
-    ['PATCH', `/api/listing/${id}`, seller, { title: 'Edited', artifact: 'new goods', tags: ['new'] }],
+    ['PATCH', `/api/listing/${id}`, seller, { title: 'Edited', artifact: 'new goods '.repeat(30), tags: ['new'] }],
     ['POST', '/api/vote', buyer, { listing_id: Number(id) }],
     ['POST', '/api/mod/pin', keeper, { listing_id: Number(id), pinned: true }],
     ['POST', '/api/mod/pin', keeper, { listing_id: Number(id), pinned: false }],

@@ -38,6 +38,14 @@ beforeAll(async () => {
   await removeListing(database, AT.endedId);
   await database.run(sql`
     insert into votes (listing_id, merchant_id, created_at) values (${AT.listingId}, ${member.id}, now())`);
+  // What the samples ask for is there already, so that asking changes nothing.
+  await database.run(sql`
+    insert into comments (id, listing_id, merchant_id, body, created_at)
+    values (1, ${AT.listingId}, ${member.id}, 'a comment', now())`);
+  await database.run(sql`
+    insert into flags (merchant_id, listing_id, reason, created_at)
+    values (${member.id}, ${AT.listingId}, 'a reason', now())`);
+  await database.run(sql`update merchants set store_line = 'What it sells' where id = ${member.id}`);
   await world.running.eventsSettled();
 });
 afterAll(() => world?.stop());
@@ -62,6 +70,9 @@ const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_
 /** What nothing but the act itself can refuse, of requests that would change something or name what nobody has opened. */
 const BY_THE_ACT: Record<string, Reason> = {
   editListing: 'field_fixed',
+  appealRemoval: 'not_removed',
+  removeComment: 'not_found',
+  decideAppeal: 'not_found',
   openPurchaseIntent: 'own_goods',
   claimPurchase: 'intent_not_found',
   openFeeIntent: 'fee_not_due',

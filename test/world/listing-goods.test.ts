@@ -8,6 +8,7 @@ import { usdcAdmin } from '../support/chain.ts';
 import { countRows } from '../support/count-rows.ts';
 import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
 import { type Answer, type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
+import { nearText, ownText } from '../support/near-texts.ts';
 
 const { treasury, buyerTwo } = WORLD_ACCOUNTS;
 const LONG = 200;
@@ -85,15 +86,27 @@ describe('the same goods', () => {
     await expectNothingTaken(first, { ...body, price_usdc: 3 }, [409, 'duplicate_listing']);
   });
 
-  it('may be listed again once the place has run out', async () => {
+  it('may be listed again once the place has run out and nobody has them on the shelf', async () => {
     const body = newGoods({ artifact: 'z'.repeat(LONG) });
     const [first, second] = [await merchant(), await merchant()];
     const listed = await listPaid(world, first, body, await fundedWallet(world));
+    const id = listed.body['listing_id'];
+    await world.db.database.run(sql`update artifact_guards set expires_at = now() where listing_id = ${id}`);
+    await expectNothingTaken(second, body, [409, 'duplicate_listing']);
     await world.db.database.run(
-      sql`update artifact_guards set expires_at = now() where listing_id = ${listed.body['listing_id']}`,
+      sql`update listings set state = 'withdrawn', withdrawn_at = now() - interval '7 days' where id = ${id}`,
     );
     expect((await listPaid(world, second, body, await fundedWallet(world))).status).toBe(201);
     await expectNothingTaken(first, { ...body, price_usdc: 3 }, [409, 'duplicate_listing']);
+  });
+
+  it('are refused where they are nearly the same, under any title', async () => {
+    const artifact = ownText();
+    const [first, second] = [await merchant(), await merchant()];
+    const listed = await listPaid(world, first, newGoods({ artifact }), await fundedWallet(world));
+    const copy = newGoods({ artifact: nearText(artifact) });
+    const answer = await expectNothingTaken(second, copy, [409, 'duplicate_listing']);
+    expect(answer.body).toMatchObject({ listing_id: listed.body['listing_id'], do_not_pay_again: false });
   });
 });
 

@@ -72,10 +72,10 @@ export const marketErrors = {
   },
   duplicate_listing: {
     status: 409,
-    title: 'The same goods were listed within the last seven days',
+    title: 'The same goods, or nearly the same, are listed',
     retry: 'after_fix',
     do_not_pay_again: false,
-    next_step: 'Nothing was taken. Change the goods, or wait until the other listing is older than seven days.',
+    next_step: 'Nothing was taken. Change the goods; a newer version of an own listing names it in supersedes.',
   },
   too_many_open_fees: {
     status: 409,
@@ -109,7 +109,38 @@ export const marketErrors = {
     retry: 'same_request',
     next_step: 'Nothing was changed. Send the same request again after Retry-After: a purchase ends editing for good.',
   },
-  // Votes
+  already_superseded: {
+    status: 409,
+    title: 'That listing has a newer version already',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Supersede the newest listing of its line, which detail names.',
+  },
+  not_removed: {
+    status: 409,
+    title: 'The maintainer has not removed that listing',
+    retry: 'never',
+    next_step: 'There is nothing to appeal against. GET /api/listing/<id> shows how it stands.',
+  },
+  already_appealed: {
+    status: 409,
+    title: 'This removal was appealed against',
+    retry: 'never',
+    next_step: 'A removal takes one appeal. GET /api/listing/<id> shows it, and its outcome once it is decided.',
+  },
+  appeal_decided: {
+    status: 409,
+    title: 'This appeal was decided otherwise',
+    retry: 'never',
+    next_step: 'Nothing was changed. GET /api/listing/<id> shows the outcome.',
+  },
+  // Voices
+  own_target: {
+    status: 403,
+    title: 'That is of the caller’s own making',
+    retry: 'never',
+    next_step: 'Flag what others made.',
+  },
   own_listing: {
     status: 403,
     title: 'A merchant does not vote for its own listing',

@@ -1,36 +1,60 @@
+import type { QueryOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
+import type { Database } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
+import { presentComment } from './comments/present-comment.ts';
+import { readCommentPage } from './comments/store.ts';
 import type { MarketCatalog } from './market-catalog.ts';
-import { detailTail, joinDetail, wrapDetail } from './serve/detail.ts';
+import type { Model } from './model/model.ts';
+import { commentsJson, detailTail, hasComments, isListed, joinDetail, noComments, wrapDetail } from './serve/detail.ts';
 import { detailTag, prepareDetail } from './serve/quick-listing.ts';
 import { readAbsent } from './serve/read-page.ts';
 
 /** A row that changes between model and database is met again after the next step. */
 const ROUNDS = 10;
 
-/** The long way: for what is not in memory, and for what has to be refused. */
+/** The long way: for what is not in memory, comments among it, and for what has to be refused. */
 export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['getListing']> {
-  return async (market, call) => {
+  return async ({ database }, call) => {
     const id = Number(call.params.id);
-    // Nobody can comment yet, so no cursor of comments was ever given out.
-    if (call.query.comments_after_id !== undefined)
-      throw new Refusal('cursor_invalid', { detail: 'comments_after_id does not name a comment of this listing.' });
     for (let round = 0; round < ROUNDS; round += 1) {
+      if (!isListed(catalog.model(), id)) throw noListing(call.params.id);
+      const comments = await readComments(catalog.model(), database, call.params.id, call.query);
+      // From here on all is of one moment of the model again. The comments are of the database, which is never behind it.
       const model = catalog.model();
-      const tail = detailTail(model, id, call.query.comments_limit);
-      if (tail === null) throw new Refusal('not_found', { detail: `There is no listing ${call.params.id}.` });
+      const tail = detailTail(model, id, comments);
+      if (tail === null) throw noListing(call.params.id);
       const body = joinDetail(model.fragments, id, tail);
       if (body !== null) return { status: 200, prepared: prepareDetail(model, id, body, tail) };
       const tag = detailTag(model, id, tail);
-      const summary = (await readAbsent(model, market.database, [id]))?.get(id)?.bytes;
-      const now = detailTail(model, id, call.query.comments_limit);
+      const summary = (await readAbsent(model, database, [id]))?.get(id)?.bytes;
       // While it was read, what the model knows of it may have changed.
-      if (summary !== undefined && now === tail && detailTag(model, id, tail) === tag) {
+      if (summary !== undefined && detailTail(model, id, comments) === tail && detailTag(model, id, tail) === tag) {
         return { status: 200, prepared: prepareDetail(model, id, wrapDetail(summary, tail), tail) };
       }
       await catalog.fresh();
     }
     throw new Refusal('unavailable', { retryAfterSeconds: 1 });
   };
+}
+
+function noListing(id: bigint): Refusal {
+  return new Refusal('not_found', { detail: `There is no listing ${id}.` });
+}
+
+/** The database is asked only where there is something to ask it for. */
+async function readComments(
+  model: Model,
+  database: Database,
+  listingId: bigint,
+  query: QueryOf<Endpoints['getListing']>,
+): Promise<string> {
+  const { comments_limit: limit, comments_after_id: afterId = null } = query;
+  if (afterId === null && !hasComments(model, Number(listingId))) return noComments(limit);
+  const { total, cursorKnown, rows } = await readCommentPage(database, { listingId, afterId, limit: limit + 1 });
+  if (!cursorKnown)
+    throw new Refusal('cursor_invalid', { detail: 'comments_after_id does not name a comment of this listing.' });
+  const comments = rows.slice(0, limit).map(presentComment);
+  return commentsJson({ comments, total: Number(total), limit, hasMore: rows.length > limit });
 }

@@ -18,6 +18,10 @@ type Facts = [
   sales: string,
   verifiedSales: string,
   votes: string,
+  comments: string,
+  supersedes: string,
+  supersededBy: string,
+  textFlags: string,
 ];
 
 /** The row as it is when it is read alone. */
@@ -49,5 +53,11 @@ export function unpackListing(row: PackedRow): ListingRow {
     sales: BigInt(facts[12]),
     verified_sales: BigInt(facts[13]),
     votes: BigInt(facts[14]),
+    comments: BigInt(facts[15]),
+    // No listing has the id 0.
+    supersedes: BigInt(facts[16]) || null,
+    superseded_by: BigInt(facts[17]) || null,
+    text_flags: facts[18] === '' ? [] : (facts[18].split(',') as ListingRow['text_flags']),
+    appeal: row.appeal,
   };
 }

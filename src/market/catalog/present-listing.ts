@@ -1,10 +1,11 @@
+import type { Appeal } from '../../contract/appeals.ts';
 import { checksummed } from '../../contract/chain-values.ts';
 import type { ListingDetail, ListingSummary } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
-import type { ListingRow } from './store.ts';
+import type { AppealFacts, ListingRow } from './store.ts';
 
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
@@ -44,9 +45,9 @@ export function presentSummary(row: ListingRow): ListingSummary {
     artifact_bytes: row.artifact_bytes,
     artifact_media_type: row.artifact_media_type,
     verified_sales: Number(row.verified_sales),
-    supersedes: null,
-    superseded_by: null,
-    text_flags: [],
+    supersedes: row.supersedes === null ? null : Number(row.supersedes),
+    superseded_by: row.superseded_by === null ? null : Number(row.superseded_by),
+    text_flags: row.text_flags,
   };
 }
 
@@ -60,6 +61,19 @@ export function presentEnding(row: ListingRow): Omit<ListingDetail, keyof Listin
     withdrawn: row.withdrawn_at !== null,
     withdrawn_at: row.withdrawn_at && isoTime(row.withdrawn_at),
     withdrawn_reason: row.withdrawn_reason,
+    appeal: row.appeal && presentAppeal(row.appeal, row.id),
+  };
+}
+
+export function presentAppeal(appeal: AppealFacts, listingId: bigint): Appeal {
+  return {
+    id: appeal.id,
+    listing_id: Number(listingId),
+    statement: appeal.statement,
+    created_at: isoTime(new Date(appeal.created_ms)),
+    outcome: appeal.outcome,
+    outcome_reason: appeal.outcome_reason,
+    decided_at: appeal.decided_ms === null ? null : isoTime(new Date(appeal.decided_ms)),
   };
 }
 

@@ -1,6 +1,17 @@
 import sql, { empty, raw } from 'sql-template-tag';
+import type { AppealOutcome } from '../../contract/appeals.ts';
+import type { TextFlag } from '../../contract/text-flags.ts';
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
+
+export interface AppealFacts {
+  id: number;
+  statement: string;
+  created_ms: number;
+  outcome: AppealOutcome | null;
+  outcome_reason: string | null;
+  decided_ms: number | null;
+}
 
 /** Everything public about a listing. The artifact is in another table, out of reach of these queries. */
 export interface ListingRow {
@@ -26,6 +37,12 @@ export interface ListingRow {
   artifact_bytes: number;
   artifact_media_type: string;
   edited_act: bigint;
+  supersedes: bigint | null;
+  superseded_by: bigint | null;
+  text_flags: TextFlag[];
+  /** Against the last removal; JSON, times in milliseconds. */
+  appeal: AppealFacts | null;
+  comments: bigint;
   votes: bigint;
   sales: bigint;
   verified_sales: bigint;
@@ -37,13 +54,22 @@ export interface ListingRow {
  */
 export interface PackedRow
   extends Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,
-    Pick<ListingRow, 'removed_at' | 'removed_reason' | 'removed_reason_code' | 'withdrawn_at' | 'withdrawn_reason'> {
+    Pick<
+      ListingRow,
+      'appeal' | 'removed_at' | 'removed_reason' | 'removed_reason_code' | 'withdrawn_at' | 'withdrawn_reason'
+    > {
   facts: string;
 }
 
 const columns = `l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
     l.aisle, l.state, l.pinned, l.created_at, l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at,
-    l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type, l.edited_act`;
+    l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type, l.edited_act,
+    l.supersedes, l.text_flags`;
+
+const msOf = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::int8`;
+const appealJson = `case when a.id is not null then json_build_object('id', a.id, 'statement', a.statement,
+      'created_ms', ${msOf('a.created_at')}, 'outcome', a.outcome, 'outcome_reason', a.outcome_reason,
+      'decided_ms', ${msOf('a.decided_at')}) end`;
 
 // A payer stands once in the purchases of a listing, so rows are distinct wallets.
 const verified = `count(*) filter (where p.paid_units > 0 and p.payer is not null and not exists (
@@ -52,7 +78,11 @@ const verified = `count(*) filter (where p.paid_units > 0 and p.payer is not nul
 
 /** All listings, to be narrowed down by `where l.id ...`: the columns of a ListingRow. */
 export const listings = raw(`
-  select ${columns}, sold.sales, sold.verified_sales, (select count(*) from votes v where v.listing_id = l.id) as votes
+  select ${columns}, sold.sales, sold.verified_sales, (select count(*) from votes v where v.listing_id = l.id) as votes,
+    (select count(*) from comments c where c.listing_id = l.id) as comments,
+    (select newer.id from listings newer where newer.supersedes = l.id) as superseded_by,
+    (select ${appealJson} from removals r left join appeals a on a.removal_id = r.id where r.listing_id = l.id
+      order by r.id desc limit 1) as appeal
   from listings l join merchants m on m.id = l.merchant_id
   cross join lateral (select count(*) as sales, ${verified} from purchases p where p.listing_id = l.id) sold`);
 
@@ -75,14 +105,26 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
     ), voted as (
       select listing_id, count(*) as votes from votes
       where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
+    ), commented as (
+      select listing_id, count(*) as comments from comments
+      where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
+    ), newer as (
+      select id, supersedes from listings where supersedes > ${above} and supersedes <= ${upTo}
+    ), appealed as (
+      select distinct on (r.listing_id) r.listing_id, ${raw(appealJson)} as appeal
+      from removals r left join appeals a on a.removal_id = r.id
+      where r.listing_id > ${above} and r.listing_id <= ${upTo} order by r.listing_id, r.id desc
     )
     select concat_ws(' ', l.id, l.merchant_id, m.handle, l.price_units, encode(l.seller_wallet, 'hex'), l.aisle, l.state, l.pinned,
         floor(extract(epoch from l.created_at) * 1000), encode(l.artifact_commitment, 'hex'), l.artifact_bytes, l.edited_act,
-        coalesce(sold.sales, 0), coalesce(sold.verified_sales, 0), coalesce(voted.votes, 0)) as facts,
+        coalesce(sold.sales, 0), coalesce(sold.verified_sales, 0), coalesce(voted.votes, 0),
+        coalesce(commented.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ',')) as facts,
       l.title, l.description, l.preview, to_json(l.tags) as tags, l.artifact_media_type,
-      l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason
+      l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason, appealed.appeal
     from listings l join merchants m on m.id = l.merchant_id
     left join sold on sold.listing_id = l.id left join voted on voted.listing_id = l.id
+    left join commented on commented.listing_id = l.id left join newer on newer.supersedes = l.id
+    left join appealed on appealed.listing_id = l.id
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 

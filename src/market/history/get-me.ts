@@ -1,30 +1,17 @@
 import type { Endpoints } from '../../contract/index.ts';
-import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
-import { Refusal } from '../../platform/refusal.ts';
+import { presentReply } from '../catalog/comments/present-comment.ts';
 import { presentDetail } from '../catalog/present-listing.ts';
 import { readListingsOf } from '../catalog/store.ts';
-import type { Market, MarketOperation, Merchant } from '../context.ts';
-import { countCredits } from '../fees/store.ts';
-import { findWaitingSet } from '../identity/codes/store.ts';
+import type { MarketOperation } from '../context.ts';
 import { inSnapshot } from '../in-snapshot.ts';
-import { readQuota } from '../limits/read-quota.ts';
-import { presentMerchant } from '../merchants/present-merchant.ts';
-import { readMerchant } from '../merchants/store.ts';
 import { presentPurchase, presentSale } from './present-purchase.ts';
-import { presentReview } from './present-review.ts';
 import { type History, readHistory } from './read-history.ts';
+import { readStanding } from './read-standing.ts';
 import * as store from './store.ts';
-
-const DAY_SECONDS = 86_400;
-/** Each ends within weeks; more than that at a time are shown as room is made. */
-const MOST_REVIEWS = 200;
 
 export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) => {
   const { query, caller } = call;
-  // Nobody can comment yet, so no cursor of replies was ever given out.
-  if (query.replies_before_id !== undefined)
-    throw new Refusal('cursor_invalid', { detail: 'replies_before_id does not name a reply to you.' });
   const pageOf = (limit: number, beforeId: bigint | undefined): store.HistoryPage => ({
     merchantId: caller.id,
     limit,
@@ -49,7 +36,12 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
       { stand: store.standInPurchases, read: store.readPurchases, cursorName: 'purchases_before_id' },
       presentPurchase,
     );
-    const replies: History<never> = { items: [], total: 0, hasMore: false, nextBeforeId: null };
+    const replies = await readHistory(
+      snapshot,
+      pageOf(query.replies_limit, query.replies_before_id),
+      { stand: store.standInReplies, read: store.readReplies, cursorName: 'replies_before_id' },
+      presentReply,
+    );
     return {
       status: 200,
       body: {
@@ -62,40 +54,6 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     };
   });
 };
-
-async function readStanding(market: Market, snapshot: Queryable, caller: Merchant) {
-  const merchantId = caller.id;
-  const merchant = await readMerchant(snapshot, merchantId);
-  if (merchant === null) throw new Error(`merchant ${merchantId} has a key and no row`);
-  const removals = await store.readRemovals(snapshot, merchantId);
-  const reviews = await store.readReviews(snapshot, caller, MOST_REVIEWS);
-  const name = 'guard_runs_per_merchant_day';
-  const guardRuns = await readQuota(snapshot, market.clock.now(), {
-    name,
-    subject: String(merchantId),
-    limit: market.config.limits[name],
-    windowSeconds: DAY_SECONDS,
-  });
-  return {
-    merchant: presentMerchant(merchant),
-    credits: Number(await countCredits(snapshot, merchantId)),
-    reviews: reviews.map(presentReview),
-    removal_notices: removals.map((row) => ({
-      listing_id: Number(row.id),
-      reason_code: row.removed_reason_code,
-      reason: row.removed_reason,
-      removed_at: isoTime(row.removed_at),
-      appeal: null,
-    })),
-    quotas: { [name]: { limit: guardRuns.limit, used: guardRuns.used, resets_at: isoTime(guardRuns.resetsAt) } },
-    pending_codes: await readPendingCodes(market, snapshot, merchantId),
-  };
-}
-
-async function readPendingCodes({ clock }: Market, snapshot: Queryable, merchantId: bigint) {
-  const waiting = await findWaitingSet(snapshot, merchantId, new Date(clock.now()));
-  return waiting === null ? null : { valid_at: isoTime(waiting) };
-}
 
 const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);
 

@@ -174,19 +174,17 @@ it('me: counts as credits the paid fees that no listing has spent', async () => 
   expect(await meOf(merchant)).toMatchObject({ credits: 1 });
 });
 
-it('me: shows how much of the daily guard runs is used', async () => {
+it('me: shows how much of the quotas of the day is used', async () => {
   const merchant = await seedMerchant(db.database);
-  const quota = {
-    name: 'guard_runs_per_merchant_day',
-    subject: String(merchant.id),
-    limit: 30,
-    windowSeconds: 86_400,
-  };
-  await takeQuota(market(), quota);
-  await takeQuota(market(), quota);
-  expect(await meOf(merchant)).toMatchObject({
-    quotas: { guard_runs_per_merchant_day: { limit: 30, used: 2, resets_at: '2026-01-07T00:00:00.000Z' } },
-    pending_codes: null,
-    reviews: [],
+  const daily = { subject: String(merchant.id), limit: 30, windowSeconds: 86_400 };
+  for (const name of ['guard_runs', 'guard_runs', 'voices', 'votes', 'votes', 'votes'])
+    await takeQuota(market(), { ...daily, name: `${name}_per_merchant_day` });
+  const resets_at = '2026-01-07T00:00:00.000Z';
+  const me = await meOf(merchant);
+  expect(me).toMatchObject({ pending_codes: null, reviews: [] });
+  expect(me.quotas).toEqual({
+    guard_runs_per_merchant_day: { limit: 30, used: 2, resets_at },
+    votes_per_merchant_day: { limit: 50, used: 3, resets_at },
+    voices_per_merchant_day: { limit: 20, used: 1, resets_at },
   });
 });

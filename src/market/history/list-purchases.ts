@@ -1,15 +1,22 @@
+import type { ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
+import type { Queryable } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { MarketOperation } from '../context.ts';
 import { inSnapshot } from '../in-snapshot.ts';
-import { presentPurchase } from './present-purchase.ts';
-import { readHistory } from './read-history.ts';
-import { type BoughtRow, readBought, standInPurchases } from './store.ts';
+import { readNewerVersions } from '../purchases/versions/store.ts';
+import { presentNewerVersion, presentPurchase } from './present-purchase.ts';
+import { type History, readHistory } from './read-history.ts';
+import { type BoughtRow, type HistoryPage, readBought, standInPurchases } from './store.ts';
+
+type BoughtOut = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
 
 export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async (market, call) => {
   const page = { merchantId: call.caller.id, limit: call.query.limit, beforeId: call.query.before_id ?? null };
   const source = { stand: standInPurchases, read: readBought, cursorName: 'before_id' };
-  const history = await inSnapshot(market.database, (snapshot) => readHistory(snapshot, page, source, presentBought));
+  const history = await inSnapshot(market.database, async (snapshot) =>
+    withNewerVersions(snapshot, page, await readHistory(snapshot, page, source, presentBought)),
+  );
   return {
     status: 200,
     body: {
@@ -23,8 +30,23 @@ export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async 
   };
 };
 
+/** A page is so short that its newer versions are asked for when it is known. */
+async function withNewerVersions(
+  snapshot: Queryable,
+  { merchantId }: HistoryPage,
+  history: History<BoughtOut>,
+): Promise<History<BoughtOut>> {
+  const boughtIds = history.items.map(({ listing_id }) => BigInt(listing_id));
+  const newer = new Map((await readNewerVersions(snapshot, merchantId, boughtIds)).map((row) => [row.bought_id, row]));
+  const items = history.items.map((item) => {
+    const row = newer.get(BigInt(item.listing_id));
+    return row === undefined ? item : { ...item, newer_version: presentNewerVersion(row) };
+  });
+  return { ...history, items };
+}
+
 /** Where only the payer may collect, the key that opened the payment shows neither the goods nor the salt. */
-function presentBought(row: BoughtRow) {
+function presentBought(row: BoughtRow): BoughtOut {
   const withheld = row.payer_collects_only;
   return {
     ...presentPurchase(row),
@@ -33,7 +55,7 @@ function presentBought(row: BoughtRow) {
     artifact_media_type: row.artifact_media_type,
     artifact_filename: row.artifact_filename,
     artifact_salt: withheld ? null : toHex(row.salt),
-    collect: withheld ? ('sign_to_collect' as const) : ('delivered' as const),
+    collect: withheld ? 'sign_to_collect' : 'delivered',
     world_receipt: null,
     newer_version: null,
   };

@@ -1,10 +1,11 @@
 import type { z } from 'zod';
-import type { purchaseOut } from '../../contract/listings.ts';
 import type { saleOut } from '../../contract/merchants.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
+import type { newerVersion, purchaseOut } from '../../contract/purchases.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import { shownTitle } from '../catalog/present-listing.ts';
+import type { NewerRow } from '../purchases/versions/store.ts';
 import type { PurchaseRow, SaleRow } from './store.ts';
 
 export function presentPurchase(row: PurchaseRow): z.output<typeof purchaseOut> {
@@ -33,5 +34,28 @@ export function presentSale(row: SaleRow): z.output<typeof saleOut> {
     tx_hash: row.tx_hash && toHex(row.tx_hash),
     verified_via: row.verified_via,
     created_at: isoTime(row.created_at),
+  };
+}
+
+type NewerVersion = z.output<typeof newerVersion>;
+
+export function presentNewerVersion(row: NewerRow): NewerVersion {
+  const differs: Record<NewerVersion['changed'][number], boolean> = {
+    title: row.title_differs,
+    description: row.description_differs,
+    preview: row.preview_differs,
+    tags: row.tags_differ,
+    aisle: row.aisle_differs,
+    price_usdc: row.price_differs,
+    seller_wallet: row.wallet_differs,
+    artifact: row.artifact_differs,
+  };
+  return {
+    listing_id: Number(row.id),
+    title: shownTitle(row),
+    price_usdc: usdcOfUnits(row.price_units),
+    created_at: isoTime(row.created_at),
+    changed: Object.entries(differs).flatMap(([name, is]) => (is ? [name as keyof typeof differs] : [])),
+    entitled: row.entitled,
   };
 }

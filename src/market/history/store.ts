@@ -1,6 +1,7 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { ListingState, PaymentPurpose, VerifiedVia } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
+import { type CommentRow, comments } from '../catalog/comments/store.ts';
 
 export interface PurchaseRow {
   id: bigint;
@@ -86,6 +87,26 @@ export async function standInSales(database: Queryable, page: HistoryPage): Prom
   return stand(database, sales, sql`p.id = ${page.beforeId}`, page);
 }
 
+/** Each comment of another once, though it may be under an own comment on an own listing. From both sides, so that indexes lead there. */
+const replyIds = (merchantId: bigint): Sql => sql`
+  (select c.id from listings l join comments c on c.listing_id = l.id
+    where l.merchant_id = ${merchantId} and c.merchant_id <> ${merchantId}
+  union
+  select c.id from comments own join comments c on c.parent_id = own.id
+    where own.merchant_id = ${merchantId} and c.merchant_id <> ${merchantId}) r`;
+
+/** What others said under the merchant's comments and listings, newest first. */
+export async function readReplies(database: Queryable, page: HistoryPage): Promise<CommentRow[]> {
+  const before = page.beforeId === null ? empty : sql`where r.id < ${page.beforeId}`;
+  return database.rows<CommentRow>(sql`
+    ${comments} where c.id in (select r.id from ${replyIds(page.merchantId)} ${before} order by r.id desc limit ${page.limit})
+    order by c.id desc`);
+}
+
+export async function standInReplies(database: Queryable, page: HistoryPage): Promise<Standing> {
+  return stand(database, sql`${replyIds(page.merchantId)} where true`, sql`r.id = ${page.beforeId}`, page);
+}
+
 export async function standInListings(database: Queryable, page: HistoryPage): Promise<Standing> {
   return stand(database, sql`listings l where l.merchant_id = ${page.merchantId}`, sql`l.id = ${page.beforeId}`, page);
 }
@@ -96,19 +117,6 @@ async function stand(database: Queryable, history: Sql, isCursor: Sql, page: His
     sql`select (select count(*) from ${history}) as total, ${known} as cursor_known`,
   );
   return { total, cursorKnown: cursor_known };
-}
-
-export interface RemovalRow {
-  id: bigint;
-  removed_at: Date;
-  removed_reason: string | null;
-  removed_reason_code: string | null;
-}
-
-export async function readRemovals(database: Queryable, merchantId: bigint): Promise<RemovalRow[]> {
-  return database.rows<RemovalRow>(sql`
-    select id, removed_at, removed_reason, removed_reason_code from listings
-    where merchant_id = ${merchantId} and state = 'removed' order by id desc`);
 }
 
 export interface ReviewRow {

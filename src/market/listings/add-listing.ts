@@ -5,30 +5,55 @@ import { isForeignKeyViolation } from '../../platform/database/database-error.ts
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
+import { checkVersion } from './check-version.ts';
+import { checkNear } from './near/check-near.ts';
+import type { Shape } from './near/shape.ts';
+import { insertShape } from './near/store.ts';
 import type { Goods } from './read-goods.ts';
+import type { Version } from './read-version.ts';
 import { findHandle, insertListing } from './store.ts';
 
-/** The lock under which listings and fees get their ids. */
+/**
+ * The lock under which listings and fees get their ids, and under which whoever brings goods on the shelf looks whether others have
+ * nearly the same. Locks are always taken in this order: a payment's row, this one, rows of listings (a new version holds the one that
+ * it supersedes), rows of the exact guard. So nobody waits in a circle.
+ */
 export const LISTINGS_LOCK = 'listings';
 
 export interface ListingToAdd {
   merchantId: bigint;
   goods: Goods;
+  /** Of these goods: made before the lock is held, since a big artifact takes its time. */
+  shape: Shape | null;
+  version: Version | null;
   bodyHash: Buffer;
   /** Null only for the maintainer, whose free listings are logged as such. */
   feeId: bigint | null;
 }
 
-/** Puts goods on the shelf, with the event that says so. The salt keeps the commitment from being guessed before the sale. */
-export async function addListing(tx: Tx, market: Market, given: ListingToAdd): Promise<bigint> {
+export interface Added {
+  id: bigint;
+  /** The older versions, whose place in the exact guard the new one may take. */
+  line: readonly bigint[];
+}
+
+/**
+ * Puts goods on the shelf, with the event that says so. What was found before the fee was asked is looked at once more, now that nobody
+ * else can come in between. The salt keeps the commitment from being guessed before the sale.
+ */
+export async function addListing(tx: Tx, market: Market, given: ListingToAdd): Promise<Added> {
+  const { shape, version } = given;
   const salt = market.random.bytes(32);
   await tx.lock(LISTINGS_LOCK);
+  const line = await checkVersion(tx, given.merchantId, version);
+  await checkNear(tx, market, shape, line);
   const id = await insertRow(tx, {
     ...given,
     salt,
     commitment: sha256(salt, given.goods.content),
     now: new Date(market.clock.now()),
   });
+  if (shape !== null) insertShape(tx, id, shape);
   await recordEvent(tx, market, {
     kind: given.feeId === null ? 'maintainer_seed' : 'listing',
     actor: await findHandle(tx, given.merchantId),
@@ -37,16 +62,17 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
       merchant_id: Number(given.merchantId),
       price_usdc: usdcOfUnits(given.goods.priceUnits),
       aisle: given.goods.aisle,
+      ...(version === null ? {} : { supersedes: Number(version.supersedes) }),
     },
   });
-  return id;
+  return { id, line };
 }
 
 async function insertRow(tx: Tx, row: Parameters<typeof insertListing>[1]): Promise<bigint> {
   try {
     return await insertListing(tx, row);
   } catch (error) {
-    if (isForeignKeyViolation(error)) throw new Refusal('wallet_in_use');
+    if (isForeignKeyViolation(error, 'listings_seller_wallet_wallet_kind_fkey')) throw new Refusal('wallet_in_use');
     throw error;
   }
 }

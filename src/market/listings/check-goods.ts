@@ -3,17 +3,34 @@ import { readBlacklisted } from '../../platform/chain/usdc-reads.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { takeQuotaOnce } from '../limits/take-quota.ts';
+import { checkVersion } from './check-version.ts';
 import type { ListRequest } from './list-request.ts';
+import { checkNear, duplicateOf } from './near/check-near.ts';
+import { type Shape, shapeOf } from './near/shape.ts';
 import { countPaidListings, findGuard, findWalletKind, type GuardOwner } from './store.ts';
 
 const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000';
 const DAY_MS = 86_400_000;
 
-/** Nobody is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. */
-export async function checkGoods(market: Market, request: ListRequest): Promise<void> {
-  await checkWallet(market, request.goods.sellerWallet);
-  const owner = await findGuard(market.database, request.guardKey, new Date(market.clock.now()));
-  if (owner !== null) throw duplicate(request, owner);
+/**
+ * Nobody is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. Gives the
+ * shape of the goods, for the look that comes when they go live.
+ */
+export async function checkGoods(market: Market, request: ListRequest): Promise<Shape | null> {
+  const { database } = market;
+  const { merchant, goods, guardKey } = request;
+  const line = await checkVersion(database, merchant.id, request.version);
+  await checkWallet(market, goods.sellerWallet);
+  const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
+  if (owner !== null && !isOf(owner, line)) throw duplicate(merchant.id, owner);
+  const shape = shapeOf(goods.content);
+  await checkNear(database, market, shape, line);
+  return shape;
+}
+
+/** Whether a newer version may take the place over. */
+function isOf({ listingId }: GuardOwner, line: readonly bigint[]): boolean {
+  return listingId !== null && line.includes(listingId);
 }
 
 async function checkWallet(market: Market, wallet: `0x${string}`): Promise<void> {
@@ -32,15 +49,10 @@ async function checkWallet(market: Market, wallet: `0x${string}`): Promise<void>
   }
 }
 
-/** Names the other listing and nothing about it: the guard must not serve to guess hidden goods. */
-export function duplicate(request: ListRequest, owner: GuardOwner): Refusal {
-  if (owner.listingId !== null) {
-    return new Refusal('duplicate_listing', {
-      detail: `Listing ${owner.listingId} has the same title and artifact.`,
-      fields: { listing_id: Number(owner.listingId) },
-    });
-  }
-  const whose = owner.merchantId === request.merchant.id ? 'of yours ' : '';
+/** In the same words whether the goods are the same or nearly so. */
+export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
+  if (owner.listingId !== null) return duplicateOf(owner.listingId);
+  const whose = owner.merchantId === merchantId ? 'of yours ' : '';
   return new Refusal('duplicate_listing', {
     detail: `Another request ${whose}with the same title and artifact has its fee under way.`,
   });

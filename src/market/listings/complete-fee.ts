@@ -1,16 +1,17 @@
 import { newListing } from '../../contract/listings.ts';
-import { MAINTAINER_MERCHANT_ID, REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
+import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { findListingOfFee, insertFee } from '../fees/store.ts';
 import type { Completion } from '../payments/completion.ts';
 import type { Payment } from '../payments/payment.ts';
-import { addListing, LISTINGS_LOCK } from './add-listing.ts';
+import { addListing, LISTINGS_LOCK, type ListingToAdd } from './add-listing.ts';
+import { MEMORY_MS } from './memory.ts';
+import { shapeOf } from './near/shape.ts';
 import { readGoods } from './read-goods.ts';
+import { readVersion } from './read-version.ts';
 import { dropGuard, passGuard, takePending } from './store.ts';
-
-export const MEMORY_MS = REQUEST_MEMORY_DAYS * 86_400_000;
 
 /** What a listing fee does once it is final: one line in the books, and the listing that it was paid for. */
 export function completeFee(market: Market): Completion {
@@ -19,9 +20,10 @@ export function completeFee(market: Market): Completion {
     deciderOf: async () => BigInt(MAINTAINER_MERCHANT_ID),
     lockSubject: async () => ({ removedAt: null }),
     complete: async (tx, payment, transfer) => {
+      const pending = await takeListing(tx, payment);
       await tx.lock(LISTINGS_LOCK);
       const feeId = await insertFee(tx, payment, transfer, new Date(market.clock.now()));
-      await goLive(tx, market, payment, feeId);
+      await goLive(tx, market, payment, { pending, feeId });
     },
     // The goods went when the review began: the fee is a credit.
     completeReviewed: async (tx, payment, transfer) => {
@@ -40,21 +42,38 @@ export function completeFee(market: Market): Completion {
   };
 }
 
-/** The paid listing; where it cannot be made any more, the fee stays unspent and is a credit. */
-async function goLive(tx: Tx, market: Market, payment: Payment, feeId: bigint): Promise<void> {
+type Pending = Omit<ListingToAdd, 'feeId'>;
+
+/** The listing that was paid for; or why the rules of today, stricter perhaps than those under which the fee was asked, refuse it. */
+async function takeListing(tx: Tx, payment: Payment): Promise<Pending | Refusal> {
   const body = await takePending(tx, payment.id);
   if (body === null || payment.merchantId === null || payment.bodyHash === null) {
     throw new TypeError('a listing fee without its listing');
   }
   const { merchantId, bodyHash } = payment;
+  const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));
+  if (!stored.success) return new Refusal('invalid_fields');
+  try {
+    // The ceiling was checked when the fee was asked; a lower one since then must not take the goods for which it was paid.
+    const goods = readGoods(stored.data, { artifact_bytes: Number.MAX_SAFE_INTEGER });
+    return { merchantId, goods, shape: shapeOf(goods.content), version: readVersion(stored.data), bodyHash };
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+/** The paid listing; where it cannot be made any more, the fee stays unspent and is a credit. */
+async function goLive(
+  tx: Tx,
+  market: Market,
+  payment: Payment,
+  { pending, feeId }: { pending: Pending | Refusal; feeId: bigint },
+): Promise<void> {
   try {
     await tx.savepoint(async () => {
-      // The ceiling was checked when the fee was asked; a lower one since then must not take the goods for which it was paid.
-      const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));
-      // The rules of a later version may be stricter than those under which the fee was asked.
-      if (!stored.success) throw new Refusal('invalid_fields');
-      const goods = readGoods(stored.data, { artifact_bytes: Number.MAX_SAFE_INTEGER });
-      const id = await addListing(tx, market, { merchantId, goods, bodyHash, feeId });
+      if (pending instanceof Refusal) throw pending;
+      const { id } = await addListing(tx, market, { ...pending, feeId });
       await passGuard(tx, payment.id, id, new Date(market.clock.now() + MEMORY_MS));
     });
   } catch (error) {

@@ -9,9 +9,9 @@ import { findByAuthorization, findOpenFee } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerCreated, type CreateAnswer } from './answer-created.ts';
 import { answerCompletedFee } from './answer-fee.ts';
-import { MEMORY_MS } from './complete-fee.ts';
 import { continueClaim } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
+import { MEMORY_MS } from './memory.ts';
 import { findListingByBody } from './store.ts';
 
 /** A claim may end while it is looked at; then there is a listing, or nothing any more. */

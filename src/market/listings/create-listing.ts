@@ -15,22 +15,25 @@ import { addListing } from './add-listing.ts';
 import { answerCreated, type CreateAnswer } from './answer-created.ts';
 import { refuseWithoutListing } from './answer-fee.ts';
 import { checkGoods, duplicate, takeGuardRun } from './check-goods.ts';
-import { MEMORY_MS } from './complete-fee.ts';
 import { answerEarlier, continueFee, findPresented } from './continue-fee.ts';
 import { listByTransfer } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
+import { MEMORY_MS } from './memory.ts';
+import type { Shape } from './near/shape.ts';
 import { checkOpenFees, openFee } from './open-fee.ts';
 import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
+import { readVersion } from './read-version.ts';
 import { findGuard, holdGuard } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
 /**
- * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods, used the nonce and
- * the money, and took runs and one of the open fees.
+ * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods, superseded what they
+ * are to supersede, used the nonce and the money, and took runs and one of the open fees.
  */
 const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'duplicate_listing',
+  'already_superseded',
   'authorization_used_elsewhere',
   'payment_invalid',
   'too_many_open_fees',
@@ -81,8 +84,8 @@ async function keepFromPaying(market: Market, { claim, merchant }: ListRequest, 
 
 async function listAnew(market: Market, payments: Payments, request: ListRequest): Promise<CreateAnswer> {
   await takeGuardRun(market, request);
-  await checkGoods(market, request);
-  const free = await listWithoutFee(market, request);
+  const shape = await checkGoods(market, request);
+  const free = await listWithoutFee(market, request, shape);
   if (free !== null) return await answerCreated(market, free);
   return await listWithFee(market, payments, request);
 }
@@ -99,6 +102,7 @@ function readRequest(market: Market, call: CreateCall): ListRequest {
   return {
     merchant: call.caller,
     goods,
+    version: readVersion(body),
     rawBody,
     bodyHash: bodyHashOf(rawBody),
     guardKey: guardKeyOf(goods, call.caller.id),
@@ -121,16 +125,18 @@ async function dryRun(market: Market, request: ListRequest): Promise<CreateAnswe
 }
 
 /** The maintainer's listings are free, and a merchant's unspent fee is spent before another is asked for. Null: a fee is due. */
-async function listWithoutFee(market: Market, request: ListRequest): Promise<bigint | null> {
+async function listWithoutFee(market: Market, request: ListRequest, shape: Shape | null): Promise<bigint | null> {
   return await market.database.transaction(async (tx) => {
-    const { merchant, goods, bodyHash } = request;
+    const { merchant, goods, version, bodyHash } = request;
     const feeId = merchant.maintainer ? null : await takeCredit(tx, merchant.id);
     if (feeId === null && !merchant.maintainer) return null;
-    const id = await addListing(tx, market, { merchantId: merchant.id, goods, bodyHash, feeId });
+    const toAdd = { merchantId: merchant.id, goods, shape, version, bodyHash, feeId };
+    const { id, line } = await addListing(tx, market, toAdd);
     const now = market.clock.now();
     const owner = { merchantId: merchant.id, listingId: id, paymentId: null };
-    const held = await holdGuard(tx, request.guardKey, owner, new Date(now + MEMORY_MS), new Date(now));
-    if (!held) throw duplicate(request, (await findGuard(tx, request.guardKey, new Date(now))) ?? owner);
+    const term = { until: new Date(now + MEMORY_MS), now: new Date(now), line };
+    const held = await holdGuard(tx, request.guardKey, owner, term);
+    if (!held) throw duplicate(merchant.id, (await findGuard(tx, request.guardKey, term.now)) ?? owner);
     return id;
   });
 }

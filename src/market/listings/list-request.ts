@@ -5,11 +5,13 @@ import type { Market, Merchant } from '../context.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import type { Goods } from './read-goods.ts';
+import type { Version } from './read-version.ts';
 
 /** One request to list, after everything that can be read from it alone. */
 export interface ListRequest {
   merchant: Merchant;
   goods: Goods;
+  version: Version | null;
   rawBody: unknown;
   bodyHash: Buffer;
   guardKey: Buffer;

@@ -5,8 +5,9 @@ import type { Payment } from '../payments/payment.ts';
 import { countOpenFees, insertPayment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { duplicate } from './check-goods.ts';
+import { checkVersion } from './check-version.ts';
 import { bodyBytes, feeTerms, type ListRequest } from './list-request.ts';
-import { findGuard, holdGuard, insertPending } from './store.ts';
+import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
 
 /**
  * Commits, before anybody is asked: the attempt, the exact body, and the place of these goods. Null when another request took
@@ -67,14 +68,23 @@ async function insertAttempt(
 
 /** The place of the goods and their exact body, for a payment that was just opened. */
 export async function holdGoods(tx: Tx, market: Market, request: ListRequest, payment: Payment): Promise<void> {
-  await hold(tx, market, request, payment);
+  const line = await checkVersion(tx, request.merchant.id, request.version);
+  // Before the guard's row, which may be one of theirs: an edit too has its listing first and then moves the guard.
+  await keepListings(tx, line);
+  await hold(tx, market, request, payment, line);
   await insertPending(tx, payment.id, request.merchant.id, bodyBytes(request));
 }
 
-async function hold(tx: Tx, market: Market, request: ListRequest, payment: Payment): Promise<void> {
+async function hold(
+  tx: Tx,
+  market: Market,
+  request: ListRequest,
+  payment: Payment,
+  line: readonly bigint[],
+): Promise<void> {
   const now = new Date(market.clock.now());
   const owner = { merchantId: request.merchant.id, listingId: null, paymentId: payment.id };
-  if (await holdGuard(tx, request.guardKey, owner, 'infinity', now)) return;
+  if (await holdGuard(tx, request.guardKey, owner, { until: 'infinity', now, line })) return;
   const holder = await findGuard(tx, request.guardKey, now);
-  throw duplicate(request, holder ?? owner);
+  throw duplicate(owner.merchantId, holder ?? owner);
 }

@@ -2,7 +2,9 @@ import sql from 'sql-template-tag';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
+import { flagText } from '../text-flags/flag-text.ts';
 import type { Goods } from './read-goods.ts';
+import type { Version } from './read-version.ts';
 
 /** What a buyer has to know of a listing, without its texts. */
 export interface ListingTerms {
@@ -104,6 +106,7 @@ export async function noteAnswered(queryable: Queryable, listingId: bigint, now:
 export interface NewListingRow {
   merchantId: bigint;
   goods: Goods;
+  version: Version | null;
   bodyHash: Buffer;
   feeId: bigint | null;
   salt: Buffer;
@@ -113,15 +116,18 @@ export interface NewListingRow {
 
 /** Call under the lock `listings`: ids then follow the order of commits. */
 export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint> {
-  const { goods } = row;
+  const { goods, version } = row;
+  const flags = flagText([goods.title, goods.description, goods.preview]);
   const wallet = toBytes(goods.sellerWallet);
   await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,
-        artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, artifact_filename, body_hash, fee_id)
+        artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, artifact_filename, body_hash, fee_id,
+        supersedes, entitles_previous_buyers, text_flags)
       select coalesce(max(id), 0) + 1, ${row.merchantId}, ${goods.title}, ${goods.description}, ${goods.preview},
         ${goods.priceUnits}, ${wallet}, ${goods.tags}::text[], ${goods.aisle}, ${row.now}, ${row.commitment},
-        ${goods.content.length}, ${goods.encoding}, ${goods.mediaType}, ${goods.filename}, ${row.bodyHash}, ${row.feeId}
+        ${goods.content.length}, ${goods.encoding}, ${goods.mediaType}, ${goods.filename}, ${row.bodyHash}, ${row.feeId},
+        ${version?.supersedes ?? null}, ${version?.entitles ?? false}, ${flags}::text[]
       from listings
       returning id`,
   );
@@ -142,20 +148,31 @@ export async function findGuard(queryable: Queryable, key: Buffer, now: Date): P
   return row && { merchantId: row.merchant_id, listingId: row.listing_id, paymentId: row.payment_id };
 }
 
-/** Takes the place of these goods, or that of an expired owner. False when somebody holds it. */
+export interface GuardTerm {
+  until: Date | 'infinity';
+  now: Date;
+  /** Older versions of the goods, whose place may be taken. */
+  line: readonly bigint[];
+}
+
+/**
+ * Takes the place of these goods, or that of an expired owner or of an older version. False when somebody holds it. A fee under way
+ * remembers from whom it took the place: it may have to be given back.
+ */
 export async function holdGuard(
   tx: Tx,
   key: Buffer,
   owner: GuardOwner,
-  expiresAt: Date | 'infinity',
-  now: Date,
+  { until, now, line }: GuardTerm,
 ): Promise<boolean> {
   const touched = await tx.run(
     sql`insert into artifact_guards as guard (guard_key, merchant_id, listing_id, payment_id, expires_at)
-      values (${key}, ${owner.merchantId}, ${owner.listingId}, ${owner.paymentId}, ${expiresAt}::timestamptz)
+      values (${key}, ${owner.merchantId}, ${owner.listingId}, ${owner.paymentId}, ${until}::timestamptz)
       on conflict (guard_key) do update set merchant_id = excluded.merchant_id, listing_id = excluded.listing_id,
-        payment_id = excluded.payment_id, expires_at = excluded.expires_at
-      where guard.expires_at <= ${now}`,
+        payment_id = excluded.payment_id, expires_at = excluded.expires_at,
+        taken_from = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.listing_id end,
+        taken_until = case when excluded.payment_id is not null and guard.expires_at > ${now} then guard.expires_at end
+      where guard.expires_at <= ${now} or guard.listing_id = any(${line}::bigint[])`,
   );
   return touched === 1;
 }
@@ -163,13 +180,70 @@ export async function holdGuard(
 /** From a fee that was on its way to the listing that it made. */
 export async function passGuard(tx: Tx, paymentId: bigint, listingId: bigint, expiresAt: Date): Promise<void> {
   await tx.run(
-    sql`update artifact_guards set payment_id = null, listing_id = ${listingId}, expires_at = ${expiresAt}
+    sql`update artifact_guards set payment_id = null, listing_id = ${listingId}, expires_at = ${expiresAt},
+        taken_from = null, taken_until = null
       where payment_id = ${paymentId}`,
   );
 }
 
+/** A place that was taken from an older version goes back to it, for as long as it had it. */
 export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
-  await tx.run(sql`delete from artifact_guards where payment_id = ${paymentId}`);
+  const taken = await tx.maybe<{ taken_from: bigint }>(
+    sql`select taken_from from artifact_guards where payment_id = ${paymentId} and taken_from is not null`,
+  );
+  if (taken === null) {
+    await tx.run(sql`delete from artifact_guards where payment_id = ${paymentId}`);
+    return;
+  }
+  // While the fee is there nobody else changes the row. Its listing is held before it is, as by everybody.
+  await keepListings(tx, [taken.taken_from]);
+  await tx.run(
+    sql`update artifact_guards set payment_id = null, listing_id = taken_from, expires_at = taken_until, taken_from = null,
+        taken_until = null
+      where payment_id = ${paymentId}`,
+  );
+}
+
+/** As a foreign key will hold them, and before it does: who has one for itself is waited for now and not later. */
+export async function keepListings(tx: Tx, ids: readonly bigint[]): Promise<void> {
+  if (ids.length > 0)
+    await tx.run(sql`select from listings where id = any(${ids}::bigint[]) order by id for key share`);
+}
+
+export interface Predecessor {
+  merchantId: bigint;
+  /** Each listing has one at most. */
+  successorId: bigint | null;
+  /** The listing itself and all older ones that it goes back to. */
+  line: bigint[];
+}
+
+export async function findPredecessor(queryable: Queryable, id: bigint): Promise<Predecessor | null> {
+  const row = await queryable.maybe<{ merchant_id: bigint; successor_id: bigint | null; line: bigint[] }>(
+    sql`with recursive older as (
+        select id, supersedes from listings where id = ${id}
+        union all select l.id, l.supersedes from older join listings l on l.id = older.supersedes
+      )
+      select merchant_id, (select newer.id from listings newer where newer.supersedes = l.id) as successor_id,
+        array(select id from older) as line
+      from listings l where id = ${id}`,
+  );
+  return row && { merchantId: row.merchant_id, successorId: row.successor_id, line: row.line };
+}
+
+/** All versions of a listing, older and newer ones, and itself. */
+export async function findLine(queryable: Queryable, id: bigint): Promise<bigint[]> {
+  const row = await queryable.one<{ line: bigint[] }>(
+    sql`with recursive older as (
+        select id, supersedes from listings where id = ${id}
+        union all select l.id, l.supersedes from older join listings l on l.id = older.supersedes
+      ), newer as (
+        select id from listings where id = ${id}
+        union all select l.id from newer join listings l on l.supersedes = newer.id
+      )
+      select array(select id from older union select id from newer) as line`,
+  );
+  return row.line;
 }
 
 export async function insertPending(tx: Tx, paymentId: bigint, merchantId: bigint, body: Buffer): Promise<void> {

@@ -21,3 +21,8 @@ const select = sql`
 export async function readMerchant(database: Queryable, id: bigint): Promise<MerchantRow | null> {
   return database.maybe<MerchantRow>(sql`${select} where m.id = ${id}`);
 }
+
+/** The same line again writes nothing, so that no catalog has to look. */
+export async function writeStoreLine(database: Queryable, id: bigint, line: string): Promise<void> {
+  await database.run(sql`update merchants set store_line = ${line} where id = ${id} and store_line <> ${line}`);
+}

@@ -15,8 +15,11 @@ import {
 import { endpoints } from '../../contract/index.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
 import type { Market } from '../context.ts';
+import { lockListing, markWithdrawn } from '../listings/changes/store.ts';
+import { withdrawListing as withdraw } from '../listings/changes/withdraw-listing.ts';
 import { pinListing } from './pin-listing.ts';
 import { removeListing } from './remove-listing.ts';
+import { markRemoved } from './store.ts';
 
 const db = testDatabase();
 let market: Market;
@@ -38,6 +41,10 @@ const pin = (id: bigint, pinned: boolean) =>
 const made = async (): Promise<bigint> => (await seedListing(db.database, seller.id, { title: 'As it was called' })).id;
 const setState = (id: bigint, state: string) =>
   db.database.run(sql`update listings set state = ${state} where id = ${id}`);
+const removalsOf = (id: bigint) =>
+  db.database.rows(
+    sql`select reason_code, reason, removed_by, removed_at, restored_at from removals where listing_id = ${id}`,
+  );
 const periodsOf = (id: bigint) =>
   db.database.rows<{ began: bigint; ended: bigint | null }>(
     sql`select began, ended from pin_periods where listing_id = ${id} order by began`,
@@ -58,6 +65,8 @@ describe('a removal', () => {
       withdrawn: false,
     });
     expect(listing.title).not.toContain('As it was');
+    const removal = { removed_by: keeper.id, removed_at: new Date(listing.removed_at ?? ''), restored_at: null };
+    expect(await removalsOf(id)).toEqual([{ ...REMOVAL, ...removal }]);
     expect(await db.database.one(sql`select title, preview from listings where id = ${id}`)).toEqual({
       title: 'As it was called',
       preview: 'A look at it',
@@ -94,6 +103,53 @@ describe('a removal', () => {
     answers.push(await remove(id));
     expect(new Set(answers.map(({ listing }) => JSON.stringify(listing))).size).toBe(1);
     expect(await eventsOf(db.database, id)).toHaveLength(1);
+    expect(await removalsOf(id)).toHaveLength(1);
+  });
+
+  it('waits for a withdrawal that is just being made, and keeps it', async () => {
+    const id = await made();
+    const withdrawing = await heldOpen(db.database, async (tx) => {
+      await lockListing(tx, id);
+      markWithdrawn(tx, id, 'enough', new Date());
+      await tx.rows(sql`select 1`);
+    });
+    const removing = remove(id);
+    await untilWaiting(db.database);
+    await withdrawing.commit();
+    expect((await removing).listing).toMatchObject({ state: 'removed', withdrawn: true, withdrawn_reason: 'enough' });
+  });
+
+  it('that is just being made is waited for by a withdrawal, which is refused then', async () => {
+    const id = await made();
+    const removing = await heldOpen(db.database, async (tx) => {
+      await lockListing(tx, id);
+      markRemoved(tx, id, { reasonCode: 'spam', reason: 'x', removedBy: keeper.id, now: new Date() });
+      await tx.rows(sql`select 1`);
+    });
+    const withdrawing = reasonOf(act(market, endpoints.withdrawListing, withdraw, { id, caller: seller }));
+    await untilWaiting(db.database);
+    await removing.commit();
+    expect(await withdrawing).toBe('listing_closed');
+    expect(await db.database.one(sql`select state, withdrawn_at from listings where id = ${id}`)).toEqual({
+      state: 'removed',
+      withdrawn_at: null,
+    });
+  });
+
+  it('and a withdrawal at once leave one of each at most, and as many events as acts', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const id = await made();
+      const [, refused] = await Promise.all([
+        remove(id),
+        reasonOf(act(market, endpoints.withdrawListing, withdraw, { id, caller: seller })),
+      ]);
+      const { withdrawn_at: withdrawnAt, state } = await db.database.one<{ withdrawn_at: Date | null; state: string }>(
+        sql`select withdrawn_at, state from listings where id = ${id}`,
+      );
+      expect([state, refused]).toEqual(['removed', withdrawnAt === null ? 'listing_closed' : 'none']);
+      const kinds = (await eventsOf(db.database, id)).map(({ kind }) => kind);
+      expect(kinds).toEqual(withdrawnAt === null ? ['moderation'] : ['withdrawal', 'moderation']);
+    }
   });
 
   it('reaches a withdrawn listing, which stays withdrawn', async () => {

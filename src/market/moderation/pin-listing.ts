@@ -1,10 +1,10 @@
 import type { Endpoints } from '../../contract/index.ts';
-import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { answerListing } from '../listings/changes/answer-listing.ts';
 import { mustExist } from '../listings/changes/own-listing.ts';
 import { lockListing } from '../listings/changes/store.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { setPinned } from './store.ts';
 
 /** POST /api/mod/pin. Only what is on the shelves can be pinned; a pin can be taken off in every state. */
@@ -13,9 +13,7 @@ export const pinListing: MarketOperation<Endpoints['pinListing']> = async (marke
   await market.database.transaction(async (tx) => {
     const listing = mustExist(await lockListing(tx, id));
     if (listing.pinned === pinned) return;
-    if (pinned && listing.state !== 'live') {
-      throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
-    }
+    mustStep(listing, pinned ? 'pin' : 'unpin');
     setPinned(tx, id, pinned);
     await recordEvent(tx, market, {
       kind: 'moderation',

@@ -1,10 +1,10 @@
 import type { Endpoints } from '../../contract/index.ts';
-import { Refusal } from '../../platform/refusal.ts';
 import type { MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { answerListing } from '../listings/changes/answer-listing.ts';
 import { mustExist } from '../listings/changes/own-listing.ts';
 import { lockListing } from '../listings/changes/store.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { markRemoved } from './store.ts';
 
 /**
@@ -15,12 +15,10 @@ export const removeListing: MarketOperation<Endpoints['removeListing']> = async 
   const { listing_id: id, reason_code: reasonCode, reason } = call.body;
   await market.database.transaction(async (tx) => {
     const listing = mustExist(await lockListing(tx, id));
-    if (listing.state === 'removed') return;
-    if (listing.state !== 'live' && listing.state !== 'withdrawn') {
-      throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
-    }
+    if (mustStep(listing, 'remove') === 'nothing') return;
     // Read under the lock: whatever was submitted for settlement before it came before the removal.
-    markRemoved(tx, id, { reasonCode, reason, now: new Date(market.clock.now()) });
+    const now = new Date(market.clock.now());
+    markRemoved(tx, id, { reasonCode, reason, removedBy: call.caller.id, now });
     await recordEvent(tx, market, {
       kind: 'moderation',
       actor: call.caller.handle,

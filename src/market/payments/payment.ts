@@ -1,7 +1,8 @@
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Hex } from '../../platform/hex.ts';
+import { isOpenStatus, type PaymentStatus } from './payment-steps.ts';
 
-export type PaymentStatus = 'verifying' | 'settling' | 'completed' | 'unpaid' | 'needs_review' | 'rejected';
+export type { PaymentStatus } from './payment-steps.ts';
 export type ReviewOutcome = 'deliver' | 'refunded' | 'declined';
 
 /** One row of the ledger, whichever way it is paid. */
@@ -61,5 +62,5 @@ export interface DirectPayment extends AnyPayment {
 export type Payment = X402Payment | DirectPayment;
 
 export function isOpen(payment: Payment): boolean {
-  return payment.status === 'verifying' || payment.status === 'settling';
+  return isOpenStatus(payment.status);
 }

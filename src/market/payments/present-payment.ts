@@ -3,6 +3,7 @@ import { isoTime } from '../../platform/clock.ts';
 import type { Intent } from './direct/store.ts';
 import type { Watermark } from './head/accept-head.ts';
 import { isOpen, type Payment } from './payment.ts';
+import { hasEnded } from './payment-steps.ts';
 
 type Stage = PaymentOut['stage'];
 
@@ -59,7 +60,7 @@ export function presentIntent(intent: Intent, watermark: Watermark | null): Paym
 
 /** False from the committed row until the attempt has ended without the money being kept. */
 export function mayPayAgain(payment: Payment): boolean {
-  return payment.status === 'unpaid' || payment.status === 'rejected';
+  return hasEnded(payment.status) && payment.status !== 'completed';
 }
 
 /**

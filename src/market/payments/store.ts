@@ -4,6 +4,7 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import type { Sighting } from './decide.ts';
 import type { Payment, PaymentStatus, ReviewOutcome, X402Payment } from './payment.ts';
+import type { ChainEnd } from './payment-steps.ts';
 
 interface PaymentRow {
   id: bigint;
@@ -218,7 +219,7 @@ export async function noteSighting(
 }
 
 export interface PaymentEnd {
-  status: 'completed' | 'unpaid' | 'needs_review';
+  status: ChainEnd;
   reason: string | null;
   transfer: Sighting | null;
   payerCollectsOnly: boolean;

@@ -1,6 +1,7 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
+import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -14,13 +15,15 @@ import { findHeld, findInLedger } from './find-payment-of-request.ts';
 import { startPurchase } from './start-purchase.ts';
 import { findPurchase } from './store.ts';
 import { takeFreeGoods } from './take-free-goods.ts';
+import { isEntitled } from './versions/is-entitled.ts';
 
 /** Each round ends in an answer or in somebody else's row, which the next round finds. */
 const MAX_ROUNDS = 4;
 
 /**
- * POST /api/buy/:id, in the order of W7: ledger, completed purchase, open attempt, state of the listing, 402. The order is what
- * keeps a listing's end from hiding a purchase, and a client that signs anew at each call from paying twice.
+ * POST /api/buy/:id, in the order of W7: ledger, completed purchase, open attempt, what earlier buyers get free of charge, state of the
+ * listing, 402. The order is what keeps a listing's end from hiding a purchase, and a client that signs anew at each call from paying
+ * twice.
  */
 export function makeBuyListing(payments: Payments): MarketOperation<Endpoints['buyListing']> {
   return async (market, call) => {
@@ -53,14 +56,17 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
     const answer = await answerPayment(market, payments, payment, request, listing, collectorOf(request, signedBy));
     if (answer !== null) return answer;
   }
-  if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing);
+  // Whoever shows that it bought an older version is never asked for money here, and a proof that came along is left alone.
+  const buyer = { merchantId: request.merchant?.id ?? null, payer: signedBy };
+  if (await isEntitled(market.database, listing, buyer)) return await deliver(market, listing.id, null);
+  if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
   return await startPurchase(market, payments, request, listing, { known, check, signedBy });
 }
 
 /** The old proof of a payment that has ended: the buyer may sign anew, while the listing is for sale. */
 function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
-  if (listing.state !== 'live') return new Refusal('authorization_lapsed');
+  if (isRefused(judgeStep(listing, 'buy'))) return new Refusal('authorization_lapsed');
   return askAnew(market.config, purchaseTerms(market, listing), ended);
 }
 
@@ -69,7 +75,12 @@ async function answerFree(market: Market, request: BuyRequest, listing: ListingT
   const { merchant } = request;
   const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
   if (had) return await deliver(market, listing.id, had);
-  if (listing.state !== 'live') throw new Refusal('listing_unavailable');
+  if (isRefused(judgeStep(listing, 'buy'))) {
+    // While it is live even an earlier buyer takes it like everybody else, so that it is a purchase (W7).
+    const entitled = await isEntitled(market.database, listing, { merchantId: merchant?.id ?? null, payer: null });
+    if (entitled) return await deliver(market, listing.id, null);
+    throw new Refusal('listing_unavailable');
+  }
   if (merchant?.id === listing.merchantId) throw new Refusal('own_goods');
   return await takeFreeGoods(market, listing, merchant);
 }

@@ -3,12 +3,14 @@ import type { Queryable } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { undecidedRefusal } from '../payments/direct/name-transaction.ts';
 import { type IntentTerms, openIntent, readIntentTime } from '../payments/direct/open-intent.ts';
 import { presentIntentTerms } from '../payments/direct/present-intent.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
+import { isEntitled } from './versions/is-entitled.ts';
 
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
@@ -39,6 +41,14 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
   return { purpose: 'purchase', listingId: id, payee: sellerWallet, minimumUnits: priceUnits };
 }
 
+/** Nobody is to pay for what an earlier purchase entitles to. */
+function free({ id }: ListingTerms): Refusal {
+  return new Refusal('free_listing', {
+    detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,
+    nextStep: `Send POST /api/buy/${id} with the key, or with a proof of the wallet, that bought the older version. Such a proof is not settled.`,
+  });
+}
+
 /** What was bought or is being paid comes first: an ended listing never hides it. */
 async function checkBuyer(
   queryable: Queryable,
@@ -51,7 +61,8 @@ async function checkBuyer(
     (payer && (await findHolding(queryable, listing.id, { payer })));
   if (held?.status === 'completed') throw new Refusal('purchase_exists');
   if (held) throw await undecidedRefusal(queryable, market, held, merchant);
-  if (listing.state !== 'live') throw new Refusal('listing_unavailable');
+  if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw free(listing);
+  mustStep(listing, 'buy');
   if (listing.merchantId === merchant.id) throw new Refusal('own_goods');
   if (payer !== null && (await isSellerWallet(queryable, listing.merchantId, payer))) {
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });

@@ -1,10 +1,12 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import { insertPayment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyRequest, tokenHashOf } from './buy-request.ts';
+import { isEarlierBuyer } from './versions/store.ts';
 
 export interface PurchaseToOpen {
   request: BuyRequest;
@@ -18,24 +20,29 @@ export interface PurchaseToOpen {
 
 /**
  * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null when a
- * unique rule gives the authorization, the payer or the merchant to another attempt: then that one is the answer.
+ * unique rule gives the authorization, the payer or the merchant to another attempt: then that one is the answer. Null also when an
+ * older version has become this buyer's meanwhile, so that nothing is to be paid.
  */
 export async function openPurchase(market: Market, given: PurchaseToOpen): Promise<Payment | null> {
   const { request, token, floor } = given;
   const { network, facilitatorUrl } = market.config;
   const { authorization } = given.proof;
   return await market.database.transaction(async (tx) => {
-    const shared = await shareListing(tx, given.listing.id);
-    if (shared === null || shared.state !== 'live') throw new Refusal('listing_unavailable');
+    const { id } = given.listing;
+    const buyer = { merchantId: request.merchant?.id ?? null, payer: authorization.from };
+    const [shared, entitled] = await Promise.all([shareListing(tx, id), isEarlierBuyer(tx, id, buyer)]);
+    if (shared === null) throw new Refusal('listing_unavailable');
+    mustStep(shared, 'buy');
+    if (entitled) return null;
     return await insertPayment(tx, {
       purpose: 'purchase',
       listingId: shared.id,
-      merchantId: request.merchant?.id ?? null,
+      merchantId: buyer.merchantId,
       bodyHash: null,
       chainId: network.chainId,
       asset: network.usdc,
       payee: shared.sellerWallet,
-      payer: authorization.from,
+      payer: buyer.payer,
       valueUnits: shared.priceUnits,
       nonce: authorization.nonce,
       validAfter: authorization.validAfter,

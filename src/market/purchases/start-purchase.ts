@@ -3,6 +3,7 @@ import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -114,7 +115,7 @@ async function checkSale(
   listing: ListingTerms,
   signedBy: Hex | null,
 ): Promise<void> {
-  if (listing.state !== 'live') throw refuseEnded(request, signedBy);
+  if (isRefused(judgeStep(listing, 'buy'))) throw refuseEnded(request, signedBy);
   if (request.merchant?.id === listing.merchantId) throw new Refusal('own_goods');
   if (signedBy !== null && (await isSellerWallet(market.database, listing.merchantId, signedBy))) {
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });

@@ -1,5 +1,6 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
 import { lockWalks, recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
@@ -14,7 +15,8 @@ export async function takeFreeGoods(
   if (merchant === null) return await deliver(market, listing.id, null);
   await market.database.transaction(async (tx) => {
     const shared = await shareListing(tx, listing.id);
-    if (shared === null || shared.state !== 'live') throw new Refusal('listing_unavailable');
+    if (shared === null) throw new Refusal('listing_unavailable');
+    mustStep(shared, 'buy');
     await lockWalks(tx, listing.merchantId, merchant.id);
     const id = await insertFreePurchase(tx, listing.id, merchant.id, new Date(market.clock.now()));
     if (id === null) return;

@@ -39,13 +39,7 @@ const intents: readonly Sabotage[] = [
     '',
     world('direct-intents'),
   ),
-  bug(
-    'intent-for-an-ended-listing',
-    OPEN,
-    "if (listing.state !== 'live') throw new Refusal('listing_unavailable');",
-    '',
-    world('direct-intents'),
-  ),
+  bug('intent-for-an-ended-listing', OPEN, "  mustStep(listing, 'buy');\n", '', world('direct-intents')),
   bug(
     'intent-for-a-payee-who-cannot-receive',
     OPEN,
@@ -221,7 +215,7 @@ const payingAgain: readonly Sabotage[] = [
   bug(
     'review-may-be-paid-again',
     'src/market/payments/present-payment.ts',
-    "payment.status === 'unpaid' || payment.status === 'rejected'",
+    "hasEnded(payment.status) && payment.status !== 'completed'",
     "payment.status !== 'completed'",
     world('direct-transfers'),
   ),

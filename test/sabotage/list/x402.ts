@@ -233,7 +233,7 @@ const answers: readonly Sabotage[] = [
 
 const OPEN = 'src/market/purchases/open-purchase.ts';
 const START = 'src/market/purchases/start-purchase.ts';
-const ON_SALE = "if (listing.state !== 'live') throw refuseEnded(request, signedBy);";
+const ON_SALE = "if (isRefused(judgeStep(listing, 'buy'))) throw refuseEnded(request, signedBy);";
 
 const ends: readonly Sabotage[] = [
   bug('asked-to-pay-for-an-ended-listing', START, ON_SALE, '', world('ended-meanwhile')),
@@ -241,17 +241,40 @@ const ends: readonly Sabotage[] = [
     name: 'an-ended-listing-is-bought',
     edits: [
       { file: START, find: ON_SALE, put: '' },
-      { file: OPEN, find: "shared === null || shared.state !== 'live'", put: 'shared === null' },
+      { file: OPEN, find: "    mustStep(shared, 'buy');\n", put: '' },
     ],
     tests: world('one-payment'),
   },
   bug(
-    'a-listing-that-just-ended-is-bought',
-    OPEN,
-    "shared === null || shared.state !== 'live'",
-    'shared === null',
-    world('ended-meanwhile'),
+    'a-stranger-is-entitled',
+    'src/market/purchases/versions/store.ts',
+    'and not p.payer_collects_only)',
+    'or true)',
+    world('versions'),
   ),
+  bug(
+    'an-entitled-buyer-is-asked-to-pay',
+    'src/market/purchases/buy-listing.ts',
+    '  if (await isEntitled(market.database, listing, buyer)) return await deliver(market, listing.id, null);\n',
+    '',
+    world('versions'),
+  ),
+  bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('version-payments')),
+  bug(
+    'goods-that-were-removed-go-to-earlier-buyers',
+    'src/market/purchases/versions/is-entitled.ts',
+    "  if (isRefused(judgeStep(listing, 'inherit'))) return false;\n",
+    '',
+    world('versions'),
+  ),
+  bug(
+    'a-later-buyer-of-the-older-one-is-entitled',
+    'src/market/purchases/versions/store.ts',
+    'coalesce(y.created_at, p.created_at) < line.newer_at',
+    "coalesce(y.created_at, p.created_at) < 'infinity'",
+    world('versions'),
+  ),
+  bug('a-listing-that-just-ended-is-bought', OPEN, "    mustStep(shared, 'buy');\n", '', world('ended-meanwhile')),
   bug(
     'removed-while-verifying-is-settled',
     DRIVE,

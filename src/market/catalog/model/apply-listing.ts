@@ -46,6 +46,7 @@ export function applyListing(model: Model, row: ListingRow, { orders }: Applying
   rank(model.orders.karma, columns.votes, { id, value: Number(row.votes), ...ranked });
   rank(model.orders.sales, columns.sales, { id, value: Number(row.sales), ...ranked });
   columns.verifiedSales[id] = Number(row.verified_sales);
+  columns.comments[id] = Number(row.comments);
   setLevel(model.verified, id, isLive && row.verified_sales > 0n ? 1 : 0);
   rankByPrice(model, id, ranked);
   putFragment(model, id, row);
@@ -173,7 +174,7 @@ function rankByPrice({ orders }: Model, id: number, { wasLive, isLive }: Turn): 
 function putFragment(model: Model, id: number, row: ListingRow): void {
   const { bytes, head } = fragmentOf(row);
   model.fragments.put(id, bytes, head);
-  if (row.state === 'live') model.endings.delete(id);
+  if (row.state === 'live' && row.appeal === null) model.endings.delete(id);
   else {
     const json = JSON.stringify(presentEnding(row)).slice(1, -1);
     model.endings.set(id, { json, message: artifactMessage(row) });

@@ -10,6 +10,8 @@ export interface Columns {
   votes: Uint32Array;
   sales: Uint32Array;
   verifiedSales: Uint32Array;
+  /** How many there are; what they say is in the database alone. */
+  comments: Uint32Array;
   editedAct: Float64Array;
   /** The version of the model with which the listing last changed in any way. */
   changedAt: Uint32Array;
@@ -34,6 +36,7 @@ function sized(capacity: number): Columns {
     votes: new Uint32Array(capacity),
     sales: new Uint32Array(capacity),
     verifiedSales: new Uint32Array(capacity),
+    comments: new Uint32Array(capacity),
     editedAct: new Float64Array(capacity),
     changedAt: new Uint32Array(capacity),
     tags: new Uint32Array(capacity * TAGS_PER_LISTING),
@@ -52,6 +55,7 @@ export function reachId(columns: Columns, id: number): void {
   larger.votes.set(columns.votes);
   larger.sales.set(columns.sales);
   larger.verifiedSales.set(columns.verifiedSales);
+  larger.comments.set(columns.comments);
   larger.editedAct.set(columns.editedAct);
   larger.changedAt.set(columns.changedAt);
   larger.tags.set(columns.tags);
@@ -59,5 +63,5 @@ export function reachId(columns: Columns, id: number): void {
 }
 
 export function columnBytes(columns: Columns): number {
-  return columns.capacity * (2 + 4 * 5 + 8 * 2 + 4 * TAGS_PER_LISTING);
+  return columns.capacity * (2 + 4 * 6 + 8 * 2 + 4 * TAGS_PER_LISTING);
 }

@@ -62,7 +62,7 @@ export interface Model {
   text: TextIndex;
   /** Listings up to this id are in the text index; Infinity once it is complete. */
   textUpTo: number;
-  /** What the detail of a listing that is not live says beyond its summary. */
+  /** What the detail of a listing that is not live, or was restored, says beyond its summary. */
   endings: Map<number, Ending>;
   pins: Pin[];
   /** The newest act that is in here, and the newest ones that pinned or unpinned, and that edited. */

@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
-import { PAGE_SIZES } from '../../../contract/vocabulary.ts';
 import { matchesEtag } from '../../../platform/http/etag.ts';
 import type { Prepared, QuickAnswer, QuickRead } from '../../../platform/http/prepared.ts';
 import type { Model } from '../model/model.ts';
-import { detailTail, joinDetail } from './detail.ts';
+import { detailTail, hasComments, joinDetail, NO_COMMENTS } from './detail.ts';
 
 const HEAD = ['content-type', 'application/json; charset=utf-8'];
 const ID = /^[1-9]\d{0,8}$/;
 const STAMP_BYTES = 8;
 const stamp = Buffer.alloc(STAMP_BYTES);
 
-/** GET /api/listing/:id out of memory, where nothing is asked for beyond the listing. */
+/** GET /api/listing/:id out of memory, where nothing is asked for beyond the listing. Comments are in the database alone. */
 export function quickListing(model: Model, read: QuickRead, idText: string): QuickAnswer | null {
   if (!ID.test(idText)) return null;
   const id = Number(idText);
-  const tail = detailTail(model, id, PAGE_SIZES.comments);
+  if (hasComments(model, id)) return null;
+  const tail = detailTail(model, id, NO_COMMENTS);
   if (tail === null) return null;
   const etag = detailTag(model, id, tail);
   if (read.ifNoneMatch !== undefined && matchesEtag(read.ifNoneMatch, etag)) return { status: 304, etag, head: [] };

@@ -5,13 +5,18 @@ import { toHex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
+import { LISTINGS_LOCK } from '../add-listing.ts';
 import { duplicate, takeGuardRun } from '../check-goods.ts';
-import { MEMORY_MS } from '../complete-fee.ts';
 import type { ListRequest } from '../list-request.ts';
+import { isRefused, judgeStep } from '../listing-steps.ts';
+import { MEMORY_MS } from '../memory.ts';
+import { checkNear } from '../near/check-near.ts';
+import { type Shape, shapeOf } from '../near/shape.ts';
+import { replaceShape } from '../near/store.ts';
 import { type Goods, guardKeyOf } from '../read-goods.ts';
-import { findGuard, holdGuard } from '../store.ts';
+import { findGuard, findLine, holdGuard } from '../store.ts';
 import { answerListing } from './answer-listing.ts';
-import { changedFields, editedGoods, fixedFields, touchesGuard } from './edited-goods.ts';
+import { changedFields, editedGoods, fixedFields, namesArtifact, touchesGuard } from './edited-goods.ts';
 import { mustOwn } from './own-listing.ts';
 import {
   type ChangingListing,
@@ -27,12 +32,16 @@ type EditCall = MarketCall<Endpoints['editListing']>;
 /** PATCH /api/listing/:id (W4): all of the edit or nothing of it. One that changes nothing is no edit, and is answered alike. */
 export const editListing: MarketOperation<Endpoints['editListing']> = async (market, call) => {
   const { id } = call.params;
+  let shape: Shape | null = null;
   if (touchesGuard(call.body)) {
     // An edit asks the guard about goods as a new listing does, so it counts as a run; but only one that could be made.
     const listing = await findChanging(market.database, id);
-    await takeGuardRun(market, (await planEdit(market.database, market, call, listing)).request);
+    const { request } = await planEdit(market.database, market, call, listing);
+    await takeGuardRun(market, request);
+    // Before there are locks, since a big artifact takes its time. The goods are those of the request, whatever else changes.
+    if (namesArtifact(call.body)) shape = shapeOf(request.goods.content);
   }
-  await market.database.transaction((tx) => applyEdit(tx, market, call));
+  await market.database.transaction((tx) => applyEdit(tx, market, call, shape));
   return await answerListing(market, id);
 };
 
@@ -56,7 +65,7 @@ async function planEdit(
   const before = { ...listing.goods, content };
   const goods = editedGoods(before, body, market.config.limits);
   const fields = Object.keys(body);
-  if (listing.state !== 'live') throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
+  if (isRefused(judgeStep(listing, 'edit'))) throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
   if (purchased) {
     throw refuse('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
   }
@@ -66,6 +75,7 @@ async function planEdit(
   const request = {
     merchant: caller,
     goods,
+    version: null,
     rawBody: call.rawBody,
     // The same edit of the same listing is one run of the guard a day, however often it is sent.
     bodyHash: sha256(canonicalJson(['edit', listing.id.toString(), call.rawBody])),
@@ -83,16 +93,22 @@ function refuse(reason: 'listing_closed' | 'field_fixed', fields: string[], mess
   });
 }
 
-/** Planned once more under the lock: since the guard run was taken the listing may have changed. */
-async function applyEdit(tx: Tx, market: Market, call: EditCall): Promise<void> {
+/**
+ * Planned once more under the lock: since the guard run was taken the listing may have changed. New goods come on the shelf under the
+ * lock `listings`, as with a new listing; it is taken before the row, never after it (see LISTINGS_LOCK).
+ */
+async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | null): Promise<void> {
+  if (namesArtifact(call.body)) await tx.lock(LISTINGS_LOCK);
   const { listing, before, request } = await planEdit(tx, market, call, await lockListing(tx, call.params.id));
   const { goods } = request;
   const fields = changedFields(before, goods);
   if (fields.length === 0) return;
+  const isExchanged = !goods.content.equals(before.content);
   if (!request.guardKey.equals(guardKeyOf(before, listing.merchantId))) {
     await moveGuard(tx, market, listing.id, request);
   }
-  const commitment = goods.content.equals(before.content) ? null : putArtifact(tx, market, listing.id, goods);
+  if (isExchanged) await changeShape(tx, market, listing.id, shape);
+  const commitment = isExchanged ? putArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {
     kind: 'listing_edit',
@@ -108,7 +124,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall): Promise<void> 
 
 /**
  * Takes the place of the new goods. That of the old ones is kept until it runs out: they too were listed within the seven days, and
- * the listing may go back to them.
+ * the listing may go back to them. What other versions of it hold is no duplicate.
  */
 async function moveGuard(tx: Tx, market: Market, id: bigint, request: ListRequest): Promise<void> {
   const nowMs = market.clock.now();
@@ -116,8 +132,14 @@ async function moveGuard(tx: Tx, market: Market, id: bigint, request: ListReques
   const holder = await findGuard(tx, request.guardKey, now);
   if (holder?.listingId === id) return;
   const owner = { merchantId: request.merchant.id, listingId: id, paymentId: null };
-  if (await holdGuard(tx, request.guardKey, owner, new Date(nowMs + MEMORY_MS), now)) return;
-  throw duplicate(request, (await findGuard(tx, request.guardKey, now)) ?? owner);
+  const term = { until: new Date(nowMs + MEMORY_MS), now, line: await findLine(tx, id) };
+  if (await holdGuard(tx, request.guardKey, owner, term)) return;
+  throw duplicate(request.merchant.id, (await findGuard(tx, request.guardKey, now)) ?? owner);
+}
+
+async function changeShape(tx: Tx, market: Market, id: bigint, shape: Shape | null): Promise<void> {
+  await checkNear(tx, market, shape, await findLine(tx, id));
+  replaceShape(tx, id, shape);
 }
 
 /** New goods get a new salt: the old commitment must say nothing about them. */

@@ -21,7 +21,11 @@ export function fixedFields(given: ListingEdit, listing: ChangingListing): strin
 
 /** Whether the duplicate guard has to look at it. */
 export function touchesGuard(given: ListingEdit): boolean {
-  return given.title !== undefined || given.artifact !== undefined;
+  return given.title !== undefined || namesArtifact(given);
+}
+
+export function namesArtifact(given: ListingEdit): boolean {
+  return given.artifact !== undefined;
 }
 
 /**

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { Aisle, ListingState } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toHex } from '../../../platform/hex.ts';
+import { flagText } from '../../text-flags/flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
 /** A listing as whoever wants to change it has to know it. */
@@ -93,9 +94,10 @@ export async function readEditGround(queryable: Queryable, id: bigint): Promise<
 }
 
 export function updateTexts(tx: Tx, id: bigint, goods: Omit<Goods, 'content'>): void {
+  const flags = flagText([goods.title, goods.description, goods.preview]);
   tx.later(
     sql`update listings set title = ${goods.title}, description = ${goods.description}, preview = ${goods.preview},
-        tags = ${goods.tags}::text[], aisle = ${goods.aisle}, artifact_encoding = ${goods.encoding},
+        text_flags = ${flags}::text[], tags = ${goods.tags}::text[], aisle = ${goods.aisle}, artifact_encoding = ${goods.encoding},
         artifact_media_type = ${goods.mediaType}, artifact_filename = ${goods.filename}
       where id = ${id}`,
   );

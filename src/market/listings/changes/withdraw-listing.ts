@@ -1,7 +1,7 @@
 import type { Endpoints } from '../../../contract/index.ts';
-import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
+import { mustStep } from '../listing-steps.ts';
 import { answerListing } from './answer-listing.ts';
 import { mustOwn } from './own-listing.ts';
 import { lockListing, markWithdrawn } from './store.ts';
@@ -19,8 +19,7 @@ export const withdrawListing: MarketOperation<Endpoints['withdrawListing']> = as
 export async function withdraw(market: Market, caller: Merchant, id: bigint, reason: string | null): Promise<void> {
   await market.database.transaction(async (tx) => {
     const listing = mustOwn(await lockListing(tx, id), caller);
-    if (listing.withdrawnAt !== null) return;
-    if (listing.state !== 'live') throw new Refusal('listing_closed', { detail: `The listing is ${listing.state}.` });
+    if (mustStep(listing, 'withdraw') === 'nothing') return;
     markWithdrawn(tx, id, reason, new Date(market.clock.now()));
     await recordEvent(tx, market, {
       kind: 'withdrawal',

@@ -58,8 +58,9 @@ async function agree(options: ListByTransferOptions, run: TransferRun<ListedGood
     if (body.would_cost_usdc === usdcOfUnits(terms.amountUnits)) return { terms };
     if (body.would_cost_usdc !== 0) throw new TermsRefused('wrong_amount', 'the fee is not that of the official facts');
   } catch (error) {
-    // Perhaps a duplicate of itself: the same body, sent before, is answered with its listing.
-    if (!(error instanceof MarketError) || error.reason !== 'duplicate_listing') throw error;
+    // Perhaps a duplicate of itself, or its own successor: the same body, sent before, is answered with its listing.
+    const perhapsOwn = ['duplicate_listing', 'already_superseded'];
+    if (!(error instanceof MarketError) || !perhapsOwn.includes(error.reason)) throw error;
   }
   return { done: await listUnpaid(options, run) };
 }

@@ -1,0 +1,39 @@
+import { likenessOf, MOST_DIFFERENT_BITS, type Shape, shapeOf } from '../../src/market/listings/near/shape.ts';
+import { SHINGLE_WORDS } from '../../src/market/listings/near/shingles.ts';
+import { SLOTS } from '../../src/market/listings/near/sketch.ts';
+
+/** From here on goods are nearly the same (W6). */
+export const NEAR = 0.9;
+
+/** The true likeness, by the runs of words themselves. */
+export function jaccard(one: readonly string[], other: readonly string[]): number {
+  const [a, b] = [runsOf(one), runsOf(other)];
+  let both = 0;
+  for (const run of a) if (b.has(run)) both += 1;
+  return both / (a.size + b.size - both);
+}
+
+function runsOf(words: readonly string[]): Set<string> {
+  const runs = new Set<string>();
+  for (let at = 0; at + SHINGLE_WORDS <= words.length; at += 1) {
+    runs.add(
+      words
+        .slice(at, at + SHINGLE_WORDS)
+        .join(' ')
+        .toLowerCase(),
+    );
+  }
+  return runs;
+}
+
+export function shapeOfText(text: string): Shape {
+  const shape = shapeOf(Buffer.from(text));
+  if (shape === null) throw new Error('a text without a shape');
+  return shape;
+}
+
+/** As the query of the guard decides: a band in common, and few enough bits that differ. */
+export function wouldRefuse(one: Shape, other: Shape): boolean {
+  if (!one.bands.some((key, band) => other.bands[band] === key)) return false;
+  return likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
+}

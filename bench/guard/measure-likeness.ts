@@ -1,0 +1,114 @@
+import type { Shape } from '../../src/market/listings/near/shape.ts';
+import { jaccard, NEAR, shapeOfText, wouldRefuse } from './likeness.ts';
+import type { Texts } from './texts.ts';
+
+/** Pairs of one kind: how many the guard would refuse, and how alike they truly are. */
+export interface KindOutcome {
+  kind: string;
+  /** Whether the second was made from the first. */
+  isCopy: boolean;
+  pairs: number;
+  refused: number;
+  /** The mean of the true likeness. */
+  likeness: number;
+  /** Of those that truly are at 0.9 or above, and of those below. */
+  near: { pairs: number; refused: number };
+  apart: { pairs: number; refused: number };
+}
+
+const SHARES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
+const PAIRS = 1_000;
+/** Each with each: many more pairs for as many texts. */
+const UNRELATED_TEXTS = 1_500;
+
+interface Pair {
+  one: readonly string[];
+  other: readonly string[];
+  /** The second as it is set, where that is not words with a space between. */
+  text?: string;
+}
+
+export function measureLikeness(texts: Texts, tell: (line: string) => void): KindOutcome[] {
+  const outcomes: KindOutcome[] = [];
+  const measure = (kind: string, isCopy: boolean, pair: (name: string) => Pair): void => {
+    outcomes.push(measureKind(kind, isCopy, pair));
+    tell(`${kind}: done`);
+  };
+  for (const inBlock of [false, true]) {
+    for (const share of SHARES) {
+      const kind = `${share * 100} % of the words ${inBlock ? 'in one place' : 'here and there'}`;
+      measure(kind, true, (name) => {
+        const one = texts.fresh(name);
+        return { one, other: texts.edited(one, { share, inBlock }, name) };
+      });
+    }
+  }
+  measure('set otherwise: case, blank space, punctuation', true, (name) => {
+    const one = texts.fresh(name);
+    return { one, other: one, text: `"${one.join('",\n\t"').toUpperCase()}";` };
+  });
+  measure('5 % more at the end', true, (name) => withMore(texts, name, 0.05));
+  measure('20 % more at the end', true, (name) => withMore(texts, name, 0.2));
+  measure('its two halves exchanged', true, (name) => {
+    const one = texts.fresh(name);
+    const half = Math.floor(one.length / 2);
+    return { one, other: [...one.slice(half), ...one.slice(0, half)] };
+  });
+  const sibling = (of: 'family' | 'crowd') => (name: string) => ({
+    one: texts.sibling(of, name),
+    // Of the same family, since the name says which, and of another member.
+    other: texts.edited(texts.sibling(of, name), { share: of === 'crowd' ? 0.15 : 0.25, inBlock: true }, `${name} too`),
+  });
+  measure('two that fill in one form, a quarter of it', false, sibling('family'));
+  measure('two that fill in one form, a seventh of it', false, sibling('crowd'));
+  outcomes.push(measureUnrelated(texts));
+  return outcomes;
+}
+
+function withMore(texts: Texts, name: string, share: number): Pair {
+  const one = texts.fresh(name);
+  const more = texts.fresh(`${name}, more`).slice(0, Math.round(one.length * share));
+  return { one, other: [...one, ...more] };
+}
+
+function measureKind(kind: string, isCopy: boolean, pair: (name: string) => Pair): KindOutcome {
+  const outcome = emptyOutcome(kind, isCopy);
+  for (let n = 0; n < PAIRS; n += 1) {
+    const { one, other, text } = pair(`${kind} ${n}`);
+    const refused = wouldRefuse(shapeOfText(one.join(' ')), shapeOfText(text ?? other.join(' ')));
+    count(outcome, jaccard(one, other), refused);
+  }
+  outcome.likeness /= outcome.pairs;
+  return outcome;
+}
+
+function measureUnrelated(texts: Texts): KindOutcome {
+  const outcome = emptyOutcome('two that have nothing to do with each other', false);
+  const all: { words: string[]; shape: Shape }[] = Array.from({ length: UNRELATED_TEXTS }, (_, n) => {
+    const words = texts.fresh(`unrelated ${n}`);
+    return { words, shape: shapeOfText(words.join(' ')) };
+  });
+  for (const [at, one] of all.entries()) {
+    for (const other of all.slice(at + 1)) {
+      // They share next to no run of five words; the true likeness is looked at where something was found.
+      const refused = wouldRefuse(one.shape, other.shape);
+      count(outcome, refused ? jaccard(one.words, other.words) : 0, refused);
+    }
+  }
+  outcome.likeness /= outcome.pairs;
+  return outcome;
+}
+
+function emptyOutcome(kind: string, isCopy: boolean): KindOutcome {
+  const none = { pairs: 0, refused: 0 };
+  return { kind, isCopy, ...none, likeness: 0, near: { ...none }, apart: { ...none } };
+}
+
+function count(outcome: KindOutcome, likeness: number, refused: boolean): void {
+  const side = likeness >= NEAR ? outcome.near : outcome.apart;
+  for (const sum of [outcome, side]) {
+    sum.pairs += 1;
+    sum.refused += refused ? 1 : 0;
+  }
+  outcome.likeness += likeness;
+}

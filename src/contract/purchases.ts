@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { hashOut } from './chain-values.ts';
+import { endpoint } from './endpoint.ts';
+import { usdcOut } from './money.ts';
+import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
+import { UNTRUSTED } from './text-flags.ts';
+import { PAGE_SIZES, VERIFIED_VIA } from './vocabulary.ts';
+
+export const purchaseOut = z
+  .object({
+    id: idOut,
+    listing_id: idOut,
+    title: z.string().describe(UNTRUSTED),
+    seller: z.string(),
+    price_usdc: usdcOut,
+    paid_usdc: usdcOut,
+    tx_hash: hashOut.nullable(),
+    verified_via: z.enum(VERIFIED_VIA),
+    block_number: z.int().nullable(),
+    created_at: timeOut,
+    delivery_kind: z.enum(['artifact', 'city_ownership']),
+  })
+  .meta({ id: 'Purchase' });
+
+/** What takes the place of something bought. */
+export const newerVersion = z
+  .object({
+    listing_id: idOut,
+    title: z.string().describe(UNTRUSTED),
+    price_usdc: usdcOut,
+    created_at: timeOut,
+    changed: z
+      .array(z.enum(['title', 'description', 'preview', 'tags', 'aisle', 'price_usdc', 'seller_wallet', 'artifact']))
+      .describe('in what it differs from what was bought'),
+    entitled: z.boolean().describe('true: POST /api/buy/:id delivers it to this merchant without a payment'),
+  })
+  .meta({ id: 'NewerVersion' });
+
+export const listPurchases = endpoint({
+  name: 'listPurchases',
+  method: 'GET',
+  path: '/api/purchases',
+  summary: 'What this merchant bought, newest first, with the goods.',
+  auth: 'key',
+  query: z.strictObject({ limit: pageSize(PAGE_SIZES.purchases), before_id: idCursor }),
+  answers: {
+    200: z.object({
+      purchases: z.array(
+        purchaseOut.extend({
+          artifact: z.string().nullable().describe(`null where the payer has to sign to collect; ${UNTRUSTED}`),
+          artifact_encoding: z.enum(['utf-8', 'base64']),
+          artifact_media_type: z.string().describe(UNTRUSTED),
+          artifact_filename: z.string().describe(UNTRUSTED).nullable(),
+          artifact_salt: hashOut.nullable(),
+          collect: z.enum(['delivered', 'sign_to_collect']),
+          world_receipt: z.null(),
+          newer_version: newerVersion.nullable().describe('the newest live listing that supersedes what was bought'),
+        }),
+      ),
+      ...pageCounts,
+      next_before_id: z.int().nullable(),
+    }),
+  },
+  errors: ['cursor_invalid', 'read_unavailable'],
+  cache: 'private',
+});

@@ -1,0 +1,121 @@
+import sql from 'sql-template-tag';
+import { beforeAll, expect, it } from 'vitest';
+import { testDatabase } from '../../../test/support/database.ts';
+import { newGoods } from '../../../test/support/list-goods.ts';
+import { listingDesk, type Made } from '../../../test/support/listing-desk.ts';
+import { heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { type SeededMerchant, seedMerchant } from '../../../test/support/seed.ts';
+import { newListing } from '../../contract/listings.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { toHex } from '../../platform/hex.ts';
+import { systemRandom } from '../../platform/random.ts';
+import { insertPayment } from '../payments/store.ts';
+import type { ListRequest } from './list-request.ts';
+import { holdGoods } from './open-fee.ts';
+import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
+import { readVersion } from './read-version.ts';
+import { dropGuard } from './store.ts';
+
+const NOW = Date.UTC(2026, 0, 20, 12);
+const db = testDatabase();
+const desk = listingDesk(db, { startMs: NOW });
+let keeper: SeededMerchant;
+
+beforeAll(async () => {
+  keeper = await seedMerchant(db.database, { handle: 'the-keeper' });
+});
+
+/** A listing, and a request for a newer version with the same title and artifact. */
+async function lineOfTwo(): Promise<{ first: Made['listing']; request: ListRequest }> {
+  const body = newGoods();
+  const first = await desk.list(keeper, body);
+  const rawBody = { ...body, price_usdc: 7, supersedes: first.id };
+  const read = newListing.parse(rawBody);
+  const goods = readGoods(read, { artifact_bytes: 1_000 });
+  const request = {
+    merchant: { ...keeper, maintainer: true, keyId: 1n },
+    goods,
+    version: readVersion(read),
+    rawBody,
+    bodyHash: bodyHashOf(rawBody),
+    guardKey: guardKeyOf(goods, keeper.id),
+    proof: null,
+    claim: null,
+  };
+  return { first, request };
+}
+
+/** As the opening of a fee does, without the chain. */
+async function openFee(tx: Tx, request: ListRequest): Promise<bigint> {
+  const payment = await insertPayment(tx, {
+    purpose: 'listing_fee',
+    listingId: null,
+    merchantId: keeper.id,
+    bodyHash: request.bodyHash,
+    chainId: 8453n,
+    asset: toHex(systemRandom.bytes(20)),
+    payee: toHex(systemRandom.bytes(20)),
+    payer: toHex(systemRandom.bytes(20)),
+    valueUnits: 1_000_000n,
+    nonce: toHex(systemRandom.bytes(32)),
+    validAfter: 0n,
+    validBefore: 2_000_000_000n,
+    openedBlock: 1n,
+    deliveryTokenHash: null,
+    facilitatorUrl: 'http://127.0.0.1:1',
+    now: new Date(NOW),
+  });
+  if (payment === null) throw new Error('no payment was opened');
+  await holdGoods(tx, desk.market, request, payment);
+  return payment.id;
+}
+
+const placeOf = (key: Buffer) =>
+  db.database.transaction((tx) =>
+    tx.one(
+      sql`select listing_id, payment_id, taken_from, expires_at from artifact_guards where guard_key = ${key} for update nowait`,
+    ),
+  );
+
+it('who takes over a place, and who gives it back, waits for its listing first: an edit holds that, and then wants the place', async () => {
+  const { first, request } = await lineOfTwo();
+  const id = BigInt(first.id);
+  const own = { listing_id: id, payment_id: null, taken_from: null, expires_at: expect.any(Date) };
+  const before = await placeOf(request.guardKey);
+  expect(before).toEqual(own);
+  const asAnEdit = (): ReturnType<typeof heldOpen> =>
+    heldOpen(db.database, (tx) => tx.one(sql`select id from listings where id = ${id} for update`));
+
+  const edit = await asAnEdit();
+  const opening = db.database.transaction((tx) => openFee(tx, request));
+  await untilWaiting(db.database);
+  expect(await placeOf(request.guardKey)).toEqual(before);
+  await edit.commit();
+  const payment = await opening;
+  expect(await placeOf(request.guardKey)).toMatchObject({ listing_id: null, payment_id: payment, taken_from: id });
+
+  const another = await asAnEdit();
+  const dropping = db.database.transaction((tx) => dropGuard(tx, payment));
+  await untilWaiting(db.database);
+  expect(await placeOf(request.guardKey)).toMatchObject({ payment_id: payment });
+  await another.commit();
+  await dropping;
+  expect(await placeOf(request.guardKey)).toEqual(before);
+});
+
+it('a place that had run out is not given back', async () => {
+  const { first, request } = await lineOfTwo();
+  await db.database.run(sql`update artifact_guards set expires_at = ${new Date(NOW)} where listing_id = ${first.id}`);
+  const payment = await db.database.transaction((tx) => openFee(tx, request));
+  expect(await placeOf(request.guardKey)).toMatchObject({ payment_id: payment, taken_from: null });
+  await db.database.transaction((tx) => dropGuard(tx, payment));
+  expect(await db.database.rows(sql`select from artifact_guards where guard_key = ${request.guardKey}`)).toEqual([]);
+});
+
+it('a fee for what was superseded meanwhile is not opened', async () => {
+  const { first, request } = await lineOfTwo();
+  await desk.list(keeper, { supersedes: first.id });
+  await expect(db.database.transaction((tx) => openFee(tx, request))).rejects.toMatchObject({
+    reason: 'already_superseded',
+  });
+});

@@ -1,0 +1,138 @@
+import sql from 'sql-template-tag';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { reasonOf } from '../../../test/support/ask.ts';
+import { testDatabase } from '../../../test/support/database.ts';
+import { act, eventsOf, ruleAgainst, STANDINGS, type Standing } from '../../../test/support/listing-life.ts';
+import { marketContext } from '../../../test/support/market-context.ts';
+import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
+import { endpoints } from '../../contract/index.ts';
+import { LISTING_STATES, type ListingState } from '../../contract/vocabulary.ts';
+import { appealRemoval } from '../appeals/appeal-removal.ts';
+import { postComment } from '../comments/post-comment.ts';
+import type { Market } from '../context.ts';
+import { raiseFlag } from '../flags/raise-flag.ts';
+import { pinListing } from '../moderation/pin-listing.ts';
+import { removeListing } from '../moderation/remove-listing.ts';
+import { voteListing } from '../votes/vote-listing.ts';
+import { editListing } from './changes/edit-listing.ts';
+import { withdrawListing } from './changes/withdraw-listing.ts';
+import { isRefused, judgeStep, LISTING_STEPS, type ListingAct, nextState } from './listing-steps.ts';
+
+const db = testDatabase();
+let market: Market;
+let keeper: SeededMerchant;
+let seller: SeededMerchant;
+let other: SeededMerchant;
+
+beforeAll(async () => {
+  const limits = { voices_per_merchant_day: 1_000, votes_per_merchant_day: 1_000 };
+  market = marketContext({ database: db.database, limits });
+  keeper = await seedMerchant(db.database);
+  seller = await seedMerchant(db.database);
+  other = await seedMerchant(db.database);
+});
+
+const ACTS = Object.keys(LISTING_STEPS) as ListingAct[];
+const standingOf = ({ state, isWithdrawn }: Standing) => ({ state, withdrawnAt: isWithdrawn ? new Date(0) : null });
+const brought = async (standing: Standing): Promise<bigint> => {
+  const { id } = await seedListing(db.database, seller.id);
+  await standing.bring(db.database, id);
+  return id;
+};
+const rowOf = (id: bigint) =>
+  db.database.one<{ state: ListingState; withdrawn: boolean }>(
+    sql`select state, withdrawn_at is not null as withdrawn from listings where id = ${id}`,
+  );
+
+/** The states that the table leads to from there, the one in which it stands left out. */
+function followersOf(standing: Standing): ListingState[] {
+  const steps = ACTS.map((of) => judgeStep(standingOf(standing), of));
+  return LISTING_STATES.filter((state) => state !== standing.state && steps.includes(state));
+}
+
+/** As plainly as SQL can, with whatever the columns beside it need. */
+const moveTo = (id: bigint, state: ListingState) =>
+  ruleAgainst(
+    db.database.run(sql`
+      update listings set state = ${state}::text,
+        removed_at = case when ${state}::text = 'removed' then coalesce(removed_at, now()) else removed_at end,
+        withdrawn_at = case when ${state}::text = 'withdrawn' then coalesce(withdrawn_at, now()) else withdrawn_at end
+      where id = ${id}`),
+  );
+
+describe.each(STANDINGS)('a listing that is $name', (standing) => {
+  it('is let by the database into exactly the states to which the table leads', async () => {
+    for (const to of LISTING_STATES) {
+      const id = await brought(standing);
+      expect(await rowOf(id)).toEqual({ state: standing.state, withdrawn: standing.isWithdrawn });
+      const isLegal = to === standing.state || followersOf(standing).includes(to);
+      expect([to, await moveTo(id, to)]).toEqual([to, isLegal ? 'none' : 'listing_states_step']);
+      expect((await rowOf(id)).state).toBe(isLegal ? to : standing.state);
+    }
+  });
+
+  it('keeps its withdrawal, or the lack of one, as long as it does not step from live to withdrawn', async () => {
+    const id = await brought(standing);
+    const before = await rowOf(id);
+    const marks = standing.isWithdrawn ? [sql`null`, sql`now()`] : [sql`now()`];
+    for (const mark of marks) {
+      const attempt = db.database.run(sql`update listings set withdrawn_at = ${mark} where id = ${id}`);
+      expect(await ruleAgainst(attempt)).toBe('listing_states_step');
+    }
+    expect(await rowOf(id)).toEqual(before);
+  });
+
+  it.each(ACTS.filter((name) => name in OPERATIONS))('answers %s as the table says', async (name) => {
+    const id = await brought(standing);
+    const step = judgeStep(standingOf(standing), name);
+    const reason = await reasonOf(OPERATIONS[name]?.(id) ?? expect.fail());
+    expect(reason).toBe(isRefused(step) ? step : 'none');
+    const after = isRefused(step) ? standing.state : nextState(standingOf(standing), name);
+    expect((await rowOf(id)).state).toBe(after);
+    const isSilent = isRefused(step) || step === 'nothing' || SILENT.includes(name);
+    expect(await eventsOf(db.database, id)).toHaveLength(isSilent ? 0 : 1);
+  });
+});
+
+/** Those that need no more than a listing in that state. Removed ones alone have an appeal, and are restored where appeals are tested. */
+const OPERATIONS: Partial<Record<ListingAct, (id: bigint) => Promise<unknown>>> = {
+  edit: (id) => act(market, endpoints.editListing, editListing, { id, body: { preview: 'new' }, caller: seller }),
+  withdraw: (id) => act(market, endpoints.withdrawListing, withdrawListing, { id, caller: seller }),
+  remove: (id) =>
+    act(market, endpoints.removeListing, removeListing, {
+      body: { listing_id: Number(id), reason_code: 'spam', reason: 'x' },
+      caller: keeper,
+    }),
+  appeal: (id) =>
+    act(market, endpoints.appealRemoval, appealRemoval, {
+      body: { listing_id: Number(id), statement: 'It is good' },
+      caller: seller,
+    }),
+  pin: (id) => pin(id, true),
+  unpin: (id) => pin(id, false),
+  vote: (id) => act(market, endpoints.voteListing, voteListing, { body: { listing_id: Number(id) }, caller: other }),
+  comment: (id) =>
+    act(market, endpoints.postComment, postComment, {
+      body: { listing_id: Number(id), body: 'a word' },
+      caller: other,
+    }),
+  flag: (id) =>
+    act(market, endpoints.raiseFlag, raiseFlag, {
+      body: { target_type: 'listing', target_id: Number(id), reason: 'look' },
+      caller: other,
+    }),
+};
+
+/** A vote is no event, and what is not pinned is not unpinned. */
+const SILENT: readonly ListingAct[] = ['vote', 'unpin'];
+
+function pin(id: bigint, pinned: boolean): Promise<unknown> {
+  return act(market, endpoints.pinListing, pinListing, { body: { listing_id: Number(id), pinned }, caller: keeper });
+}
+
+it('every act has a step from every state, and every state is reached by one', () => {
+  for (const steps of Object.values(LISTING_STEPS))
+    expect(Object.keys(steps).sort()).toEqual([...LISTING_STATES].sort());
+  const reached = new Set(STANDINGS.flatMap(followersOf));
+  expect([...reached].sort()).toEqual([...LISTING_STATES].sort());
+});

@@ -1,0 +1,29 @@
+import type { Endpoints } from '../../contract/index.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { answerComment } from '../comments/answer-comment.ts';
+import { lockComment, markCommentRemoved } from '../comments/store.ts';
+import type { MarketOperation } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+
+/** POST /api/mod/comment. Removing again changes nothing: the first removal, its time and its reason, is the one that counts. */
+export const removeComment: MarketOperation<Endpoints['removeComment']> = async (market, call) => {
+  const { comment_id: id, reason_code: reasonCode, reason } = call.body;
+  await market.database.transaction(async (tx) => {
+    const comment = await lockComment(tx, id);
+    if (comment === null) throw new Refusal('not_found', { detail: 'There is no comment with that id.' });
+    if (comment.removed) return;
+    markCommentRemoved(tx, id, { reasonCode, reason, now: new Date(market.clock.now()) });
+    await recordEvent(tx, market, {
+      kind: 'moderation',
+      actor: call.caller.handle,
+      detail: {
+        action: 'remove_comment',
+        comment_id: Number(id),
+        listing_id: Number(comment.listingId),
+        merchant_id: Number(comment.merchantId),
+        reason_code: reasonCode,
+      },
+    });
+  });
+  return { status: 200, body: await answerComment(market, id) };
+};

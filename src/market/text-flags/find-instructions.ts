@@ -1,0 +1,92 @@
+import type { FoldedText } from './fold-text.ts';
+
+/**
+ * Patterns over words that are one space apart: a gap is a few whole words, so there is one way to read each text and no work that
+ * grows faster than the text.
+ */
+const GAP = '(?:[^ ]+ ){0,4}';
+const NEAR = '(?:[^ ]+ ){0,2}';
+const MODEL = '(?:ai|llm|llms|language model|model|models|assistant|assistants|agent|agents|bot|bots|chatbot|crawler)';
+const ORDERS =
+  '(?:instructions?|prompts?|directives?|directions?|orders|commands?|messages?|guidelines?|rules?|context)';
+const BOUNDS =
+  '(?:instructions?|prompts?|directives?|guidelines?|guardrails?|programming|training|safeguards?|safety rules?)';
+const BEFORE =
+  '(?:previous|previously|prior|above|earlier|preceding|foregoing|former|original|initial|existing|your|system)';
+
+const IN_WORDS: readonly RegExp[] = [
+  // To put away what the model was told.
+  `(?:ignore|disregard|forget|neglect|dismiss|discard) ${GAP}${BEFORE} ${NEAR}${ORDERS}`,
+  `(?:ignore|disregard|forget) (?:all|any|the) (?:of )?(?:the )?(?:instructions?|prompts?|directives?)`,
+  `(?:override|overrule|bypass|circumvent|violate|cancel|suspend) ${GAP}(?:your|system|previous|prior) ${NEAR}${BOUNDS}`,
+  `(?:ignore|disregard|forget) (?:everything|anything|all|what|whatever) ${GAP}(?:above|before|told|said|earlier|previously|learned)`,
+  `(?:instructions?|prompts?|rules) ${NEAR}(?:above|before this|so far|given earlier) (?:are|is|were) ${NEAR}(?:void|obsolete|outdated|canceled|cancelled|invalid|suspended|fake)`,
+  `(?:this|the following) ${NEAR}(?:overrides|supersedes|replaces|takes precedence over) ${GAP}(?:instructions?|prompts?|rules|guidelines|everything)`,
+  `(?:ignore|disregard|override|bypass|violate|suspend) ${GAP}(?:safety|security) (?:protocols?|rules?|checks?|policies|measures|constraints|restrictions|filters|guidelines)`,
+  `ignore (?:the |your )(?:users?|operators?|humans?) `,
+  `(?:abandon|stop|drop|suspend) (?:your |the )?(?:current|normal|usual) (?:task|tasks|operations?|work)`,
+  // To make it somebody else.
+  `you are now (?!${NEAR}(?:owner|owners|ready|able|set|holder) )(?:a|an|the|my|acting|playing|called|dan|unrestricted|free|jailbroken|operating|running|in (?:[^ ]+ )?mode)`,
+  `you are no longer (?:a|an|the|bound|restricted|limited|required|your)`,
+  `from (?:now|here|this (?:point|moment)|this) (?:on|onward|onwards|forward) (?:you|your|always|only|never|ignore|act|answer|respond)`,
+  `pretend (?:to be|you are|youre|that you|you have)`,
+  `(?:developer|god|dan|jailbreak|unrestricted|admin|sudo) mode (?:is )?(?:now )?(?:enabled|activated|unlocked|engaged)`,
+  `do anything now`,
+  `your (?:new|real|true|actual|updated|secret|hidden) ${NEAR}(?:task|goal|objective|instructions?|mission|directives?|purpose|role|job|identity|persona) (?:is|are|will|follows?)`,
+  // To speak to whatever reads this.
+  `as an? (?:ai|llm|large language model|language model)(?: [^ ]+){0,2} (?:you|your)`,
+  `(?:if|when|since|because) you are an? ${NEAR}${MODEL} ${GAP}(?:reading|processing|parsing|seeing|viewing|summari[sz]ing|reviewing) (?:this|these|the)`,
+  `(?:to|any|every|all|the|attention|dear|hello|hey|note to) ${NEAR}${MODEL} (?:reading|processing|parsing|summari[sz]ing|reviewing|that reads?|who reads?|that sees?) (?:this|these|the)`,
+  `(?:attention|dear) (?:all )?(?:ai|llm|language model|assistant|model)`,
+  `(?:new|updated|urgent|important|secret|hidden|special) (?:system )?(?:instructions?|directives?|orders) (?:for|to) ${NEAR}${MODEL}`,
+  `(?:note|message|notice|reminder|update) (?:to|for) (?:all |any |the |every )?${NEAR}(?:ai|llm|llms|language models?|assistants?)`,
+  `(?:ai|llm|agent|assistant) (?:directive|override|command|note to self)`,
+  `(?:new|priority|hidden|secret|overriding) (?:directives?|instructions?|commands?) (?:inform|tell|ignore|you|all|abandon|stop|output|your|from now)`,
+  `as an? (?:[^ ]+ ){0,2}agent (?:you must|you should|you will|navigate|execute|send|run|download|reveal)`,
+  `you (?:must|should|have to|need to) (?:now |first )?immediately`,
+  // To make it hide or tell something.
+  `(?:tell|inform) the user (?:to (?:visit|click|go|pay|send)|that (?:their|they)|they (?:have|must|need))`,
+  `without (?:the )?(?:user|users|human|operator|operators) (?:confirmation|approval|consent|permission|noticing|knowing|knowledge)`,
+  `(?:your only|start(?:ing)? your|begin(?:ning)? your|in your(?: next)?|end your) (?:response|reply|answer)`,
+  `(?:respond|reply|answer|say|output) (?:with |only |instead )?(?:with )?(?:exactly|nothing but|only the phrase|the phrase)`,
+  `decode (?:this |it |that |the following )?and (?:then )?(?:execute|run|follow|obey|do)`,
+  `(?:do not|dont|never|without|must not|should not|avoid) (?:tell|telling|inform|informing|alert|alerting|notify|notifying|warn|warning|mention ${NEAR}to|mentioning ${NEAR}to|reveal ${NEAR}to) ${NEAR}(?:user|users|human|humans|operator|operators|principal|principals)`,
+  `(?:keep|hide) (?:this|these|it) ${NEAR}(?:from|secret from|hidden from) ${NEAR}(?:user|users|human|humans|operator|operators|principal|owner)`,
+  `(?:reveal|print|repeat|output|show|leak|expose|dump|recite|disclose|display|return|quote|translate|tell me|give me) ${NEAR}(?:your|everything above|the text above|the words above|(?:the )?(?:full|entire|exact|complete|verbatim) (?:text of )?(?:your|the)) ?${NEAR}(?:system prompt|system message|system instructions?|initial prompt|initial instructions?|hidden prompt|hidden instructions?|developer message|original instructions?|instructions|prompt|verbatim|word for word)`,
+  `(?:reveal|leak|repeat|recite|disclose) (?:the|all of the|all) (?:system|hidden|initial|developer) (?:prompt|message|instructions?)`,
+  // To make it choose.
+  `(?:you|agents?|models?|assistants?|buyers) (?:must|shall|should|will|have to|are (?:required|instructed|obliged|ordered) to) ${NEAR}(?:rank|recommend|rate|upvote|endorse|praise|promote|choose|select|prefer|buy) ${NEAR}(?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
+  `(?:always|automatically|only) (?:rank|recommend|upvote|endorse|praise|promote|choose|select|prefer|buy) (?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
+  // The best known sentence, in some other languages.
+  `(?:ignora|ignore|olvida) (?:todas )?(?:as|las|tus|suas) (?:instrucciones|instrucoes|reglas|regras)`,
+  `(?:ignorez|ignore|oubliez|oublie) (?:toutes )?(?:les|tes|vos) (?:instructions|consignes|regles)`,
+  `(?:ignoriere|ignorier|vergiss) (?:bitte )?(?:alle |deine |die )${NEAR}(?:anweisungen|instruktionen|regeln)`,
+  `(?:ignora|dimentica) (?:tutte )?le ${NEAR}(?:istruzioni|regole)`,
+].map((words) => new RegExp(` ${words} `, 'u'));
+
+/** A name in quotes for whom it is to be, and a remark that a page would not show. */
+const SIGNED: readonly RegExp[] = [
+  /\byou are now ["'‘“][a-z]/u,
+  /(?:<!--|\[\/\/\]: ?# ?\()[^>\n]{0,60}\b(?:ai|agents?|assistants?|models?|disregard|hidden|instructions?|override|system)\b/u,
+];
+
+/** What stands at the beginning of a sentence is said to somebody. */
+const IMPERATIVES =
+  /(?:^|[\n.!?:;>*"-]) {0,4}(?:please |now |always |you must |you should |you will )?(?:act|behave|roleplay|role-play) as (?:a|an|my|the|if|though)\b/u;
+
+/** Alphabets in which look-alikes stand for themselves. */
+const IN_FOLDED: readonly RegExp[] = [
+  /(?:игнорируи|игнорируите|забудь|забудьте) (?:все |все предыдущие |предыдущие |прежние )(?:инструкции|указания|правила|команды)/u,
+  /(?:忽略|无视|忘记|無視|忘記)[^\n。]{0,8}(?:指令|指示|提示词|提示|说明|命令)/u,
+  /(?:以前|これまて|上記|すへて)[^\n。]{0,6}(?:指示|命令)[^\n。]{0,4}無視/u,
+];
+
+/** Says something to a model in place of telling of the goods. */
+export function hasInstructions({ folded, latin, words }: FoldedText): boolean {
+  return (
+    IN_WORDS.some((pattern) => pattern.test(words)) ||
+    IMPERATIVES.test(latin) ||
+    SIGNED.some((pattern) => pattern.test(latin)) ||
+    IN_FOLDED.some((pattern) => pattern.test(folded))
+  );
+}

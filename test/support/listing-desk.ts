@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll } from 'vitest';
+import type { ResultOf } from '../../src/contract/endpoint.ts';
+import { endpoints } from '../../src/contract/index.ts';
+import type { Limits } from '../../src/contract/vocabulary.ts';
+import type { MarketCall } from '../../src/market/context.ts';
+import { completeFee } from '../../src/market/listings/complete-fee.ts';
+import { makeCreateListing } from '../../src/market/listings/create-listing.ts';
+import { createPayments } from '../../src/market/payments/payments.ts';
+import { completePurchase } from '../../src/market/purchases/complete-purchase.ts';
+import { createRpc } from '../../src/platform/chain/rpc.ts';
+import type { TestDatabase } from './database.ts';
+import { type GoodsBody, newGoods } from './list-goods.ts';
+import { marketContext, type SettableClock, settableClock, type TestMarket } from './market-context.ts';
+import { resultIs, startRpcServer } from './rpc-server.ts';
+import type { SeededMerchant } from './seed.ts';
+
+export type Made = Extract<ResultOf<typeof endpoints.createListing>['body'], { listing_id: number }>;
+
+/** Where merchants list without a payment: for nothing, or for a fee that was paid before. */
+export interface ListingDesk {
+  market: TestMarket;
+  clock: SettableClock;
+  /** Whatever it is answered with. */
+  ask(caller: SeededMerchant, body: GoodsBody, dryRun?: 'true'): Promise<ResultOf<typeof endpoints.createListing>>;
+  /** The listing that was made. */
+  list(caller: SeededMerchant, changes?: Record<string, unknown>): Promise<Made['listing']>;
+}
+
+const FALSE = `0x${'0'.repeat(64)}`;
+
+/** One for all tests of a file; readable only while tests run. The chain behind it says that nobody is blocked, and nothing else. */
+export function listingDesk(db: TestDatabase, options: { limits?: Partial<Limits>; startMs: number }): ListingDesk {
+  let open: { market: TestMarket; stop(): Promise<void> } | null = null;
+  const clock = settableClock(options.startMs);
+  const market = (): TestMarket => {
+    if (open === null) throw new Error('the desk is open only while tests run');
+    return open.market;
+  };
+  beforeAll(async () => {
+    const chain = await startRpcServer();
+    chain.answer(resultIs(FALSE));
+    const changes = { rpc: createRpc({ url: chain.url }) };
+    const { limits } = options;
+    const made = marketContext({ database: db.database, clock, changes, ...(limits ? { limits } : {}) });
+    open = { market: made, stop: chain.close };
+  });
+  afterAll(() => open?.stop());
+
+  const desk: ListingDesk = {
+    get market() {
+      return market();
+    },
+    clock,
+    ask: async (caller, body, dryRun) => {
+      const on = market();
+      const completions = { purchase: completePurchase(on), listing_fee: completeFee(on) };
+      const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000 });
+      const { createListing: endpoint } = endpoints;
+      const call = {
+        query: endpoint.query.parse(dryRun ? { dry_run: dryRun } : {}),
+        body: endpoint.body.parse(body),
+        rawBody: body,
+        payment: { v1: null, v2: null, deliveryToken: null },
+        caller: { ...caller, maintainer: caller.id === 1n },
+      } as MarketCall<typeof endpoint>;
+      const { status, body: answered } = await makeCreateListing(payments)(on, call);
+      const parsed: unknown = endpoint.answers[status].parse(answered);
+      assert.deepEqual(answered, parsed, 'the answer holds what its schema does not name');
+      return { status, body: parsed } as ResultOf<typeof endpoint>;
+    },
+    list: async (caller, changes = {}) => {
+      const { body } = await desk.ask(caller, newGoods(changes));
+      if (!('listing' in body)) throw new Error('no listing was made');
+      return body.listing;
+    },
+  };
+  return desk;
+}

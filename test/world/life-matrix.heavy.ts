@@ -1,0 +1,249 @@
+import sql from 'sql-template-tag';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ERRORS, type Reason } from '../../src/contract/errors.ts';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { newGoods } from '../support/list-goods.ts';
+import { openPayment } from '../support/listing-life.ts';
+import { type Member, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';
+import { seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
+
+/** Every route that looks at or changes a listing, by every kind of caller, in every state: what it answers. */
+
+const CALLERS = ['none', 'rotated', 'owner', 'other', 'buyer', 'maintainer'] as const;
+type Caller = (typeof CALLERS)[number];
+
+/** `bought` and all to its right have a buyer. `ended`: withdrawn, then removed. */
+const STATES = ['live', 'pending', 'bought', 'withdrawn', 'removed', 'appealed', 'restored', 'ended'] as const;
+type State = (typeof STATES)[number];
+
+/** One line for each route and some of the callers: a status, or the reason of a refusal. One cell alone stands for all states. */
+const EXPECTED = `
+route      callers                     live               pending            bought           withdrawn           removed             appealed            restored         ended
+detail     all                         200
+edit       none                        key_required
+edit       rotated                     key_invalid
+edit       other,buyer,maintainer      not_owner
+edit       owner                       200                purchase_pending   listing_closed   listing_closed      listing_closed      listing_closed      listing_closed   listing_closed
+fixed      owner                       field_fixed        field_fixed        listing_closed   listing_closed      listing_closed      listing_closed      listing_closed   listing_closed
+fixed      other,buyer,maintainer      not_owner
+fixed      none                        key_required
+fixed      rotated                     key_invalid
+delete     none                        key_required
+delete     rotated                     key_invalid
+delete     other,buyer,maintainer      not_owner
+delete     owner                       200                200                200              200                 listing_closed      listing_closed      200              200
+withdraw   none                        key_required
+withdraw   rotated                     key_invalid
+withdraw   other,buyer,maintainer      not_owner
+withdraw   owner                       200                200                200              200                 listing_closed      listing_closed      200              200
+buy        rotated                     key_invalid
+buy        none,other,maintainer       payment_required   payment_required   payment_required listing_unavailable listing_unavailable listing_unavailable payment_required listing_unavailable
+buy        owner                       own_goods          own_goods          own_goods        listing_unavailable listing_unavailable listing_unavailable own_goods        listing_unavailable
+buy        buyer                       payment_required   payment_required   200              200                 200                 200                 200              200
+intent     none                        key_required
+intent     rotated                     key_invalid
+intent     other,maintainer            201                201                201              listing_unavailable listing_unavailable listing_unavailable 201              listing_unavailable
+intent     owner                       own_goods          own_goods          own_goods        listing_unavailable listing_unavailable listing_unavailable own_goods        listing_unavailable
+intent     buyer                       201                201                purchase_exists  purchase_exists     purchase_exists     purchase_exists     purchase_exists  purchase_exists
+vote       none                        key_required
+vote       rotated                     key_invalid
+vote       owner                       own_listing
+vote       other,buyer,maintainer      200                200                200              listing_closed      listing_closed      listing_closed      200              listing_closed
+comment    none                        key_required
+comment    rotated                     key_invalid
+comment    owner,other,buyer,maintainer 201               201                201              201                 listing_closed      listing_closed      201              listing_closed
+flag       none                        key_required
+flag       rotated                     key_invalid
+flag       owner                       own_target
+flag       other,buyer,maintainer      201
+appeal     none                        key_required
+appeal     rotated                     key_invalid
+appeal     other,buyer,maintainer      not_owner
+appeal     owner                       not_removed        not_removed        not_removed      not_removed         201                 already_appealed    not_removed      201
+supersede  none                        key_required
+supersede  rotated                     key_invalid
+supersede  other,buyer,maintainer      not_owner
+supersede  owner                       200
+remove     none                        key_required
+remove     rotated                     key_invalid
+remove     owner,other,buyer           maintainer_only
+remove     maintainer                  200
+pin        none                        key_required
+pin        rotated                     key_invalid
+pin        owner,other,buyer           maintainer_only
+pin        maintainer                  200                200                200              listing_closed      listing_closed      listing_closed      200              listing_closed
+unpin      none                        key_required
+unpin      rotated                     key_invalid
+unpin      owner,other,buyer           maintainer_only
+unpin      maintainer                  200
+silence    none                        key_required
+silence    rotated                     key_invalid
+silence    owner,other,buyer           maintainer_only
+silence    maintainer                  200
+decide     none                        key_required
+decide     rotated                     key_invalid
+decide     owner,other,buyer           maintainer_only
+decide     maintainer                  not_found          not_found          not_found        not_found           not_found           200                 appeal_decided   not_found
+`;
+
+interface Placed {
+  id: bigint;
+  commentId: bigint;
+  appealId: bigint;
+}
+
+type Request = [method: string, path: string, body?: unknown];
+
+const ROUTES: Record<string, (placed: Placed) => Request> = {
+  detail: ({ id }) => ['GET', `/api/listing/${id}`],
+  edit: ({ id }) => ['PATCH', `/api/listing/${id}`, { description: 'Other words' }],
+  fixed: ({ id }) => ['PATCH', `/api/listing/${id}`, { description: 'Other words', price_usdc: 1 }],
+  delete: ({ id }) => ['DELETE', `/api/listing/${id}`],
+  withdraw: ({ id }) => ['POST', `/api/listing/${id}/withdraw`, { reason: 'enough' }],
+  buy: ({ id }) => ['POST', `/api/buy/${id}`, {}],
+  intent: ({ id }) => ['POST', `/api/purchase-intent/${id}`, {}],
+  vote: ({ id }) => ['POST', '/api/vote', { listing_id: Number(id) }],
+  comment: ({ id }) => ['POST', '/api/comment', { listing_id: Number(id), body: 'A word about it' }],
+  flag: ({ id }) => ['POST', '/api/flag', { target_type: 'listing', target_id: Number(id), reason: 'look at it' }],
+  appeal: ({ id }) => ['POST', '/api/appeal', { listing_id: Number(id), statement: 'It is good' }],
+  supersede: ({ id }) => ['POST', '/api/listing?dry_run=true', newGoods({ supersedes: Number(id) })],
+  remove: ({ id }) => ['POST', '/api/mod/remove', { listing_id: Number(id), reason_code: 'spam', reason: 'spam' }],
+  pin: ({ id }) => ['POST', '/api/mod/pin', { listing_id: Number(id), pinned: true }],
+  unpin: ({ id }) => ['POST', '/api/mod/pin', { listing_id: Number(id), pinned: false }],
+  silence: ({ commentId }) => [
+    'POST',
+    '/api/mod/comment',
+    { comment_id: Number(commentId), reason_code: 'spam', reason: 'spam' },
+  ],
+  decide: ({ appealId }) => [
+    'POST',
+    '/api/mod/appeal',
+    { appeal_id: Number(appealId), outcome: 'removal_upheld', reason: 'it stands' },
+  ],
+};
+
+let world: World;
+let members: Record<Exclude<Caller, 'none'>, Member>;
+
+beforeAll(async () => {
+  const many = 100_000;
+  world = await startWorld({
+    limits: { voices_per_merchant_day: many, votes_per_merchant_day: many, guard_runs_per_merchant_day: many },
+  });
+  const maintainer = await world.join('the-keeper');
+  const owner = await world.join('the-owner');
+  const rotated = { ...owner, key: makeMerchantKey(systemRandom, 'aisle') };
+  await world.db.database.run(sql`
+    insert into merchant_keys (key_hash, pepper_version, merchant_id, created_at, revoked_at)
+    values (${TEST_PEPPER.hash(rotated.key)}, 1, ${owner.id}, now() - interval '1 day', now())`);
+  const [other, buyer] = [await world.join('some-other'), await world.join('the-buyer')];
+  members = { maintainer, owner, rotated, other, buyer };
+});
+afterAll(() => world?.stop());
+
+/** A listing in that state, with a comment of somebody who does nothing else. */
+async function place(state: State): Promise<Placed> {
+  const { database } = world.db;
+  const { id } = await seedListing(database, members.owner.id, { wallet: WORLD_ACCOUNTS.sellerOne.address });
+  const { id: commentId } = await database.one<{ id: bigint }>(sql`
+    insert into comments (id, listing_id, merchant_id, body, created_at)
+    select coalesce(max(id), 0) + 1, ${id}, ${members.other.id}, 'first', now() from comments returning id`);
+  let appealId = 999_999n;
+  if (state === 'pending') await database.transaction((tx) => openPayment(tx, id));
+  if (STATES.indexOf(state) >= STATES.indexOf('bought')) {
+    await seedPaidPurchase(database, id, { merchantId: members.buyer.id });
+  }
+  if (state === 'withdrawn' || state === 'ended') await withdrawListing(database, id);
+  if (['removed', 'appealed', 'restored', 'ended'].includes(state)) await takeOff(id);
+  if (state === 'appealed' || state === 'restored') appealId = await appeal(id);
+  if (state === 'restored') await putBack(id);
+  return { id, commentId, appealId };
+}
+
+const takeOff = (id: bigint) =>
+  world.db.database.transaction(async (tx) => {
+    await tx.run(sql`update listings set state = 'removed', removed_at = now(), removed_reason = 'r',
+      removed_reason_code = 'policy' where id = ${id}`);
+    await tx.run(sql`insert into removals (listing_id, reason_code, reason, removed_by, removed_at)
+      values (${id}, 'policy', 'r', 1, now())`);
+  });
+
+async function appeal(id: bigint): Promise<bigint> {
+  const row = await world.db.database.one<{ id: bigint }>(sql`
+    insert into appeals (removal_id, listing_id, statement, created_at)
+    select id, listing_id, 'It was good', now() from removals where listing_id = ${id} returning id`);
+  return row.id;
+}
+
+const putBack = (id: bigint) =>
+  world.db.database.transaction(async (tx) => {
+    await tx.run(sql`update listings set state = 'live', removed_at = null, removed_reason = null, removed_reason_code = null
+      where id = ${id}`);
+    await tx.run(sql`update removals set restored_at = now() where listing_id = ${id}`);
+    await tx.run(sql`update appeals set outcome = 'restored', outcome_reason = 'good', decided_at = now()
+      where listing_id = ${id}`);
+  });
+
+type Cell = { route: string; caller: Caller; state: State; expected: string };
+
+function cellsOf(table: string): Cell[] {
+  const lines = table.trim().split('\n').slice(1);
+  return lines.flatMap((line) => {
+    const [route = '', who = '', ...given] = line.trim().split(/\s+/);
+    const callers = who === 'all' ? CALLERS : CALLERS.filter((caller) => who.split(',').includes(caller));
+    return callers.flatMap((caller) =>
+      STATES.map((state, at) => ({ route, caller, state, expected: given[given.length === 1 ? 0 : at] ?? '' })),
+    );
+  });
+}
+
+const cells = cellsOf(EXPECTED);
+
+it('the table has one cell for each route, caller and state', () => {
+  const named = cells.map(({ route, caller, state }) => `${route} ${caller} ${state}`);
+  const all = Object.keys(ROUTES).flatMap((route) =>
+    CALLERS.flatMap((caller) => STATES.map((state) => `${route} ${caller} ${state}`)),
+  );
+  expect(named.toSorted()).toEqual(all.toSorted());
+  expect(cells.filter(({ expected }) => !/^20[01]$/.test(expected) && !(expected in ERRORS))).toEqual([]);
+});
+
+it.each(Object.keys(ROUTES))(
+  '%s answers every caller in every state as the table says, and nothing else',
+  async (route) => {
+    const mine = cells.filter((cell) => cell.route === route);
+    const wrong: string[] = [];
+    for (const { caller, state, expected } of mine) {
+      const placed = await place(state);
+      if (route === 'detail') await world.running.eventsSettled();
+      const before = await standOf(placed.id);
+      const [method, path, body] = (ROUTES[route] as (placed: Placed) => Request)(placed);
+      const key = caller === 'none' ? {} : { key: members[caller].key };
+      const answer = await world.ask(method, path, { ...key, ...(body === undefined ? {} : { body }) });
+      const refused = answer.status >= 400;
+      const said = refused ? String(answer.body['reason']) : String(answer.status);
+      const cell = `${caller} ${state}: ${said}, not ${expected}`;
+      if (said !== expected) wrong.push(cell);
+      if (refused && answer.status !== ERRORS[said as Reason].status)
+        wrong.push(`${cell} with status ${answer.status}`);
+      // A refusal leaves no trace.
+      if (refused && (await standOf(placed.id)) !== before) wrong.push(`${cell}, and something has changed`);
+    }
+    expect(wrong).toEqual([]);
+  },
+);
+
+/** Everything that is kept about a listing, but payments that a 402 opens none of. */
+async function standOf(id: bigint): Promise<string> {
+  const row = await world.db.database.one<{ stand: unknown }>(sql`
+    select json_build_array(
+      (select to_json(l) from listings l where id = ${id}), (select json_agg(c) from comments c where listing_id = ${id}),
+      (select json_agg(f) from flags f where listing_id = ${id}), (select json_agg(v) from votes v where listing_id = ${id}),
+      (select json_agg(r) from removals r where listing_id = ${id}), (select json_agg(a) from appeals a where listing_id = ${id}),
+      (select json_agg(p) from purchases p where listing_id = ${id}), (select json_agg(p) from payments p where listing_id = ${id}),
+      (select json_agg(i) from payment_intents i where listing_id = ${id}), (select count(*) from events)
+    ) as stand`);
+  return JSON.stringify(row.stand);
+}
