@@ -64,7 +64,8 @@ create table removals (
 create unique index removals_one_in_force on removals (listing_id) where restored_at is null;
 create index removals_of_listing on removals (listing_id, id desc);
 insert into removals (listing_id, reason_code, reason, removed_by, removed_at)
-select id, coalesce(removed_reason_code, 'other'), coalesce(removed_reason, ''), 1, removed_at from listings where state = 'removed';
+select id, coalesce(removed_reason_code, 'other'), coalesce(removed_reason, ''), 1, removed_at from listings where state = 'removed'
+order by removed_at, id;
 
 create table appeals (
   id bigint generated always as identity primary key,
@@ -101,6 +102,8 @@ begin
 end $$;
 create trigger removals_are_fixed before update or delete on removals for each row execute function voices_are_fixed();
 create trigger appeals_are_fixed before update or delete on appeals for each row execute function voices_are_fixed();
+create trigger removals_never_truncated before truncate on removals for each statement execute function voices_are_fixed();
+create trigger appeals_never_truncated before truncate on appeals for each statement execute function voices_are_fixed();
 
 create table comments (
   -- Given under the lock 'comments', so that ids follow the order of commits: no walk meets one twice, or one too many.
@@ -122,6 +125,7 @@ create index comments_of_listing on comments (listing_id, id);
 create index comments_of_author on comments (merchant_id, id desc);
 create index comments_of_parent on comments (parent_id, id) where parent_id is not null;
 create trigger comments_are_fixed before update or delete on comments for each row execute function voices_are_fixed();
+create trigger comments_never_truncated before truncate on comments for each statement execute function voices_are_fixed();
 create trigger note_comment after insert or update on comments for each row execute function note_listing_of();
 
 create table flags (
@@ -138,6 +142,7 @@ create unique index flags_one_per_listing on flags (listing_id, merchant_id) whe
 create unique index flags_one_per_comment on flags (comment_id, merchant_id) where comment_id is not null;
 create unique index flags_one_per_merchant on flags (flagged_merchant_id, merchant_id) where flagged_merchant_id is not null;
 create trigger flags_are_fixed before update or delete on flags for each row execute function voices_are_fixed();
+create trigger flags_never_truncated before truncate on flags for each statement execute function voices_are_fixed();
 
 -- The shape of an artifact of 200 characters or more: MinHash values in bands, by which like ones are found, and one bit of each of
 -- many more, by which their likeness is estimated. Listings only: what waits for its fee is looked at again when it goes live.

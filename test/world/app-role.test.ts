@@ -8,7 +8,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { onServer } from '../support/on-server.ts';
-import { seedListing } from '../support/seed.ts';
+import { seedFee, seedListing } from '../support/seed.ts';
 
 // The market as an operator may run it: under a role that owns nothing.
 const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
@@ -106,6 +106,39 @@ it('edits, votes, withdraws, pins and removes with them too', async () => {
   expect((await world.ask('POST', '/api/mod/remove', { key: seller.key, body: {} })).status).toBe(403);
 });
 
+it('speaks, flags, appeals, decides and lists a newer version with them too', async () => {
+  const { id } = await seedListing(world.db.database, seller.id);
+  const about = { listing_id: Number(id) };
+  const reason = { reason_code: 'other', reason: 'a reason' };
+  const said = async (path: string, { key }: Member, body: object) => {
+    const { status, body: answer } = await world.ask('POST', path, { key, body });
+    expect([answer['reason'], status < 300], path).toEqual([undefined, true]);
+    return answer;
+  };
+  const { comment } = await said('/api/comment', buyer, { ...about, body: 'A word' });
+  const comment_id = (comment as { id: number }).id;
+  await said('/api/comment', seller, { ...about, body: 'Another', parent_id: comment_id });
+  await said('/api/flag', seller, { target_type: 'comment', target_id: comment_id, reason: 'look' });
+  await said('/api/mod/comment', keeper, { comment_id, ...reason });
+  await said('/api/store', seller, { line: 'What is here' });
+  await said('/api/mod/remove', keeper, { ...about, ...reason });
+  const { appeal } = await said('/api/appeal', seller, { ...about, statement: 'It was good' });
+  const decision = { appeal_id: (appeal as { id: number }).id, outcome: 'restored', reason: 'It was' };
+  expect((await said('/api/mod/appeal', keeper, decision))['listing']).toMatchObject({ state: 'live' });
+  const goods = {
+    title: 'Newer goods',
+    description: 'x',
+    preview: '',
+    artifact: 'newer goods '.repeat(40),
+    price_usdc: 1,
+  };
+  const newer = { ...goods, seller_wallet: sellerOne.address, supersedes: Number(id), entitles_previous_buyers: true };
+  await seedFee(world.db.database, seller.id);
+  expect(await said('/api/listing', seller, newer)).toMatchObject({ listing: { supersedes: Number(id) } });
+  const { body } = await world.ask('GET', '/api/me', { key: buyer.key });
+  expect(body).toMatchObject({ replies_total: 1, quotas: { voices_per_merchant_day: { used: 1 } } });
+});
+
 it.each([
   'update events set kind = kind',
   'delete from events',
@@ -120,6 +153,14 @@ it.each([
   'update votes set created_at = now()',
   'delete from votes',
   'delete from artifacts',
+  "update comments set body = ''",
+  'delete from comments',
+  'truncate comments',
+  'update removals set removed_by = 1',
+  "update appeals set statement = ''",
+  'delete from appeals',
+  "update flags set reason = ''",
+  'update listings set supersedes = null',
   'update catalog_changes set listing_id = 1',
   'delete from chain_watermarks',
   'alter table events disable trigger all',

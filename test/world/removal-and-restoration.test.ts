@@ -55,7 +55,12 @@ describe('a payment by x402 that is settling', () => {
     await mine(proof);
     await stage.remove(goods);
     await stage.finalize();
-    expect(await again()).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
+    // What it was called is shown to nobody any more.
+    const title = 'Removed by the maintainer';
+    expect(await again()).toMatchObject({
+      status: 200,
+      body: { artifact: goods.artifact, title, purchase: { title } },
+    });
     const { body } = await stage.world.ask('GET', `/api/listing/${goods.id}`);
     expect(body['listing']).toMatchObject({ state: 'removed', sales: 1, preview: '' });
   });

@@ -147,6 +147,18 @@ it('is tagged for what it says: a comment, a removal, a purchase by its author a
   expect(await tagOf()).toBe(tags.at(-1));
 });
 
+it('shows no verified buyer beside a listing that nobody has bought, also in a process that has not seen the purchase', async () => {
+  await say();
+  await market.catalog.fresh();
+  await seedPaidPurchase(db.database, id, { merchantId: author.id });
+  const { params, query } = endpoints.getListing;
+  const call = { params: params.parse({ id: String(id) }), query: query.parse({}) };
+  const answer = await makeGetListing(market.catalog)(market, call as never);
+  if (!('prepared' in answer) || !('body' in answer.prepared)) throw new Error('there are no bytes');
+  const { listing, comments } = JSON.parse(Buffer.from(answer.prepared.body).toString('utf8'));
+  expect([listing.sales, comments[0].verified_buyer]).toEqual([1, true]);
+});
+
 it('comes out of memory while there are no comments, and with them never', async () => {
   await market.catalog.fresh();
   const answer = quick();

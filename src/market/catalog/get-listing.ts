@@ -20,7 +20,9 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
     const id = Number(call.params.id);
     for (let round = 0; round < ROUNDS; round += 1) {
       if (!isListed(catalog.model(), id)) throw noListing(call.params.id);
-      const comments = await readComments(catalog.model(), database, call.params.id, call.query);
+      const { json: comments, buyers } = await readComments(catalog.model(), database, call.params.id, call.query);
+      // A purchase that makes a verified buyer is a sale of the listing beside it.
+      if (buyers > (catalog.model().columns.sales[id] ?? 0)) await catalog.fresh();
       // From here on all is of one moment of the model again. The comments are of the database, which is never behind it.
       const model = catalog.model();
       const tail = detailTail(model, id, comments);
@@ -49,12 +51,13 @@ async function readComments(
   database: Database,
   listingId: bigint,
   query: QueryOf<Endpoints['getListing']>,
-): Promise<string> {
+): Promise<{ json: string; buyers: number }> {
   const { comments_limit: limit, comments_after_id: afterId = null } = query;
-  if (afterId === null && !hasComments(model, Number(listingId))) return noComments(limit);
+  if (afterId === null && !hasComments(model, Number(listingId))) return { json: noComments(limit), buyers: 0 };
   const { total, cursorKnown, rows } = await readCommentPage(database, { listingId, afterId, limit: limit + 1 });
   if (!cursorKnown)
     throw new Refusal('cursor_invalid', { detail: 'comments_after_id does not name a comment of this listing.' });
   const comments = rows.slice(0, limit).map(presentComment);
-  return commentsJson({ comments, total: Number(total), limit, hasMore: rows.length > limit });
+  const buyers = new Set(comments.flatMap(({ handle, verified_buyer }) => (verified_buyer ? [handle] : []))).size;
+  return { json: commentsJson({ comments, total: Number(total), limit, hasMore: rows.length > limit }), buyers };
 }

@@ -156,6 +156,10 @@ describe('a comment', () => {
     await seedFreePurchase(db.database, free, author.id);
     expect((await say({ on: id })).verified_buyer).toBe(false);
     expect((await say({ on: free })).verified_buyer).toBe(false);
+    // The key that opened such a payment has shown nothing: only its payer may have the goods.
+    const ahead = await made();
+    await seedPaidPurchase(db.database, ahead, { merchantId: author.id, payerCollectsOnly: true });
+    expect((await say({ on: ahead })).verified_buyer).toBe(false);
     await seedPaidPurchase(db.database, id, { merchantId: author.id });
     expect((await say({ on: id })).verified_buyer).toBe(true);
     expect((await say({ on: id, by: seller, body: 'Mine' })).verified_buyer).toBe(false);

@@ -29,13 +29,15 @@ type CreateCall = MarketCall<Endpoints['createListing']>;
 
 /**
  * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods, superseded what they
- * are to supersede, used the nonce and the money, and took runs and one of the open fees.
+ * are to supersede, used the nonce and the money, spent the credit without which another fee is asked, and took runs and one of the
+ * open fees.
  */
 const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'duplicate_listing',
   'already_superseded',
   'authorization_used_elsewhere',
   'payment_invalid',
+  'payment_required',
   'too_many_open_fees',
   'rate_limited',
   'payment_undecided',

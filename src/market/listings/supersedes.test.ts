@@ -204,6 +204,22 @@ describe('of a line', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 201]);
     expect(new Set(answers.map(({ body: made }) => ('listing_id' in made ? made.listing_id : null))).size).toBe(1);
   });
+
+  it('one that is sent twice at once and spends the last credit is answered twice with its listing, and never with a 402', async () => {
+    const merchant = await seedMerchant(db.database);
+    const old = await owned(merchant);
+    await seedFee(db.database, merchant.id);
+    const body = newGoods({ supersedes: old, artifact: ownText() });
+    const before = await heldOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
+    const asked = Promise.allSettled([1, 2].map(() => desk.ask(merchant, body)));
+    await untilWaiting(db.database, 2);
+    await before.commit();
+    expect(await asked).toEqual([
+      expect.objectContaining({ status: 'fulfilled' }),
+      expect.objectContaining({ status: 'fulfilled' }),
+    ]);
+    expect(await countCredits(db.database, merchant.id)).toBe(0n);
+  });
 });
 
 it('a listing keeps what its texts are flagged for, and an edit flags the new ones', async () => {

@@ -26,7 +26,7 @@ const STATEMENT =
   'There is no token, coin or points program. The treasury address is the only official address: it takes listing fees and nothing else. A sale is paid to the wallet of its seller.';
 
 const COMPLETENESS =
-  'Every bounded collection says its exact total, the rows returned, the page size and whether there are more; a walk is complete when its continuation is null, and it never gives a row twice nor more rows than its first total.';
+  'Every bounded collection says its exact total, the rows returned, the page size and whether there are more; a walk is complete when its continuation is null and never gives a row twice; newest first or with an opaque cursor it gives no more rows than its first total, unless a listing is restored to a store meanwhile, and oldest first what is new comes last.';
 
 /** What is not built, or not open, is null, false or empty. */
 export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = async (market) => {

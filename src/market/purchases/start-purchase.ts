@@ -3,7 +3,7 @@ import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { isRefused, judgeStep } from '../listings/listing-steps.ts';
+import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -58,9 +58,22 @@ async function openOrRefuse(
     return await openPurchase(market, { request, listing, proof, floor, token });
   } catch (error) {
     if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
-    if (error instanceof Refusal && (await hasArrived(market, request, found))) return null;
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    if (await hasArrived(market, request, found)) return null;
+    throw keepFromPaying(error, request, found);
   }
+}
+
+/**
+ * A proof that shows no wallet, as it is out of time or for other goods, leaves open what its wallet has under way: then no answer says
+ * that paying is safe. What was found against the proof itself says so for itself, and a 402 asks for one that shows a wallet, with
+ * which what is under way is found.
+ */
+function keepFromPaying(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: Found): Refusal {
+  const { reason, row, options } = refusal;
+  const isOfProof = check !== null && 'refusal' in check && check.refusal === refusal;
+  if (proof === null || signedBy !== null || isOfProof || row.status === 402) return refusal;
+  return new Refusal(reason, { ...options, doNotPayAgain: true });
 }
 
 async function hasArrived(market: Market, request: BuyRequest, { known, signedBy }: Found): Promise<boolean> {
@@ -103,11 +116,6 @@ function refuseCollection(market: Market, listing: ListingTerms, check: ProofChe
   return 'refusal' in check ? check.refusal : new Refusal('nothing_to_collect');
 }
 
-/** A proof that shows no wallet, as it is out of time say, leaves open what its wallet has under way. */
-function refuseEnded({ proof }: BuyRequest, signedBy: Hex | null): Refusal {
-  return new Refusal('listing_unavailable', proof !== null && signedBy === null ? { doNotPayAgain: true } : {});
-}
-
 /** For sale, not to its own merchant, not above what the buyer agreed to. */
 async function checkSale(
   market: Market,
@@ -115,7 +123,7 @@ async function checkSale(
   listing: ListingTerms,
   signedBy: Hex | null,
 ): Promise<void> {
-  if (isRefused(judgeStep(listing, 'buy'))) throw refuseEnded(request, signedBy);
+  mustStep(listing, 'buy');
   if (request.merchant?.id === listing.merchantId) throw new Refusal('own_goods');
   if (signedBy !== null && (await isSellerWallet(market.database, listing.merchantId, signedBy))) {
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });

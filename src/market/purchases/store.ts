@@ -1,6 +1,8 @@
 import sql from 'sql-template-tag';
+import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
+import { shownTitle } from '../catalog/present-listing.ts';
 import type { Sighting } from '../payments/decide.ts';
 import type { Payment } from '../payments/payment.ts';
 
@@ -115,6 +117,7 @@ export interface ArtifactRow {
 export async function readArtifact(queryable: Queryable, listingId: bigint): Promise<ArtifactRow> {
   const row = await queryable.one<{
     title: string;
+    state: ListingState;
     handle: string;
     artifact_encoding: 'utf-8' | 'base64';
     artifact_media_type: string;
@@ -122,12 +125,12 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
     salt: Buffer;
     content: Buffer;
   }>(
-    sql`select l.title, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
+    sql`select l.title, l.state, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
       from listings l join artifacts a on a.listing_id = l.id join merchants m on m.id = l.merchant_id
       where l.id = ${listingId}`,
   );
   return {
-    title: row.title,
+    title: shownTitle(row),
     seller: row.handle,
     encoding: row.artifact_encoding,
     mediaType: row.artifact_media_type,

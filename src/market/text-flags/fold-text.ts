@@ -52,7 +52,8 @@ export function foldText(text: string): FoldedText {
   const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LOOK_ALIKES.get(letter) ?? letter);
   // A name that begins with a dot is a word of its own.
   const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');
-  const sentences = named.replace(/\n\s{0,9}\n|[.!?;:]+(?=\s|$)|[|\p{Pd}](?=\s)|。/gu, ' | ');
+  // Of several marks in a row the last one ends the sentence: to look for it from each of them would take the square of their number.
+  const sentences = named.replace(/\n\s{0,9}\n|[.!?;:](?=\s|$)|[|\p{Pd}](?=\s)|。/gu, ' | ');
   return { folded, latin, words: wordsOf(named), sentences: wordsOf(sentences) };
 }
 

@@ -233,7 +233,7 @@ const answers: readonly Sabotage[] = [
 
 const OPEN = 'src/market/purchases/open-purchase.ts';
 const START = 'src/market/purchases/start-purchase.ts';
-const ON_SALE = "if (isRefused(judgeStep(listing, 'buy'))) throw refuseEnded(request, signedBy);";
+const ON_SALE = "  mustStep(listing, 'buy');\n";
 
 const ends: readonly Sabotage[] = [
   bug('asked-to-pay-for-an-ended-listing', START, ON_SALE, '', world('ended-meanwhile')),
@@ -245,6 +245,13 @@ const ends: readonly Sabotage[] = [
     ],
     tests: world('one-payment'),
   },
+  bug(
+    'a-proof-that-shows-no-wallet-may-pay-again',
+    START,
+    'throw keepFromPaying(error, request, found);',
+    'throw error;',
+    world('ended-meanwhile'),
+  ),
   bug(
     'a-stranger-is-entitled',
     'src/market/purchases/versions/store.ts',

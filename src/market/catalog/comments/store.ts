@@ -22,6 +22,7 @@ const columns = `c.id, c.listing_id, m.handle, c.parent_id, c.created_at, c.remo
     case when c.removed_at is null then c.text_flags else '{}' end as text_flags,
     exists (
       select from purchases p where p.listing_id = c.listing_id and p.merchant_id = c.merchant_id and p.price_units > 0
+        and not p.payer_collects_only
     ) as verified_buyer`;
 
 /** All comments, to be narrowed down by `where c.id ...`: the columns of a CommentRow. */

@@ -9,7 +9,7 @@ export interface Shape {
   signature: string;
 }
 
-/** Shorter ones may be alike by chance (W6). */
+/** Shorter ones may be alike by chance (W6). Blank space counts once: a few hidden words must not be guessed by way of what pads them. */
 export const LEAST_CHARACTERS = 200;
 
 /**
@@ -23,6 +23,7 @@ export const ROWS = 10;
 /** Bits in which two signatures may differ: at a likeness of 0.9 the half of a tenth does. */
 export const MOST_DIFFERENT_BITS = 25;
 
+const SPACES = /\s+/gu;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -32,7 +33,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 export function shapeOf(content: Uint8Array): Shape | null {
   if (content.length < LEAST_CHARACTERS) return null;
   const text = textOf(content);
-  if (text === null || !hasCharacters(text, LEAST_CHARACTERS)) return null;
+  if (text === null || !hasCharacters(text.replace(SPACES, ' '), LEAST_CHARACTERS)) return null;
   const shingles = shinglesOf(text);
   if (shingles.length === 0) return null;
   const sketch = sketchOf(shingles);
