@@ -1,0 +1,34 @@
+import type { OpenHost } from '../model/market-host.ts';
+import { play } from '../model/play.ts';
+import { readGame } from '../model/read-game.ts';
+import { openStage } from '../model/stage.ts';
+
+/** The chain keeps every state that it ever had, so a stage is not for ever. */
+const RUNS_PER_STAGE = 500;
+
+/** How many runs all of `npm run test:deep` is. */
+export const RUNS = Number(process.env['OPENAISLE_MODEL_RUNS'] ?? 10_000);
+
+/** Plays that many runs, stage after stage, each with a seed of its own that is printed; `apart` keeps those of two files apart. */
+export async function playMany(openHost: OpenHost, runs: number, apart = 0): Promise<number> {
+  const game = readGame(process.env, { runs, auditEvery: 100 });
+  let played = 0;
+  const tally = new Map<string, number>();
+  for (let stages = 0; played < runs; stages += 1) {
+    const seed = game.seed + apart + stages;
+    process.stdout.write(`model: seed ${seed}, ${played} of ${runs} runs played\n`);
+    const stage = await openStage(openHost);
+    try {
+      const part = { ...game, seed, runs: Math.min(RUNS_PER_STAGE, runs - played) };
+      played += (await play(stage, part)).runs;
+      for (const [said, times] of stage.tally) tally.set(said, (tally.get(said) ?? 0) + times);
+    } finally {
+      await stage.stop();
+    }
+    // A named run is played once.
+    if (game.path !== null) break;
+  }
+  const lines = [...tally].sort().map(([said, times]) => `${times} ${said}`);
+  process.stdout.write(`model: ${played} runs\n${lines.join('\n')}\n`);
+  return played;
+}
