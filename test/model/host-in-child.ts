@@ -11,6 +11,7 @@ interface Child {
   /** Null when it died before it had answered. */
   tell(order: Order): Promise<string | null>;
   exited: Promise<unknown>;
+  hasEnded(): boolean;
 }
 
 function startChild(): Child {
@@ -24,19 +25,23 @@ function startChild(): Child {
     if (message.error === undefined) one?.resolve(message.answer ?? null);
     else one?.reject(new Error(message.error));
   });
+  let ended = false;
   const exited = once(child, 'exit').then(() => {
+    ended = true;
     for (const { resolve } of waiting.values()) resolve(null);
     waiting.clear();
   });
   return {
     process: child,
     exited,
+    hasEnded: () => ended,
     tell: (order) =>
       new Promise((resolve, reject) => {
-        if (!child.connected) return resolve(null);
+        // Its end may be known before the end of the line to it is.
+        if (ended || !child.connected) return resolve(null);
         last += 1;
         waiting.set(last, { resolve, reject });
-        child.send({ id: last, order });
+        child.send({ id: last, order }, (error) => error && resolve(null));
       }),
   };
 }
@@ -67,7 +72,12 @@ export const hostInChild: OpenHost = async (config, nowMs) => {
       await market.child.tell({ what: 'now', now });
     },
     crashAt: async (at) => void (await market.child.tell({ what: 'crash', at })),
-    hasCrashed: async () => (await market.child.tell({ what: 'now', now })) === null && !market.child.process.connected,
+    hasCrashed: async () => {
+      await market.child.tell({ what: 'now', now });
+      // Whoever answers no more is about to be gone.
+      if (!market.child.process.connected) await market.child.exited;
+      return market.child.hasEnded();
+    },
     restart: async () => {
       await kill();
       market = await start();

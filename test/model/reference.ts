@@ -57,7 +57,9 @@ export class Reference {
   buy(buying: Buying): string {
     const { listing, proof, token, who } = buying;
     const known = proof === null ? token : (this.byProof(proof.authorization) ?? null);
-    if (known && known.subject !== listing.name) return proof ? 'payment_bound_elsewhere' : 'payment_not_found';
+    // A fee, whose subject is the listing that it made, buys nothing.
+    if (known && (known.isFee || known.subject !== listing.name))
+      return proof ? 'payment_bound_elsewhere' : 'payment_not_found';
     const first = known && this.#answer(known, buying, null);
     if (first) return first;
     const lapsed = known ? proof : null;

@@ -117,10 +117,14 @@ export class Run {
       reference.crashAt = step.crashAt;
     }
     reference.before = reference.view.transfers;
+    const asked = stage.now();
     const act = () => this.ask(step.method, step.path, step.asked).catch((error: unknown) => failed(error, step));
     const [answer, second] = await Promise.all([act(), step.twice ? act() : null]);
     await this.sync();
+    // The market's clock stands still while it acts, whatever is mined.
+    reference.now = asked;
     const expected = this.#expect(step);
+    reference.now = stage.now();
     if (step.crashAt !== undefined) {
       await stage.market.crashAt(null);
       expect(await stage.market.hasCrashed(), `died at ${step.crashAt}`).toBe(expected === null);
