@@ -7,6 +7,7 @@ import {
   isDecided,
   isHolding,
   isOpen,
+  isPurchaseOf,
   isSale,
   type Listed,
   type Listing,
@@ -57,9 +58,7 @@ export class Reference {
   buy(buying: Buying): string {
     const { listing, proof, token, who } = buying;
     const known = proof === null ? token : (this.byProof(proof.authorization) ?? null);
-    // A fee, whose subject is the listing that it made, buys nothing.
-    if (known && (known.isFee || known.subject !== listing.name))
-      return proof ? 'payment_bound_elsewhere' : 'payment_not_found';
+    if (known && !isPurchaseOf(known, listing)) return proof ? 'payment_bound_elsewhere' : 'payment_not_found';
     const first = known && this.#answer(known, buying, null);
     if (first) return first;
     const lapsed = known ? proof : null;

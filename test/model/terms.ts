@@ -122,4 +122,6 @@ export const isDecided = (one: Payment | undefined): boolean => one?.status === 
 /** Whoever has one of these is not to pay for the same again. */
 export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
 export const isOpen = ({ status }: Payment): boolean => status === 'open';
+/** Not a fee, whose subject is the listing that it made. */
+export const isPurchaseOf = (one: Payment, { name }: Listing): boolean => !one.isFee && one.subject === name;
 export const isSale = (one: Payment): boolean => one.status === 'completed' && !one.isFee && !one.surplus;
