@@ -266,13 +266,13 @@ const ends: readonly Sabotage[] = [
     '',
     world('versions'),
   ),
-  bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('version-payments')),
+  bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('versions')),
   bug(
     'goods-that-were-removed-go-to-earlier-buyers',
     'src/market/purchases/versions/is-entitled.ts',
     "  if (isRefused(judgeStep(listing, 'inherit'))) return false;\n",
     '',
-    world('versions'),
+    world('version-payments'),
   ),
   bug(
     'a-later-buyer-of-the-older-one-is-entitled',
@@ -298,7 +298,7 @@ const ends: readonly Sabotage[] = [
   ),
   bug(
     'price-of-today',
-    'migrations/market/0003-listings.sql',
+    'migrations/market/0010-market-life.sql',
     ' or new.price_units <> old.price_units',
     '',
     world('sold-once'),
