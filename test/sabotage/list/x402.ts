@@ -253,11 +253,11 @@ const ends: readonly Sabotage[] = [
     world('ended-meanwhile'),
   ),
   bug(
-    'a-stranger-is-entitled',
+    'a-key-is-entitled-where-only-the-payer-collects',
     'src/market/purchases/versions/store.ts',
     'and not p.payer_collects_only)',
-    'or true)',
-    world('versions'),
+    ')',
+    world('version-payments'),
   ),
   bug(
     'an-entitled-buyer-is-asked-to-pay',
