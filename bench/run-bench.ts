@@ -1,0 +1,82 @@
+export interface Running {
+  /** Whatever is started goes in here, and is stopped at the end however that comes. */
+  begun: AsyncDisposableStack;
+  signal: AbortSignal;
+  tell(line: string): void;
+}
+
+export interface Bench<Options> {
+  help: string;
+  /** Null: the help was asked for. Throws what is wrong with the arguments. */
+  read(args: readonly string[]): Options | null;
+  /** Measures, and writes what came out. */
+  measure(options: Options, running: Running): Promise<void>;
+}
+
+const begin = performance.now();
+
+export const secondsSoFar = (): number => (performance.now() - begin) / 1_000;
+
+const tell = (line: string): void =>
+  void process.stderr.write(`[${secondsSoFar().toFixed(1).padStart(6)} s] ${line}\n`);
+
+/** Runs a benchmark as a program, and leaves nothing running. */
+export function runBench<Options>(bench: Bench<Options>): void {
+  run(bench).catch((error: unknown) => {
+    if (process.exitCode === undefined) process.exitCode = 1;
+    console.error(error instanceof Error && error.stack !== undefined ? error.stack : error);
+  });
+}
+
+/** A wrong option is said in one line; where in this program it was found is of no interest. */
+function wanted<Options>(read: Bench<Options>['read']): Options | null {
+  try {
+    return read(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(2);
+  }
+}
+
+async function run<Options>({ help, read, measure }: Bench<Options>): Promise<void> {
+  const options = wanted(read);
+  if (options === null) {
+    process.stdout.write(help);
+    return;
+  }
+  const begun = new AsyncDisposableStack();
+  const breaking = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  let stopped: Promise<void> | null = null;
+  // Once for all who ask: a second disposal would be done at once, before the first one is.
+  const stopAll = (): Promise<void> => {
+    stopped ??= begun.disposeAsync();
+    return stopped;
+  };
+  const breakOff = (why: string, code: number): void => {
+    if (breaking.signal.aborted) return;
+    breaking.abort(new Error(why));
+    tell(`${why}: stopping what was started`);
+    // What is just being started comes into the stack when it runs, or stops by itself: the run ends first, then the rest.
+    const ended = running.catch(() => {});
+    void stopAll()
+      .then(() => ended)
+      .finally(() => process.exit(code));
+  };
+  process.on('SIGINT', () => breakOff('broken off', 130));
+  process.on('SIGTERM', () => breakOff('broken off', 143));
+  // PostgreSQL outlives a process that falls: whatever happens here, it has to be stopped.
+  process.on('uncaughtException', (error) => breakOff(error.stack ?? error.message, 1));
+  process.stdout.on('error', () => breakOff('nobody reads the outcome', 1));
+  process.stderr.on('error', () => breakOff('nobody reads the progress', 1));
+  try {
+    running = measure(options, { begun, signal: breaking.signal, tell });
+    await running;
+    tell('stopping');
+  } catch (error) {
+    // What was under way fails when its servers are stopped; that is not what went wrong.
+    if (!breaking.signal.aborted) throw error;
+  } finally {
+    await stopAll();
+  }
+}
