@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
-import { handleSkeleton } from '../../src/market/identity/handle-skeleton.ts';
+import { handleSkeleton } from '../../src/contract/handle-skeleton.ts';
 import { copyFile, copyLine, withCopyFolder, writeRows } from './copy-rows.ts';
 import { walletOf } from './listing-line.ts';
 import type { Vocabulary } from './vocabulary.ts';

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import { AISLES } from '../../src/contract/vocabulary.ts';
-import { createPepperFrom } from '../../src/market/identity/pepper.ts';
+import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { sha256 } from '../../src/platform/canonical-json.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';

@@ -48,6 +48,7 @@ export const openPurchaseIntent = endpoint({
   errors: [
     'listing_unavailable',
     'own_goods',
+    'checkout_needed',
     'free_listing',
     'purchase_exists',
     'payment_undecided',

@@ -3,6 +3,7 @@ import type { ErrorRow, Retry } from './errors/error-row.ts';
 import { marketErrors } from './errors/market-errors.ts';
 import { paymentErrors } from './errors/payment-errors.ts';
 import { requestErrors } from './errors/request-errors.ts';
+import { worldErrors } from './errors/world-errors.ts';
 
 export type { ErrorRow, Retry } from './errors/error-row.ts';
 
@@ -10,7 +11,7 @@ export type { ErrorRow, Retry } from './errors/error-row.ts';
  * The one table of errors (W2). Every reason that the service can answer stands here with its status, what to retry and whether
  * paying again is safe; the reference page and the OpenAPI document are made from it.
  */
-const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors };
+const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors };
 
 export type Reason = keyof typeof rows;
 export const ERRORS: Readonly<Record<Reason, ErrorRow>> = rows;

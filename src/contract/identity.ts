@@ -14,24 +14,24 @@ const stageId = { session, csrf: session };
 /** Any text at all: one that is not a code is refused like one that is not in force (W10). */
 const recoveryCode = z.string().describe('one of the eight codes in force, in any case');
 
-const stage = z.strictObject({
+export const stageFields = z.strictObject({
   action: z.literal('stage'),
   handle: handleIn,
   model: publicText(1, 100),
   client_class: z.enum(CLIENT_CLASSES),
   human_approved: z.literal(true),
 });
-const confirm = z.strictObject({
+export const confirmStage = z.strictObject({
   action: z.literal('confirm'),
   ...stageId,
   merchant_key: z.string().max(200).optional().describe('for existing coding clients; better in Authorization'),
 });
-const cancel = z.strictObject({ action: z.literal('cancel'), ...stageId });
+export const cancelStage = z.strictObject({ action: z.literal('cancel'), ...stageId });
 
 const shownCodes = z.array(z.string()).length(RECOVERY_CODE_COUNT).describe('shown once');
 
 /** What every door stages: a key that is not in force before its confirm. */
-const stagedKey = {
+export const stagedKey = {
   status: z.literal('staged'),
   handle: z.string(),
   session: z.string(),
@@ -54,11 +54,11 @@ export const register = endpoint({
   summary: 'Open a store in two steps: stage shows key and codes once, confirm makes them real.',
   auth: 'staged_key',
   body: z.discriminatedUnion('action', [
-    stage,
-    confirm.extend({
+    stageFields,
+    confirmStage.extend({
       handle: handleIn.optional().describe('another handle, when the staged one was taken meanwhile'),
     }),
-    cancel,
+    cancelStage,
   ]),
   answers: { 200: z.union([staged, confirmed, canceled]) },
   errors: [
@@ -82,7 +82,7 @@ export const rotate = endpoint({
   path: '/api/rotate',
   summary: 'Replace a key in two steps: begin with the current one, confirm with the new one. The codes stay.',
   auth: 'staged_key',
-  body: z.discriminatedUnion('action', [z.strictObject({ action: z.literal('begin') }), confirm, cancel]),
+  body: z.discriminatedUnion('action', [z.strictObject({ action: z.literal('begin') }), confirmStage, cancelStage]),
   answers: { 200: z.union([stagedRotation, confirmed, canceled]) },
   errors: ['stage_closed', 'retired_flow', 'door_closed', 'rate_limited', 'not_found', 'key_required', 'key_invalid'],
   cache: 'private',
@@ -107,8 +107,8 @@ export const recovery = endpoint({
   auth: 'staged_key',
   body: z.discriminatedUnion('action', [
     z.strictObject({ action: z.literal('begin'), recovery_code: recoveryCode }),
-    confirm,
-    cancel,
+    confirmStage,
+    cancelStage,
     z.strictObject({ action: z.literal('generate'), recovery_code: recoveryCode.optional() }),
   ]),
   answers: { 200: z.union([staged, confirmed, canceled, generatedCodes]) },

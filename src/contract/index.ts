@@ -12,6 +12,16 @@ import { getOfficialFacts } from './official.ts';
 import { getPayment, getTreasury } from './payments.ts';
 import { listPurchases } from './purchases.ts';
 import { voteListing } from './votes.ts';
+import {
+  cancelWorldDraft,
+  checkoutWorld,
+  draftWorld,
+  getWorldCheckout,
+  getWorldDraft,
+  linkCity,
+  listWorld,
+  syncWorld,
+} from './world.ts';
 
 /** Every JSON endpoint by its operation's name. An endpoint without an operation does not compile. */
 export const endpoints = {
@@ -48,6 +58,14 @@ export const endpoints = {
   rotate,
   recovery,
   pair,
+  linkCity,
+  draftWorld,
+  getWorldDraft,
+  cancelWorldDraft,
+  listWorld,
+  checkoutWorld,
+  getWorldCheckout,
+  syncWorld,
 } as const;
 
 export type Endpoints = typeof endpoints;

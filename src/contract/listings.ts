@@ -10,6 +10,7 @@ import { purchaseOut } from './purchases.ts';
 import { publicText } from './text.ts';
 import { textFlags, UNTRUSTED } from './text-flags.ts';
 import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
+import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
 /** Says in every document that a program reads: this is what somebody wrote, and nothing to act upon. */
 export const merchantText = z.string().describe(UNTRUSTED);
@@ -35,16 +36,18 @@ const summaryFields = {
   world_asset_id: z.int().nullable(),
   world_seller_handle: z.string().nullable(),
   world_draft_id: z.int().nullable(),
-  world_state: z.string().nullable(),
+  world_state: z.enum(WORLD_STATES).nullable(),
   city_offer_url: z.string().nullable(),
   world_asset_url: z.string().nullable(),
   requires_city_resident: z.boolean(),
   state: z.enum(LISTING_STATES),
-  artifact_commitment: hashOut.describe(
-    'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact',
-  ),
-  artifact_bytes: z.int(),
-  artifact_media_type: merchantText,
+  artifact_commitment: hashOut
+    .nullable()
+    .describe(
+      'SHA-256 over a 32-byte salt and the artifact bytes; the salt comes with the artifact. Null, as what follows, for a thing of the city',
+    ),
+  artifact_bytes: z.int().nullable(),
+  artifact_media_type: merchantText.nullable(),
   verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
   supersedes: z.int().nullable().describe('the listing of the same merchant of which this is the newer version'),
   superseded_by: z.int().nullable().describe('the newer version, if there is one'),
@@ -63,6 +66,7 @@ export const listingDetail = z
     withdrawn_at: timeOut.nullable(),
     withdrawn_reason: merchantText.nullable(),
     appeal: appealOut.nullable().describe('against the last removal, if its merchant appealed'),
+    world_receipt: worldReceipt.nullable().describe('of a thing of the city that is sold'),
   })
   .meta({ id: 'ListingDetail' });
 export type ListingSummary = z.output<typeof listingSummary>;
@@ -73,6 +77,12 @@ export const aisleSummaries = z.array(aisleSummary);
 
 const MEDIA_TYPE =
   /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}(?:; ?[a-z0-9-]{1,32}=[A-Za-z0-9._-]{1,64})?$/;
+
+export const tagsIn = z
+  .array(z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -'))
+  .max(8)
+  .refine((tags) => new Set(tags).size === tags.length, 'must not repeat a tag')
+  .default([]);
 
 /** The fields of a new listing as the merchant sends them. */
 export const newListing = z.strictObject({
@@ -88,11 +98,7 @@ export const newListing = z.strictObject({
     .optional(),
   price_usdc: priceIn,
   seller_wallet: addressIn,
-  tags: z
-    .array(z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -'))
-    .max(8)
-    .refine((tags) => new Set(tags).size === tags.length, 'must not repeat a tag')
-    .default([]),
+  tags: tagsIn,
   aisle: z.enum(AISLES).optional(),
   supersedes: idIn.optional().describe('an own listing of which this is the newer version; each has one at most'),
   entitles_previous_buyers: z
@@ -102,7 +108,7 @@ export const newListing = z.strictObject({
 });
 export type NewListing = z.output<typeof newListing>;
 
-const created = z.object({
+export const created = z.object({
   listing_id: idOut,
   url: z.string(),
   listing: listingDetail,
@@ -288,6 +294,7 @@ export const buyListing = endpoint({
   answers: { 200: delivery, 202: pendingAnswer },
   errors: [
     'own_goods',
+    'checkout_needed',
     'listing_unavailable',
     'listing_removed',
     'nothing_to_collect',

@@ -51,5 +51,8 @@ export const priceIn = z
     return units;
   });
 
+/** The same above 0, where a transfer has to prove it: a transfer of nothing proves nothing. */
+export const priceAboveZeroIn = priceIn.refine((units) => units > 0n, 'must be above 0');
+
 /** An amount on its way out, in USDC. */
 export const usdcOut = z.number().min(0).meta({ description: 'USDC with at most 6 decimals' });

@@ -33,8 +33,8 @@ export const officialFacts = z
         .array(addressOut)
         .describe('the addresses from which this facilitator settles; empty if it publishes none'),
     }),
-    city: z.null(),
-    world: z.null(),
+    city: z.object({ url: z.string() }).nullable(),
+    world: z.object({ checkout_minutes: z.int(), reservation_minutes: z.int(), recovery_hours: z.int() }).nullable(),
     public_pagination: z.object({ completeness: z.string(), sizes: z.record(z.string(), z.int()) }),
     maintainer: z.object({
       handle: z.string().nullable(),

@@ -9,7 +9,7 @@ import { PAGE_SIZES, PAYMENT_PURPOSES } from './vocabulary.ts';
 export const intentId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
 
 /** 0x and hex digits of any case; whether it is a signature is judged with the challenge. A contract wallet's may be long. */
-const signatureIn = z.string().regex(/^0x(?:[0-9a-fA-F]{2}){1,4096}$/, 'must be 0x and 2 to 8192 hex digits');
+export const signatureIn = z.string().regex(/^0x(?:[0-9a-fA-F]{2}){1,4096}$/, 'must be 0x and 2 to 8192 hex digits');
 
 /** What shows that a transfer was made for an intent, and by whom. */
 export const claimBody = z.strictObject({ intent_id: intentId, tx_hash: hashIn, payer_signature: signatureIn });

@@ -5,6 +5,7 @@ import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { UNTRUSTED } from './text-flags.ts';
 import { PAGE_SIZES, VERIFIED_VIA } from './vocabulary.ts';
+import { worldReceipt } from './world-records.ts';
 
 export const purchaseOut = z
   .object({
@@ -47,13 +48,16 @@ export const listPurchases = endpoint({
     200: z.object({
       purchases: z.array(
         purchaseOut.extend({
-          artifact: z.string().nullable().describe(`null where the payer has to sign to collect; ${UNTRUSTED}`),
-          artifact_encoding: z.enum(['utf-8', 'base64']),
-          artifact_media_type: z.string().describe(UNTRUSTED),
+          artifact: z
+            .string()
+            .nullable()
+            .describe(`null where the payer has to sign to collect, and for a thing of the city; ${UNTRUSTED}`),
+          artifact_encoding: z.enum(['utf-8', 'base64']).nullable(),
+          artifact_media_type: z.string().describe(UNTRUSTED).nullable(),
           artifact_filename: z.string().describe(UNTRUSTED).nullable(),
           artifact_salt: hashOut.nullable(),
           collect: z.enum(['delivered', 'sign_to_collect']),
-          world_receipt: z.null(),
+          world_receipt: worldReceipt.nullable(),
           newer_version: newerVersion.nullable().describe('the newest live listing that supersedes what was bought'),
         }),
       ),

@@ -125,6 +125,20 @@ export const CODES_WAIT_HOURS = 72;
 /** How long a pairing code may be typed. */
 export const PAIRING_MINUTES = 10;
 
+/** How long a draft of a world listing stays open without its fee. */
+export const DRAFT_MINUTES = 60;
+/** How long a checkout stays open. It reserves nothing. */
+export const CHECKOUT_MINUTES = 10;
+/** How long a reservation in the city lasts. */
+export const RESERVATION_MINUTES = 5;
+/** How long the city looks for the end of a payment by itself. */
+export const RECOVERY_HOURS = 2;
+/** How long a resident whose reservation lapsed unpaid waits for that offer. */
+export const RESERVATION_PAUSE_MINUTES = 30;
+/** What one site reads of the other: bytes of an answer, and seconds for all of it. */
+export const SITE_ANSWER_LIMIT_BYTES = 65_536;
+export const SITE_DEADLINE_SECONDS = 3;
+
 /** The doors of identity, each of which the operator may close. */
 export const IDENTITY_DOORS = ['register', 'rotate', 'recovery', 'pair'] as const;
 export type IdentityDoor = (typeof IDENTITY_DOORS)[number];

@@ -1,7 +1,7 @@
+import type { Standing } from '../platform/chain/standing.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { ChainFacts, PaymentsFacts, ProviderFacts } from './metrics/observe-chain.ts';
 import type { Payments } from './payments/payments.ts';
-import type { Standing } from './payments/providers/standing.ts';
 
 /** What the metrics tell of the chain, without asking anybody. */
 export function chainFacts({ standings, watch, held }: Payments, clock: Clock): ChainFacts {

@@ -7,7 +7,6 @@ import { SECRET_PREFIX } from '../platform/secret-format.ts';
 import {
   hostVariable,
   networkVariable,
-  notAvailable,
   optionalAddress,
   optionalHttpUrl,
   originVariable,
@@ -55,7 +54,7 @@ const variables = {
     'the value of an HTTP header, in printable ASCII',
     null,
   ),
-  OPENAISLE_CITY_URL: notAvailable(),
+  OPENAISLE_CITY_URL: originVariable(),
   OPENAISLE_PEPPER_FILE: pathVariable(null),
   OPENAISLE_KEY_PREFIX: optional<string>(
     text.regex(SECRET_PREFIX),
@@ -123,6 +122,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     treasury: read.OPENAISLE_TREASURY,
     facilitatorUrl: read.OPENAISLE_FACILITATOR_URL,
     facilitatorAuth: read.OPENAISLE_FACILITATOR_AUTH,
+    cityUrl: read.OPENAISLE_CITY_URL,
     pepperFile: read.OPENAISLE_PEPPER_FILE,
     keyPrefix: read.OPENAISLE_KEY_PREFIX,
     deploymentCommit: read.OPENAISLE_DEPLOYMENT_COMMIT,

@@ -7,6 +7,7 @@ import type { Database, Queryable } from '../platform/database/database.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Call, Operation, ReadOperation } from '../platform/http/operation.ts';
 import type { Log } from '../platform/log.ts';
+import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
 
 /** A network that has some limits of its own. */
@@ -39,6 +40,8 @@ export interface MarketConfig {
   facilitatorUrl: string;
   /** Value of the Authorization header sent to the facilitator. */
   facilitatorAuth: string | null;
+  /** Origin of the linked city; null: nothing of the world is sold here. */
+  cityUrl: string | null;
   pepperFile: string | null;
   keyPrefix: string;
   deploymentCommit: string | null;
@@ -60,15 +63,6 @@ export interface Merchant {
   maintainer: boolean;
   /** The number of the key that was shown. */
   keyId: bigint;
-}
-
-/** At rest a secret is only HMAC-SHA-256 under a pepper (W3). */
-export interface Pepper {
-  /** Of the newest pepper: what new secrets are stored under. */
-  version: number;
-  hash(secret: string): Buffer;
-  /** Under every pepper that is kept, newest first: what a presented secret is looked up by. */
-  hashes(secret: string): readonly { version: number; hash: Buffer }[];
 }
 
 /** Everything that operations share. Built once in main.ts; tests hand in their own clock, chance and addresses. */
@@ -101,4 +95,4 @@ export type MarketCall<E extends EndpointShape> = Call<E, Merchant>;
 export type MarketOperation<E extends EndpointShape> = Operation<E, Market, Merchant>;
 /** May answer with bytes that are ready. */
 export type MarketRead<E extends EndpointShape> = ReadOperation<E, Market, Merchant>;
-export type { Queryable };
+export type { Pepper, Queryable };

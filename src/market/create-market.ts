@@ -1,4 +1,5 @@
 import { endpoints } from '../contract/index.ts';
+import { checkNetworks } from '../platform/chain/check-networks.ts';
 import { createProviders } from '../platform/chain/provider.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
@@ -9,7 +10,6 @@ import type { Random } from '../platform/random.ts';
 import { createMarketCatalog } from './catalog/market-catalog.ts';
 import { createPruning } from './catalog/prune/prune-changes.ts';
 import { chainFacts, paymentsFacts } from './chain-facts.ts';
-import { checkChain } from './check-chain.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
 import { createEventTail } from './events/event-tail.ts';
 import { createSequencer } from './events/sequencer.ts';
@@ -55,6 +55,10 @@ export interface RunningMarket {
 
 /** How often undecided payments and all providers are looked at, where nobody says otherwise. */
 const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 10_000 };
+
+const CHAIN_VARIABLES = { rpcUrls: 'OPENAISLE_RPC_URLS', usdc: 'OPENAISLE_USDC_ADDRESS' };
+/** Keys of either site are refused at both, also where an operator has chosen another prefix. */
+const SITE_PREFIXES = ['aisle', 'city'];
 
 /** Puts the market together: the only place that knows all of its parts. */
 export function createMarket(options: MarketOptions): RunningMarket {
@@ -103,7 +107,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     payments,
     http,
     start: async () => {
-      await checkChain(market);
+      await checkNetworks({ providers, network: config.network, log, variables: CHAIN_VARIABLES });
       await payments.watch.look();
       if (!(await refreshSigners(market))) log.warn('facilitator_silent_at_start', { url: config.facilitatorUrl });
       await catalog.start();
@@ -147,7 +151,7 @@ function serveHttp(market: Market, parts: MarketParts, mark: NotedDatabase['mark
     clock,
     random,
     docsUrl: (reason) => `${config.baseUrl}/docs/errors/${reason}`,
-    secretPrefixes: [config.keyPrefix],
+    secretPrefixes: [...new Set([config.keyPrefix, ...SITE_PREFIXES])],
     trustProxy: config.trustProxy,
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow, rotate: retiredFlow },

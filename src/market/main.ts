@@ -1,12 +1,12 @@
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { createLog } from '../platform/create-log.ts';
+import { holdSignals } from '../platform/hold-signals.ts';
 import type { Log } from '../platform/log.ts';
 import { handleShutdown } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { MarketConfig } from './context.ts';
 import { CRASH_VARIABLE, crashAt, readCrashPoint } from './crash-points.ts';
-import { holdSignals } from './hold-signals.ts';
 import { type MarketRun, runMarket } from './run-market.ts';
 import { runSupervisor } from './run-supervisor.ts';
 import { runWorker } from './run-worker.ts';

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { marketContext } from '../../test/support/market-context.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../platform/database/embedded.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
 import { readEventPage } from './events/read-event-page.ts';
 import { authenticate } from './identity/authenticate.ts';
-import { loadMarketPepper } from './identity/pepper.ts';
 
 const COMMAND = fileURLToPath(new URL('maintainer.ts', import.meta.url));
 let folder: string;
@@ -52,7 +52,7 @@ test('beside a running market it makes merchant 1, shows no secret and leaves th
     expect(JSON.parse(stdout)).toEqual({ status: 'created', merchant_id: 1, handle: 'keeper', out });
     expect((await stat(out)).mode & 0o777).toBe(0o600);
     const database = await openDatabase({ url: postgres.url, poolSize: 2 });
-    const pepper = await loadMarketPepper({ pepperFile: null, dataDir });
+    const pepper = await loadOwnPepper({ pepperFile: null, dataDir });
     const saved = JSON.parse(await readFile(out, 'utf8'));
     const owner = await authenticate(marketContext({ database, changes: { pepper } }), saved.merchant_key);
     expect(owner).toMatchObject({ id: 1n, handle: 'keeper', maintainer: true });

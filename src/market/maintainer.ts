@@ -4,11 +4,11 @@ import { systemClock } from '../platform/clock.ts';
 import { migrate } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { SECRET_PREFIX } from '../platform/secret-format.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createMaintainer } from './identity/create-maintainer.ts';
-import { loadMarketPepper } from './identity/pepper.ts';
 import { runCommand, setting } from './run-command.ts';
 import { visitDatabase } from './visit-database.ts';
 
@@ -65,7 +65,7 @@ async function create(handle: string, out: string): Promise<{ merchantId: number
     await migrate(server.url, MIGRATIONS);
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-maintainer' });
     try {
-      const pepper = await loadMarketPepper({ pepperFile, dataDir });
+      const pepper = await loadOwnPepper({ pepperFile, dataDir });
       // Its stop numbers the event, as the market may not be running.
       const sequencer = createSequencer({ database, clock: systemClock, log: silent });
       const { wake: wakeEvents } = sequencer;

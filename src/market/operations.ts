@@ -37,6 +37,14 @@ import { makeClaimPurchase } from './purchases/claim-purchase.ts';
 import { makeOpenPurchaseIntent } from './purchases/open-purchase-intent.ts';
 import { voteListing } from './votes/vote-listing.ts';
 import { makeGetWindow } from './window/get-window.ts';
+import { checkoutWorld } from './world/checkouts/checkout-world.ts';
+import { getWorldCheckout } from './world/checkouts/get-world-checkout.ts';
+import { cancelWorldDraft } from './world/drafts/cancel-world-draft.ts';
+import { draftWorld } from './world/drafts/draft-world.ts';
+import { getWorldDraft } from './world/drafts/get-world-draft.ts';
+import { linkCity } from './world/links/link-city.ts';
+import { makeListWorld } from './world/listing/list-world.ts';
+import { makeSyncWorld } from './world/sync/sync-world.ts';
 
 /** What operations stand on beyond what they share. */
 export interface MarketParts {
@@ -82,5 +90,13 @@ export function marketOperations({ payments, catalog, events }: MarketParts): Op
     rotate,
     recovery,
     pair,
+    linkCity,
+    draftWorld,
+    getWorldDraft,
+    cancelWorldDraft,
+    listWorld: makeListWorld(payments),
+    checkoutWorld,
+    getWorldCheckout,
+    syncWorld: makeSyncWorld(payments),
   };
 }

@@ -8,10 +8,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { testDatabase } from '../../test/support/database.ts';
 import { marketContext, settableClock } from '../../test/support/market-context.ts';
 import { registerCaller } from '../../test/support/register-caller.ts';
+import { loadPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import type { Market } from './context.ts';
 import { authenticate } from './identity/authenticate.ts';
-import { loadPepper } from './identity/pepper.ts';
 import { addPepper } from './identity/peppers/add-pepper.ts';
 import { readPepperStatus } from './identity/peppers/read-pepper-status.ts';
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { migrate } from '../platform/database/migrate.ts';
+import { type ReachedDatabase, reachDatabase } from '../platform/database/reach-database.ts';
 import type { Log } from '../platform/log.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
 import type { MarketConfig } from './context.ts';
-import { loadMarketPepper } from './identity/pepper.ts';
-import { type ReachedDatabase, reachDatabase } from './reach-database.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 
@@ -13,7 +13,7 @@ export async function prepareGround(config: MarketConfig, log: Log): Promise<Rea
   const server = await reachDatabase(config, log);
   begun.defer(() => server.stop());
   for (const name of await migrate(server.url, MIGRATIONS)) log.info('migrated', { migration: name });
-  await loadMarketPepper(config);
+  await loadOwnPepper(config);
   begun.move();
   return server;
 }

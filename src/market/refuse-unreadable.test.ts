@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { testDatabase } from '../../test/support/database.ts';
 import { marketContext } from '../../test/support/market-context.ts';
 import { severableDatabase } from '../../test/support/severable-database.ts';
+import { inSnapshot } from '../platform/database/in-snapshot.ts';
 import { createMarket } from './create-market.ts';
-import { inSnapshot } from './in-snapshot.ts';
 import { refuseUnreadable } from './refuse-unreadable.ts';
 
 const db = testDatabase();

@@ -1,10 +1,10 @@
 import { systemClock } from '../platform/clock.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
-import { loadMarketPepper } from './identity/pepper.ts';
 import { countRequests } from './metrics/count-requests.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 
@@ -42,7 +42,7 @@ export async function serveMarket(options: ServeMarketOptions): Promise<ServedMa
     clock: systemClock,
     random: systemRandom,
     log: countRequests(options.log, metrics.countRequest),
-    pepper: await loadMarketPepper(config),
+    pepper: await loadOwnPepper(config),
     metrics,
     ...(crashPoint === undefined ? {} : { crashPoint }),
   });

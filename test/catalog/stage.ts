@@ -2,9 +2,9 @@ import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalo
 import type { Model } from '../../src/market/catalog/model/model.ts';
 import { createAnswers } from '../../src/market/catalog/serve/answers.ts';
 import { createEventTail } from '../../src/market/events/event-tail.ts';
-import { createPepperFrom } from '../../src/market/identity/pepper.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { marketContext, type TestMarket } from '../support/market-context.ts';
 import { recordingLog } from '../support/recording-log.ts';
 import {

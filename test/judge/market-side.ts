@@ -1,8 +1,9 @@
-import { decide, type FoundTransfer, type Sighting, type Use } from '../../src/market/payments/decide.ts';
+import { decide, type Use } from '../../src/market/payments/decide.ts';
 import { decideClaim } from '../../src/market/payments/direct/decide-claim.ts';
 import { decideRefund } from '../../src/market/payments/review/decide-refund.ts';
 import { type Block, type Log, readBlock, readChainId, readLogs, readReceipt } from '../../src/platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../src/platform/chain/rpc.ts';
+import type { FoundTransfer, Sighting } from '../../src/platform/chain/sighting.ts';
 import { decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../src/platform/chain/usdc.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import type { AttemptCase, Case } from './cases.ts';

@@ -1,9 +1,9 @@
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import { createPepperFrom } from '../../src/market/identity/pepper.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import type { Log } from '../../src/platform/log.ts';
+import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
 /** Only the first pass is made by itself; all others when a test says so. */

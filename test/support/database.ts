@@ -1,10 +1,14 @@
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, inject } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { takeLeaks } from './canary.ts';
 import { tablesWithSecrets } from './canary-database.ts';
 import { onServer } from './on-server.ts';
+
+const CITY_MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
 export interface TestDatabase {
   /** For a second opener, for example a child process. */
@@ -15,6 +19,8 @@ export interface TestDatabase {
 export interface TestDatabaseOptions {
   /** False for a database without any table. */
   migrated?: boolean;
+  /** Whose tables; the market's when left out. */
+  site?: 'market' | 'city';
   poolSize?: number;
 }
 
@@ -23,12 +29,14 @@ export async function createTestDatabase(
   options: TestDatabaseOptions = {},
 ): Promise<TestDatabase & { drop(): Promise<void> }> {
   const { adminUrl, template, templateError } = inject('testPostgres');
-  const migrated = options.migrated ?? true;
+  const isCity = options.site === 'city';
+  const migrated = (options.migrated ?? true) && !isCity;
   if (migrated && templateError !== null) throw new Error(`the migrations failed: ${templateError}`);
   const name = `openaisle_test_${systemRandom.bytes(8).toString('hex')}`;
   await onServer(adminUrl, `create database ${name} encoding 'UTF8' template ${migrated ? template : 'template0'}`);
   const address = new URL(adminUrl);
   address.pathname = `/${name}`;
+  if (isCity) await migrate(address.href, CITY_MIGRATIONS);
   // A server given from outside may be tuned for speed; test data need not survive it.
   const database = await openDatabase({ url: address.href, poolSize: options.poolSize ?? 8, allowUnsafe: true });
   return {

@@ -2,12 +2,12 @@ import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src
 import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Market } from '../../src/market/context.ts';
 import { createEventTail, type EventTail } from '../../src/market/events/event-tail.ts';
-import { createPepperFrom } from '../../src/market/identity/pepper.ts';
 import { createProviders } from '../../src/platform/chain/provider.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { recordingLog } from './recording-log.ts';
 
@@ -71,6 +71,7 @@ export function marketContext(options: {
       treasury: '0x1111111111111111111111111111111111111111',
       facilitatorUrl: 'http://127.0.0.1:1',
       facilitatorAuth: null,
+      cityUrl: null,
       pepperFile: null,
       keyPrefix: 'aisle',
       deploymentCommit: null,

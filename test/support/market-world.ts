@@ -4,12 +4,12 @@ import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts
 import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import { createPepperFrom } from '../../src/market/identity/pepper.ts';
 import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
+import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';
 import { watchAnswer } from './canary.ts';
@@ -45,6 +45,9 @@ export interface WorldOptions {
   crashPoint?: (name: CrashPoint) => void;
   reconcileEveryMs?: number;
   watchEveryMs?: number;
+  /** Of the linked city. It reads the market, so both have ports that are known beforehand. */
+  cityUrl?: string;
+  port?: number;
   /** Another way for the market to its database: through a proxy, or as a role of few rights. */
   databaseUrl?: (db: TestDatabase) => Promise<string>;
 }
@@ -78,13 +81,16 @@ export function worldConfig(given: {
   rpcUrl: string | [string, ...string[]];
   facilitatorUrl: string;
   limits?: Partial<Limits>;
+  cityUrl?: string | undefined;
+  /** Its own address too, for a city that reads it. */
+  port?: number | undefined;
 }): MarketConfig {
   return {
     host: '127.0.0.1',
-    port: 0,
+    port: given.port ?? 0,
     metricsPort: 0,
     workers: 1,
-    baseUrl: BASE_URL,
+    baseUrl: given.port === undefined ? BASE_URL : `http://127.0.0.1:${given.port}`,
     databaseUrl: given.databaseUrl,
     dataDir: '/nonexistent',
     network: NETWORKS.base,
@@ -93,6 +99,7 @@ export function worldConfig(given: {
     treasury: WORLD_ACCOUNTS.treasury.address,
     facilitatorUrl: given.facilitatorUrl,
     facilitatorAuth: null,
+    cityUrl: given.cityUrl ?? null,
     pepperFile: null,
     keyPrefix: 'aisle',
     deploymentCommit: null,
@@ -118,6 +125,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       databaseUrl,
       rpcUrl: options.rpcUrl?.(chain) ?? chain.url,
       facilitatorUrl: options.facilitatorUrl ?? facilitator.url,
+      cityUrl: options.cityUrl,
+      port: options.port,
       ...(options.limits ? { limits: options.limits } : {}),
     }),
     database,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkClaim } from '../../src/market/payments/head/accept-head.ts';
+import { checkClaim } from '../../src/platform/chain/accept-head.ts';
 
 // How old a block must be to be final (W9), to the millisecond.
 

@@ -1,10 +1,10 @@
 import type { Endpoints } from '../../contract/index.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import { takeQuotaUnless } from '../../platform/database/quotas/take-quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { dailyQuota } from '../limits/daily-quota.ts';
-import { takeQuotaUnless } from '../limits/take-quota.ts';
 import { mustExist } from '../listings/changes/own-listing.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';

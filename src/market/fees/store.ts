@@ -1,7 +1,7 @@
 import sql, { empty } from 'sql-template-tag';
+import type { FoundTransfer } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { toBytes } from '../../platform/hex.ts';
-import type { FoundTransfer } from '../payments/decide.ts';
 import type { Payment } from '../payments/payment.ts';
 
 export interface FeeRow {

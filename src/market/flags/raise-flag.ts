@@ -1,11 +1,11 @@
 import type { FlagTarget } from '../../contract/flags.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import { takeQuotaUnless } from '../../platform/database/quotas/take-quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { dailyQuota } from '../limits/daily-quota.ts';
-import { takeQuotaUnless } from '../limits/take-quota.ts';
 import { presentFlag } from './present-flag.ts';
 import { findOwnFlag, findTargetOwner, insertFlag, ownFlag, readFlag, type Target } from './store.ts';
 

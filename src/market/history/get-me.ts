@@ -1,10 +1,10 @@
 import type { Endpoints } from '../../contract/index.ts';
 import type { Queryable } from '../../platform/database/database.ts';
+import { inSnapshot } from '../../platform/database/in-snapshot.ts';
 import { presentReply } from '../catalog/comments/present-comment.ts';
 import { presentDetail } from '../catalog/present-listing.ts';
 import { readListingsOf } from '../catalog/store.ts';
 import type { MarketOperation } from '../context.ts';
-import { inSnapshot } from '../in-snapshot.ts';
 import { presentPurchase, presentSale } from './present-purchase.ts';
 import { type History, readHistory } from './read-history.ts';
 import { readStanding } from './read-standing.ts';

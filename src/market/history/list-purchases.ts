@@ -1,9 +1,9 @@
 import type { ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import type { Queryable } from '../../platform/database/database.ts';
+import { inSnapshot } from '../../platform/database/in-snapshot.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { MarketOperation } from '../context.ts';
-import { inSnapshot } from '../in-snapshot.ts';
 import { readNewerVersions } from '../purchases/versions/store.ts';
 import { presentNewerVersion, presentPurchase } from './present-purchase.ts';
 import { type History, readHistory } from './read-history.ts';

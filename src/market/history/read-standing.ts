@@ -1,5 +1,6 @@
 import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
+import { readQuota } from '../../platform/database/quotas/read-quota.ts';
 import { readRemovalNotices } from '../appeals/read-removal-notices.ts';
 import type { Market, Merchant } from '../context.ts';
 import { countCredits } from '../fees/store.ts';
@@ -7,7 +8,6 @@ import { presentFlag } from '../flags/present-flag.ts';
 import { readFlags } from '../flags/store.ts';
 import { findWaitingSet } from '../identity/codes/store.ts';
 import { type DailyQuota, dailyQuota } from '../limits/daily-quota.ts';
-import { readQuota } from '../limits/read-quota.ts';
 import { presentMerchant } from '../merchants/present-merchant.ts';
 import { readMerchant } from '../merchants/store.ts';
 import { presentReview } from './present-review.ts';

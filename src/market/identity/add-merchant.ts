@@ -1,7 +1,7 @@
+import { handleSkeleton } from '../../contract/handle-skeleton.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
-import { handleSkeleton } from './handle-skeleton.ts';
 import type { ClientClass, SecretHashes } from './stages/stage.ts';
 import { insertMerchant } from './store.ts';
 

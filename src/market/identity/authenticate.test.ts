@@ -4,11 +4,11 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext, type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import { registerCaller } from '../../../test/support/register-caller.ts';
+import { createPepperFrom } from '../../platform/pepper.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { makeMerchantKey } from '../../platform/secret-format.ts';
 import type { Market } from '../context.ts';
 import { authenticate } from './authenticate.ts';
-import { createPepperFrom } from './pepper.ts';
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');
 const db = testDatabase();

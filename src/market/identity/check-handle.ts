@@ -1,6 +1,6 @@
+import { handleSkeleton, isReservedHandle } from '../../contract/handle-skeleton.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { handleSkeleton, isReservedHandle } from './handle-skeleton.ts';
 import { isSkeletonTaken } from './store.ts';
 
 /** Refuses a handle that a public registration cannot have. */

@@ -1,8 +1,8 @@
 import { sha256 } from '../../platform/canonical-json.ts';
+import { inSnapshot } from '../../platform/database/in-snapshot.ts';
+import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
 import type { Market } from '../context.ts';
-import { inSnapshot } from '../in-snapshot.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';
-import { takeQuota } from '../limits/take-quota.ts';
 import { addMerchant } from './add-merchant.ts';
 import { checkHandle } from './check-handle.ts';
 import type { DoorBody } from './door-body.ts';

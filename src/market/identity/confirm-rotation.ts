@@ -1,9 +1,9 @@
 import { sha256 } from '../../platform/canonical-json.ts';
+import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';
-import { takeQuota } from '../limits/take-quota.ts';
 import { cancelWaitingSets } from './codes/store.ts';
 import type { DoorBody } from './door-body.ts';
 import { revokeAccess } from './revoke-access.ts';

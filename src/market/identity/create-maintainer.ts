@@ -1,10 +1,10 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { handleSkeleton } from '../../contract/handle-skeleton.ts';
 import { HANDLE_PATTERN } from '../../contract/identity.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Market } from '../context.ts';
 import { addMerchant } from './add-merchant.ts';
-import { handleSkeleton } from './handle-skeleton.ts';
 import { type MadeSecrets, makeSecrets } from './make-secrets.ts';
 import { isSkeletonTaken, maybeHandle } from './store.ts';
 

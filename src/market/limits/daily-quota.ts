@@ -1,6 +1,6 @@
 import type { Limits } from '../../contract/vocabulary.ts';
+import type { Quota } from '../../platform/database/quotas/quota.ts';
 import type { Market } from '../context.ts';
-import type { Quota } from './quota.ts';
 
 const DAY_SECONDS = 86_400;
 

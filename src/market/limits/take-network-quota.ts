@@ -1,6 +1,6 @@
+import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
 import type { Market } from '../context.ts';
 import { limitFor, type NetworkLimit } from './network-limits.ts';
-import { takeQuota } from './take-quota.ts';
 
 const HOUR_SECONDS = 3_600;
 

@@ -1,8 +1,8 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { readBlacklisted } from '../../platform/chain/usdc-reads.ts';
+import { takeQuotaOnce } from '../../platform/database/quotas/take-quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { takeQuotaOnce } from '../limits/take-quota.ts';
 import { checkVersion } from './check-version.ts';
 import type { ListRequest } from './list-request.ts';
 import { checkNear, duplicateOf } from './near/check-near.ts';

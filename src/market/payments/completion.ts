@@ -1,6 +1,6 @@
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
+import type { FoundTransfer } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import type { FoundTransfer } from './decide.ts';
 import type { Payment } from './payment.ts';
 
 export type SettledTransfer = FoundTransfer;

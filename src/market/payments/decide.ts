@@ -1,14 +1,14 @@
 import type { Block, Log, Receipt } from '../../platform/chain/reads.ts';
+import {
+  type FinalizedHead,
+  type FoundTransfer,
+  type Sighting,
+  sameLog,
+  sameLogs,
+  stands,
+} from '../../platform/chain/sighting.ts';
 import { decodeAuthorizationCanceled, decodeAuthorizationUsed, decodeTransfer } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
-
-/** A finalized block that passed every check of accept-head.ts. */
-export interface FinalizedHead {
-  number: bigint;
-  hash: Hex;
-  /** Seconds. */
-  timestamp: bigint;
-}
 
 /** Where the authorization's nonce was used or cancelled, and what the same provider says about that transaction. */
 export interface Use {
@@ -45,23 +45,6 @@ export interface AttemptTerms {
   mayBeSubmitted: boolean;
   /** Milliseconds: removal of the listing by the maintainer. */
   removedAt: number | null;
-}
-
-export interface Sighting {
-  txHash: Hex;
-  blockNumber: bigint;
-  blockHash: Hex;
-  /** Seconds. */
-  blockTime: bigint;
-  /** Who sent the transaction; says nothing about who paid. */
-  sender: Hex;
-}
-
-/** One transfer among those of its transaction. */
-export interface FoundTransfer extends Sighting {
-  logIndex: number;
-  /** Units. */
-  value: bigint;
 }
 
 export type RefusedReason = 'expired' | 'canceled' | 'no_fitting_transfer';
@@ -136,16 +119,6 @@ function isCanonical(use: Use, receipt: Receipt, block: Block | null): block is 
   );
 }
 
-/** Whether the block of that height is the receipt's own, and lists its transaction. */
-export function stands(receipt: Receipt, block: Block | null): block is Block {
-  return (
-    block !== null &&
-    receipt.blockHash === block.hash &&
-    receipt.blockNumber === block.number &&
-    block.transactions.includes(receipt.transactionHash)
-  );
-}
-
 /** A successful receipt that holds the very log that led here, and the same transfers of the payer as the block's own log index. */
 function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean {
   if (receipt.status !== 'success' || use.log.removed || use.log.address !== terms.asset) return false;
@@ -154,29 +127,6 @@ function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean 
   if (!receipt.logs.some((log) => sameLog(log, use.log))) return false;
   const isByPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.from === terms.payer;
   return sameLogs(receipt, use.transfersInBlock, isByPayer);
-}
-
-/** Whether the receipt and the block's own log index hold the same logs of that kind for the transaction. */
-export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (log: Log) => boolean): boolean {
-  const ofReceipt = receipt.logs.filter(isWanted);
-  const ofBlock = inBlock.filter((log) => isWanted(log) && log.transactionHash === receipt.transactionHash);
-  // All logs of a transaction share its fate.
-  if (receipt.logs.some((log) => log.removed)) return false;
-  return ofReceipt.length === ofBlock.length && ofReceipt.every((log) => ofBlock.some((other) => sameLog(log, other)));
-}
-
-function sameLog(one: Log, other: Log): boolean {
-  return (
-    one.logIndex === other.logIndex &&
-    one.address === other.address &&
-    one.blockHash === other.blockHash &&
-    one.transactionHash === other.transactionHash &&
-    one.data === other.data &&
-    !one.removed &&
-    !other.removed &&
-    one.topics.length === other.topics.length &&
-    one.topics.every((topic, index) => topic === other.topics[index])
-  );
 }
 
 function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: AttemptTerms): Decision {

@@ -1,3 +1,4 @@
+import { createStandings } from '../../platform/chain/standing.ts';
 import { createPasses } from '../../platform/create-passes.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
@@ -8,7 +9,6 @@ import { type ChainHead, readHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
 import type { Payment } from './payment.ts';
 import { createSecondOpinions } from './providers/ask-others.ts';
-import { createStandings } from './providers/standing.ts';
 import { createWatch } from './providers/watch-providers.ts';
 import { createPass, createReconciler } from './reconcile.ts';
 import { declineOldReviews } from './review/decline-old-reviews.ts';

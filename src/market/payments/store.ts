@@ -1,8 +1,8 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
+import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
-import type { Sighting } from './decide.ts';
 import type { Payment, PaymentStatus, ReviewOutcome, X402Payment } from './payment.ts';
 import type { ChainEnd } from './payment-steps.ts';
 

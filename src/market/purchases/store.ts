@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
 import type { ListingState } from '../../contract/vocabulary.ts';
+import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import { shownTitle } from '../catalog/present-listing.ts';
-import type { Sighting } from '../payments/decide.ts';
 import type { Payment } from '../payments/payment.ts';
 
 export interface Purchase {

@@ -1,8 +1,8 @@
 import type { Endpoints } from '../../contract/index.ts';
+import { takeQuotaUnless } from '../../platform/database/quotas/take-quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { dailyQuota } from '../limits/daily-quota.ts';
-import { takeQuotaUnless } from '../limits/take-quota.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { countVotes, insertVote, votesWithOwn } from './store.ts';
 

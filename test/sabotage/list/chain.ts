@@ -3,9 +3,9 @@ import { type Sabotage, world } from '../sabotage.ts';
 // Left out: that the code does not lower the watermark (the trigger that is tried below refuses it), and that a head of another chain
 // is none (both verdicts, tried elsewhere, and the check of a proof ask for the chain again).
 
-const HEAD = 'src/market/payments/head/accept-head.ts';
+const HEAD = 'src/platform/chain/accept-head.ts';
 const JUDGE = 'src/market/payments/providers/judge-evidence.ts';
-const UNIT = ['src/market/payments/head/accept-head.test.ts'];
+const UNIT = ['src/platform/chain/accept-head.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
   return { name, edits: [{ file, find, put }], tests };

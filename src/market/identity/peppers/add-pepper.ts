@@ -1,7 +1,7 @@
 import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { parsePeppers, readPrivate, syncFolder, writeDurably } from '../../../platform/pepper.ts';
 import type { Random } from '../../../platform/random.ts';
-import { parsePeppers, readPrivate, syncFolder, writeDurably } from '../pepper.ts';
 
 /**
  * Puts one more pepper behind the others, on the disk when this returns; its version. The file is written whole beside the old one and then takes

@@ -1,7 +1,7 @@
+import { checkClaim } from '../../../platform/chain/accept-head.ts';
 import type { Provider } from '../../../platform/chain/provider.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import { isoTime } from '../../../platform/clock.ts';
-import { checkClaim } from '../head/accept-head.ts';
 import { readProviderHead } from '../head/read-head.ts';
 import { findChainState } from '../head/store.ts';
 import type { CommandMarket } from './command-market.ts';

@@ -1,9 +1,9 @@
+import type { Watermark } from '../../../platform/chain/accept-head.ts';
 import type { Provider } from '../../../platform/chain/provider.ts';
 import { readBlock } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import type { FinalizedHead } from '../decide.ts';
-import type { Watermark } from '../head/accept-head.ts';
 import { readProviderHead } from '../head/read-head.ts';
 import { findChainState } from '../head/store.ts';
 import { type CommandMarket, CommandRefused } from './command-market.ts';

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toBytes } from '../../../platform/hex.ts';
-import type { FinalizedHead } from '../decide.ts';
 
 export type ChainAct = 'resume' | 'reset_watermark';
 

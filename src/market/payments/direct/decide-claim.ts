@@ -1,7 +1,14 @@
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
+import {
+  type FinalizedHead,
+  type FoundTransfer,
+  type Sighting,
+  sameLogs,
+  stands,
+} from '../../../platform/chain/sighting.ts';
 import { decodeAuthorizationUsed, decodeTransfer } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import { type FinalizedHead, type FoundTransfer, type Sighting, sameLogs, stands, type UnknownWhy } from '../decide.ts';
+import type { UnknownWhy } from '../decide.ts';
 
 /** What one provider shows of a claimed transaction, all of one moment. */
 export interface ClaimEvidence {

@@ -1,8 +1,8 @@
+import type { FoundTransfer, Sighting } from '../../../platform/chain/sighting.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
 import type { Completions } from '../completion.ts';
-import type { FoundTransfer, Sighting } from '../decide.ts';
 import { isHalted } from '../head/store.ts';
 import { type DirectPayment, isOpen } from '../payment.ts';
 import { insertProof } from '../proofs/store.ts';

@@ -1,9 +1,9 @@
+import { acceptHead, type HeadReading, type HeadVerdict } from '../../../platform/chain/accept-head.ts';
 import { type Block, readBlock, readChainId } from '../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
+import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { Market } from '../../context.ts';
-import type { FinalizedHead } from '../decide.ts';
-import type { Standing, Standings } from '../providers/standing.ts';
-import { acceptHead, type HeadReading, type HeadVerdict } from './accept-head.ts';
 import { type ChainState, findChainState, raiseWatermark } from './store.ts';
 
 export interface ChainHead {

@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
+import type { Watermark } from '../../../platform/chain/accept-head.ts';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { toBytes, toHex } from '../../../platform/hex.ts';
-import type { FinalizedHead } from '../decide.ts';
-import type { Watermark } from './accept-head.ts';
 
 interface WatermarkRow {
   block_number: bigint;

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
+import type { FoundTransfer } from '../../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
-import type { FoundTransfer } from '../decide.ts';
 import type { Payment } from '../payment.ts';
 
 /** What a transaction proves: the payment that it makes, or the one that it gives back. */

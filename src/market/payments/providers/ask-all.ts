@@ -1,7 +1,7 @@
 import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { HeldPayments } from './held-payments.ts';
 import type { Objection } from './judge-evidence.ts';
-import type { Standing, Standings } from './standing.ts';
 
 /** By what they are about. */
 export type Objections<Key> = Map<Key, Objection>;

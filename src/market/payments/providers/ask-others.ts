@@ -1,5 +1,6 @@
 import { type Block, readBlock, readChainId, readReceipt } from '../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
 import { decide, type Evidence } from '../decide.ts';
@@ -12,7 +13,6 @@ import { attemptTermsOf } from '../x402/attempt-terms.ts';
 import { askAll, type Objections, type Question } from './ask-all.ts';
 import { createHeldPayments, type HeldPayments } from './held-payments.ts';
 import { judgeClaim, judgeUse, type Said } from './judge-evidence.ts';
-import type { Standing, Standings } from './standing.ts';
 
 /** Evidence of the leading provider, as far as the others bear it out. */
 export interface SecondOpinions {

@@ -1,6 +1,6 @@
 import type { Provider } from '../../../platform/chain/provider.ts';
 import { type Block, readBlock } from '../../../platform/chain/reads.ts';
-import type { FinalizedHead } from '../decide.ts';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
 
 /** A provider and what it calls final, plausible by its own word. */
 export interface Claim {

@@ -1,6 +1,7 @@
 import type { Block, Receipt } from '../../../platform/chain/reads.ts';
+import { type FinalizedHead, sameLogs, stands } from '../../../platform/chain/sighting.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import { type Evidence, type FinalizedHead, sameLogs, stands } from '../decide.ts';
+import type { Evidence } from '../decide.ts';
 import type { ClaimEvidence } from '../direct/decide-claim.ts';
 import type { Finding } from '../read-findings.ts';
 

@@ -1,10 +1,10 @@
+import { checkClaim } from '../../../platform/chain/accept-head.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { Market } from '../../context.ts';
-import { checkClaim } from '../head/accept-head.ts';
 import { readProviderHead } from '../head/read-head.ts';
 import { haltPayments } from '../head/store.ts';
 import { type Claim, type Conflict, conflictWords, findConflict } from './find-conflict.ts';
-import type { Standing, Standings } from './standing.ts';
 
 type Needs = Pick<Market, 'database' | 'clock' | 'config' | 'log'>;
 

@@ -1,11 +1,11 @@
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { Standings } from '../../../platform/chain/standing.ts';
 import { createPasses } from '../../../platform/create-passes.ts';
 import type { Market } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import { type ChainState, findChainState } from '../head/store.ts';
 import { lookForConflict } from './look-for-conflict.ts';
 import { probeContractWallets, type WalletService } from './probe-contract-wallets.ts';
-import type { Standings } from './standing.ts';
 
 /** What all providers said when they were last looked at together. */
 export interface ChainWatch {

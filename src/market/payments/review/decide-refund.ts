@@ -1,7 +1,7 @@
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
+import { type FinalizedHead, type FoundTransfer, sameLogs, stands } from '../../../platform/chain/sighting.ts';
 import { decodeTransfer } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import { type FinalizedHead, type FoundTransfer, sameLogs, stands } from '../decide.ts';
 
 /** What one provider shows of the transaction that is said to give the money back. */
 export interface RefundEvidence {

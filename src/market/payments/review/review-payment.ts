@@ -1,13 +1,13 @@
 import type { Endpoints } from '../../../contract/index.ts';
 import { type Receipt, readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { FoundTransfer } from '../../../platform/chain/sighting.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import type { Completions } from '../completion.ts';
-import type { FoundTransfer } from '../decide.ts';
 import { hasAuthorization, hasBought } from '../direct/store.ts';
 import { isStillFinal } from '../head/still-final.ts';
 import { findWatermark } from '../head/store.ts';

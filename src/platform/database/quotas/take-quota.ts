@@ -1,20 +1,24 @@
-import { Refusal } from '../../platform/refusal.ts';
-import type { Market } from '../context.ts';
+import type { Clock } from '../../clock.ts';
+import { Refusal } from '../../refusal.ts';
+import type { Database } from '../database.ts';
+import { type Counting, countInWindow, countUnless, readWindow, type ScalarQuery } from './count-in-window.ts';
 import { type Quota, windowAt } from './quota.ts';
-import { type Counting, countInWindow, countUnless, readWindow, type ScalarQuery } from './store.ts';
 
 /** Longer than any window. */
 const KEPT_MS = 2 * 86_400_000;
 
-type Needs = Pick<Market, 'database' | 'clock'>;
+interface Needs {
+  database: Database;
+  clock: Clock;
+}
 
 /**
  * Counts this call, in a transaction of its own, and refuses it beyond the limit. To be called before the check it guards:
  * refused calls count too, and nothing that fails later takes the count back.
  */
-export async function takeQuota(market: Needs, quota: Quota): Promise<void> {
-  const now = market.clock.now();
-  const { used } = await market.database.one<{ used: number }>(countInWindow(countingOf(quota, now)));
+export async function takeQuota(needs: Needs, quota: Quota): Promise<void> {
+  const now = needs.clock.now();
+  const { used } = await needs.database.one<{ used: number }>(countInWindow(countingOf(quota, now)));
   if (used > quota.limit) throw exceeded(quota, now);
 }
 
@@ -22,9 +26,9 @@ export async function takeQuota(market: Needs, quota: Quota): Promise<void> {
  * The same, unless that scalar query (of an int8) has a value: then this call counts nothing, is never refused, and the value is the
  * answer. One statement.
  */
-export async function takeQuotaUnless(market: Needs, quota: Quota, settled: ScalarQuery): Promise<bigint | null> {
-  const now = market.clock.now();
-  const found = await market.database.one<{ settled: bigint | null; used: number | null }>(
+export async function takeQuotaUnless(needs: Needs, quota: Quota, settled: ScalarQuery): Promise<bigint | null> {
+  const now = needs.clock.now();
+  const found = await needs.database.one<{ settled: bigint | null; used: number | null }>(
     countUnless(settled, countingOf(quota, now)),
   );
   if (found.settled === null && (found.used ?? 0) > quota.limit) throw exceeded(quota, now);
@@ -32,11 +36,11 @@ export async function takeQuotaUnless(market: Needs, quota: Quota, settled: Scal
 }
 
 /** The same, but what was counted in this window already, under the name and subject of `seen`, is not counted again. */
-export async function takeQuotaOnce(market: Needs, quota: Quota, seen: Pick<Quota, 'name' | 'subject'>): Promise<void> {
-  const now = market.clock.now();
+export async function takeQuotaOnce(needs: Needs, quota: Quota, seen: Pick<Quota, 'name' | 'subject'>): Promise<void> {
+  const now = needs.clock.now();
   const mark = countingOf({ ...quota, ...seen, limit: 1 }, now);
   // Under a lock, so that fifty at once with the same thing count once, and a refused one leaves no mark to slip in by.
-  const isWithin = await market.database.transaction(async (tx) => {
+  const isWithin = await needs.database.transaction(async (tx) => {
     const [, marked] = await Promise.all([
       tx.lock(`quota:${quota.name}:${quota.subject}`),
       readWindow(tx, mark.window),

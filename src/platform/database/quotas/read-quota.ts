@@ -1,6 +1,6 @@
-import type { Queryable } from '../../platform/database/database.ts';
+import type { Queryable } from '../database.ts';
+import { readWindow } from './count-in-window.ts';
 import { type Quota, windowAt } from './quota.ts';
-import { readWindow } from './store.ts';
 
 export interface QuotaStanding {
   limit: number;

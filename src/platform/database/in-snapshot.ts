@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../platform/database/database.ts';
+import type { Database, Queryable } from './database.ts';
 
 /** Everything that `read` asks is of one moment. */
 export async function inSnapshot<T>(database: Database, read: (queryable: Queryable) => Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadMarketPepper, loadPepper } from './pepper.ts';
+import { loadOwnPepper, loadPepper } from './pepper.ts';
 
 let folder: string;
 let file: string;
@@ -74,12 +74,12 @@ test.each([
 });
 
 test('a file that the operator named is never made up', async () => {
-  await expect(loadMarketPepper({ pepperFile: file, dataDir: folder })).rejects.toThrow('does not exist');
+  await expect(loadOwnPepper({ pepperFile: file, dataDir: folder })).rejects.toThrow('does not exist');
   expect(await readdir(folder)).toEqual([]);
 });
 
 test('without a named file it is kept in the data folder, made too if need be', async () => {
-  const made = await loadMarketPepper({ pepperFile: null, dataDir: join(folder, 'data') });
+  const made = await loadOwnPepper({ pepperFile: null, dataDir: join(folder, 'data') });
   const again = await loadPepper({ file: join(folder, 'data', 'pepper'), createIfMissing: false });
   expect(again.hash('secret')).toEqual(made.hash('secret'));
 });

@@ -1,4 +1,4 @@
-import { STOP_SIGNALS } from '../platform/shutdown.ts';
+import { STOP_SIGNALS } from './shutdown.ts';
 
 /** Keeps signals from ending the process until `release`, which says whether one came: half-way through a start they would leave a database behind. */
 export function holdSignals(): { release(): NodeJS.Signals | null } {

@@ -1,5 +1,5 @@
 import sql, { type Sql } from 'sql-template-tag';
-import type { Queryable } from '../../platform/database/database.ts';
+import type { Queryable } from '../database.ts';
 
 export interface Window {
   name: string;

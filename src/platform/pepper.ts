@@ -1,8 +1,16 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { type FileHandle, link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type Random, systemRandom } from '../../platform/random.ts';
-import type { Pepper } from '../context.ts';
+import { type Random, systemRandom } from './random.ts';
+
+/** At rest a secret is only HMAC-SHA-256 under a pepper (W3). */
+export interface Pepper {
+  /** Of the newest pepper: what new secrets are stored under. */
+  version: number;
+  hash(secret: string): Buffer;
+  /** Under every pepper that is kept, newest first: what a presented secret is looked up by. */
+  hashes(secret: string): readonly { version: number; hash: Buffer }[];
+}
 
 export interface LoadPepperOptions {
   file: string;
@@ -12,7 +20,7 @@ export interface LoadPepperOptions {
 }
 
 /** The file the operator named, which must be there; else the one in the data folder, made at the first start. */
-export function loadMarketPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
+export function loadOwnPepper(where: { pepperFile: string | null; dataDir: string }): Promise<Pepper> {
   return loadPepper({ file: pepperFileOf(where), createIfMissing: where.pepperFile === null });
 }
 

@@ -1,6 +1,5 @@
-import { startEmbeddedPostgres } from '../platform/database/embedded.ts';
-import type { Log } from '../platform/log.ts';
-import type { MarketConfig } from './context.ts';
+import type { Log } from '../log.ts';
+import { startEmbeddedPostgres } from './embedded.ts';
 
 export interface ReachedDatabase {
   url: string;
@@ -11,7 +10,7 @@ export interface ReachedDatabase {
 
 /** The database that the configuration names, or one of this process's own in the data folder. */
 export async function reachDatabase(
-  { databaseUrl, dataDir }: Pick<MarketConfig, 'databaseUrl' | 'dataDir'>,
+  { databaseUrl, dataDir }: { databaseUrl: string | null; dataDir: string },
   log: Log,
 ): Promise<ReachedDatabase> {
   if (databaseUrl !== null) return { url: databaseUrl, ended: new Promise(() => {}), stop: async () => {} };

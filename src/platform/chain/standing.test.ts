@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { settableClock } from '../../../../test/support/market-context.ts';
-import { createProviders } from '../../../platform/chain/provider.ts';
+import { settableClock } from '../../../test/support/market-context.ts';
+import { createProviders } from './provider.ts';
 import { createStandings } from './standing.ts';
 
 const NOW = 1_800_000_000_000;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { HANDLE_PATTERN } from '../../contract/identity.ts';
-import { RESERVED_HANDLES } from '../../contract/reserved-handles.ts';
 import { handleSkeleton, isReservedHandle } from './handle-skeleton.ts';
+import { HANDLE_PATTERN } from './identity.ts';
+import { RESERVED_HANDLES } from './reserved-handles.ts';
 
 const handles = fc.stringMatching(new RegExp(HANDLE_PATTERN));
 

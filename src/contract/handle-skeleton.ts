@@ -1,4 +1,4 @@
-import { RESERVED_HANDLES } from '../../contract/reserved-handles.ts';
+import { RESERVED_HANDLES } from './reserved-handles.ts';
 
 /**
  * What a handle looks like: two handles with one skeleton can be taken for each other, so only one of them may exist. The wide

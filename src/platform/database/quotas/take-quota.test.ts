@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { beforeEach, expect, test } from 'vitest';
-import { testDatabase } from '../../../test/support/database.ts';
-import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
+import { testDatabase } from '../../../../test/support/database.ts';
+import { type SettableClock, settableClock } from '../../../../test/support/market-context.ts';
 import type { Quota } from './quota.ts';
 import { readQuota } from './read-quota.ts';
 import { takeQuota } from './take-quota.ts';

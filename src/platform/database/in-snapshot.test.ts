@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
-import { createTestDatabase } from '../../test/support/database.ts';
-import { openDatabase } from '../platform/database/open-database.ts';
+import { createTestDatabase } from '../../../test/support/database.ts';
 import { inSnapshot } from './in-snapshot.ts';
+import { openDatabase } from './open-database.ts';
 
 it('reads everything of one moment, and lets nothing be written', async () => {
   const { database, url, drop } = await createTestDatabase();

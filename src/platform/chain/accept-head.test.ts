@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { FinalizedHead } from '../decide.ts';
 import { acceptHead, type HeadReading, type Watermark } from './accept-head.ts';
+import type { FinalizedHead } from './sighting.ts';
 
 const NOW = 1_800_000_000_000;
 const SECONDS = BigInt(NOW / 1000);

@@ -1,6 +1,6 @@
-import type { Provider } from '../../../platform/chain/provider.ts';
-import type { Block } from '../../../platform/chain/reads.ts';
-import type { Clock } from '../../../platform/clock.ts';
+import type { Clock } from '../clock.ts';
+import type { Provider } from './provider.ts';
+import type { Block } from './reads.ts';
 
 /** How long a provider may hold up decisions by silence or by standing still. */
 const PATIENCE_MS = 60_000;

@@ -1,4 +1,4 @@
-import type { FinalizedHead } from '../decide.ts';
+import type { FinalizedHead } from './sighting.ts';
 
 export interface HeadReading {
   latest: FinalizedHead;

@@ -1,0 +1,54 @@
+import type { CityLimits } from '../contract/city/endpoints.ts';
+import type { EndpointShape } from '../contract/endpoint.ts';
+import type { Network } from '../contract/vocabulary.ts';
+import type { Provider } from '../platform/chain/provider.ts';
+import type { Standings } from '../platform/chain/standing.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database } from '../platform/database/database.ts';
+import type { Call, Operation } from '../platform/http/operation.ts';
+import type { Log } from '../platform/log.ts';
+import type { Pepper } from '../platform/pepper.ts';
+import type { Random } from '../platform/random.ts';
+
+/** The CITY_ variables of W14, checked at start. */
+export interface CityConfig {
+  host: string;
+  port: number;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  databaseUrl: string | null;
+  dataDir: string;
+  /** Origin of the market whose drafts and checkouts are read. */
+  marketUrl: string;
+  /** With the configured USDC address in it. */
+  network: Network;
+  /** The first is the primary. */
+  rpcUrls: readonly [string, ...string[]];
+  finalityMinAgeSeconds: number;
+  limits: CityLimits;
+  pepperFile: string | null;
+  keyPrefix: string;
+}
+
+/** Who a key belongs to. */
+export interface Resident {
+  id: bigint;
+  handle: string;
+}
+
+/** Everything that operations of the city share. Built once; tests hand in their own clock, chance and addresses. */
+export interface City {
+  config: CityConfig;
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** All of them, in the order in which they lead. */
+  providers: readonly [Provider, ...Provider[]];
+  /** How they stand, as far as this process has seen. */
+  standings: Standings;
+  pepper: Pepper;
+}
+
+export type CityCall<E extends EndpointShape> = Call<E, Resident>;
+export type CityOperation<E extends EndpointShape> = Operation<E, City, Resident>;

@@ -1,0 +1,157 @@
+import type { ErrorRow } from './error-row.ts';
+
+/** What is refused about things of the world: first by the market, then by the city. */
+export const worldErrors = {
+  world_closed: {
+    status: 503,
+    title: 'This market has no city',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'Look at city in official facts: null means that nothing of the world is sold here.',
+  },
+  city_unavailable: {
+    status: 503,
+    title: 'The city cannot be read now',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Nothing was changed and nothing is lost. Send the same request again.',
+  },
+  link_missing: {
+    status: 409,
+    title: 'Merchant and resident do not name each other',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step:
+      'Name the resident with POST /api/city-link on the market and the merchant with POST /api/market-link on the city, then send the same request again.',
+  },
+  draft_pending: {
+    status: 409,
+    title: 'Another draft of this merchant is open',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'List the draft named in draft_id, cancel it, or wait until it expires.',
+  },
+  draft_closed: {
+    status: 409,
+    title: 'This draft is over',
+    retry: 'never',
+    do_not_pay_again: false,
+    next_step: 'GET /api/world/draft/:id shows how it ended. Make a new one.',
+  },
+  draft_fee_pending: {
+    status: 409,
+    title: 'The fee for this draft is under way',
+    retry: 'same_request',
+    do_not_pay_again: true,
+    next_step: 'Wait until the fee is decided; GET /api/world/draft/:id shows it.',
+  },
+  offer_mismatch: {
+    status: 409,
+    title: 'The offer in the city does not say what the market was told',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'errors names what differs. Make a draft and an offer that agree.',
+  },
+  offer_not_open: {
+    status: 409,
+    title: 'The offer is not open to buyers now',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Do not pay. The offer in the city says where it stands.',
+  },
+  checkout_needed: {
+    status: 409,
+    title: 'Things of the world are bought through a checkout',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Open one with POST /api/world/checkout/:listing_id, then reserve the offer in the city.',
+  },
+  not_world_listing: {
+    status: 409,
+    title: 'That listing is no thing of the world',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Buy it with POST /api/buy/:id.',
+  },
+  market_unavailable: {
+    status: 503,
+    title: 'The market cannot be read now',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Nothing was changed. Send the same request again.',
+  },
+  not_thing_owner: {
+    status: 403,
+    title: 'That thing belongs to somebody else',
+    retry: 'never',
+    next_step: 'GET /api/thing/:id shows who owns it.',
+  },
+  not_offer_seller: {
+    status: 403,
+    title: 'That offer was made by somebody else',
+    retry: 'never',
+    next_step: 'Use the key of the resident who made it.',
+  },
+  thing_locked: {
+    status: 409,
+    title: 'That thing is under offer',
+    retry: 'after_fix',
+    next_step: 'Cancel the offer named in offer_id first, or wait for its end.',
+  },
+  draft_mismatch: {
+    status: 409,
+    title: 'The draft on the market does not fit',
+    retry: 'after_fix',
+    next_step:
+      'detail says what differs. The draft has to be pending, name this thing and be of the merchant linked to you.',
+  },
+  checkout_mismatch: {
+    status: 409,
+    title: 'The checkout on the market does not fit',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Nothing was reserved: do not pay. Open a checkout for this listing as the merchant linked to you.',
+  },
+  offer_reserved: {
+    status: 409,
+    title: 'Somebody else holds this offer',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Nothing was reserved for you: do not pay. Try again after Retry-After.',
+  },
+  reservation_pause: {
+    status: 409,
+    title: 'Your last reservation of this offer lapsed unpaid',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Nothing was reserved: do not pay. Try again after Retry-After.',
+  },
+  reservation_over: {
+    status: 409,
+    title: 'No reservation of this offer is yours',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step: 'Do not pay again. If you have paid, speak with the seller: GET the offer shows how it stands.',
+  },
+  offer_closed: {
+    status: 409,
+    title: 'This offer is over',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step: 'Nothing was changed. Do not pay. GET the offer shows how it ended.',
+  },
+  offer_busy: {
+    status: 409,
+    title: 'A buyer holds this offer',
+    retry: 'same_request',
+    next_step: 'Nothing was changed. Try again when the reservation or the payment has been decided.',
+  },
+  world_payment_invalid: {
+    status: 422,
+    title: 'The transfer does not fit the reservation',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step:
+      'Do not pay again. Run the market’s sync, then the seller cancels the offer; speak with the seller about the money.',
+  },
+} as const satisfies Record<string, ErrorRow>;

@@ -1,0 +1,216 @@
+import { z } from 'zod';
+import { addressIn } from './chain-values.ts';
+import { endpoint } from './endpoint.ts';
+import { HANDLE_PATTERN } from './identity.ts';
+import { created, merchantRecord, pendingAnswer, tagsIn } from './listings.ts';
+import { priceAboveZeroIn, usdcOut } from './money.ts';
+import { idIn, idOut, idParam } from './paging.ts';
+import { CLAIM_ERRORS, claimBody } from './payments.ts';
+import { publicText } from './text.ts';
+import { checkoutOut, draftOut, WORLD_STATES, worldReceipt } from './world-records.ts';
+
+/** A handle of the other site as people write it: trimmed, one leading @ dropped, lower case; then W3's rule. */
+export const foreignHandleIn = z
+  .string()
+  .max(200)
+  .transform((given) => given.trim().replace(/^@/, '').toLowerCase())
+  .refine((handle) => new RegExp(HANDLE_PATTERN).test(handle), 'must be a handle, with or without @');
+
+const listingIdParam = z.strictObject({ listing_id: idParam.shape.id });
+
+export const linkCity = endpoint({
+  name: 'linkCity',
+  method: 'POST',
+  path: '/api/city-link',
+  summary:
+    'Name the resident of the city that this merchant is; null ends it. A link needs the same from the city’s side.',
+  auth: 'key',
+  body: z.strictObject({ city_handle: foreignHandleIn.nullable() }),
+  answers: { 200: z.object({ merchant: merchantRecord }) },
+  errors: ['world_closed'],
+  cache: 'private',
+});
+
+export const draftWorld = endpoint({
+  name: 'draftWorld',
+  method: 'POST',
+  path: '/api/world/draft',
+  summary: 'Say what thing of the city is to be sold, free of charge: the offer in the city names this draft.',
+  auth: 'key',
+  body: z.strictObject({
+    title: publicText(3, 120),
+    description: publicText(1, 4_000, { multiline: true }),
+    preview: publicText(0, 4_000, { multiline: true }),
+    price_usdc: priceAboveZeroIn,
+    seller_wallet: addressIn,
+    tags: tagsIn,
+    thing_id: idIn,
+  }),
+  answers: { 201: z.object({ draft: draftOut }) },
+  errors: [
+    'world_closed',
+    'city_unavailable',
+    'link_missing',
+    'draft_pending',
+    'seller_wallet_refused',
+    'wallet_in_use',
+    'payment_check_unavailable',
+  ],
+  cache: 'private',
+});
+
+export const getWorldDraft = endpoint({
+  name: 'getWorldDraft',
+  method: 'GET',
+  path: '/api/world/draft/:id',
+  summary: 'One draft, for whoever wants to compare it with the offer.',
+  auth: 'audit',
+  params: idParam,
+  answers: { 200: z.object({ draft: draftOut }) },
+  errors: ['not_found', 'world_closed'],
+  cache: 'public',
+});
+
+export const cancelWorldDraft = endpoint({
+  name: 'cancelWorldDraft',
+  method: 'POST',
+  path: '/api/world/draft/:id/cancel',
+  summary: 'Give up an own draft. Not while its fee is under way.',
+  auth: 'key',
+  params: idParam,
+  body: z.strictObject({}),
+  body_optional: true,
+  answers: { 200: z.object({ draft: draftOut }) },
+  errors: ['not_found', 'draft_closed', 'draft_fee_pending', 'world_closed'],
+  cache: 'private',
+});
+
+export const listWorld = endpoint({
+  name: 'listWorld',
+  method: 'POST',
+  path: '/api/world/listing',
+  summary: 'List a draft against its public offer in the city. The fee of 1 USDC is paid as for any listing.',
+  auth: 'key',
+  body: z.strictObject({
+    draft_id: idIn,
+    city_offer_id: idIn,
+    fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
+  }),
+  answers: { 200: created, 201: created, 202: pendingAnswer },
+  errors: [
+    'world_closed',
+    'city_unavailable',
+    'not_found',
+    'draft_closed',
+    'offer_mismatch',
+    'offer_not_open',
+    'link_missing',
+    'seller_wallet_refused',
+    'wallet_in_use',
+    'too_many_open_fees',
+    'payment_required',
+    'payment_invalid',
+    'payment_rejected',
+    'authorization_lapsed',
+    'authorization_used_elsewhere',
+    'payment_bound_elsewhere',
+    'payee_cannot_receive',
+    'usdc_paused',
+    'payment_check_unavailable',
+    'verification_pending',
+    'settlement_pending',
+    'facilitator_refused',
+    'needs_review',
+    'malformed_proof',
+    'two_proofs',
+    ...CLAIM_ERRORS,
+  ],
+  cache: 'private',
+  payment: true,
+});
+
+export const checkoutWorld = endpoint({
+  name: 'checkoutWorld',
+  method: 'POST',
+  path: '/api/world/checkout/:listing_id',
+  summary: 'Ten minutes in which the named resident may reserve the offer for this merchant. It reserves nothing.',
+  auth: 'key',
+  params: listingIdParam,
+  body: z.strictObject({ city_handle: foreignHandleIn }),
+  answers: { 200: z.object({ checkout: checkoutOut }), 201: z.object({ checkout: checkoutOut }) },
+  errors: [
+    'world_closed',
+    'city_unavailable',
+    'not_found',
+    'not_world_listing',
+    'listing_unavailable',
+    'link_missing',
+    'own_goods',
+    'offer_mismatch',
+    'offer_not_open',
+  ],
+  cache: 'private',
+});
+
+export const getWorldCheckout = endpoint({
+  name: 'getWorldCheckout',
+  method: 'GET',
+  path: '/api/world/checkout/:id',
+  summary: 'One checkout: who buys what, by which resident.',
+  auth: 'audit',
+  params: idParam,
+  answers: { 200: z.object({ checkout: checkoutOut }) },
+  errors: ['not_found', 'world_closed'],
+  cache: 'public',
+});
+
+export const SYNC_STATUSES = [
+  'listed',
+  'reserved',
+  'payment_pending',
+  'payment_invalid',
+  'payment_expired',
+  'founder_review',
+  'needs_review',
+  'claimed',
+  'completed',
+  'canceled',
+  'stale',
+] as const;
+export type SyncStatus = (typeof SYNC_STATUSES)[number];
+
+/** What the public may know of a sale that is recorded. */
+const worldSale = z.object({
+  id: idOut,
+  listing_id: idOut,
+  market_buyer: z.string(),
+  paid_usdc: usdcOut,
+  world_receipt: worldReceipt,
+});
+
+export const syncWorld = endpoint({
+  name: 'syncWorld',
+  method: 'POST',
+  path: '/api/world/sync/:listing_id',
+  summary:
+    'Look at the offer and, once it is claimed and the same transfer is final, record the sale. Any key; as often as wanted.',
+  auth: 'key',
+  params: listingIdParam,
+  body: z.strictObject({}),
+  body_optional: true,
+  answers: {
+    200: z.object({
+      listing_id: idOut,
+      status: z.enum(SYNC_STATUSES).describe('claimed: the city says so, and finality is awaited'),
+      world_state: z.enum(WORLD_STATES),
+      purchase: worldSale.optional(),
+      review_reason: z.string().optional().describe('with needs_review: in what the final transfer breaks the terms'),
+      next_step: z.string(),
+      do_not_pay_again: z.boolean(),
+      retry: z.enum(['same_request', 'never']),
+      retry_after_seconds: z.int().optional(),
+    }),
+  },
+  errors: ['world_closed', 'city_unavailable', 'not_found', 'not_world_listing', 'payment_preserved'],
+  cache: 'private',
+});

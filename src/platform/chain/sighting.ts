@@ -1,0 +1,62 @@
+import type { Hex } from '../hex.ts';
+import type { Block, Log, Receipt } from './reads.ts';
+
+/** A finalized block that passed every check of accept-head.ts. */
+export interface FinalizedHead {
+  number: bigint;
+  hash: Hex;
+  /** Seconds. */
+  timestamp: bigint;
+}
+
+/** A transaction in its block. */
+export interface Sighting {
+  txHash: Hex;
+  blockNumber: bigint;
+  blockHash: Hex;
+  /** Seconds. */
+  blockTime: bigint;
+  /** Who sent the transaction; says nothing about who paid. */
+  sender: Hex;
+}
+
+/** One transfer among those of its transaction. */
+export interface FoundTransfer extends Sighting {
+  logIndex: number;
+  /** Units. */
+  value: bigint;
+}
+
+/** Whether the block of that height is the receipt's own, and lists its transaction. */
+export function stands(receipt: Receipt, block: Block | null): block is Block {
+  return (
+    block !== null &&
+    receipt.blockHash === block.hash &&
+    receipt.blockNumber === block.number &&
+    block.transactions.includes(receipt.transactionHash)
+  );
+}
+
+/** Whether the receipt and the block's own log index hold the same logs of that kind for the transaction. */
+export function sameLogs(receipt: Receipt, inBlock: readonly Log[], isWanted: (log: Log) => boolean): boolean {
+  const ofReceipt = receipt.logs.filter(isWanted);
+  const ofBlock = inBlock.filter((log) => isWanted(log) && log.transactionHash === receipt.transactionHash);
+  // All logs of a transaction share its fate.
+  if (receipt.logs.some((log) => log.removed)) return false;
+  return ofReceipt.length === ofBlock.length && ofReceipt.every((log) => ofBlock.some((other) => sameLog(log, other)));
+}
+
+/** In the same place, and the same to the last bit. */
+export function sameLog(one: Log, other: Log): boolean {
+  return (
+    one.logIndex === other.logIndex &&
+    one.address === other.address &&
+    one.blockHash === other.blockHash &&
+    one.transactionHash === other.transactionHash &&
+    one.data === other.data &&
+    !one.removed &&
+    !other.removed &&
+    one.topics.length === other.topics.length &&
+    one.topics.every((topic, index) => topic === other.topics[index])
+  );
+}
