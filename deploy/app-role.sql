@@ -40,7 +40,14 @@ grant insert on votes, comments, flags, removals, appeals to openaisle_app;
 grant update (removed_at, removed_reason_code, removed_reason) on comments to openaisle_app;
 grant update (restored_at) on removals to openaisle_app;
 grant update (outcome, outcome_reason, decided_at) on appeals to openaisle_app;
-grant update (store_line) on merchants to openaisle_app;
+grant update (store_line, city_handle) on merchants to openaisle_app;
+
+-- What was drafted, listed or checked out of a city stays; only where it stands changes. A wallet that a draft let go may be used for goods.
+grant insert on world_drafts, world_listings, world_checkouts to openaisle_app;
+grant update (state, offer_id, payment_id, listing_id, held_wallet, ended_at) on world_drafts to openaisle_app;
+grant update (phase, looked_at, differs_since, review_reason, review_tx_hash, reviewed_at) on world_listings to openaisle_app;
+grant update (state) on world_checkouts to openaisle_app;
+grant delete on wallet_uses to openaisle_app;
 
 -- What catalogs follow is written by triggers and pruned by the market.
 grant insert, delete on catalog_changes to openaisle_app;

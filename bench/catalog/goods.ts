@@ -27,7 +27,7 @@ const FREE_SHARE = 0.2;
 const UNITS_PER_CENT = 10_000;
 const MOST_VOTES = 2_000;
 const MOST_SALES = 300;
-/** Of the aisles in their order. Nothing is sold in `world` by itself. */
+/** Of the aisles in their order. What is in `world` is a thing of a city. */
 const AISLE_WEIGHTS: Readonly<Record<Aisle, number>> = {
   skills: 22,
   prompts: 20,
@@ -56,7 +56,7 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
     const chance = dice.share();
     const priceUnits = drawPrice(dice);
     const liked = dice.share();
-    return {
+    const goods: Goods = {
       id,
       seller: drawSeller() + 1,
       title: text.title(around(TITLE_LENGTH, dice)),
@@ -70,6 +70,9 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
       // What is liked sells; most of it does not.
       sales: Math.min(MOST_SALES, Math.floor(((1 - liked) ** (-1 / 1.3) - 1) * dice.share() * 0.4)),
     };
+    // A thing is never free, and none is sold yet.
+    const isThing = goods.aisle === 'world';
+    return isThing ? { ...goods, priceUnits: Math.max(goods.priceUnits, UNITS_PER_CENT), sales: 0 } : goods;
   };
 }
 

@@ -10,6 +10,7 @@ export const LISTING_COLUMNS = [
   'preview',
   'price_units',
   'seller_wallet',
+  'wallet_kind',
   'tags',
   'aisle',
   'state',
@@ -37,6 +38,11 @@ export function walletOf(seller: number): Buffer {
   return sha256(`bench seller ${seller}`).subarray(0, 20);
 }
 
+/** A wallet sells goods or things, never both. */
+export function thingWalletOf(seller: number): Buffer {
+  return sha256(`bench seller of things ${seller}`).subarray(0, 20);
+}
+
 /** The SQL of seed-around.ts makes the same bytes. */
 function goodsOf(id: number): { salt: Buffer; content: string } {
   return { salt: sha256(`salt ${id}`), content: `goods of listing ${id}` };
@@ -46,6 +52,7 @@ export function listingLine(goods: Goods, { listings }: { listings: number }): s
   const { salt, content } = goodsOf(goods.id);
   const created = new Date(START + Math.floor((goods.id / listings) * AGE_MS)).toISOString();
   const ended = new Date(START + AGE_MS).toISOString();
+  const isThing = goods.aisle === 'world';
   const common = copyLine([
     goods.id,
     goods.seller,
@@ -53,7 +60,8 @@ export function listingLine(goods: Goods, { listings }: { listings: number }): s
     goods.description,
     goods.preview,
     goods.priceUnits,
-    walletOf(goods.seller),
+    isThing ? thingWalletOf(goods.seller) : walletOf(goods.seller),
+    isThing ? 'world' : 'ordinary',
     goods.tags,
     goods.aisle,
     goods.state,
@@ -61,14 +69,10 @@ export function listingLine(goods: Goods, { listings }: { listings: number }): s
   ]);
   const removed = goods.state === 'removed' ? [ended, 'against the rules', 'policy'] : [NULL, NULL, NULL];
   const withdrawn = goods.state === 'withdrawn' ? [ended, 'no longer sold'] : [NULL, NULL];
-  const artifact = copyLine([
-    sha256(salt, Buffer.from(content)),
-    content.length,
-    'utf-8',
-    'text/plain; charset=utf-8',
-    sha256(`body ${goods.id}`),
-  ]);
-  return [common, ...removed, ...withdrawn, artifact].join('\t');
+  const artifact = isThing
+    ? [NULL, NULL, NULL, NULL]
+    : [copyLine([sha256(salt, Buffer.from(content)), content.length, 'utf-8', 'text/plain; charset=utf-8'])];
+  return [common, ...removed, ...withdrawn, ...artifact, copyLine([sha256(`body ${goods.id}`)])].join('\t');
 }
 
 export function countLine({ id, votes, sales }: Goods): string {

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
-import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { handleSkeleton } from '../../src/contract/handle-skeleton.ts';
+import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { copyFile, copyLine, withCopyFolder, writeRows } from './copy-rows.ts';
-import { walletOf } from './listing-line.ts';
+import { thingWalletOf, walletOf } from './listing-line.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
 interface Given {
@@ -21,7 +21,10 @@ export async function seedAround(client: ClientBase, given: Given, begin: (what:
   begin('artifacts');
   await client.query(`
     insert into artifacts (listing_id, salt, content)
-    select id, sha256(convert_to('salt ' || id, 'UTF8')), convert_to('goods of listing ' || id, 'UTF8') from bench.counts`);
+    select id, sha256(convert_to('salt ' || id, 'UTF8')), convert_to('goods of listing ' || id, 'UTF8') from listings
+    where aisle <> 'world'`);
+  begin('things of a city');
+  await seedThings(client);
   begin('votes');
   await client.query(`
     insert into votes (listing_id, merchant_id, created_at)
@@ -60,7 +63,7 @@ async function seedMerchants(client: ClientBase, { sellers, vocabulary }: Given)
   const columns = ['id', 'handle', 'handle_skeleton', 'store_line', 'model', 'client_class', 'joined_at'];
   await withCopyFolder(async (folder) => {
     await copyFile(client, { table: 'merchants', columns }, await writeRows(folder, 'merchants', merchants));
-    const wallets = ids.map((id) => copyLine([walletOf(id), 'ordinary']));
+    const wallets = ids.flatMap((id) => [copyLine([walletOf(id), 'ordinary']), copyLine([thingWalletOf(id), 'world'])]);
     const file = await writeRows(folder, 'wallets', wallets);
     await copyFile(client, { table: 'wallet_uses', columns: ['wallet', 'kind'] }, file);
   });
@@ -70,6 +73,22 @@ async function seedMerchants(client: ClientBase, { sellers, vocabulary }: Given)
 export function handleOf(merchant: number, { tags }: Vocabulary): string {
   const [word = ''] = (tags[merchant % tags.length] ?? '').split('-');
   return `${word}-${merchant}`;
+}
+
+/** None of them is sold yet, so that they are on the shelves. */
+async function seedThings(client: ClientBase): Promise<void> {
+  await client.query(`
+    insert into world_drafts (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, thing_id, state, offer_id,
+      listing_id, held_wallet, created_at, expires_at, ended_at)
+    select id, merchant_id, title, description, preview, price_units, seller_wallet, tags, id, 'listed', id, id, seller_wallet,
+      created_at, created_at, created_at
+    from listings where aisle = 'world'`);
+  await client.query(`
+    insert into world_listings (listing_id, draft_id, city_origin, offer_id, thing_id, seller_handle, offer_url, thing_url, phase,
+      looked_at)
+    select id, id, 'https://city.example', id, id, 'resident-' || merchant_id, 'https://city.example/offer/' || id,
+      'https://city.example/thing/' || id, 'listed', created_at
+    from listings where aisle = 'world'`);
 }
 
 /** Paid purchases with their payments and proofs, as if each had been settled on the chain. */

@@ -23,7 +23,7 @@ export interface SeedOrder {
 }
 
 /** Raised when the same seed gives other rows: a folder that holds the old ones is refused. */
-const SHAPE = 1;
+const SHAPE = 2;
 const CHUNK = 10_000;
 
 /** Fills an empty market; or finds the one that was filled before with the same seed. */

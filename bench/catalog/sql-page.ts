@@ -7,7 +7,7 @@ import type { SqlPage, SqlShelf } from './page-request.ts';
 const PAGE = 50;
 const columns = sql`s.id, s.merchant, s.title, s.description, s.preview, s.price_units, s.seller_wallet, s.tags, s.aisle, s.state,
   s.pinned, s.created_at, s.removed_at, s.removed_reason, s.removed_reason_code, s.withdrawn_at, s.withdrawn_reason,
-  s.artifact_commitment, s.artifact_bytes, s.artifact_media_type, s.votes, s.sales, s.verified_sales`;
+  s.artifact_commitment, s.artifact_bytes, s.artifact_media_type, s.world, s.votes, s.sales, s.verified_sales`;
 
 /** One page as text, with its exact total, the way it is done where nothing is kept in memory. */
 export async function sqlPage(database: Queryable, page: SqlPage): Promise<string> {

@@ -1,3 +1,4 @@
+import { worldOfListing } from '../../src/market/catalog/store.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 
 /** The document that is searched. Named in index and query alike, or the index is not used. */
@@ -12,6 +13,7 @@ const STATEMENTS: readonly string[] = [
     select l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
       l.aisle, l.state, l.pinned, l.created_at, l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at,
       l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type,
+      ${worldOfListing} as world,
       (select count(*)::int from votes v where v.listing_id = l.id) as votes,
       (select count(*)::int from purchases p where p.listing_id = l.id) as sales,
       (select count(*)::int from purchases p where p.listing_id = l.id and p.paid_units > 0) as verified_sales,

@@ -155,6 +155,7 @@ export const createListing = endpoint({
     'not_owner',
     'not_found',
     'already_superseded',
+    'listing_closed',
     'too_many_open_fees',
     'rate_limited',
     'payment_required',

@@ -9,11 +9,16 @@ import { CLAIM_ERRORS, claimBody } from './payments.ts';
 import { publicText } from './text.ts';
 import { checkoutOut, draftOut, WORLD_STATES, worldReceipt } from './world-records.ts';
 
-/** A handle of the other site as people write it: trimmed, one leading @ dropped, lower case; then W3's rule. */
+/** A handle of the other site as people write it: trimmed, one leading @ dropped, lower case; then W3's rule. What hides is no space. */
 export const foreignHandleIn = z
   .string()
   .max(200)
-  .transform((given) => given.trim().replace(/^@/, '').toLowerCase())
+  .transform((given) =>
+    given
+      .replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '')
+      .replace(/^@/, '')
+      .toLowerCase(),
+  )
   .refine((handle) => new RegExp(HANDLE_PATTERN).test(handle), 'must be a handle, with or without @');
 
 const listingIdParam = z.strictObject({ listing_id: idParam.shape.id });

@@ -43,7 +43,7 @@ async function run(args: DemoArguments, tell: Tell): Promise<number> {
     if (world !== null) {
       tell({
         kind: 'meaning',
-        text: 'Closing: the market finishes what it has begun, then facilitator and chain stop.',
+        text: 'Closing: the market finishes what it has begun, then facilitator, city and chain stop.',
       });
       await world.stop();
       tell({ kind: 'meaning', text: 'Closed. Nothing is left running; the next start finds everything again.' });

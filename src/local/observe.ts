@@ -18,7 +18,7 @@ export interface Observer {
 }
 
 /** Lets a client's requests through and tells each with its status; secrets are told by their header's name alone. */
-export function observe(tell: Tell): Observer {
+export function observe(tell: Tell, site: 'market' | 'city' = 'market'): Observer {
   const exchanges: Exchange[] = [];
   return {
     exchanges,
@@ -28,7 +28,8 @@ export function observe(tell: Tell): Observer {
         const method = init.method ?? 'GET';
         const path = pathname + search;
         // A whole hash would fill the line.
-        const told = path.replace(/(0x[0-9a-f]{8})[0-9a-f]{50}/gi, '$1...');
+        const short = path.replace(/(0x[0-9a-f]{8})[0-9a-f]{50}/gi, '$1...');
+        const told = site === 'city' ? `${short} (city)` : short;
         const headers = new Headers(init.headers);
         const sent = sentWith(headers, init.body);
         const before = exchanges.at(-1);
@@ -77,6 +78,7 @@ interface SeenPayment {
 }
 
 function waitingText({ body }: Exchange): string {
+  if ('offer' in body) return 'the thing stays where it is until the transfer is final';
   const payment = (body['payment'] ?? {}) as SeenPayment;
   const { block_number: block, finalized_head: head } = payment;
   if (typeof block !== 'number') return 'the transfer is in no block yet';

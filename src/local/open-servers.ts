@@ -46,10 +46,34 @@ export function openMarket(
       OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
       OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
       OPENAISLE_FACILITATOR_URL: facilitatorUrl,
+      OPENAISLE_CITY_URL: `http://127.0.0.1:${ports.city}`,
       OPENAISLE_LIMITS: JSON.stringify(LIMITS),
     },
     logFile: join(dataDir, 'logs', 'market.log'),
     readyUrl: `http://127.0.0.1:${ports.market}/readyz`,
+    signal,
+  });
+}
+
+/** The city reads the market, and the market the city, by what each tells the public; neither has the other's keys. */
+export function openCity(
+  dataDir: string,
+  ports: Ports,
+  { chain, signal }: { chain: LocalChain; signal: AbortSignal },
+): Promise<ServerProcess> {
+  return startServer({
+    name: 'city',
+    main: new URL('../city/main.ts', import.meta.url),
+    env: {
+      CITY_PORT: String(ports.city),
+      CITY_DATA_DIR: dataDir,
+      CITY_MARKET_URL: `http://127.0.0.1:${ports.market}`,
+      CITY_RPC_URLS: chain.url,
+      CITY_FINALITY_MIN_AGE_SECONDS: '0',
+      CITY_LIMITS: JSON.stringify(LIMITS),
+    },
+    logFile: join(dataDir, 'logs', 'city.log'),
+    readyUrl: `http://127.0.0.1:${ports.city}/readyz`,
     signal,
   });
 }

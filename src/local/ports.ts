@@ -4,12 +4,13 @@ import { createServer } from 'node:net';
 export interface Ports {
   market: number;
   facilitator: number;
+  city: number;
   chain: number;
 }
 
-/** Four in a row: market, facilitator, the city's, which is kept free for it, chain. */
+/** Four in a row: market, facilitator, city, chain. */
 export function portsFrom(first: number): Ports {
-  return { market: first, facilitator: first + 1, chain: first + 3 };
+  return { market: first, facilitator: first + 1, city: first + 2, chain: first + 3 };
 }
 
 /** Asked before anything is started: a server that finds its port taken says so late and in its own words. */

@@ -9,13 +9,13 @@ export interface DemoArguments {
   dataDir: string;
 }
 
-export const HELP = `The local world: a chain with the real USDC, a facilitator and a market, on this machine alone,
+export const HELP = `The local world: a chain with the real USDC, a facilitator, a market and a city, on this machine alone,
 and the story of one sale told step by step. Afterwards the market stays open until Ctrl-C.
 
   npm run demo -- [options]
 
   --exit              stop after the story; exit code 0 only if every step of it held
-  --ports N           the market's port; N+1 facilitator, N+2 kept free, N+3 chain (4020)
+  --ports N           the market's port; N+1 facilitator, N+2 city, N+3 chain (4020)
   --finality BLOCKS   how many blocks, one a second, a transfer takes to become final: an even number from 2 on (4)
   --data DIR          where everything is kept from one start to the next (./data/local)
   --json              tell each thing as one JSON object per line

@@ -4,7 +4,7 @@ import type { LocalWorld } from './world.ts';
 
 /** The doors of the open market, and what to try at them. */
 export function tellWhereToLook(world: LocalWorld, tell: Tell): void {
-  const { marketUrl, facilitatorUrl, chain, dataDir } = world;
+  const { marketUrl, facilitatorUrl, cityUrl, chain, dataDir } = world;
   const folder = shownPath(dataDir);
   tell({
     kind: 'places',
@@ -16,6 +16,7 @@ export function tellWhereToLook(world: LocalWorld, tell: Tell): void {
       { name: 'treasury', what: `${marketUrl}/treasury` },
       { name: 'facts', what: `${marketUrl}/api/official` },
       { name: 'OpenAPI', what: `${marketUrl}/openapi.json` },
+      { name: 'city', what: `${cityUrl}/` },
       { name: 'facilitator', what: `${facilitatorUrl}/supported` },
       { name: 'chain', what: `${chain.url} (JSON-RPC, chain id ${chain.chainId}; its money is worth nothing)` },
       { name: 'keys', what: `${folder}/keys` },

@@ -5,7 +5,7 @@ import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import type { LocalChain } from './chain/start-chain.ts';
 import { makeMaintainer } from './maintainer-file.ts';
 import { openChain } from './open-chain.ts';
-import { openFacilitator, openMarket } from './open-servers.ts';
+import { openCity, openFacilitator, openMarket } from './open-servers.ts';
 import { checkPortsFree, type Ports } from './ports.ts';
 import type { ServerProcess } from './server-process.ts';
 
@@ -23,10 +23,13 @@ export interface LocalWorld {
   dataDir: string;
   marketUrl: string;
   facilitatorUrl: string;
+  cityUrl: string;
   chain: LocalChain;
   finalityBlocks: number;
   /** Key and codes of a merchant of this world, mode 0600. */
   keyFile(handle: string): string;
+  /** The key of a resident of its city, mode 0600. */
+  residentFile(handle: string): string;
   /** Resolves with the name of the first part that ended by itself. */
   ended: Promise<string>;
   /** Market first, so that it finishes what it has begun; the chain last. */
@@ -36,7 +39,7 @@ export interface LocalWorld {
 export const MAINTAINER = 'keeper';
 const WATCH_MS = 500;
 
-/** Everything that a sale needs, on this machine: chain with the real USDC, facilitator, market. What an earlier start left is found again. */
+/** Everything that a sale needs, on this machine: chain with the real USDC, facilitator, market, city. What an earlier start left is found again. */
 export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
   const { ports, signal, finalityBlocks } = options;
   const dataDir = resolve(options.dataDir);
@@ -64,6 +67,11 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
   const marketUrl = `http://127.0.0.1:${ports.market}`;
   part('market', marketUrl, 'front door, on a PostgreSQL of its own');
 
+  const city = await openCity(dataDir, ports, { chain, signal });
+  begun.defer(() => city.stop());
+  const cityUrl = `http://127.0.0.1:${ports.city}`;
+  part('city', cityUrl, 'where things have owners, on a PostgreSQL and with keys of its own');
+
   const keyFile = (handle: string): string => join(dataDir, 'keys', `${handle}.json`);
   const marketDataDir = join(dataDir, 'market');
   const made = await makeMaintainer({ marketUrl, marketDataDir, handle: MAINTAINER, file: keyFile(MAINTAINER) });
@@ -78,10 +86,12 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
     dataDir,
     marketUrl,
     facilitatorUrl,
+    cityUrl,
     chain,
     finalityBlocks,
     keyFile,
-    ended: firstToEnd([facilitator, market], chain, stopping.signal),
+    residentFile: (handle) => join(dataDir, 'keys', 'city', `${handle}.json`),
+    ended: firstToEnd([facilitator, market, city], chain, stopping.signal),
     stop: () => all.disposeAsync(),
   };
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { DEFAULT_LIMITS, type Limits } from '../contract/vocabulary.ts';
-import { readJson } from '../platform/http/read-json.ts';
+import { readLimitsObject, readNamed, type Told } from '../platform/named-limits.ts';
 import type { NetworkRule } from './context.ts';
 import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
 
-const LARGEST = 1_000_000_000;
 // The body of a listing has a fixed limit; a larger artifact would never arrive.
-const LARGEST_ARTIFACT_BYTES = 2 * DEFAULT_LIMITS.artifact_bytes;
+const MOST = new Map([['artifact_bytes', 2 * DEFAULT_LIMITS.artifact_bytes]]);
 const NETWORKS = 'networks';
 
 export interface ConfiguredLimits {
@@ -14,32 +13,15 @@ export interface ConfiguredLimits {
   networkLimits: readonly NetworkRule[];
 }
 
-type Told = (message: string) => void;
-
 /** OPENAISLE_LIMITS: a JSON object that changes some of the named limits, for everybody or, under `networks`, for some. */
 export const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((text, context) => {
   const tell: Told = (message) => context.addIssue({ code: 'custom', message });
-  const given = parse(text);
-  if (given === null) {
-    tell('this is not one JSON object');
-    return z.NEVER;
-  }
+  const given = readLimitsObject(text, tell);
+  if (given === null) return z.NEVER;
   const { [NETWORKS]: networks = {}, ...named } = given;
-  const limits = { ...DEFAULT_LIMITS, ...readNamed(named, Object.keys(DEFAULT_LIMITS), tell) } as Limits;
+  const limits = { ...DEFAULT_LIMITS, ...readNamed(named, Object.keys(DEFAULT_LIMITS), tell, MOST) } as Limits;
   return { limits, networkLimits: readNetworks(networks, tell) };
 });
-
-function readNamed(given: object, names: readonly string[], tell: Told): Record<string, number> {
-  const limits: Record<string, number> = {};
-  for (const [name, value] of Object.entries(given)) {
-    const max = name === 'artifact_bytes' ? LARGEST_ARTIFACT_BYTES : LARGEST;
-    if (!names.includes(name)) tell(`a name is none of ${names.join(', ')}`);
-    else if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value > max) {
-      tell(`${name} is no whole number from 0 to ${max}`);
-    } else limits[name] = value;
-  }
-  return limits;
-}
 
 function readNetworks(given: unknown, tell: Told): NetworkRule[] {
   if (!isObject(given)) {
@@ -71,12 +53,4 @@ function isSame(a: Omit<NetworkRule, 'limits'>, b: Omit<NetworkRule, 'limits'>):
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function parse(text: string): Record<string, unknown> | null {
-  try {
-    return readJson(Buffer.from(text));
-  } catch {
-    return null;
-  }
 }

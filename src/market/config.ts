@@ -3,14 +3,17 @@ import { z } from 'zod';
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor } from '../contract/vocabulary.ts';
 import { ConfigError, type Environment, optional, readEnvironment } from '../platform/config.ts';
 import { readGitCommit } from '../platform/git-commit.ts';
-import { SECRET_PREFIX } from '../platform/secret-format.ts';
 import {
+  databaseUrlVariable,
   hostVariable,
+  keyPrefixVariable,
+  localUrl,
   networkVariable,
   optionalAddress,
   optionalHttpUrl,
   originVariable,
   pathVariable,
+  pepperFaults,
   portVariable,
   requiredAddress,
   requiredHttpUrl,
@@ -37,11 +40,7 @@ const variables = {
   OPENAISLE_BASE_URL: originVariable(),
   OPENAISLE_METRICS_PORT: wholeNumberVariable(HIGHEST_PORT, 0),
   OPENAISLE_WORKERS: wholeNumberFrom(1, 64, 1),
-  DATABASE_URL: optional<string | null>(
-    text.regex(/^postgres(?:ql)?:\/\/\S+$/),
-    'a PostgreSQL connection URL (postgresql://...)',
-    null,
-  ),
+  DATABASE_URL: databaseUrlVariable(),
   OPENAISLE_DATA_DIR: pathVariable('./data'),
   OPENAISLE_NETWORK: networkVariable(),
   OPENAISLE_RPC_URLS: rpcUrlsVariable(),
@@ -56,11 +55,7 @@ const variables = {
   ),
   OPENAISLE_CITY_URL: originVariable(),
   OPENAISLE_PEPPER_FILE: pathVariable(null),
-  OPENAISLE_KEY_PREFIX: optional<string>(
-    text.regex(SECRET_PREFIX),
-    '2 to 16 of a-z and 0-9, beginning with a letter',
-    'aisle',
-  ),
+  OPENAISLE_KEY_PREFIX: keyPrefixVariable('aisle'),
   OPENAISLE_DEPLOYMENT_COMMIT: optional<string | null>(
     text.regex(/^[0-9a-f]{7,64}$/),
     'a git commit: 7 to 64 lower-case hex digits',
@@ -93,14 +88,12 @@ const variables = {
 
 /** Read by main.ts, for tests that kill the process. */
 const READ_ELSEWHERE = ['OPENAISLE_TEST_CRASH_AT'];
-// One made in the data folder would be another one on the next machine, and every key stored under the first would be dead.
-const PEPPER_MISSING = 'OPENAISLE_PEPPER_FILE is required with DATABASE_URL and must be a path';
+const PEPPER = { databaseUrl: 'DATABASE_URL', pepperFile: 'OPENAISLE_PEPPER_FILE' };
 
 /** The environment of W14. Throws a ConfigError that names every variable at fault and no value. */
 export function readMarketConfig(env: Environment): MarketConfig {
-  const pepperMissing = isSet(env['DATABASE_URL']) && !isSet(env['OPENAISLE_PEPPER_FILE']);
   const known = { prefix: 'OPENAISLE_', others: READ_ELSEWHERE };
-  const read = readEnvironment(env, variables, known, pepperMissing ? [PEPPER_MISSING] : []);
+  const read = readEnvironment(env, variables, known, pepperFaults(env, PEPPER));
   const network = { ...read.OPENAISLE_NETWORK, usdc: read.OPENAISLE_USDC_ADDRESS ?? read.OPENAISLE_NETWORK.usdc };
   if (read.OPENAISLE_TREASURY === ZERO_ADDRESS || read.OPENAISLE_TREASURY === network.usdc) {
     throw new ConfigError(['OPENAISLE_TREASURY must be neither the zero address nor the USDC contract']);
@@ -133,14 +126,4 @@ export function readMarketConfig(env: Environment): MarketConfig {
     openDoors: read.OPENAISLE_DOORS,
     trustProxy: read.OPENAISLE_TRUST_PROXY,
   };
-}
-
-function isSet(value: string | undefined): boolean {
-  return value !== undefined && value.trim() !== '';
-}
-
-/** Nobody can follow a link to "every address"; the own machine is what is left. */
-function localUrl(host: string, port: number): string {
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }

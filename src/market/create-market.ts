@@ -5,6 +5,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { type NotedDatabase, noteWrites } from '../platform/database/note-writes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
+import { refuseUnreadable } from '../platform/http/refuse-unreadable.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
 import { createMarketCatalog } from './catalog/market-catalog.ts';
@@ -23,8 +24,9 @@ import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
 import { createQuickReads } from './quick-reads.ts';
-import { refuseUnreadable } from './refuse-unreadable.ts';
 import { seeOwnWrites } from './see-own-writes.ts';
+import { heldThings } from './world/listing/held-things.ts';
+import { createWorldPass } from './world/sync/world-pass.ts';
 
 export interface MarketOptions {
   config: MarketConfig;
@@ -37,6 +39,8 @@ export interface MarketOptions {
   reconcileEveryMs?: number;
   /** How often all providers are looked at together. */
   watchEveryMs?: number;
+  /** How often the background pass looks at what is for sale of the city. */
+  worldEveryMs?: number;
   crashPoint?: (name: CrashPoint) => void;
   metrics?: Metrics;
 }
@@ -53,8 +57,8 @@ export interface RunningMarket {
   eventsSettled(): Promise<void>;
 }
 
-/** How often undecided payments and all providers are looked at, where nobody says otherwise. */
-const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 10_000 };
+/** How often undecided payments, all providers and the city are looked at, where nobody says otherwise. */
+const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 10_000, worldEveryMs: 5_000 };
 
 const CHAIN_VARIABLES = { rpcUrls: 'OPENAISLE_RPC_URLS', usdc: 'OPENAISLE_USDC_ADDRESS' };
 /** Keys of either site are refused at both, also where an operator has chosen another prefix. */
@@ -87,21 +91,18 @@ export function createMarket(options: MarketOptions): RunningMarket {
     wakeEvents: () => sequencer.wake(),
     crashPoint: options.crashPoint ?? (() => {}),
   };
-  const completions = { purchase: completePurchase(market), listing_fee: completeFee(market) };
-  const payments = createPayments(market, completions, { ...PACES, ...options });
+  const completions = { purchase: completePurchase(market), listing_fee: completeFee(market, heldThings(market)) };
+  const paces = { ...PACES, ...options };
+  const payments = createPayments(market, completions, paces);
   const parts = { payments, catalog, events };
   const http = serveHttp(market, parts, mark);
-  const pruning = createPruning({ database, clock, log });
-  const duties = () => ({
-    number_events: sequencer.onDuty(),
-    reconcile: payments.reconciler.onDuty(),
-    prune_changes: pruning.isHeld(),
-  });
-  options.metrics?.observeCatalog(catalog.facts);
-  options.metrics?.observeReads(http.readCounts);
-  options.metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
-  options.metrics?.observeDuties(duties);
-  observePayments(options.metrics, payments, clock);
+  const background = createBackground(market, payments, paces.worldEveryMs);
+  const { metrics } = options;
+  metrics?.observeCatalog(catalog.facts);
+  metrics?.observeReads(http.readCounts);
+  metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
+  metrics?.observeDuties(() => ({ number_events: sequencer.onDuty(), ...background.duties() }));
+  observePayments(metrics, payments, clock);
   return {
     market,
     payments,
@@ -112,16 +113,12 @@ export function createMarket(options: MarketOptions): RunningMarket {
       if (!(await refreshSigners(market))) log.warn('facilitator_silent_at_start', { url: config.facilitatorUrl });
       await catalog.start();
       sequencer.start();
-      payments.reconciler.start();
-      payments.watch.start();
-      pruning.start();
+      background.start();
       return await http.listen({ host: config.host, port: config.port });
     },
     stop: async ({ drainMs }) => {
       await http.close({ drainMs });
-      await payments.reconciler.stop();
-      await payments.watch.stop();
-      await pruning.stop();
+      await background.stop();
       await sequencer.stop();
       await catalog.stop();
     },
@@ -129,6 +126,28 @@ export function createMarket(options: MarketOptions): RunningMarket {
       await sequencer.settled();
       await catalog.fresh();
     },
+  };
+}
+
+/** What goes on by itself, in the order in which it begins and ends. */
+function createBackground(market: Market, payments: Payments, worldEveryMs: number) {
+  const { config, database, clock, log } = market;
+  const { reconciler, watch } = payments;
+  const pruning = createPruning({ database, clock, log });
+  const world = config.cityUrl === null ? null : createWorldPass(market, payments, worldEveryMs);
+  const parts = [reconciler, watch, pruning, ...(world === null ? [] : [world])];
+  return {
+    start: (): void => {
+      for (const part of parts) part.start();
+    },
+    stop: async (): Promise<void> => {
+      for (const part of parts) await part.stop();
+    },
+    duties: () => ({
+      reconcile: reconciler.onDuty(),
+      prune_changes: pruning.isHeld(),
+      ...(world === null ? {} : { world: world.onDuty() }),
+    }),
   };
 }
 

@@ -2,8 +2,9 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { addressIn } from '../contract/chain-values.ts';
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
-import { optional, required, type Variable } from './config.ts';
+import { type Environment, optional, required, type Variable } from './config.ts';
 import type { Hex } from './hex.ts';
+import { SECRET_PREFIX } from './secret-format.ts';
 
 /** Kinds of environment variables that more than one server has. */
 
@@ -76,17 +77,34 @@ export function rpcUrlsVariable(): Variable<readonly [string, ...string[]]> {
   return required(schema, `${HTTP_URL}, or up to ${MOST_PROVIDERS} of them separated by commas`);
 }
 
-/** Scheme and authority: everything is served from the root. */
-export function originVariable(): Variable<string | null> {
-  const schema = z
+const origin = withoutWords(
+  z
     .string()
     .refine((text) => isHttpUrl(text) && new URL(text).pathname === '/' && new URL(text).search === '')
-    .transform((text) => new URL(text).origin);
+    .transform((text) => new URL(text).origin),
+);
+const ORIGIN = 'an http or https origin such as https://example.org, without a path';
+
+/** Scheme and authority: everything is served from the root. */
+export function originVariable(): Variable<string | null> {
+  return optional<string | null>(origin, ORIGIN, null);
+}
+
+export function requiredOrigin(): Variable<string> {
+  return required(origin, ORIGIN);
+}
+
+export function databaseUrlVariable(): Variable<string | null> {
   return optional<string | null>(
-    withoutWords(schema),
-    'an http or https origin such as https://example.org, without a path',
+    z.string().regex(/^postgres(?:ql)?:\/\/\S+$/),
+    'a PostgreSQL connection URL (postgresql://...)',
     null,
   );
+}
+
+/** What the keys of a site begin with. */
+export function keyPrefixVariable(fallback: string): Variable<string> {
+  return optional<string>(z.string().regex(SECRET_PREFIX), '2 to 16 of a-z and 0-9, beginning with a letter', fallback);
 }
 
 export function networkVariable(): Variable<Network> {
@@ -109,15 +127,6 @@ export function pathVariable<Fallback extends string | null>(fallback: Fallback)
   return optional<string | Fallback>(z.string().min(1), 'a path', () => fallback);
 }
 
-/** For what is written down already but not built: saying nothing would look like having done it. */
-export function notAvailable(only?: string): Variable<null> {
-  const schema = z.string().transform((text, context) => {
-    if (text !== only) context.addIssue({ code: 'custom', message: 'anything else is not available in this version' });
-    return null;
-  });
-  return optional<null>(schema, only === undefined ? 'unset' : `unset or ${only}`, null);
-}
-
 /** The words come from the variable, the same whatever was wrong. */
 function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
   return z.string().transform((text, context) => {
@@ -126,4 +135,17 @@ function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
     context.addIssue({ code: 'invalid_format', format: 'regex' });
     return z.NEVER;
   });
+}
+
+/** Where a server finds itself when nobody has told it. Nobody can follow a link to "every address"; the own machine is what is left. */
+export function localUrl(host: string, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+/** A pepper made in the data folder would be another one on the next machine, and every key stored under the first would be dead. */
+export function pepperFaults(env: Environment, names: { databaseUrl: string; pepperFile: string }): string[] {
+  const isSet = (name: string): boolean => (env[name] ?? '').trim() !== '';
+  if (!isSet(names.databaseUrl) || isSet(names.pepperFile)) return [];
+  return [`${names.pepperFile} is required with ${names.databaseUrl} and must be a path`];
 }

@@ -1,5 +1,5 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
-import { type EndpointName, type Endpoints, endpoints } from '../contract/index.ts';
+import { type Endpoints, endpoints } from '../contract/index.ts';
 import { buildRequest, readBaseUrl } from './build-request.ts';
 import type { Answered, Given, LooseGiven } from './call-types.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
@@ -11,9 +11,9 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_RESPONSE_BYTES = 16_777_216;
 
 export interface ClientOptions {
-  /** Where the market is, for instance `https://market.example`. */
+  /** Where the site is, for instance `https://market.example`. */
   baseUrl: string;
-  /** A merchant key. Sent only where the contract has a use for it. */
+  /** The key that this very site has given: a merchant's, or a resident's. Sent only where the contract has a use for it. */
   key?: string;
   environment?: Partial<Environment>;
   /** For one call, from its start to the last byte of the answer. */
@@ -27,13 +27,24 @@ type Method<E extends EndpointShape> =
     ? (given?: Given<E>) => Promise<Answered<E>>
     : (given: Given<E>) => Promise<Answered<E>>;
 
-/** One method per endpoint of the contract. Each resolves to a success and throws `MarketError` or `UnreadableAnswer`. */
-export type Client = { readonly [N in EndpointName]: Method<Endpoints[N]> } & {
+/** One method per endpoint of a site's contract. Each resolves to a success and throws `MarketError` or `UnreadableAnswer`. */
+export type ClientOf<E extends Readonly<Record<string, EndpointShape>>> = { readonly [N in keyof E]: Method<E[N]> } & {
   readonly baseUrl: string;
   readonly environment: Environment;
 };
 
+/** Of the market. */
+export type Client = ClientOf<Endpoints>;
+
 export function createClient(options: ClientOptions): Client {
+  return createClientOf(endpoints, options);
+}
+
+/** A client for any table of endpoints: the market's, or a city's. */
+export function createClientOf<E extends Readonly<Record<string, EndpointShape>>>(
+  table: E,
+  options: ClientOptions,
+): ClientOf<E> {
   const environment = { ...systemEnvironment, ...options.environment };
   const config = {
     baseUrl: readBaseUrl(options.baseUrl),
@@ -42,13 +53,13 @@ export function createClient(options: ClientOptions): Client {
     maxResponseBytes: options.maxResponseBytes ?? DEFAULT_RESPONSE_BYTES,
   };
   const methods = Object.fromEntries(
-    Object.entries(endpoints).map(([name, endpoint]) => [
+    Object.entries(table).map(([name, endpoint]) => [
       name,
       (given: LooseGiven = {}) => callEndpoint(endpoint, given, config, environment),
     ]),
   );
   // The types above are derived from the same table that the methods are made from.
-  return { ...methods, baseUrl: config.baseUrl, environment } as unknown as Client;
+  return { ...methods, baseUrl: config.baseUrl, environment } as unknown as ClientOf<E>;
 }
 
 interface CallConfig {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
@@ -9,7 +10,9 @@ import { usdcAdmin } from '../support/chain.ts';
 import { claim, type DirectPurchase, payDirectly } from '../support/direct.ts';
 import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
+import { SEED_TIME } from '../support/seed.ts';
 import { PRICE } from '../support/trade.ts';
+import { seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 import { audit } from './audit.ts';
 
 const { sellerOne, buyerOne, buyerTwo, buyerThree } = WORLD_ACCOUNTS;
@@ -36,6 +39,7 @@ beforeAll(async () => {
   await world.finalize();
   expect((await claim(world, buyers[1], listingId, direct)).status).toBe(200);
   await payTooLittle(listingId, await world.join('buyer-three'), seller);
+  await sellThing(keeper, buyers[0]);
   await world.running.eventsSettled();
   const late = await usdcAdmin(world.chain).transfer(buyerTwo, sellerOne.address, PRICE);
   young = { hash: late.transactionHash, block: late.blockHash, number: late.blockNumber };
@@ -71,6 +75,21 @@ async function payTooLittle(listingId: bigint, buyer: Member, seller: Member): P
   expect((await world.ask('POST', `/api/review/${id}`, { key: seller.key, body: decision })).status).toBe(200);
 }
 
+/** As a sync records it, on a transfer of the chain. */
+async function sellThing(keeper: Member, buyer: Member): Promise<void> {
+  const { database } = world.db;
+  const { id, wallet, priceUnits } = await seedWorldListing(database, keeper.id);
+  const { transactionHash: txHash, ...mined } = await usdcAdmin(world.chain).transfer(buyerOne, wallet, priceUnits);
+  await world.finalize();
+  const transfer = { txHash, ...mined, logIndex: mined.logs[0]?.logIndex ?? -1 };
+  await seedWorldSale(database, id, { merchantId: buyer.id, payer: buyerOne.address, transfer });
+  for (const kind of ['maintainer_seed', 'world_sale']) {
+    const canonical = Buffer.from(JSON.stringify({ actor: 'system', at: SEED_TIME.toISOString(), detail: {}, kind }));
+    await database.run(sql`
+      insert into events (kind, at, canonical, in_door, in_window) values (${kind}, now(), ${canonical}, true, true)`);
+  }
+}
+
 const tables = async (): Promise<string[]> => {
   const found = await lies.query<{ name: string }>(
     `select quote_ident(tablename) as name from pg_tables where schemaname = 'public' order by 1`,
@@ -99,6 +118,11 @@ const SOLD_BY_X402 = `(select id from payments where path = 'x402' and purpose =
 const FEE = `(select id from payments where purpose = 'listing_fee')`;
 const GIVEN_BACK = `(select id from payments where review_outcome = 'refunded')`;
 const isProof = (payment: string): string => `payment_id = ${payment} and purpose <> 'refund'`;
+
+const OF_THING = `purpose = 'city'`;
+const proveThingBy = (hash: string, more = ''): string =>
+  `update payment_proofs set tx_hash = ${bytea(hash)} ${more} where ${OF_THING};
+   update purchases set tx_hash = ${bytea(hash)} where verified_via = 'city'`;
 
 const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string])[] = [
   ['a delivery is forgotten', /has 0 purchases/, () => `delete from purchases where payment_id = ${SOLD_BY_X402}`],
@@ -244,6 +268,52 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
     /reviews and their events differ/,
     () => `delete from events where kind = 'review'`,
   ],
+  ['the proof of a thing is gone', /without a proof of its own/, () => `delete from payment_proofs where ${OF_THING}`],
+  [
+    'the purchase of a thing is gone',
+    /a proof of a thing that nobody bought.*\n.*sold without a purchase/,
+    () => `delete from purchases where verified_via = 'city'`,
+  ],
+  [
+    'a thing was sold on another transfer',
+    /of the thing of listing \d+ is proven by a transaction without its transfer/,
+    () => proveThingBy(stray),
+  ],
+  [
+    'a thing was sold on a transfer that is not final',
+    /of the thing .*, which is not final/,
+    () => proveThingBy(young.hash, `, block_hash = ${bytea(young.block)}`),
+  ],
+  [
+    'a thing was sold for too little',
+    /of the thing .*: too little was paid/,
+    () => `update listings set price_units = price_units + 1 where aisle = 'world'`,
+  ],
+  [
+    'a thing was sold to another than the one who checked out',
+    /by another checkout than its own/,
+    () => `update world_checkouts set merchant_id = 1`,
+  ],
+  [
+    'a thing that is sold is for sale',
+    /bought and not sold/,
+    () => `update listings set state = 'live' where aisle = 'world'`,
+  ],
+  [
+    'nobody was told that a thing was sold',
+    /things that were sold or canceled and their events differ/,
+    () => `update events set kind = 'world_canceled' where kind = 'world_sale'`,
+  ],
+  [
+    'a thing was paid for like goods',
+    /as if it were goods/,
+    () => `update payments set listing_id = (select id from listings where aisle = 'world') where id = ${SOLD_BY_X402}`,
+  ],
+  [
+    'a wallet sells goods and things',
+    /one wallet sells goods and things/,
+    () => `update listings set seller_wallet = (select seller_wallet from listings where aisle = 'world')`,
+  ],
   [
     'the body of an ended fee is kept',
     /a body is kept of a fee that has ended/,
@@ -253,7 +323,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
 ];
 
 it('finds nothing where nobody lies', async () => {
-  expect(await auditNow()).toEqual({ payments: 4, proofs: 4, faults: [] });
+  expect(await auditNow()).toEqual({ payments: 4, proofs: 5, faults: [] });
 });
 
 it.each(LIES)('finds that %s', async (_lie, found, plant) => {

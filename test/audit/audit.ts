@@ -1,3 +1,4 @@
+import { faultsOfThing } from './faults-of-thing.ts';
 import { type Books, type PaymentLine, readBooks } from './read-books.ts';
 import { AUTHORIZATION_USED, type Chain, movesOf, openChain, walletOf } from './read-chain.ts';
 
@@ -35,7 +36,8 @@ export async function audit(order: AuditOrder): Promise<Audit> {
   ]);
   faults.push(...(await Promise.all(ofPayments)).flat());
   faults.push(...(await faultsOfAuthorizations(scene)), ...(await faultsOfClaims(scene)));
-  const proofs = books.payments.filter((line) => line.proof_hash !== null).length;
+  faults.push(...(await Promise.all(books.things.map((line) => faultsOfThing(scene, line)))).flat());
+  const proofs = books.payments.filter((line) => line.proof_hash !== null).length + books.things.length;
   return { payments: books.payments.length, proofs, faults };
 }
 

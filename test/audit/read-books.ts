@@ -39,9 +39,24 @@ export interface ClaimedHash {
   refused_reason: string | null;
 }
 
+/** A thing of a city that was sold, and what proves it. */
+export interface ThingLine {
+  id: string;
+  listing_id: string;
+  payer: string;
+  payee: string;
+  price_units: string;
+  proof_hash: string;
+  proof_block: string;
+  proof_number: string;
+  proof_log: number;
+  proof_units: string;
+}
+
 export interface Books {
   payments: PaymentLine[];
   claimed: ClaimedHash[];
+  things: ThingLine[];
   /** Rules of the books that SQL alone can judge: what it found against them, in words. */
   broken: string[];
 }
@@ -65,6 +80,13 @@ const PAYMENTS = `
     left join payment_proofs r on r.payment_id = p.id and r.purpose = 'refund'
   order by p.id`;
 
+const THINGS = `
+  select b.id, b.listing_id, '0x' || encode(b.payer, 'hex') as payer, '0x' || encode(l.seller_wallet, 'hex') as payee,
+    l.price_units, '0x' || encode(f.tx_hash, 'hex') as proof_hash, '0x' || encode(f.block_hash, 'hex') as proof_block,
+    f.block_number as proof_number, f.log_index as proof_log, f.value_units as proof_units
+  from purchases b join listings l on l.id = b.listing_id join payment_proofs f on f.tx_hash = b.tx_hash
+  where b.verified_via = 'city' order by b.id`;
+
 /** Each finds rows that must not be there. */
 const RULES: readonly (readonly [string, string])[] = [
   ['a transaction proves two things', 'select tx_hash from payment_proofs group by tx_hash having count(*) > 1'],
@@ -76,7 +98,36 @@ const RULES: readonly (readonly [string, string])[] = [
   [
     'a purchase that cost something without a completed payment',
     `select b.id from purchases b left join payments p on p.id = b.payment_id
-     where b.verified_via <> 'free' and (p.status is distinct from 'completed' or p.purpose <> 'purchase')`,
+     where b.verified_via not in ('free', 'city') and (p.status is distinct from 'completed' or p.purpose <> 'purchase')`,
+  ],
+  [
+    'a thing was bought without a proof of its own',
+    `select b.id from purchases b left join payment_proofs f on f.tx_hash = b.tx_hash and f.purpose = 'city'
+       and f.world_listing_id = b.listing_id and f.block_number = b.block_number and f.value_units = b.paid_units
+     where b.verified_via = 'city' and f.tx_hash is null`,
+  ],
+  [
+    'a proof of a thing that nobody bought',
+    `select f.tx_hash from payment_proofs f left join purchases b on b.tx_hash = f.tx_hash and b.verified_via = 'city'
+     where f.purpose = 'city' and b.id is null`,
+  ],
+  [
+    'a thing that is sold without a purchase, or bought and not sold',
+    `select l.id from listings l left join purchases b on b.world_listing_id = l.id
+     where (l.state = 'sold') <> (b.id is not null)`,
+  ],
+  [
+    'a thing was bought by another checkout than its own',
+    `select b.id from purchases b join world_checkouts c on c.id = b.checkout_id join world_listings w on w.listing_id = b.listing_id
+     where (c.merchant_id, c.listing_id, c.offer_id, c.state) is distinct from (b.merchant_id, b.listing_id, w.offer_id, 'completed')`,
+  ],
+  [
+    'a thing was paid for as if it were goods',
+    `select p.id from payments p join listings l on l.id = p.listing_id where l.aisle = 'world'`,
+  ],
+  [
+    'one wallet sells goods and things',
+    `select seller_wallet from listings group by seller_wallet having count(distinct wallet_kind) > 1`,
   ],
   [
     'a fee without a completed payment',
@@ -98,7 +149,12 @@ const RULES: readonly (readonly [string, string])[] = [
   ['a gap in the events', 'select 1 from events where id is not null having count(*) <> coalesce(max(id), 0)'],
   [
     'sales and purchases differ',
-    `select 1 where (select count(*) from events where kind = 'sale') <> (select count(*) from purchases)`,
+    `select 1 where (select count(*) from events where kind = 'sale') <> (select count(*) from purchases where verified_via <> 'city')`,
+  ],
+  [
+    'things that were sold or canceled and their events differ',
+    `select 1 where (select count(*) from events where kind = 'world_sale') <> (select count(*) from purchases where verified_via = 'city')
+       or (select count(*) from events where kind = 'world_canceled') <> (select count(*) from listings where state = 'canceled')`,
   ],
   [
     'listings and their events differ',
@@ -139,12 +195,13 @@ export async function readBooks(databaseUrl: string): Promise<Books> {
     const { rows: claimed } = await client.query<ClaimedHash>(
       `select payment_id, '0x' || encode(tx_hash, 'hex') as tx_hash, refused_reason from claim_hashes order by place`,
     );
+    const { rows: things } = await client.query<ThingLine>(THINGS);
     const broken: string[] = [];
     for (const [name, query] of RULES) {
       const { rows } = await client.query(query);
       if (rows.length > 0) broken.push(`${name}: ${JSON.stringify(rows.slice(0, 5))}`);
     }
-    return { payments, claimed, broken };
+    return { payments, claimed, things, broken };
   } finally {
     await client.end();
   }

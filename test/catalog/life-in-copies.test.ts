@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
+import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import {
@@ -14,6 +15,7 @@ import {
   seedStock,
   withdrawListing,
 } from '../support/seed.ts';
+import { endWorldListing, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn } from './stage.ts';
 import { quickAnswer, quickWay } from './ways.ts';
@@ -39,6 +41,9 @@ const KINDS = [
   'buy',
   'edit',
   'withdraw',
+  'thing',
+  'thing',
+  'link',
 ] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -84,7 +89,31 @@ async function version(database: Database, id: bigint): Promise<bigint[]> {
   return made.map((row) => row.id);
 }
 
-async function perform(database: Database, ids: bigint[], [kind, which]: [Kind, number], voters: readonly bigint[]) {
+/** What becomes of a thing of the city, one step of many; those that its state does not allow are refused. */
+async function thing(database: Database, id: bigint, which: number, by: bigint): Promise<void> {
+  const steps = [
+    () => seedWorldSale(database, id, { merchantId: by }),
+    () => endWorldListing(database, id, 'canceled'),
+    () => endWorldListing(database, id, 'stale'),
+    () => removeListing(database, id),
+    () => withdrawListing(database, id),
+    () => restoreListing(database, id),
+  ];
+  await steps[which % steps.length]?.().catch((error: unknown) => {
+    if (constraintOf(error) === null) throw error;
+  });
+}
+
+const link = (database: Database, by: bigint, which: number) =>
+  database.run(sql`
+    update merchants set city_handle = ${which % 3 === 0 ? null : `resident-${which}`} where id = ${by}`);
+
+async function perform(
+  database: Database,
+  { ids, things }: { ids: bigint[]; things: readonly bigint[] },
+  [kind, which]: [Kind, number],
+  voters: readonly bigint[],
+) {
   const id = ids[which % ids.length] ?? 0n;
   const by = voters[which % voters.length] ?? 0n;
   if (kind === 'comment') await comment(database, id, by);
@@ -98,11 +127,21 @@ async function perform(database: Database, ids: bigint[], [kind, which]: [Kind, 
     await database.run(sql`update listings set text_flags = '{tool_call,encoded}' where id = ${id}`);
   else if (kind === 'buy')
     await seedPaidPurchase(database, id, { payer: `0x${which.toString(16).padStart(40, '0')}` }).catch(() => {});
+  else if (kind === 'thing') await thing(database, things[which % things.length] ?? 0n, which >> 3, by);
+  else if (kind === 'link') await link(database, by, which);
   else if (kind === 'edit') await editListing(database, id, { title: `Lamp ${which}` });
   else await withdrawListing(database, id);
 }
 
-it('comments, appeals, versions and flags: a copy that followed and one that was just read give the same bytes and tags', async () => {
+async function open(database: Database, seller: bigint): Promise<{ ids: bigint[]; things: bigint[] }> {
+  const stock = [{ title: 'Brass lamp' }, { title: 'Map', tags: ['lamp'] }, { title: 'Atlas', aisle: 'data' as const }];
+  const ids = await seedStock(database, seller, stock);
+  const things: bigint[] = [];
+  for (const title of ['A house', 'A lamp']) things.push((await seedWorldListing(database, seller, { title })).id);
+  return { ids, things };
+}
+
+it('comments, appeals, versions, flags and things: a copy that followed and one that was just read give the same bytes and tags', async () => {
   const { database } = db;
   const stage = await openStage(database);
   const old = processOn(database, { clock });
@@ -110,17 +149,12 @@ it('comments, appeals, versions and flags: a copy that followed and one that was
   await fc.assert(
     fc.asyncProperty(plan, async (batches) => {
       await hideAllListings(database);
-      const stock = [
-        { title: 'Brass lamp' },
-        { title: 'Map', tags: ['lamp'] },
-        { title: 'Atlas', aisle: 'data' as const },
-      ];
-      const ids = await seedStock(database, stage.sellers[0] ?? 0n, stock);
+      const { ids, things } = await open(database, stage.sellers[0] ?? 0n);
       for (const batch of batches) {
-        for (const one of batch) await perform(database, ids, one, stage.voters);
+        for (const one of batch) await perform(database, { ids, things }, one, stage.voters);
         for (const id of ids) quickWay(old, `/api/listing/${id}`);
         const fresh = processOn(database, { clock });
-        await expectSame(old, fresh, addressesOf(ids));
+        await expectSame(old, fresh, addressesOf([...ids, ...things], ['/api/shelves?aisle=world']));
         for (const id of ids) {
           const { count } = await database.one<{ count: bigint }>(
             sql`select count(*) from comments where listing_id = ${id}`,

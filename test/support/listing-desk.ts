@@ -8,6 +8,7 @@ import { completeFee } from '../../src/market/listings/complete-fee.ts';
 import { makeCreateListing } from '../../src/market/listings/create-listing.ts';
 import { createPayments } from '../../src/market/payments/payments.ts';
 import { completePurchase } from '../../src/market/purchases/complete-purchase.ts';
+import { heldThings } from '../../src/market/world/listing/held-things.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import type { TestDatabase } from './database.ts';
 import { type GoodsBody, newGoods } from './list-goods.ts';
@@ -54,7 +55,7 @@ export function listingDesk(db: TestDatabase, options: { limits?: Partial<Limits
     clock,
     ask: async (caller, body, dryRun) => {
       const on = market();
-      const completions = { purchase: completePurchase(on), listing_fee: completeFee(on) };
+      const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
       const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000 });
       const { createListing: endpoint } = endpoints;
       const call = {

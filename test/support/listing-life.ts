@@ -11,6 +11,7 @@ import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { removeListing, SEED_TIME, withdrawListing } from './seed.ts';
+import { endWorldListing } from './world-listing.ts';
 
 export interface Acting<E extends EndpointShape> {
   id?: bigint;
@@ -126,6 +127,8 @@ export interface Standing {
   name: string;
   state: ListingState;
   isWithdrawn: boolean;
+  /** Things of a city alone end so. */
+  ofThings: boolean;
   bring(database: Database, id: bigint): Promise<void>;
 }
 
@@ -133,18 +136,19 @@ const ending = (state: 'sold' | 'canceled' | 'stale'): Standing => ({
   name: state,
   state,
   isWithdrawn: false,
-  // Things of the world end so, and nothing that a merchant does here leads to it.
-  bring: async (database, id) => void (await database.run(sql`update listings set state = ${state} where id = ${id}`)),
+  ofThings: true,
+  bring: (database, id) => endWorldListing(database, id, state),
 });
 
 export const STANDINGS: readonly Standing[] = [
-  { name: 'live', state: 'live', isWithdrawn: false, bring: async () => {} },
-  { name: 'withdrawn', state: 'withdrawn', isWithdrawn: true, bring: withdrawListing },
-  { name: 'removed', state: 'removed', isWithdrawn: false, bring: removeListing },
+  { name: 'live', state: 'live', isWithdrawn: false, ofThings: false, bring: async () => {} },
+  { name: 'withdrawn', state: 'withdrawn', isWithdrawn: true, ofThings: false, bring: withdrawListing },
+  { name: 'removed', state: 'removed', isWithdrawn: false, ofThings: false, bring: removeListing },
   {
     name: 'withdrawn, then removed',
     state: 'removed',
     isWithdrawn: true,
+    ofThings: false,
     bring: async (database, id) => {
       await withdrawListing(database, id);
       await removeListing(database, id);

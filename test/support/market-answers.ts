@@ -62,6 +62,7 @@ export function listingDetail(id: number, fields: Partial<ListingDetail> = {}): 
     withdrawn: false,
     withdrawn_at: null,
     withdrawn_reason: null,
+    world_receipt: null,
     ...fields,
   };
 }

@@ -45,9 +45,12 @@ export interface WorldOptions {
   crashPoint?: (name: CrashPoint) => void;
   reconcileEveryMs?: number;
   watchEveryMs?: number;
+  worldEveryMs?: number;
   /** Of the linked city. It reads the market, so both have ports that are known beforehand. */
   cityUrl?: string;
   port?: number;
+  /** What it calls itself, where others reach it through a proxy. */
+  baseUrl?: string;
   /** Another way for the market to its database: through a proxy, or as a role of few rights. */
   databaseUrl?: (db: TestDatabase) => Promise<string>;
 }
@@ -84,13 +87,14 @@ export function worldConfig(given: {
   cityUrl?: string | undefined;
   /** Its own address too, for a city that reads it. */
   port?: number | undefined;
+  baseUrl?: string | undefined;
 }): MarketConfig {
   return {
     host: '127.0.0.1',
     port: given.port ?? 0,
     metricsPort: 0,
     workers: 1,
-    baseUrl: given.port === undefined ? BASE_URL : `http://127.0.0.1:${given.port}`,
+    baseUrl: given.baseUrl ?? (given.port === undefined ? BASE_URL : `http://127.0.0.1:${given.port}`),
     databaseUrl: given.databaseUrl,
     dataDir: '/nonexistent',
     network: NETWORKS.base,
@@ -127,6 +131,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       facilitatorUrl: options.facilitatorUrl ?? facilitator.url,
       cityUrl: options.cityUrl,
       port: options.port,
+      baseUrl: options.baseUrl,
       ...(options.limits ? { limits: options.limits } : {}),
     }),
     database,
@@ -136,6 +141,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     pepper: TEST_PEPPER,
     reconcileEveryMs: options.reconcileEveryMs ?? 60_000,
     watchEveryMs: options.watchEveryMs ?? 3_600_000,
+    worldEveryMs: options.worldEveryMs ?? 3_600_000,
     ...(options.crashPoint ? { crashPoint: options.crashPoint } : {}),
   });
   const { url } = await running.start();

@@ -86,6 +86,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     getTreasury: {},
     ...lifeRequests(listingId, Number(endedId)),
     ...doorRequests(),
+    ...worldRequests(at.listingId),
   };
   return Object.entries(given).map(([name, { params, bodies, by }]) => {
     const known = name as EndpointName;
@@ -170,6 +171,33 @@ function directRequests(listingId: bigint) {
     reviewPayment: {
       bodies: [{ fields: { outcome: 'refunded', tx_hash: CLAIM.tx_hash, note: 'a note' }, opaque: [] }],
     },
+  };
+}
+
+/** None of them draws or sells anything: nobody has a draft or a checkout, and the listing is no thing. */
+function worldRequests(listingId: bigint) {
+  const params = { listing_id: String(listingId) };
+  const nothing = [{ fields: {}, opaque: [] }];
+  const draft = {
+    title: 'A thing',
+    description: 'What it is',
+    preview: 'A look at it',
+    price_usdc: 4,
+    seller_wallet: WALLET,
+    tags: ['one'],
+    thing_id: 7,
+  };
+  return {
+    linkCity: { bodies: [{ fields: { city_handle: 'resident-one' }, opaque: [] }] },
+    draftWorld: { bodies: [{ fields: draft, opaque: [] }] },
+    getWorldDraft: {},
+    cancelWorldDraft: { bodies: nothing },
+    listWorld: {
+      bodies: [{ fields: { draft_id: 999_999, city_offer_id: 7 }, opaque: [], beside: { fee_payment: CLAIM } }],
+    },
+    checkoutWorld: { params, bodies: [{ fields: { city_handle: 'resident-one' }, opaque: [] }] },
+    getWorldCheckout: {},
+    syncWorld: { params, bodies: nothing },
   };
 }
 

@@ -9,6 +9,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { onServer } from '../support/on-server.ts';
 import { seedFee, seedListing } from '../support/seed.ts';
+import { endWorldListing, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 
 // The market as an operator may run it: under a role that owns nothing.
 const ROLE = `openaisle_app_${systemRandom.bytes(6).toString('hex')}`;
@@ -24,6 +25,8 @@ let keeper: Member;
 
 beforeAll(async () => {
   world = await startWorld({
+    // Nothing is asked of it here.
+    cityUrl: 'http://127.0.0.1:1',
     databaseUrl: async (db) => {
       ownerUrl = db.url;
       await onServer(ownerUrl, `create role ${ROLE} login password '${PASSWORD}'`);
@@ -139,6 +142,24 @@ it('speaks, flags, appeals, decides and lists a newer version with them too', as
   expect(body).toMatchObject({ replies_total: 1, quotas: { voices_per_merchant_day: { used: 1 } } });
 });
 
+it('names a resident, and records what becomes of a thing, with them too', async () => {
+  const linked = await world.ask('POST', '/api/city-link', { key: seller.key, body: { city_handle: '@Resident-One' } });
+  expect(linked.body['merchant']).toMatchObject({ city_handle: 'resident-one' });
+  const database = await openDatabase({ url: roleUrl, allowUnsafe: true, poolSize: 1 });
+  const [sold, lapsed] = [await seedWorldListing(database, seller.id), await seedWorldListing(database, seller.id)];
+  await seedWorldSale(database, sold.id, { merchantId: buyer.id });
+  await endWorldListing(database, lapsed.id, 'stale');
+  // A wallet that was held for a thing which was not listed after all.
+  await database.run(sql`insert into wallet_uses (wallet, kind) values (${Buffer.alloc(20, 9)}, 'world')`);
+  expect(await database.run(sql`delete from wallet_uses where wallet = ${Buffer.alloc(20, 9)}`)).toBe(1);
+  await database.run(
+    sql`update world_listings set looked_at = now(), differs_since = now() where listing_id = ${sold.id}`,
+  );
+  await database.close();
+  const shown = await world.ask('GET', '/api/purchases', { key: buyer.key });
+  expect(shown.body['purchases']).toMatchObject([{ world_receipt: { offer_id: Number(sold.offerId) } }, {}]);
+});
+
 it.each([
   'update events set kind = kind',
   'delete from events',
@@ -163,6 +184,14 @@ it.each([
   'update listings set supersedes = null',
   'update catalog_changes set listing_id = 1',
   'delete from chain_watermarks',
+  'update world_drafts set price_units = 1',
+  'delete from world_drafts',
+  'update world_listings set offer_id = 1',
+  'delete from world_listings',
+  'update world_checkouts set merchant_id = 1',
+  'delete from world_checkouts',
+  "update wallet_uses set kind = 'ordinary'",
+  "update listings set wallet_kind = 'world'",
   'alter table events disable trigger all',
   'drop table events',
 ])('that role may not: %s', async (statement) => {

@@ -23,6 +23,8 @@ const withBody = samples.flatMap((sample) =>
 
 beforeAll(async () => {
   world = await startWorld({
+    // Nobody answers there.
+    cityUrl: 'http://127.0.0.1:1',
     limits: {
       guard_runs_per_merchant_day: 100_000,
       confirm_per_ip_hour: 100_000,
@@ -45,7 +47,8 @@ beforeAll(async () => {
   await database.run(sql`
     insert into flags (merchant_id, listing_id, reason, created_at)
     values (${member.id}, ${AT.listingId}, 'a reason', now())`);
-  await database.run(sql`update merchants set store_line = 'What it sells' where id = ${member.id}`);
+  await database.run(sql`
+    update merchants set store_line = 'What it sells', city_handle = 'resident-one' where id = ${member.id}`);
   await world.running.eventsSettled();
 });
 afterAll(() => world?.stop());
@@ -67,6 +70,9 @@ function pathsIn(problem: Record<string, unknown>): string[] {
 
 const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_sales_min']);
 
+/** Null ends what a name began. */
+const MAY_BE_NULL = new Set(['linkCity.city_handle']);
+
 /** What nothing but the act itself can refuse, of requests that would change something or name what nobody has opened. */
 const BY_THE_ACT: Record<string, Reason> = {
   editListing: 'field_fixed',
@@ -79,6 +85,13 @@ const BY_THE_ACT: Record<string, Reason> = {
   reviewPayment: 'payment_not_found',
   rotate: 'key_required',
   recovery: 'recovery_code_refused',
+  draftWorld: 'city_unavailable',
+  getWorldDraft: 'not_found',
+  cancelWorldDraft: 'not_found',
+  listWorld: 'not_found',
+  checkoutWorld: 'not_world_listing',
+  getWorldCheckout: 'not_found',
+  syncWorld: 'not_world_listing',
 };
 
 describe('the samples of this test', () => {
@@ -100,12 +113,15 @@ describe('the samples of this test', () => {
   });
 });
 
+/** What stands in a place has another name at another method. */
+const formOf = (path: string): string => path.replaceAll(/:\w+/g, ':');
+
 describe.each(samples)('$name refuses', (sample) => {
   const { endpoint, path } = sample;
 
   it('methods that its address does not take, and says which it takes', async () => {
     const taken = samples
-      .filter((other) => other.endpoint.path === endpoint.path)
+      .filter((other) => formOf(other.endpoint.path) === formOf(endpoint.path))
       .map((other) => other.endpoint.method);
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND']) {
       if (taken.some((name) => name === method)) continue;
@@ -224,6 +240,7 @@ describe.each(withBody)('the body of $form', (sample) => {
   it.each(Object.keys(fields))('has %s only in its own type, and where it is needed', async (field) => {
     const strangers = ['text', '1', 'true', 1, true, null, {}, [], [[]]];
     for (const value of strangers.filter((each) => typeof each !== typeof fields[field] || each === null)) {
+      if (value === null && MAY_BE_NULL.has(`${sample.name}.${field}`)) continue;
       if (Array.isArray(value) && Array.isArray(fields[field])) continue;
       expectAt(await put(field, value), field);
     }

@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { signProof } from '../support/market-world.ts';
+import { type Answer, type AskOptions, BASE_URL, signProof } from '../support/market-world.ts';
 import { withdrawListing } from '../support/seed.ts';
 import { scriptedTrade } from '../support/trade.ts';
+import { seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 
 const { stranger } = WORLD_ACCOUNTS;
 const { facilitator, forward, world, seller, buyer, goods, wallet } = await scriptedTrade();
@@ -24,6 +25,39 @@ async function endedUnpaid(key?: string) {
 }
 
 describe('buying, in its corners', () => {
+  it('a thing of the city is bought through a checkout: nobody is asked for money, in no state and in no way', async () => {
+    const { id, wallet: payTo } = await seedWorldListing(world.db.database, seller.id);
+    const proof = await signProof(world.chain, await wallet(), {
+      payTo,
+      units: 4_000_000n,
+      resource: `${BASE_URL}/api/buy/${id}`,
+    });
+    const ways: AskOptions[] = [
+      {},
+      { body: { collect: true } },
+      { proof: proof.v2 },
+      { proof: proof.v1, body: { collect: true } },
+    ];
+    const expectCheckout = ({ status, body }: Answer) => {
+      expect([status, body['reason'], body['do_not_pay_again']]).toEqual([409, 'checkout_needed', false]);
+      expect(body['detail']).toContain(`POST /api/world/checkout/${id}`);
+      expect(body).not.toHaveProperty('accepts');
+    };
+    for (const ended of [false, true]) {
+      if (ended) await seedWorldSale(world.db.database, id, { merchantId: buyer.id });
+      for (const way of ways) {
+        for (const key of [undefined, buyer.key, seller.key]) {
+          expectCheckout(await world.ask('POST', `/api/buy/${id}`, key === undefined ? way : { ...way, key }));
+        }
+      }
+      expectCheckout(await world.ask('POST', `/api/purchase-intent/${id}`, { key: buyer.key, body: {} }));
+    }
+    const { count } = await world.db.database.one<{ count: bigint }>(
+      sql`select count(*) from payments where listing_id = ${id}`,
+    );
+    expect(count).toBe(0n);
+  });
+
   it('a free purchase is delivered again after withdrawal', async () => {
     const { id } = await goods({ units: 0n });
     expect((await world.buy(id, { key: buyer.key })).status).toBe(200);

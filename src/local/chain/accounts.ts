@@ -51,6 +51,8 @@ export const WORLD_ACCOUNTS = {
   facilitator: testAccount('facilitator'),
   sellerOne: testAccount('seller one'),
   sellerTwo: testAccount('seller two'),
+  /** Sells things of the city: a wallet sells goods or things, never both. */
+  thingSeller: testAccount('thing seller'),
   buyerOne: testAccount('buyer one'),
   buyerTwo: testAccount('buyer two'),
   buyerThree: testAccount('buyer three'),

@@ -12,6 +12,7 @@ import { type Memory, readMemory, writeMemory } from './memory.ts';
 import { payDirectlyStep } from './pay-directly.ts';
 import { replayStep } from './replay.ts';
 import type { Scene } from './scene.ts';
+import { sellThingStep } from './sell-thing.ts';
 import type { Step } from './step.ts';
 
 /** In a new data folder. */
@@ -24,6 +25,7 @@ const FIRST: readonly Step[] = [
   replayStep,
   maintainerListsStep,
   takeFreeStep,
+  sellThingStep,
   booksStep,
 ];
 /** In one where the first was told to its end. */

@@ -1,7 +1,7 @@
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
 import type { ListingRow, PackedRow } from './store.ts';
 
-/** In the order of the query. Bytes are hexadecimal, the time is in milliseconds. */
+/** In the order of the query. Bytes are hexadecimal, the time is in milliseconds. A thing has an empty commitment. */
 type Facts = [
   id: string,
   merchantId: string,
@@ -46,9 +46,11 @@ export function unpackListing(row: PackedRow): ListingRow {
     removed_reason_code: row.removed_reason_code,
     withdrawn_at: row.withdrawn_at,
     withdrawn_reason: row.withdrawn_reason,
-    artifact_commitment: Buffer.from(facts[9], 'hex'),
-    artifact_bytes: Number(facts[10]),
+    artifact_commitment: facts[9] === '' ? null : Buffer.from(facts[9], 'hex'),
+    // No artifact is empty.
+    artifact_bytes: Number(facts[10]) || null,
     artifact_media_type: row.artifact_media_type,
+    world: row.world,
     edited_act: BigInt(facts[11]),
     sales: BigInt(facts[12]),
     verified_sales: BigInt(facts[13]),

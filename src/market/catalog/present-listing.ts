@@ -2,16 +2,20 @@ import type { Appeal } from '../../contract/appeals.ts';
 import { checksummed } from '../../contract/chain-values.ts';
 import type { ListingDetail, ListingSummary } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
-import type { ListingState } from '../../contract/vocabulary.ts';
+import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
+import type { WorldReceipt, WorldState } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
-import type { AppealFacts, ListingRow } from './store.ts';
+import type { AppealFacts, ListingRow, ReceiptFacts, WorldFacts } from './store.ts';
 
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
-/** What a removed listing was called is kept, for the day on which it is restored, and shown to nobody. */
-export function shownTitle(row: { state: ListingState; title: string }): string {
-  return row.state === 'removed' ? REMOVAL_NOTICE : row.title;
+/**
+ * What a removed listing was called is kept, for the day on which it is restored, and shown to nobody. A thing that is removed may still
+ * be sold: its state says so then, and it stays removed.
+ */
+export function shownTitle(row: { removed_at: Date | null; title: string }): string {
+  return row.removed_at === null ? row.title : REMOVAL_NOTICE;
 }
 
 export function presentSummary(row: ListingRow): ListingSummary {
@@ -21,7 +25,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     price_usdc: usdcOfUnits(row.price_units),
     merchant: row.merchant,
     description: row.description,
-    preview: row.state === 'removed' ? '' : row.preview,
+    preview: row.removed_at === null ? row.preview : '',
     store_url: `/api/store/${row.merchant}`,
     seller_wallet: checksummed(toHex(row.seller_wallet)),
     tags: row.tags,
@@ -30,18 +34,9 @@ export function presentSummary(row: ListingRow): ListingSummary {
     sales: Number(row.sales),
     pinned: row.pinned,
     created_at: isoTime(row.created_at),
-    delivery_kind: 'artifact',
-    city_url: null,
-    world_offer_id: null,
-    world_asset_id: null,
-    world_seller_handle: null,
-    world_draft_id: null,
-    world_state: null,
-    city_offer_url: null,
-    world_asset_url: null,
-    requires_city_resident: false,
+    ...(row.world === null ? GOODS : presentThing(row.world, row.state)),
     state: row.state,
-    artifact_commitment: toHex(row.artifact_commitment),
+    artifact_commitment: row.artifact_commitment && toHex(row.artifact_commitment),
     artifact_bytes: row.artifact_bytes,
     artifact_media_type: row.artifact_media_type,
     verified_sales: Number(row.verified_sales),
@@ -49,6 +44,57 @@ export function presentSummary(row: ListingRow): ListingSummary {
     superseded_by: row.superseded_by === null ? null : Number(row.superseded_by),
     text_flags: row.text_flags,
   };
+}
+
+type OfDelivery = Pick<
+  ListingSummary,
+  | 'delivery_kind'
+  | 'city_url'
+  | 'world_offer_id'
+  | 'world_asset_id'
+  | 'world_seller_handle'
+  | 'world_draft_id'
+  | 'world_state'
+  | 'city_offer_url'
+  | 'world_asset_url'
+  | 'requires_city_resident'
+>;
+
+const GOODS: OfDelivery = {
+  delivery_kind: 'artifact',
+  city_url: null,
+  world_offer_id: null,
+  world_asset_id: null,
+  world_seller_handle: null,
+  world_draft_id: null,
+  world_state: null,
+  city_offer_url: null,
+  world_asset_url: null,
+  requires_city_resident: false,
+};
+
+function presentThing(world: WorldFacts, state: ListingState): OfDelivery {
+  return {
+    delivery_kind: 'city_ownership',
+    city_url: world.city_url,
+    world_offer_id: world.offer_id,
+    world_asset_id: world.thing_id,
+    world_seller_handle: world.seller_handle,
+    world_draft_id: world.draft_id,
+    world_state: worldStateOf(state),
+    city_offer_url: world.offer_url,
+    world_asset_url: world.thing_url,
+    requires_city_resident: true,
+  };
+}
+
+/** A withdrawal and a removal end checkouts here; the offer in the city goes on. */
+export function worldStateOf(state: ListingState): WorldState {
+  return state === 'sold' || state === 'canceled' || state === 'stale' ? state : 'active';
+}
+
+export function presentReceipt({ claimed_ms, ...receipt }: ReceiptFacts): WorldReceipt {
+  return { ...receipt, claimed_at: isoTime(new Date(claimed_ms)) };
 }
 
 /** What a detail says beyond the summary. */
@@ -62,6 +108,7 @@ export function presentEnding(row: ListingRow): Omit<ListingDetail, keyof Listin
     withdrawn_at: row.withdrawn_at && isoTime(row.withdrawn_at),
     withdrawn_reason: row.withdrawn_reason,
     appeal: row.appeal && presentAppeal(row.appeal, row.id),
+    world_receipt: row.world?.receipt ? presentReceipt(row.world.receipt) : null,
   };
 }
 
@@ -89,8 +136,17 @@ const ENDINGS: Readonly<Record<Exclude<ListingState, 'live'>, string>> = {
   stale: 'it has lapsed',
 };
 
-/** What stands in a detail where the goods would be. */
-export function artifactMessage(row: { id: bigint | number; state: ListingState }): string {
-  if (row.state !== 'live') return `Unavailable: this listing is not for sale, ${ENDINGS[row.state]}.`;
-  return `Purchase required: POST /api/buy/${row.id} delivers the artifact.`;
+/** What stands in a detail where the goods would be. All that is in the aisle of the world is a thing, and nothing else is. */
+export function artifactMessage({
+  id,
+  state,
+  aisle,
+}: {
+  id: bigint | number;
+  state: ListingState;
+  aisle: Aisle;
+}): string {
+  if (state !== 'live') return `Unavailable: this listing is not for sale, ${ENDINGS[state]}.`;
+  if (aisle === 'world') return `Purchase required: POST /api/world/checkout/${id} opens the way to it.`;
+  return `Purchase required: POST /api/buy/${id} delivers the artifact.`;
 }

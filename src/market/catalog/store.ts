@@ -13,6 +13,29 @@ export interface AppealFacts {
   decided_ms: number | null;
 }
 
+/** Of a thing that is sold; JSON, the time in milliseconds. */
+export interface ReceiptFacts {
+  offer_id: number;
+  thing_id: number;
+  thing_url: string;
+  city_handle: string;
+  tx_hash: string;
+  block_number: number;
+  claimed_ms: number;
+}
+
+/** What a listing of a thing says of its city; JSON. */
+export interface WorldFacts {
+  city_url: string;
+  draft_id: number;
+  offer_id: number;
+  thing_id: number;
+  seller_handle: string;
+  offer_url: string;
+  thing_url: string;
+  receipt: ReceiptFacts | null;
+}
+
 /** Everything public about a listing. The artifact is in another table, out of reach of these queries. */
 export interface ListingRow {
   id: bigint;
@@ -33,9 +56,12 @@ export interface ListingRow {
   removed_reason_code: string | null;
   withdrawn_at: Date | null;
   withdrawn_reason: string | null;
-  artifact_commitment: Buffer;
-  artifact_bytes: number;
-  artifact_media_type: string;
+  /** Null, as the two that follow, for a thing of a city. */
+  artifact_commitment: Buffer | null;
+  artifact_bytes: number | null;
+  artifact_media_type: string | null;
+  /** Null for goods. */
+  world: WorldFacts | null;
   edited_act: bigint;
   supersedes: bigint | null;
   superseded_by: bigint | null;
@@ -49,14 +75,14 @@ export interface ListingRow {
 }
 
 /**
- * A row of very many. What is short and never null comes as one text, with spaces between: the driver takes about as long for a
- * number as for a page of text.
+ * A row of very many. What is short comes as one text, with spaces between: the driver takes about as long for a number as for a page
+ * of text. What there is not is an empty piece or a 0, since what is null would not be counted as a piece.
  */
 export interface PackedRow
   extends Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,
     Pick<
       ListingRow,
-      'appeal' | 'removed_at' | 'removed_reason' | 'removed_reason_code' | 'withdrawn_at' | 'withdrawn_reason'
+      'appeal' | 'world' | 'removed_at' | 'removed_reason' | 'removed_reason_code' | 'withdrawn_at' | 'withdrawn_reason'
     > {
   facts: string;
 }
@@ -71,6 +97,19 @@ const appealJson = `case when a.id is not null then json_build_object('id', a.id
       'created_ms', ${msOf('a.created_at')}, 'outcome', a.outcome, 'outcome_reason', a.outcome_reason,
       'decided_ms', ${msOf('a.decided_at')}) end`;
 
+/** The receipt of a purchase `p` of the thing `w`, by its checkout `c`; null where there is none. */
+export const receiptJson = `case when p.claimed_at is not null then json_build_object('offer_id', w.offer_id, 'thing_id', w.thing_id,
+      'thing_url', w.thing_url, 'city_handle', c.city_handle, 'tx_hash', '0x' || encode(p.tx_hash, 'hex'),
+      'block_number', p.block_number, 'claimed_ms', ${msOf('p.claimed_at')}) end`;
+const worldJson = `json_build_object('city_url', w.city_origin, 'draft_id', w.draft_id, 'offer_id', w.offer_id,
+      'thing_id', w.thing_id, 'seller_handle', w.seller_handle, 'offer_url', w.offer_url, 'thing_url', w.thing_url,
+      'receipt', ${receiptJson})`;
+
+/** What there is to say of the city of the listing `l`; null for goods. */
+export const worldOfListing = `(select ${worldJson} from world_listings w
+      left join purchases p on p.world_listing_id = w.listing_id
+      left join world_checkouts c on c.id = p.checkout_id where w.listing_id = l.id)`;
+
 // A payer stands once in the purchases of a listing, so rows are distinct wallets.
 const verified = `count(*) filter (where p.paid_units > 0 and p.payer is not null and not exists (
       select from listings own where own.seller_wallet = p.payer and own.merchant_id = l.merchant_id
@@ -82,7 +121,8 @@ export const listings = raw(`
     (select count(*) from comments c where c.listing_id = l.id) as comments,
     (select newer.id from listings newer where newer.supersedes = l.id) as superseded_by,
     (select ${appealJson} from removals r left join appeals a on a.removal_id = r.id where r.listing_id = l.id
-      order by r.id desc limit 1) as appeal
+      order by r.id desc limit 1) as appeal,
+    ${worldOfListing} as world
   from listings l join merchants m on m.id = l.merchant_id
   cross join lateral (select count(*) as sales, ${verified} from purchases p where p.listing_id = l.id) sold`);
 
@@ -114,17 +154,24 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
       select distinct on (r.listing_id) r.listing_id, ${raw(appealJson)} as appeal
       from removals r left join appeals a on a.removal_id = r.id
       where r.listing_id > ${above} and r.listing_id <= ${upTo} order by r.listing_id, r.id desc
+    ), things as (
+      select w.listing_id, ${raw(worldJson)} as world
+      from world_listings w
+      left join purchases p on p.world_listing_id = w.listing_id and p.world_listing_id > ${above} and p.world_listing_id <= ${upTo}
+      left join world_checkouts c on c.id = p.checkout_id
+      where w.listing_id > ${above} and w.listing_id <= ${upTo}
     )
     select concat_ws(' ', l.id, l.merchant_id, m.handle, l.price_units, encode(l.seller_wallet, 'hex'), l.aisle, l.state, l.pinned,
-        floor(extract(epoch from l.created_at) * 1000), encode(l.artifact_commitment, 'hex'), l.artifact_bytes, l.edited_act,
-        coalesce(sold.sales, 0), coalesce(sold.verified_sales, 0), coalesce(voted.votes, 0),
+        floor(extract(epoch from l.created_at) * 1000), coalesce(encode(l.artifact_commitment, 'hex'), ''),
+        coalesce(l.artifact_bytes, 0), l.edited_act, coalesce(sold.sales, 0), coalesce(sold.verified_sales, 0), coalesce(voted.votes, 0),
         coalesce(commented.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ',')) as facts,
       l.title, l.description, l.preview, to_json(l.tags) as tags, l.artifact_media_type,
-      l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason, appealed.appeal
+      l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason, appealed.appeal,
+      things.world
     from listings l join merchants m on m.id = l.merchant_id
     left join sold on sold.listing_id = l.id left join voted on voted.listing_id = l.id
     left join commented on commented.listing_id = l.id left join newer on newer.supersedes = l.id
-    left join appealed on appealed.listing_id = l.id
+    left join appealed on appealed.listing_id = l.id left join things on things.listing_id = l.id
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 

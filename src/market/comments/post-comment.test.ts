@@ -13,6 +13,7 @@ import {
   seedPaidPurchase,
   withdrawListing,
 } from '../../../test/support/seed.ts';
+import { endWorldListing, seedWorldListing } from '../../../test/support/world-listing.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Market } from '../context.ts';
 import { raiseFlag } from '../flags/raise-flag.ts';
@@ -63,8 +64,6 @@ const rowsOn = (id: bigint) =>
   db.database.rows<{ id: bigint; body: string }>(
     sql`select id, body from comments where listing_id = ${id} order by id`,
   );
-const setState = (id: bigint, state: string) =>
-  db.database.run(sql`update listings set state = ${state} where id = ${id}`);
 
 describe('a comment', () => {
   it('is shown as it was written, and told of with ids and without a word of it', async () => {
@@ -100,11 +99,15 @@ describe('a comment', () => {
     expect(text_flags).toEqual(flagText([body]));
   });
 
-  it.each(['withdrawn', 'sold', 'canceled', 'stale'])('can be made on a listing that is %s', async (state) => {
-    const id = await made();
-    if (state === 'withdrawn') await withdrawListing(db.database, id);
-    else await setState(id, state);
-    expect((await say({ on: id })).listing_id).toBe(Number(id));
+  it('can be made on a listing that is withdrawn, and on a thing of the city that is sold, canceled or stale', async () => {
+    const withdrawn = await made();
+    await withdrawListing(db.database, withdrawn);
+    expect((await say({ on: withdrawn })).listing_id).toBe(Number(withdrawn));
+    for (const state of ['sold', 'canceled', 'stale'] as const) {
+      const { id } = await seedWorldListing(db.database, seller.id);
+      await endWorldListing(db.database, id, state);
+      expect((await say({ on: id })).listing_id).toBe(Number(id));
+    }
   });
 
   it('is refused on what is removed and on what is none, and under what is no comment of that listing', async () => {

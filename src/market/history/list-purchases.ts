@@ -3,6 +3,7 @@ import type { Endpoints } from '../../contract/index.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { inSnapshot } from '../../platform/database/in-snapshot.ts';
 import { toHex } from '../../platform/hex.ts';
+import { presentReceipt } from '../catalog/present-listing.ts';
 import type { MarketOperation } from '../context.ts';
 import { readNewerVersions } from '../purchases/versions/store.ts';
 import { presentNewerVersion, presentPurchase } from './present-purchase.ts';
@@ -45,18 +46,19 @@ async function withNewerVersions(
   return { ...history, items };
 }
 
-/** Where only the payer may collect, the key that opened the payment shows neither the goods nor the salt. */
+/** Where only the payer may collect, the key that opened the payment shows neither the goods nor the salt. A thing has neither. */
 function presentBought(row: BoughtRow): BoughtOut {
   const withheld = row.payer_collects_only;
+  const [content, salt] = withheld ? [null, null] : [row.content, row.salt];
   return {
     ...presentPurchase(row),
-    artifact: withheld ? null : row.content.toString(row.artifact_encoding === 'base64' ? 'base64' : 'utf8'),
+    artifact: content?.toString(row.artifact_encoding === 'base64' ? 'base64' : 'utf8') ?? null,
     artifact_encoding: row.artifact_encoding,
     artifact_media_type: row.artifact_media_type,
     artifact_filename: row.artifact_filename,
-    artifact_salt: withheld ? null : toHex(row.salt),
+    artifact_salt: salt && toHex(salt),
     collect: withheld ? 'sign_to_collect' : 'delivered',
-    world_receipt: null,
+    world_receipt: row.receipt && presentReceipt(row.receipt),
     newer_version: null,
   };
 }

@@ -20,7 +20,7 @@ export function presentPurchase(row: PurchaseRow): z.output<typeof purchaseOut> 
     verified_via: row.verified_via,
     block_number: row.block_number === null ? null : Number(row.block_number),
     created_at: isoTime(row.created_at),
-    delivery_kind: 'artifact',
+    delivery_kind: row.verified_via === 'city' ? 'city_ownership' : 'artifact',
   };
 }
 

@@ -1,13 +1,15 @@
-import sql, { empty, type Sql } from 'sql-template-tag';
-import type { ListingState, PaymentPurpose, VerifiedVia } from '../../contract/vocabulary.ts';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
+import type { PaymentPurpose, VerifiedVia } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { type CommentRow, comments } from '../catalog/comments/store.ts';
+import { type ReceiptFacts, receiptJson } from '../catalog/store.ts';
 
 export interface PurchaseRow {
   id: bigint;
   listing_id: bigint;
   title: string;
-  state: ListingState;
+  /** Of the listing, by the maintainer: then its title is not shown. */
+  removed_at: Date | null;
   seller: string;
   price_units: bigint;
   paid_units: bigint;
@@ -19,18 +21,21 @@ export interface PurchaseRow {
 
 export interface BoughtRow extends PurchaseRow {
   payer_collects_only: boolean;
-  artifact_encoding: 'utf-8' | 'base64';
-  artifact_media_type: string;
+  /** Null, as what follows, for a thing of a city. */
+  artifact_encoding: 'utf-8' | 'base64' | null;
+  artifact_media_type: string | null;
   artifact_filename: string | null;
-  salt: Buffer;
-  content: Buffer;
+  salt: Buffer | null;
+  content: Buffer | null;
+  /** Of a thing alone. */
+  receipt: ReceiptFacts | null;
 }
 
 export interface SaleRow {
   id: bigint;
   listing_id: bigint;
   title: string;
-  state: ListingState;
+  removed_at: Date | null;
   buyer: string | null;
   paid_units: bigint;
   tx_hash: Buffer | null;
@@ -50,7 +55,7 @@ export interface Standing {
   cursorKnown: boolean;
 }
 
-const columns = sql`p.id, p.listing_id, l.title, l.state, seller.handle as seller, p.price_units, p.paid_units, p.tx_hash,
+const columns = sql`p.id, p.listing_id, l.title, l.removed_at, seller.handle as seller, p.price_units, p.paid_units, p.tx_hash,
   p.verified_via, p.block_number, p.created_at`;
 const joined = sql`purchases p join listings l on l.id = p.listing_id join merchants seller on seller.id = l.merchant_id`;
 const older = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
@@ -62,18 +67,20 @@ export async function readPurchases(database: Queryable, page: HistoryPage): Pro
     where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
-/** The same with the goods. */
+/** The same with the goods, or with the receipt of a thing. */
 export async function readBought(database: Queryable, page: HistoryPage): Promise<BoughtRow[]> {
   return database.rows<BoughtRow>(sql`
-    select ${columns}, p.payer_collects_only, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
-    from ${joined} join artifacts a on a.listing_id = l.id
+    select ${columns}, p.payer_collects_only, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content,
+      ${raw(receiptJson)} as receipt
+    from ${joined} left join artifacts a on a.listing_id = l.id
+      left join world_listings w on w.listing_id = p.world_listing_id left join world_checkouts c on c.id = p.checkout_id
     where p.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }
 
 /** What others bought of the merchant, newest first. */
 export async function readSales(database: Queryable, page: HistoryPage): Promise<SaleRow[]> {
   return database.rows<SaleRow>(sql`
-    select p.id, p.listing_id, l.title, l.state, buyer.handle as buyer, p.paid_units, p.tx_hash, p.verified_via, p.created_at
+    select p.id, p.listing_id, l.title, l.removed_at, buyer.handle as buyer, p.paid_units, p.tx_hash, p.verified_via, p.created_at
     from listings l join purchases p on p.listing_id = l.id left join merchants buyer on buyer.id = p.merchant_id
     where l.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
 }

@@ -1,4 +1,5 @@
 import { usdcOfUnits } from '../../contract/money.ts';
+import type { Aisle } from '../../contract/vocabulary.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { isForeignKeyViolation } from '../../platform/database/database-error.ts';
@@ -15,8 +16,8 @@ import { findHandle, insertListing } from './store.ts';
 
 /**
  * The lock under which listings and fees get their ids, and under which whoever brings goods on the shelf looks whether others have
- * nearly the same. Locks are always taken in this order: a payment's row, this one, rows of listings (a new version holds the one that
- * it supersedes), rows of the exact guard. So nobody waits in a circle.
+ * nearly the same. Locks are always taken in this order: a payment's row, a draft's row, this one, rows of listings (a new version holds
+ * the one that it supersedes), rows of the exact guard, of wallets. So nobody waits in a circle.
  */
 export const LISTINGS_LOCK = 'listings';
 
@@ -54,18 +55,39 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
     now: new Date(market.clock.now()),
   });
   if (shape !== null) insertShape(tx, id, shape);
-  await recordEvent(tx, market, {
-    kind: given.feeId === null ? 'maintainer_seed' : 'listing',
-    actor: await findHandle(tx, given.merchantId),
-    detail: {
-      listing_id: Number(id),
-      merchant_id: Number(given.merchantId),
-      price_usdc: usdcOfUnits(given.goods.priceUnits),
-      aisle: given.goods.aisle,
-      ...(version === null ? {} : { supersedes: Number(version.supersedes) }),
-    },
+  await recordListing(tx, market, {
+    id,
+    merchantId: given.merchantId,
+    feeId: given.feeId,
+    priceUnits: given.goods.priceUnits,
+    aisle: given.goods.aisle,
+    supersedes: version?.supersedes ?? null,
   });
   return { id, line };
+}
+
+export interface Listed {
+  id: bigint;
+  merchantId: bigint;
+  feeId: bigint | null;
+  priceUnits: bigint;
+  aisle: Aisle;
+  supersedes: bigint | null;
+}
+
+/** The event of a new listing, of whichever kind. */
+export async function recordListing(tx: Tx, market: Market, listed: Listed): Promise<void> {
+  await recordEvent(tx, market, {
+    kind: listed.feeId === null ? 'maintainer_seed' : 'listing',
+    actor: await findHandle(tx, listed.merchantId),
+    detail: {
+      listing_id: Number(listed.id),
+      merchant_id: Number(listed.merchantId),
+      price_usdc: usdcOfUnits(listed.priceUnits),
+      aisle: listed.aisle,
+      ...(listed.supersedes === null ? {} : { supersedes: Number(listed.supersedes) }),
+    },
+  });
 }
 
 async function insertRow(tx: Tx, row: Parameters<typeof insertListing>[1]): Promise<bigint> {

@@ -8,10 +8,11 @@ import type { Market } from '../context.ts';
 import { settlementHeaders } from '../payments/settlement-headers.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
-export type CreateAnswer = AnswerOf<Endpoints['createListing']>;
+/** Of a request to list that is no dry run, whatever is listed. */
+export type ListAnswer = AnswerOf<Endpoints['listWorld']>;
 
 /** 201 goes to the first answer that names the listing, 200 to every later one; neither charges anything. */
-export async function answerCreated(market: Market, listingId: bigint): Promise<CreateAnswer> {
+export async function answerCreated(market: Market, listingId: bigint): Promise<ListAnswer> {
   const { database } = market;
   const listing = await readListingDetail(database, listingId);
   if (listing === null) throw new TypeError('a listing that was just made is gone');

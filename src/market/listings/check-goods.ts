@@ -2,25 +2,36 @@ import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { readBlacklisted } from '../../platform/chain/usdc-reads.ts';
 import { takeQuotaOnce } from '../../platform/database/quotas/take-quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { Market } from '../context.ts';
+import type { Market, Merchant } from '../context.ts';
 import { checkVersion } from './check-version.ts';
-import type { ListRequest } from './list-request.ts';
 import { checkNear, duplicateOf } from './near/check-near.ts';
 import { type Shape, shapeOf } from './near/shape.ts';
-import { countPaidListings, findGuard, findWalletKind, type GuardOwner } from './store.ts';
+import type { Goods } from './read-goods.ts';
+import type { Version } from './read-version.ts';
+import { countPaidListings, findGuard, findWalletKind, type GuardOwner, type WalletKind } from './store.ts';
 
 const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000';
 const DAY_MS = 86_400_000;
+
+/** Goods that somebody means to list, after everything that can be read from the request alone. */
+export interface GoodsRequest {
+  merchant: Merchant;
+  goods: Goods;
+  version: Version | null;
+  rawBody: unknown;
+  bodyHash: Buffer;
+  guardKey: Buffer;
+}
 
 /**
  * Nobody is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. Gives the
  * shape of the goods, for the look that comes when they go live.
  */
-export async function checkGoods(market: Market, request: ListRequest): Promise<Shape | null> {
+export async function checkGoods(market: Market, request: GoodsRequest): Promise<Shape | null> {
   const { database } = market;
   const { merchant, goods, guardKey } = request;
   const line = await checkVersion(database, merchant.id, request.version);
-  await checkWallet(market, goods.sellerWallet);
+  await checkWallet(market, goods.sellerWallet, 'ordinary');
   const owner = await findGuard(database, guardKey, new Date(market.clock.now()));
   if (owner !== null && !isOf(owner, line)) throw duplicate(merchant.id, owner);
   const shape = shapeOf(goods.content);
@@ -33,12 +44,14 @@ function isOf({ listingId }: GuardOwner, line: readonly bigint[]): boolean {
   return listingId !== null && line.includes(listingId);
 }
 
-async function checkWallet(market: Market, wallet: `0x${string}`): Promise<void> {
+/** Whether this wallet can be paid, and sells nothing of the other kind: one transfer must not buy on two sites. */
+export async function checkWallet(market: Market, wallet: `0x${string}`, kind: WalletKind): Promise<void> {
   const { network, treasury } = market.config;
   if (wallet === ZERO_ADDRESS || wallet === network.usdc || wallet === treasury) {
     throw new Refusal('seller_wallet_refused');
   }
-  if ((await findWalletKind(market.database, wallet)) === 'world') throw new Refusal('wallet_in_use');
+  const used = await findWalletKind(market.database, wallet);
+  if (used !== null && used !== kind) throw new Refusal('wallet_in_use');
   try {
     if (await readBlacklisted(market.rpc, network.usdc, wallet)) {
       throw new Refusal('seller_wallet_refused', { detail: 'The USDC contract blocks that wallet.' });
@@ -62,7 +75,7 @@ export function duplicate(merchantId: bigint, owner: GuardOwner): Refusal {
  * Runs of the guard that no paid listing came of are few a day; the maintainer lists without a cap. The same body counts once: who
  * was asked to pay for it is not refused when the payment comes.
  */
-export async function takeGuardRun(market: Market, request: ListRequest): Promise<void> {
+export async function takeGuardRun(market: Market, request: GoodsRequest): Promise<void> {
   const { merchant } = request;
   if (merchant.maintainer) return;
   const dayStart = new Date(Math.floor(market.clock.now() / DAY_MS) * DAY_MS);

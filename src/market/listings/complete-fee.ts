@@ -13,19 +13,35 @@ import { readGoods } from './read-goods.ts';
 import { readVersion } from './read-version.ts';
 import { dropGuard, passGuard, takePending } from './store.ts';
 
+/** Lists what a fee was paid for. A Refusal says why that can not be any more; then nothing of it is done. */
+type ListIt = (tx: Tx, feeId: bigint) => Promise<void>;
+
+/** How a fee keeps a thing of a city; handed in by create-market.ts, as things are built upon listings and not the other way round. */
+export interface HeldThings {
+  /** Keeps the draft until the end of the transaction. `body` is what was stored when the fee was opened. */
+  take(tx: Tx, payment: Payment, held: { draftId: bigint; body: Buffer }): Promise<ListIt>;
+  /** The fee makes no listing: the draft goes on if its time is not over, and its wallet is free. */
+  release(tx: Tx, draftId: bigint): Promise<void>;
+}
+
 /** What a listing fee does once it is final: one line in the books, and the listing that it was paid for. */
-export function completeFee(market: Market): Completion {
+export function completeFee(market: Market, things: HeldThings): Completion {
   return {
     listingOf: (queryable, payment) => findListingOfFee(queryable, payment.id),
     deciderOf: async () => BigInt(MAINTAINER_MERCHANT_ID),
     lockSubject: async () => ({ removedAt: null }),
     complete: async (tx, payment, transfer) => {
-      const pending = await takeListing(tx, payment);
+      const pending = await takePending(tx, payment.id);
+      if (pending === null) throw new TypeError('a listing fee without its listing');
+      const { draftId, body } = pending;
+      const list =
+        draftId === null ? listingOfGoods(market, payment, body) : await things.take(tx, payment, { draftId, body });
       await tx.lock(LISTINGS_LOCK);
       const feeId = await insertFee(tx, payment, transfer, new Date(market.clock.now()));
-      await goLive(tx, market, payment, { pending, feeId });
+      if (await goesLive(tx, market, payment, () => list(tx, feeId))) return;
+      await release(tx, things, payment, draftId);
     },
-    // The goods went when the review began: the fee is a credit.
+    // What was held went when the review began: the fee is a credit.
     completeReviewed: async (tx, payment, transfer) => {
       if (transfer === null) {
         throw new Refusal('not_deliverable', {
@@ -36,21 +52,43 @@ export function completeFee(market: Market): Completion {
       await insertFee(tx, payment, transfer, new Date(market.clock.now()));
     },
     endUncompleted: async (tx, payment) => {
-      await takePending(tx, payment.id);
-      await dropGuard(tx, payment.id);
+      const pending = await takePending(tx, payment.id);
+      await release(tx, things, payment, pending?.draftId ?? null);
     },
   };
 }
 
-type Pending = Omit<ListingToAdd, 'feeId'>;
+async function release(tx: Tx, things: HeldThings, payment: Payment, draftId: bigint | null): Promise<void> {
+  if (draftId === null) await dropGuard(tx, payment.id);
+  else await things.release(tx, draftId);
+}
 
-/** The listing that was paid for; or why the rules of today, stricter perhaps than those under which the fee was asked, refuse it. */
-async function takeListing(tx: Tx, payment: Payment): Promise<Pending | Refusal> {
-  const body = await takePending(tx, payment.id);
-  if (body === null || payment.merchantId === null || payment.bodyHash === null) {
-    throw new TypeError('a listing fee without its listing');
+/** False where it cannot be listed any more: then the fee stays unspent and is a credit. */
+async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Promise<void>): Promise<boolean> {
+  try {
+    await tx.savepoint(list);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    market.log.warn('fee_became_credit', { payment_id: payment.id, reason: error.reason });
+    return false;
   }
+}
+
+/** What takes its time with big goods is done here, before there is a lock. */
+function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListIt {
+  const goods = readStored(payment, body);
+  return async (tx, feeId) => {
+    if (goods instanceof Refusal) throw goods;
+    const { id } = await addListing(tx, market, { ...goods, feeId });
+    await passGuard(tx, payment.id, id, new Date(market.clock.now() + MEMORY_MS));
+  };
+}
+
+/** The goods that were paid for; or why the rules of today, stricter perhaps than those under which the fee was asked, refuse them. */
+function readStored(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
   const { merchantId, bodyHash } = payment;
+  if (merchantId === null || bodyHash === null) throw new TypeError('a listing fee of nobody');
   const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));
   if (!stored.success) return new Refusal('invalid_fields');
   try {
@@ -60,25 +98,5 @@ async function takeListing(tx: Tx, payment: Payment): Promise<Pending | Refusal>
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;
-  }
-}
-
-/** The paid listing; where it cannot be made any more, the fee stays unspent and is a credit. */
-async function goLive(
-  tx: Tx,
-  market: Market,
-  payment: Payment,
-  { pending, feeId }: { pending: Pending | Refusal; feeId: bigint },
-): Promise<void> {
-  try {
-    await tx.savepoint(async () => {
-      if (pending instanceof Refusal) throw pending;
-      const { id } = await addListing(tx, market, { ...pending, feeId });
-      await passGuard(tx, payment.id, id, new Date(market.clock.now() + MEMORY_MS));
-    });
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    market.log.warn('fee_became_credit', { payment_id: payment.id, reason: error.reason });
-    await dropGuard(tx, payment.id);
   }
 }

@@ -7,7 +7,7 @@ import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findByAuthorization, findOpenFee } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
-import { answerCreated, type CreateAnswer } from './answer-created.ts';
+import { answerCreated, type ListAnswer } from './answer-created.ts';
 import { answerCompletedFee } from './answer-fee.ts';
 import { continueClaim } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
@@ -22,7 +22,7 @@ export async function answerEarlier(
   market: Market,
   payments: Payments,
   request: ListRequest,
-): Promise<CreateAnswer | null> {
+): Promise<ListAnswer | null> {
   const { merchant, bodyHash, proof, claim } = request;
   const since = new Date(market.clock.now() - MEMORY_MS);
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -34,9 +34,10 @@ export async function answerEarlier(
     if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
     if (open?.path !== 'direct' || claim?.intent_id !== open.intentId) {
       const payment = open ?? presented;
-      return payment && (await continueFee(market, payments, payment, proof));
+      return payment && (await continueFee(market, payments, request, payment));
     }
-    const answer = await continueClaim(market, payments, request, claim);
+    // Nothing of it was checked yet: so this only goes on with what was opened before.
+    const answer = await continueClaim(market, payments, request, { claim, checked: null });
     if (answer !== null) return answer;
   }
   return null;
@@ -69,10 +70,10 @@ function isOfRequest(payment: Payment, request: ListRequest): boolean {
 export async function continueFee(
   market: Market,
   payments: Payments,
+  { proof, subject }: ListRequest,
   payment: Payment,
-  proof: Proof | null,
-): Promise<CreateAnswer | null> {
-  const terms = feeTerms(market, payment);
+): Promise<ListAnswer | null> {
+  const terms = feeTerms(market, subject, payment);
   const drives = proof !== null && (await mayDrive(market, payment, proof));
   const refusal = drives ? await payments.drive(payment, proof, terms) : null;
   const current = await payments.settle((await payments.reread(payment)) ?? payment);

@@ -10,8 +10,8 @@ import type { Tx } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { insertPayment } from '../payments/store.ts';
-import type { ListRequest } from './list-request.ts';
-import { holdGoods } from './open-fee.ts';
+import type { GoodsRequest } from './check-goods.ts';
+import { holdGoods } from './goods-to-list.ts';
 import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
 import { readVersion } from './read-version.ts';
 import { dropGuard } from './store.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 /** A listing, and a request for a newer version with the same title and artifact. */
-async function lineOfTwo(): Promise<{ first: Made['listing']; request: ListRequest }> {
+async function lineOfTwo(): Promise<{ first: Made['listing']; request: GoodsRequest }> {
   const body = newGoods();
   const first = await desk.list(keeper, body);
   const rawBody = { ...body, price_usdc: 7, supersedes: first.id };
@@ -39,14 +39,12 @@ async function lineOfTwo(): Promise<{ first: Made['listing']; request: ListReque
     rawBody,
     bodyHash: bodyHashOf(rawBody),
     guardKey: guardKeyOf(goods, keeper.id),
-    proof: null,
-    claim: null,
   };
   return { first, request };
 }
 
 /** As the opening of a fee does, without the chain. */
-async function openFee(tx: Tx, request: ListRequest): Promise<bigint> {
+async function openFee(tx: Tx, request: GoodsRequest): Promise<bigint> {
   const payment = await insertPayment(tx, {
     purpose: 'listing_fee',
     listingId: null,

@@ -18,22 +18,28 @@ import { findClaim, type Intent, insertClaim, rebindPayer } from '../payments/di
 import { type DirectPayment, isOpen } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findOpenFee, lockPayment } from '../payments/store.ts';
-import type { CreateAnswer } from './answer-created.ts';
+import type { ListAnswer } from './answer-created.ts';
 import { answerCompletedFee, refuseWithoutListing } from './answer-fee.ts';
-import type { ListRequest } from './list-request.ts';
-import { checkOpenFees, holdGoods } from './open-fee.ts';
+import type { Checked, ListRequest } from './list-request.ts';
+import { checkOpenFees } from './open-fee.ts';
 
 const MAX_ROUNDS = 4;
 
-/** The fee by a transfer: the claim, the exact body and the place of the goods are committed before the chain is asked. */
+/** What was sent along, and what the checks have found; null while nothing was checked, and then no claim opens. */
+export interface Claimed<Found extends Checked | null> {
+  claim: ClaimBody;
+  checked: Found;
+}
+
+/** The fee by a transfer: the claim, the exact body and what is held for it are committed before the chain is asked. */
 export async function listByTransfer(
   market: Market,
   payments: Payments,
   request: ListRequest,
-  claim: ClaimBody,
-): Promise<CreateAnswer> {
+  claimed: Claimed<Checked>,
+): Promise<ListAnswer> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    const answer = await continueClaim(market, payments, request, claim);
+    const answer = await continueClaim(market, payments, request, claimed);
     if (answer !== null) return answer;
   }
   throw new Refusal('payment_preserved', {
@@ -47,8 +53,9 @@ export async function continueClaim(
   market: Market,
   payments: Payments,
   request: ListRequest,
-  { intent_id, tx_hash: txHash, payer_signature }: ClaimBody,
-): Promise<CreateAnswer | null> {
+  { claim, checked }: Claimed<Checked | null>,
+): Promise<ListAnswer | null> {
+  const { intent_id, tx_hash: txHash, payer_signature } = claim;
   const intent = await findOwnIntent(market.database, request.merchant, intent_id, 'listing_fee');
   const decided = await findDecided(market, payments, intent, txHash);
   if (decided !== null) return await answerDecided(market, payments, request, { decided, txHash });
@@ -62,7 +69,7 @@ export async function continueClaim(
   if (standing?.status === 'settling' && standing.payer !== signed.payer) {
     if (!isOpen(await payments.settle(standing))) return null;
   }
-  const opened = await openOrJoin(market, request, intent, { payer: signed.payer, txHash });
+  const opened = await openOrJoin(market, request, intent, { payer: signed.payer, txHash, checked });
   if (opened === null) return null;
   market.crashPoint('after_claim_committed');
   const current = await payments.settle(opened);
@@ -79,19 +86,19 @@ async function answerDecided(
   payments: Payments,
   request: ListRequest,
   { decided, txHash }: { decided: DirectPayment; txHash: Hex },
-): Promise<CreateAnswer | null> {
+): Promise<ListAnswer | null> {
   if (decided.status === 'completed') return await answerCompleted(market, request, decided);
   if (decided.status === 'rejected') throw await rejectedRefusal(market.database, decided);
   return await answerUncompleted(market, payments, decided, txHash);
 }
 
 /** A fee pays for the body with which it was claimed. */
-async function answerCompleted(market: Market, request: ListRequest, claim: DirectPayment): Promise<CreateAnswer> {
+async function answerCompleted(market: Market, request: ListRequest, claim: DirectPayment): Promise<ListAnswer> {
   if (!isOfBody(claim, request))
     throw new Refusal('transaction_used', { detail: 'That fee paid for another listing.' });
   const answer = await answerCompletedFee(market, claim);
   if (answer !== null) return answer;
-  throw await refuseWithoutListing(market, claim);
+  throw await refuseWithoutListing(market, claim, request.subject);
 }
 
 function isOfBody(claim: DirectPayment, { bodyHash }: ListRequest): boolean {
@@ -101,20 +108,21 @@ function isOfBody(claim: DirectPayment, { bodyHash }: ListRequest): boolean {
 interface Named {
   payer: Hex;
   txHash: Hex;
+  checked: Checked | null;
 }
 
 async function openOrJoin(
   market: Market,
   request: ListRequest,
   intent: Intent,
-  { payer, txHash }: Named,
+  { payer, txHash, checked }: Named,
 ): Promise<DirectPayment | null> {
   return await market.database.transaction(async (tx) => {
     await tx.lock(`fees:${request.merchant.id}`);
     const standing = await findClaim(tx, intent.id);
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
-        ? await open(tx, market, request, intent, payer)
+        ? checked && (await open(tx, market, request, intent, { payer, checked }))
         : await join(tx, market, request, standing, payer);
     if (opened !== null) await nameTransaction(tx, market, opened, txHash);
     return opened;
@@ -124,16 +132,15 @@ async function openOrJoin(
 async function open(
   tx: Tx,
   market: Market,
-  request: ListRequest,
+  { merchant, bodyHash }: ListRequest,
   intent: Intent,
-  payer: Hex,
+  { payer, checked }: { payer: Hex; checked: Checked },
 ): Promise<DirectPayment | null> {
-  const { merchant, bodyHash } = request;
   await checkOpenFees(tx, market, merchant.id);
   const now = new Date(market.clock.now());
   const opened = await insertClaim(tx, intent, { payer, bodyHash, surplus: false, now });
   if (opened !== null) {
-    await holdGoods(tx, market, request, opened);
+    await checked.hold(tx, opened);
     return opened;
   }
   const rival = await findOpenFee(tx, merchant.id, bodyHash);

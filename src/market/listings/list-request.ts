@@ -1,37 +1,54 @@
+import type { Reason } from '../../contract/errors.ts';
 import type { ClaimBody } from '../../contract/payments.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { canonicalJson } from '../../platform/canonical-json.ts';
+import type { Tx } from '../../platform/database/database.ts';
 import type { Market, Merchant } from '../context.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
-import type { Goods } from './read-goods.ts';
-import type { Version } from './read-version.ts';
 
 /** One request to list, after everything that can be read from it alone. */
 export interface ListRequest {
   merchant: Merchant;
-  goods: Goods;
-  version: Version | null;
-  rawBody: unknown;
   bodyHash: Buffer;
-  guardKey: Buffer;
   proof: Proof | null;
   /** The transfer for a fee intent that was sent along in place of an authorization. */
   claim: ClaimBody | null;
+  subject: Subject;
+}
+
+/** What is to be listed: goods, or a thing of a city. Everything about its fee is the same for both, but for this. */
+export interface Subject {
+  /** Where it is listed, which the 402 names. */
+  path: '/api/listing' | '/api/world/listing';
+  /** As the merchant calls it. */
+  noun: 'goods' | 'a draft';
+  /** What a paid fee is answered with that could not be spent on it. */
+  unlistable: Extract<Reason, 'duplicate_listing' | 'offer_mismatch'>;
+  /** Nobody is asked to pay for what would be refused: throws whatever can be wrong with it. */
+  check(): Promise<Checked>;
+}
+
+/** What has passed its checks. Both are called in a transaction, and judge once more what others may have changed meanwhile. */
+export interface Checked {
+  /** Keeps it for a fee that was just opened, with what it takes to list it when the fee is final. */
+  hold(tx: Tx, payment: Payment): Promise<void>;
+  /** Lists it for a fee that is paid; null: the maintainer's, free of charge. */
+  list(tx: Tx, feeId: bigint | null): Promise<bigint>;
 }
 
 /** What the treasury asks for a listing. An attempt under way keeps the terms that it was opened with. */
-export function feeTerms(market: Pick<Market, 'config'>, payment?: Payment): Terms {
+export function feeTerms(market: Pick<Market, 'config'>, subject: Pick<Subject, 'path'>, payment?: Payment): Terms {
   const { baseUrl, treasury } = market.config;
   return {
     purpose: 'listing_fee',
     payee: payment?.payee ?? treasury,
     valueUnits: payment?.valueUnits ?? LISTING_FEE_UNITS,
-    resource: `${baseUrl}/api/listing`,
+    resource: `${baseUrl}${subject.path}`,
     description: 'Listing fee, paid to the treasury',
   };
 }
 
-export function bodyBytes(request: ListRequest): Buffer {
-  return Buffer.from(canonicalJson(request.rawBody), 'utf8');
+export function bodyBytes(body: unknown): Buffer {
+  return Buffer.from(canonicalJson(body), 'utf8');
 }

@@ -14,7 +14,7 @@ const CLOSED = 'listing_closed';
 const NOT_FOR_SALE = 'listing_unavailable';
 const NOT_REMOVED = 'not_removed';
 
-/** In these a thing of the world ends, by what its city tells; nothing leads out of them. */
+/** In these a thing of the world ends, by what its city tells. Out of `stale` a sale leads all the same: its buyer has paid. */
 const ended = <S extends Step>(step: S) => ({ sold: step, canceled: step, stale: step });
 const only = <L extends Step, S extends Step>(live: L, other: S) => ({
   live,
@@ -54,9 +54,24 @@ export const LISTING_STEPS = {
   comment: { live: 'same', withdrawn: 'same', removed: CLOSED, ...ended('same') },
   flag: only('same', 'same'),
   supersede: only('same', 'same'),
-  world_sale: only('sold', CLOSED),
-  world_cancel: only('canceled', CLOSED),
-  world_lapse: only('stale', CLOSED),
+  // What came of the offer is recorded in whatever state the listing is.
+  world_sale: { live: 'sold', withdrawn: 'sold', removed: 'sold', sold: 'nothing', canceled: CLOSED, stale: 'sold' },
+  world_cancel: {
+    live: 'canceled',
+    withdrawn: 'canceled',
+    removed: 'canceled',
+    sold: CLOSED,
+    canceled: 'nothing',
+    stale: 'canceled',
+  },
+  world_lapse: {
+    live: 'stale',
+    withdrawn: 'stale',
+    removed: 'stale',
+    sold: CLOSED,
+    canceled: CLOSED,
+    stale: 'nothing',
+  },
 } as const satisfies Record<string, Readonly<Record<ListingState, Step | Beneath>>>;
 
 export type ListingAct = keyof typeof LISTING_STEPS;

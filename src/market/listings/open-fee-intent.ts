@@ -9,7 +9,7 @@ import type { Payments } from '../payments/payments.ts';
 import { checkOpenFees } from './open-fee.ts';
 
 const NEXT =
-  'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing with fee_payment. Try it with dry_run=true first.';
+  'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing (a thing of the city: /api/world/listing) with fee_payment. Goods can be tried with dry_run=true first.';
 
 /** POST /api/fee-intent (W6, W8): as for a purchase, with the treasury as payee. Nobody opens one to whom a fee is not due. */
 export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints['openFeeIntent']> {

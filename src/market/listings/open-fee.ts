@@ -4,20 +4,17 @@ import type { Market } from '../context.ts';
 import type { Payment } from '../payments/payment.ts';
 import { countOpenFees, insertPayment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
-import { duplicate } from './check-goods.ts';
-import { checkVersion } from './check-version.ts';
-import { bodyBytes, feeTerms, type ListRequest } from './list-request.ts';
-import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
+import { type Checked, feeTerms, type ListRequest } from './list-request.ts';
 
 /**
- * Commits, before anybody is asked: the attempt, the exact body, and the place of these goods. Null when another request took
- * the authorization or the body meanwhile: then that one is the answer.
+ * Commits, before anybody is asked: the attempt, and what is held for it, be it the place of goods or a draft. Null when another request
+ * took the authorization or the body meanwhile: then that one is the answer.
  */
 export async function openFee(
   market: Market,
   request: ListRequest,
-  proof: Proof,
-  openedBlock: bigint,
+  checked: Checked,
+  { proof, openedBlock }: { proof: Proof; openedBlock: bigint },
 ): Promise<Payment | null> {
   return await market.database.transaction(async (tx) => {
     const { merchant } = request;
@@ -25,7 +22,7 @@ export async function openFee(
     await checkOpenFees(tx, market, merchant.id);
     const payment = await insertAttempt(tx, market, request, proof, openedBlock);
     if (payment === null) return null;
-    await holdGoods(tx, market, request, payment);
+    await checked.hold(tx, payment);
     return payment;
   });
 }
@@ -44,7 +41,7 @@ async function insertAttempt(
   proof: Proof,
   openedBlock: bigint,
 ): Promise<Payment | null> {
-  const terms = feeTerms(market);
+  const terms = feeTerms(market, request.subject);
   const { authorization } = proof;
   return await insertPayment(tx, {
     purpose: 'listing_fee',
@@ -64,27 +61,4 @@ async function insertAttempt(
     facilitatorUrl: market.config.facilitatorUrl,
     now: new Date(market.clock.now()),
   });
-}
-
-/** The place of the goods and their exact body, for a payment that was just opened. */
-export async function holdGoods(tx: Tx, market: Market, request: ListRequest, payment: Payment): Promise<void> {
-  const line = await checkVersion(tx, request.merchant.id, request.version);
-  // Before the guard's row, which may be one of theirs: an edit too has its listing first and then moves the guard.
-  await keepListings(tx, line);
-  await hold(tx, market, request, payment, line);
-  await insertPending(tx, payment.id, request.merchant.id, bodyBytes(request));
-}
-
-async function hold(
-  tx: Tx,
-  market: Market,
-  request: ListRequest,
-  payment: Payment,
-  line: readonly bigint[],
-): Promise<void> {
-  const now = new Date(market.clock.now());
-  const owner = { merchantId: request.merchant.id, listingId: null, paymentId: payment.id };
-  if (await holdGuard(tx, request.guardKey, owner, { until: 'infinity', now, line })) return;
-  const holder = await findGuard(tx, request.guardKey, now);
-  throw duplicate(owner.merchantId, holder ?? owner);
 }

@@ -14,6 +14,8 @@ export interface ListingTerms {
   sellerWallet: Hex;
   state: ListingState;
   removedAt: Date | null;
+  /** A thing of a city, which is neither paid for nor delivered here. */
+  isThing: boolean;
 }
 
 interface TermsRow {
@@ -23,9 +25,10 @@ interface TermsRow {
   seller_wallet: Buffer;
   state: ListingState;
   removed_at: Date | null;
+  is_thing: boolean;
 }
 
-const termColumns = sql`id, merchant_id, price_units, seller_wallet, state, removed_at`;
+const termColumns = sql`id, merchant_id, price_units, seller_wallet, state, removed_at, wallet_kind = 'world' as is_thing`;
 
 function termsOf(row: TermsRow): ListingTerms {
   return {
@@ -35,6 +38,7 @@ function termsOf(row: TermsRow): ListingTerms {
     sellerWallet: toHex(row.seller_wallet),
     state: row.state,
     removedAt: row.removed_at,
+    isThing: row.is_thing,
   };
 }
 
@@ -63,8 +67,10 @@ export async function isSellerWallet(
   return row.found;
 }
 
-export async function findWalletKind(queryable: Queryable, wallet: Hex): Promise<'ordinary' | 'world' | null> {
-  const row = await queryable.maybe<{ kind: 'ordinary' | 'world' }>(
+export type WalletKind = 'ordinary' | 'world';
+
+export async function findWalletKind(queryable: Queryable, wallet: Hex): Promise<WalletKind | null> {
+  const row = await queryable.maybe<{ kind: WalletKind }>(
     sql`select kind from wallet_uses where wallet = ${toBytes(wallet)}`,
   );
   return row?.kind ?? null;
@@ -212,6 +218,7 @@ export async function keepListings(tx: Tx, ids: readonly bigint[]): Promise<void
 
 export interface Predecessor {
   merchantId: bigint;
+  isThing: boolean;
   /** Each listing has one at most. */
   successorId: bigint | null;
   /** The listing itself and all older ones that it goes back to. */
@@ -219,16 +226,21 @@ export interface Predecessor {
 }
 
 export async function findPredecessor(queryable: Queryable, id: bigint): Promise<Predecessor | null> {
-  const row = await queryable.maybe<{ merchant_id: bigint; successor_id: bigint | null; line: bigint[] }>(
+  const row = await queryable.maybe<{
+    merchant_id: bigint;
+    is_thing: boolean;
+    successor_id: bigint | null;
+    line: bigint[];
+  }>(
     sql`with recursive older as (
         select id, supersedes from listings where id = ${id}
         union all select l.id, l.supersedes from older join listings l on l.id = older.supersedes
       )
-      select merchant_id, (select newer.id from listings newer where newer.supersedes = l.id) as successor_id,
+      select merchant_id, wallet_kind = 'world' as is_thing, (select newer.id from listings newer where newer.supersedes = l.id) as successor_id,
         array(select id from older) as line
       from listings l where id = ${id}`,
   );
-  return row && { merchantId: row.merchant_id, successorId: row.successor_id, line: row.line };
+  return row && { merchantId: row.merchant_id, isThing: row.is_thing, successorId: row.successor_id, line: row.line };
 }
 
 /** All versions of a listing, older and newer ones, and itself. */
@@ -246,18 +258,31 @@ export async function findLine(queryable: Queryable, id: bigint): Promise<bigint
   return row.line;
 }
 
-export async function insertPending(tx: Tx, paymentId: bigint, merchantId: bigint, body: Buffer): Promise<void> {
+/** What a fee under way will list. */
+export interface PendingListing {
+  body: Buffer;
+  /** Of a thing of a city; null: goods. */
+  draftId: bigint | null;
+}
+
+export async function insertPending(
+  tx: Tx,
+  paymentId: bigint,
+  merchantId: bigint,
+  { body, draftId }: PendingListing,
+): Promise<void> {
   await tx.run(
-    sql`insert into pending_listings (payment_id, merchant_id, body) values (${paymentId}, ${merchantId}, ${body})`,
+    sql`insert into pending_listings (payment_id, merchant_id, body, draft_id)
+      values (${paymentId}, ${merchantId}, ${body}, ${draftId})`,
   );
 }
 
-/** Hands the body out once and forgets it. */
-export async function takePending(tx: Tx, paymentId: bigint): Promise<Buffer | null> {
-  const row = await tx.maybe<{ body: Buffer }>(
-    sql`delete from pending_listings where payment_id = ${paymentId} returning body`,
+/** Hands it out once and forgets it. */
+export async function takePending(tx: Tx, paymentId: bigint): Promise<PendingListing | null> {
+  const row = await tx.maybe<{ body: Buffer; draft_id: bigint | null }>(
+    sql`delete from pending_listings where payment_id = ${paymentId} returning body, draft_id`,
   );
-  return row?.body ?? null;
+  return row && { body: row.body, draftId: row.draft_id };
 }
 
 export async function findHandle(queryable: Queryable, merchantId: bigint): Promise<string> {

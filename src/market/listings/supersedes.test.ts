@@ -14,6 +14,7 @@ import {
   seedMerchant,
   withdrawListing,
 } from '../../../test/support/seed.ts';
+import { seedWorldListing } from '../../../test/support/world-listing.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Refusal } from '../../platform/refusal.ts';
 import { countCredits } from '../fees/store.ts';
@@ -120,6 +121,11 @@ describe('before a payment is spoken of, supersedes is refused', () => {
       'none',
       'payment_required',
     ]);
+  });
+
+  it('for a thing of the city, of which there is one', async () => {
+    const { id } = await seedWorldListing(db.database, seller.id);
+    expect(await refusalsOf(newGoods({ supersedes: Number(id) }))).toEqual(twice({ reason: 'listing_closed' }));
   });
 
   it('for one that has a newer version, which is named', async () => {

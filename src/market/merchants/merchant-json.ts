@@ -2,12 +2,14 @@ import type { MerchantRecord } from '../../contract/listings.ts';
 import type { MerchantEntry, Model } from '../catalog/model/model.ts';
 import { presentMerchant } from './present-merchant.ts';
 
-export function recordOf({ id, handle, joinedAt, storeLine, live, sales }: MerchantEntry): MerchantRecord {
+export function recordOf(merchant: MerchantEntry): MerchantRecord {
+  const { id, handle, joinedAt, storeLine, cityHandle, live, sales } = merchant;
   return presentMerchant({
     id: BigInt(id),
     handle,
     joined_at: new Date(joinedAt),
     store_line: storeLine,
+    city_handle: cityHandle,
     listings: BigInt(live.count),
     sales: BigInt(sales),
   });

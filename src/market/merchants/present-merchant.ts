@@ -13,6 +13,6 @@ export function presentMerchant(row: MerchantRow): MerchantRecord {
     listings: Number(row.listings),
     sales: Number(row.sales),
     maintainer: row.id === BigInt(MAINTAINER_MERCHANT_ID),
-    city_handle: null,
+    city_handle: row.city_handle,
   };
 }

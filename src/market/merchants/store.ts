@@ -6,13 +6,15 @@ export interface MerchantRow {
   handle: string;
   joined_at: Date;
   store_line: string;
+  /** The resident of the city that it names: public as claimed, a link or not. */
+  city_handle: string | null;
   /** Live ones. */
   listings: bigint;
   sales: bigint;
 }
 
 const select = sql`
-  select m.id, m.handle, m.joined_at, m.store_line,
+  select m.id, m.handle, m.joined_at, m.store_line, m.city_handle,
     (select count(*) from listings l where l.merchant_id = m.id and l.state = 'live') as listings,
     (select count(*) from listings l join purchases p on p.listing_id = l.id where l.merchant_id = m.id) as sales
   from merchants m`;

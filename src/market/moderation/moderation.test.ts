@@ -12,6 +12,7 @@ import {
   seedPaidPurchase,
   withdrawListing,
 } from '../../../test/support/seed.ts';
+import { endWorldListing, seedWorldListing } from '../../../test/support/world-listing.ts';
 import { endpoints } from '../../contract/index.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
 import type { Market } from '../context.ts';
@@ -39,8 +40,11 @@ const remove = (id: bigint, removal: Removal = REMOVAL) =>
 const pin = (id: bigint, pinned: boolean) =>
   act(market, endpoints.pinListing, pinListing, { body: { listing_id: Number(id), pinned }, caller: keeper });
 const made = async (): Promise<bigint> => (await seedListing(db.database, seller.id, { title: 'As it was called' })).id;
-const setState = (id: bigint, state: string) =>
-  db.database.run(sql`update listings set state = ${state} where id = ${id}`);
+const ended = async (state: 'sold' | 'canceled'): Promise<bigint> => {
+  const { id } = await seedWorldListing(db.database, seller.id);
+  await endWorldListing(db.database, id, state);
+  return id;
+};
 const removalsOf = (id: bigint) =>
   db.database.rows(
     sql`select reason_code, reason, removed_by, removed_at, restored_at from removals where listing_id = ${id}`,
@@ -184,8 +188,7 @@ describe('a removal', () => {
   });
 
   it('is for what was on a shelf: not for what ended, nor for what is none', async () => {
-    const id = await made();
-    await setState(id, 'sold');
+    const id = await ended('canceled');
     expect(await reasonOf(remove(id))).toBe('listing_closed');
     expect(await reasonOf(remove(999_999n))).toBe('not_found');
     expect(await eventsOf(db.database, id)).toEqual([]);
@@ -229,10 +232,9 @@ describe('a pin', () => {
     expect(acts).toHaveLength(actions.length);
   });
 
-  it.each(['withdrawn', 'sold'])('cannot be put on a %s listing, and can be taken off', async (state) => {
-    const id = await made();
+  it.each(['withdrawn', 'sold'] as const)('cannot be put on a %s listing, and can be taken off', async (state) => {
+    const id = state === 'withdrawn' ? await made() : await ended(state);
     if (state === 'withdrawn') await withdrawListing(db.database, id);
-    else await setState(id, state);
     expect(await reasonOf(pin(id, true))).toBe('listing_closed');
     await pinInTable(db.database, id, true);
     expect((await pin(id, false)).listing.pinned).toBe(false);

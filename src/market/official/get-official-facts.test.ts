@@ -38,6 +38,13 @@ it('says what is not built or not open with null, false and empty lists', async 
   });
 });
 
+it('names the city that is linked, and how long its acts may take', async () => {
+  const market = marketContext({ database: db.database });
+  const facts = await read({ ...market, config: { ...market.config, cityUrl: 'https://city.example' } });
+  expect(facts.city).toEqual({ url: 'https://city.example' });
+  expect(facts.world).toEqual({ checkout_minutes: 10, reservation_minutes: 5, recovery_hours: 2 });
+});
+
 it('names the maintainer and the signers of this chain that were last published, in the order in which they were seen', async () => {
   await seedMerchant(db.database, { handle: 'the-maintainer' });
   const [first, second] = [

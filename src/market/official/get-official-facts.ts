@@ -5,6 +5,7 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import type { OfficialFacts } from '../../contract/official.ts';
 import { RESERVED_HANDLES } from '../../contract/reserved-handles.ts';
 import {
+  CHECKOUT_MINUTES,
   CLIENT_CLASSES,
   EVENT_KINDS,
   FACILITATOR_DEADLINE_SECONDS,
@@ -14,6 +15,8 @@ import {
   MAINTAINER_MERCHANT_ID,
   PAGE_SIZES,
   RECOVERY_CODE_COUNT,
+  RECOVERY_HOURS,
+  RESERVATION_MINUTES,
   SCOPE_KINDS,
 } from '../../contract/vocabulary.ts';
 import { toHex } from '../../platform/hex.ts';
@@ -49,8 +52,7 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
       intent_minutes: INTENT_MINUTES,
     },
     x402_facilitator: facilitatorFacts(config, published.signers),
-    city: null,
-    world: null,
+    ...cityFacts(config),
     public_pagination: { completeness: COMPLETENESS, sizes: { ...PAGE_SIZES } },
     maintainer: {
       handle: published.maintainer,
@@ -84,6 +86,19 @@ function facilitatorFacts(config: MarketConfig, signers: Buffer[]): OfficialFact
     settlement_retry:
       'After a settlement that times out the payment may have gone through: send the same request with the same proof, and do not pay again.',
     signers: signers.map((address) => checksummed(toHex(address))),
+  };
+}
+
+/** Without a city nothing of the world is sold here. */
+function cityFacts({ cityUrl }: MarketConfig): Pick<OfficialFacts, 'city' | 'world'> {
+  if (cityUrl === null) return { city: null, world: null };
+  return {
+    city: { url: cityUrl },
+    world: {
+      checkout_minutes: CHECKOUT_MINUTES,
+      reservation_minutes: RESERVATION_MINUTES,
+      recovery_hours: RECOVERY_HOURS,
+    },
   };
 }
 

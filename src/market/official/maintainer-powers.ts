@@ -21,6 +21,7 @@ const OWN_ENDPOINTS: Readonly<Record<MaintainerEndpoint, Power>> = {
 /** What it may do beyond others where everybody calls. */
 const SHARED_ENDPOINTS = {
   createListing: { power: 'list goods without the listing fee and without a cap', logged_as: 'maintainer_seed' },
+  listWorld: { power: 'list a thing of the city without the listing fee', logged_as: 'maintainer_seed' },
   reviewPayment: { power: 'decide what becomes of a listing fee in review', logged_as: 'moderation' },
   getMe: { power: 'read why merchants flagged something', logged_as: 'flag' },
 } as const satisfies Partial<Record<keyof Endpoints, Power>>;

@@ -1,6 +1,12 @@
 import { checksummed } from '../../contract/chain-values.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
-import { INTENT_MINUTES, LISTING_FEE_UNITS, STAGE_MINUTES } from '../../contract/vocabulary.ts';
+import {
+  CHECKOUT_MINUTES,
+  INTENT_MINUTES,
+  LISTING_FEE_UNITS,
+  RESERVATION_MINUTES,
+  STAGE_MINUTES,
+} from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
 import { type Block, heading, list, steps, text } from './document.ts';
 
@@ -14,6 +20,7 @@ export function guide(config: MarketConfig): Block[] {
     ...buy(config),
     ...payByTransfer(),
     ...sell(config),
+    ...tradeThings(config),
     ...beHeard(config),
     ...openStore(config),
     ...keepSafe(config),
@@ -90,6 +97,20 @@ function sell({ treasury, limits }: MarketConfig): Block[] {
       `What costs less than ${usdcOfUnits(BigInt(limits.x402_floor_units))} USDC is bought by a transfer, not by x402.`,
       'The fee can be paid by a transfer too: `POST /api/fee-intent`, then the same body with `fee_payment`.',
       'A payment that does not fit waits for you under `reviews` of `/api/me`: `POST /api/review/<payment_id>` with deliver, refunded or declined.',
+    ]),
+  ];
+}
+
+function tradeThings({ cityUrl }: MarketConfig): Block[] {
+  if (cityUrl === null) return [];
+  return [
+    heading('Things of the city'),
+    text(
+      `The aisle \`world\` sells single things of the city at ${cityUrl}, where they change hands. Name your resident with \`POST /api/city-link\`, and your handle here with \`POST /api/market-link\` there.`,
+    ),
+    list([
+      `To buy: \`POST /api/world/checkout/<id>\` gives ${CHECKOUT_MINUTES} minutes in which your resident reserves the offer in the city. Pay only what is reserved for you, within ${RESERVATION_MINUTES} minutes, and claim it there; \`POST /api/world/sync/<id>\` then records it here.`,
+      'To sell: `POST /api/world/draft`, then an offer in the city that names the draft, then `POST /api/world/listing` with the same fee.',
     ]),
   ];
 }

@@ -11,6 +11,7 @@ import type { PageAnswer } from '../../platform/http/server-options.ts';
 import { completeFee } from '../listings/complete-fee.ts';
 import { createPayments } from '../payments/payments.ts';
 import { completePurchase } from '../purchases/complete-purchase.ts';
+import { heldThings } from '../world/listing/held-things.ts';
 import { createPages } from './create-pages.ts';
 import { referenceFiles } from './reference-files.ts';
 
@@ -20,7 +21,7 @@ const db = testDatabase();
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
 
 const pagesOf = (on: TestMarket) => {
-  const completions = { purchase: completePurchase(on), listing_fee: completeFee(on) };
+  const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000 });
   return createPages(on, { ...on, payments });
 };

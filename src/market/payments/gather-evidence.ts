@@ -1,7 +1,7 @@
+import { isStillFinal } from '../../platform/chain/still-final.ts';
 import type { Market } from '../context.ts';
 import type { Evidence } from './decide.ts';
 import type { ChainHead } from './head/read-head.ts';
-import { isStillFinal } from './head/still-final.ts';
 import type { X402Payment } from './payment.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
 import { readFindings } from './read-findings.ts';

@@ -33,7 +33,8 @@ async function find(market: Market, call: StatusCall): Promise<Payment | null> {
   const { network } = market.config;
   if (txHash !== undefined) {
     const proof = await findProof(market.database, { txHash });
-    return proof && (await findPayment(market.database, proof.paymentId));
+    // The sale of a thing is paid in the city: the ledger here has no payment for it.
+    return proof?.paymentId ? await findPayment(market.database, proof.paymentId) : null;
   }
   const wallet = payer?.toLowerCase();
   if (!isHex(wallet, 20) || nonce === undefined) throw new Refusal('payment_not_found');

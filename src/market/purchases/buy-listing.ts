@@ -12,6 +12,7 @@ import { checkFresh } from './check-fresh.ts';
 import { collectorOf } from './collector.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
+import { mustBeGoods } from './must-be-goods.ts';
 import { startPurchase } from './start-purchase.ts';
 import { findPurchase } from './store.ts';
 import { takeFreeGoods } from './take-free-goods.ts';
@@ -44,6 +45,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   const known = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
   if (listing === null) throw new Refusal('listing_unavailable');
+  mustBeGoods(listing);
   if (known !== null) {
     const answer = await answerPayment(market, payments, known, request, listing, collectorOf(request, null));
     if (answer !== null) return answer;

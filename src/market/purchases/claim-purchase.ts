@@ -3,6 +3,7 @@ import type { ClaimBody } from '../../contract/payments.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { isUniqueViolation } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
+import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
@@ -21,7 +22,6 @@ import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../
 import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding, lockPayment } from '../payments/store.ts';
-import { refuseUnreadable } from '../refuse-unreadable.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findPurchase } from './store.ts';
 

@@ -10,6 +10,7 @@ import { type IntentTerms, openIntent, readIntentTime } from '../payments/direct
 import { presentIntentTerms } from '../payments/direct/present-intent.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
+import { mustBeGoods } from './must-be-goods.ts';
 import { isEntitled } from './versions/is-entitled.ts';
 
 const NEXT =
@@ -22,6 +23,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     const payer = call.body.payer_wallet ?? null;
     const listing = await findListingTerms(market.database, call.params.id);
     if (listing === null) throw new Refusal('listing_unavailable');
+    mustBeGoods(listing);
     await checkBuyer(market.database, market, listing, { merchant, payer });
     await payments.payees.mustReceive(listing.sellerWallet);
     const createdAt = await readIntentTime(market, payments.readHead);

@@ -1,5 +1,4 @@
 import sql from 'sql-template-tag';
-import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
@@ -117,7 +116,7 @@ export interface ArtifactRow {
 export async function readArtifact(queryable: Queryable, listingId: bigint): Promise<ArtifactRow> {
   const row = await queryable.one<{
     title: string;
-    state: ListingState;
+    removed_at: Date | null;
     handle: string;
     artifact_encoding: 'utf-8' | 'base64';
     artifact_media_type: string;
@@ -125,7 +124,7 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
     salt: Buffer;
     content: Buffer;
   }>(
-    sql`select l.title, l.state, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
+    sql`select l.title, l.removed_at, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
       from listings l join artifacts a on a.listing_id = l.id join merchants m on m.id = l.merchant_id
       where l.id = ${listingId}`,
   );

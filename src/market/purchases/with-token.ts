@@ -1,6 +1,6 @@
+import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { refuseUnreadable } from '../refuse-unreadable.ts';
 import type { BuyAnswer } from './deliver.ts';
 
 /**

@@ -225,6 +225,13 @@ test('a price above the limit is refused before anything is asked', async () => 
   expect(purchases()).toHaveLength(0);
 });
 
+test('a thing of the city is refused before anything is asked: it has no goods', async () => {
+  const thing = { delivery_kind: 'city_ownership', artifact_commitment: null } as const;
+  const { act, purchases } = await buyerBefore([asked], {}, thing);
+  await expect(act()).rejects.toMatchObject({ name: 'TermsRefused', why: 'not_goods' });
+  expect(purchases()).toHaveLength(0);
+});
+
 test('free goods come at once, and a 402 for them is not signed', async () => {
   const free = await buyerBefore([delivered], { maxPriceUsdc: 0 }, { price_usdc: 0 });
   expect((await free.act()).artifact).toBe(ARTIFACT);

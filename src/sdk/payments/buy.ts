@@ -5,7 +5,7 @@ import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
 import { finishRun } from './finish-run.ts';
 import { pursuePayment } from './pursue-payment.ts';
 import type { PaymentOptions, Terms } from './pursuit.ts';
-import { TermsRefused } from './terms-refused.ts';
+import { goodsOf, TermsRefused } from './terms-refused.ts';
 
 export interface BuyOptions extends PaymentOptions {
   listingId: number;
@@ -43,6 +43,7 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
 
 async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> {
   const { listing } = await readListing(options);
+  const commitment = goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
@@ -51,7 +52,7 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
     amountUnits,
     network: options.network ?? ('base' as const),
   };
-  return { expected, artifactCommitment: listing.artifact_commitment };
+  return { expected, artifactCommitment: commitment };
 }
 
 async function checkGoods(options: BuyOptions, delivery: Delivery, terms: Terms): Promise<void> {

@@ -1,24 +1,15 @@
 import type { BodyGiven, ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
-import { unitsOfUsdc } from '../../contract/money.ts';
-import type { Network } from '../../contract/vocabulary.ts';
 import { bodyDigest } from './body-digest.ts';
+import { type FeeOptions, readFeeTerms } from './fee-terms.ts';
 import { finishRun } from './finish-run.ts';
 import { pursuePayment } from './pursue-payment.ts';
-import type { PaymentOptions, Terms } from './pursuit.ts';
-import { TermsRefused } from './terms-refused.ts';
 
 export type ListedGoods = Extract<ResultOf<Endpoints['createListing']>, { status: 201 }>['body'];
 
-export interface ListGoodsOptions extends PaymentOptions {
+export interface ListGoodsOptions extends FeeOptions {
   /** The body of `POST /api/listing`. The same body, sent again, is the same listing. */
   listing: BodyGiven<Endpoints['createListing']>;
-  /** The most that may be signed for. Default 1. */
-  maxFeeUsdc?: number;
-  /** Where the fee must go. Default: the treasury of the market's official facts. */
-  treasury?: string;
-  /** Default `base`. */
-  network?: Network['name'];
 }
 
 /**
@@ -32,7 +23,7 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
     purpose: 'listing_fee',
     storeKey: `${client.baseUrl} list ${bodyDigest(listing)}`,
     canCollect: false,
-    readTerms: () => readTerms(options),
+    readTerms: () => readFeeTerms(options),
     send: async ({ payment }) => {
       const answer = await client.createListing({ body: listing, payment, signal });
       if (answer.status === 202) return { pending: answer.body };
@@ -42,16 +33,4 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
   });
   await finishRun(run);
   return done;
-}
-
-async function readTerms(options: ListGoodsOptions): Promise<Terms> {
-  const network = options.network ?? 'base';
-  const { body: facts } = await options.client.getOfficialFacts({ signal: options.signal });
-  if (facts.network !== network) throw new TermsRefused('wrong_network', `the market is not on ${network}`);
-  const amountUnits = unitsOfUsdc(facts.listing_fee_usdc);
-  const maxUnits = unitsOfUsdc(options.maxFeeUsdc ?? 1);
-  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
-  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the fee is above maxFeeUsdc');
-  const payee = (options.treasury ?? facts.treasury) as `0x${string}`;
-  return { expected: { payee, amountUnits, network }, artifactCommitment: null };
 }

@@ -72,7 +72,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'final-block-not-looked-at-again',
-    'src/market/payments/head/still-final.ts',
+    'src/platform/chain/still-final.ts',
     'return again?.hash === head.finalized.hash;',
     'return again !== null;',
     world('final-reread'),

@@ -5,6 +5,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 // log of the use is besides (it was asked for by address, payer and nonce, and the unit tests below ask decide alone).
 
 const DECIDE = 'src/market/payments/decide.ts';
+const SIGHTING = 'src/platform/chain/sighting.ts';
 const UNIT = ['src/market/payments/decide.test.ts'];
 
 function verdict(name: string, find: string, put: string, tests: readonly string[] = UNIT): Sabotage {
@@ -28,7 +29,11 @@ export const X402_VERDICTS: readonly Sabotage[] = [
     '',
   ),
   verdict('block-not-canonical', 'if (!isCanonical(use, receipt, block))', 'if (block === null)'),
-  verdict('block-need-not-list-the-transaction', 'block.transactions.includes(receipt.transactionHash)', 'true'),
+  {
+    name: 'x402-block-need-not-list-the-transaction',
+    edits: [{ file: SIGHTING, find: 'block.transactions.includes(receipt.transactionHash)', put: 'true' }],
+    tests: UNIT,
+  },
   verdict('log-of-any-contract', ' || use.log.address !== terms.asset', ''),
   verdict('transfer-of-any-token', 'if (log.address !== terms.asset) return false;', ''),
   verdict('failed-transaction', "receipt.status !== 'success' || ", ''),

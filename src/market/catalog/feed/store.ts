@@ -7,6 +7,7 @@ export interface MerchantRow {
   handle: string;
   joined_at: Date;
   store_line: string;
+  city_handle: string | null;
 }
 
 /** When a listing was pinned, in acts; `ended` is null while it is. */
@@ -128,13 +129,13 @@ export async function glanceAtChanges(
 
 export async function readMerchants(tx: Queryable, ids: readonly bigint[]): Promise<MerchantRow[]> {
   return tx.rows<MerchantRow>(
-    sql`select id, handle, joined_at, store_line from merchants where id = any(${ids}) order by id`,
+    sql`select id, handle, joined_at, store_line, city_handle from merchants where id = any(${ids}) order by id`,
   );
 }
 
 export async function readMerchantsFrom(tx: Queryable, after: bigint, limit: number): Promise<MerchantRow[]> {
   return tx.rows<MerchantRow>(
-    sql`select id, handle, joined_at, store_line from merchants where id > ${after} order by id limit ${limit}`,
+    sql`select id, handle, joined_at, store_line, city_handle from merchants where id > ${after} order by id limit ${limit}`,
   );
 }
 

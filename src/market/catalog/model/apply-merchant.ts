@@ -9,6 +9,7 @@ export function applyMerchant(model: Model, row: MerchantRow): void {
   const known = model.merchants[id];
   if (known !== undefined) {
     known.storeLine = row.store_line;
+    known.cityHandle = row.city_handle;
     known.json = null;
     return;
   }
@@ -17,6 +18,7 @@ export function applyMerchant(model: Model, row: MerchantRow): void {
     handle: row.handle,
     joinedAt: isoTime(row.joined_at),
     storeLine: row.store_line,
+    cityHandle: row.city_handle,
     live: createPosting(),
     sales: 0,
     json: null,

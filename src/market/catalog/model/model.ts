@@ -18,6 +18,8 @@ export interface MerchantEntry {
   handle: string;
   joinedAt: string;
   storeLine: string;
+  /** The resident that it names. */
+  cityHandle: string | null;
   /** Its live listings. */
   live: Posting;
   /** Over listings of every state. */

@@ -1,5 +1,5 @@
 import type { CommentOut } from '../../../contract/comments.ts';
-import { PAGE_SIZES } from '../../../contract/vocabulary.ts';
+import { AISLES, PAGE_SIZES } from '../../../contract/vocabulary.ts';
 import type { Fragments } from '../fragments/fragments.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { artifactMessage } from '../present-listing.ts';
@@ -7,7 +7,7 @@ import { artifactMessage } from '../present-listing.ts';
 const PREFIX = '{"listing":';
 /** What `presentEnding` says of every live listing. */
 const LIVE_JSON =
-  '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null,"appeal":null';
+  '"removed":false,"removed_at":null,"removed_reason":null,"removed_reason_code":null,"withdrawn":false,"withdrawn_at":null,"withdrawn_reason":null,"appeal":null,"world_receipt":null';
 
 /** Whether the model knows of that listing, in whatever state. */
 export function isListed(model: Model, id: number): boolean {
@@ -27,7 +27,8 @@ export function detailTail(model: Model, id: number, comments: string): string |
   if (state === 0) return null;
   const ending = model.endings.get(id);
   if (state === LIVE && ending === undefined) {
-    return `,${LIVE_JSON}},${comments},"artifact":"${artifactMessage({ id, state: 'live' })}"}`;
+    const message = artifactMessage({ id, state: 'live', aisle: AISLES[model.columns.aisle[id] ?? 0] ?? 'other' });
+    return `,${LIVE_JSON}},${comments},"artifact":"${message}"}`;
   }
   if (ending === undefined) throw new Error(`listing ${id} is not live and nothing says why`);
   return `,${ending.json}},${comments},"artifact":${JSON.stringify(ending.message)}}`;

@@ -297,7 +297,7 @@ describe('while a payment of it is under way', () => {
     const id = await made();
     const editing = await heldOpen(db.database, async (tx) => {
       const listing = await lockListing(tx, id);
-      if (listing) await updateTexts(tx, id, { ...listing.goods, description: 'Edited first' });
+      if (listing?.goods) await updateTexts(tx, id, { ...listing.goods, description: 'Edited first' });
     });
     const opening = db.database.transaction(async (tx) => {
       const seen = await tx.one(sql`select description from listings where id = ${id} for share`);

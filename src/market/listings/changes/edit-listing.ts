@@ -6,8 +6,7 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
-import { duplicate, takeGuardRun } from '../check-goods.ts';
-import type { ListRequest } from '../list-request.ts';
+import { duplicate, type GoodsRequest, takeGuardRun } from '../check-goods.ts';
 import { isRefused, judgeStep } from '../listing-steps.ts';
 import { MEMORY_MS } from '../memory.ts';
 import { checkNear } from '../near/check-near.ts';
@@ -49,7 +48,7 @@ interface Plan {
   listing: ChangingListing;
   before: Goods;
   /** The goods as they will be, as a request to list them. */
-  request: ListRequest;
+  request: GoodsRequest;
 }
 
 /** Bad input before what is closed, closed before fixed, fixed before pending: what can never be is said first. */
@@ -61,15 +60,17 @@ async function planEdit(
 ): Promise<Plan> {
   const { caller, body } = call;
   const listing = mustOwn(found, caller);
+  const fields = Object.keys(body);
+  // Its offer in the city was held against what is said here.
+  if (listing.goods === null) throw refuse('listing_closed', fields, 'a thing of the city stays as it was listed');
   const { content, purchased, pending } = await readEditGround(queryable, listing.id);
   const before = { ...listing.goods, content };
   const goods = editedGoods(before, body, market.config.limits);
-  const fields = Object.keys(body);
   if (isRefused(judgeStep(listing, 'edit'))) throw refuse('listing_closed', fields, `the listing is ${listing.state}`);
   if (purchased) {
     throw refuse('listing_closed', fields, 'the listing has a buyer, and stays what was bought');
   }
-  const fixed = fixedFields(body, listing);
+  const fixed = fixedFields(body, before);
   if (fixed.length > 0) throw refuse('field_fixed', fixed, 'cannot be changed in this listing');
   if (pending) throw new Refusal('purchase_pending', { retryAfterSeconds: 30 });
   const request = {
@@ -80,8 +81,6 @@ async function planEdit(
     // The same edit of the same listing is one run of the guard a day, however often it is sent.
     bodyHash: sha256(canonicalJson(['edit', listing.id.toString(), call.rawBody])),
     guardKey: guardKeyOf(goods, caller.id),
-    proof: null,
-    claim: null,
   };
   return { listing, before, request };
 }
@@ -126,7 +125,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | 
  * Takes the place of the new goods. That of the old ones is kept until it runs out: they too were listed within the seven days, and
  * the listing may go back to them. What other versions of it hold is no duplicate.
  */
-async function moveGuard(tx: Tx, market: Market, id: bigint, request: ListRequest): Promise<void> {
+async function moveGuard(tx: Tx, market: Market, id: bigint, request: GoodsRequest): Promise<void> {
   const nowMs = market.clock.now();
   const now = new Date(nowMs);
   const holder = await findGuard(tx, request.guardKey, now);

@@ -1,7 +1,7 @@
 import type { ListingEdit } from '../../../contract/listing-changes.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { type Goods, readGoods } from '../read-goods.ts';
-import type { ChangingListing } from './store.ts';
+import type { ListedGoods } from './store.ts';
 
 const NEVER = ['price_usdc', 'seller_wallet'] as const;
 /** What a buyer was asked money for stays what it is; only free goods may change. */
@@ -13,9 +13,9 @@ const FREE_ONLY = [
   'artifact_filename',
 ] as const satisfies readonly (keyof ListingEdit)[];
 
-/** Each field of the edit that this listing never changes. */
-export function fixedFields(given: ListingEdit, listing: ChangingListing): string[] {
-  const fixed = listing.goods.priceUnits === 0n ? NEVER : [...NEVER, ...FREE_ONLY];
+/** Each field of the edit that a listing of these goods never changes. */
+export function fixedFields(given: ListingEdit, goods: ListedGoods): string[] {
+  const fixed = goods.priceUnits === 0n ? NEVER : [...NEVER, ...FREE_ONLY];
   return fixed.filter((field) => given[field] !== undefined);
 }
 

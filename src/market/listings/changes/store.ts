@@ -5,6 +5,9 @@ import { toHex } from '../../../platform/hex.ts';
 import { flagText } from '../../text-flags/flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
+/** Goods as they were listed, without what is hidden. */
+export type ListedGoods = Omit<Goods, 'content'>;
+
 /** A listing as whoever wants to change it has to know it. */
 export interface ChangingListing {
   id: bigint;
@@ -12,8 +15,8 @@ export interface ChangingListing {
   state: ListingState;
   pinned: boolean;
   withdrawnAt: Date | null;
-  /** Without what is hidden. */
-  goods: Omit<Goods, 'content'>;
+  /** Null for a thing of a city: there is nothing here to deliver, and nothing to change. */
+  goods: ListedGoods | null;
 }
 
 interface Row {
@@ -29,8 +32,8 @@ interface Row {
   preview: string;
   tags: string[];
   aisle: Aisle;
-  artifact_encoding: 'utf-8' | 'base64';
-  artifact_media_type: string;
+  artifact_encoding: 'utf-8' | 'base64' | null;
+  artifact_media_type: string | null;
   artifact_filename: string | null;
 }
 
@@ -45,20 +48,26 @@ function changingOf(row: Row | null): ChangingListing | null {
       state: row.state,
       pinned: row.pinned,
       withdrawnAt: row.withdrawn_at,
-      goods: {
-        title: row.title,
-        description: row.description,
-        preview: row.preview,
-        priceUnits: row.price_units,
-        sellerWallet: toHex(row.seller_wallet),
-        tags: row.tags,
-        aisle: row.aisle,
-        encoding: row.artifact_encoding,
-        mediaType: row.artifact_media_type,
-        filename: row.artifact_filename,
-      },
+      goods: goodsOf(row),
     }
   );
+}
+
+function goodsOf(row: Row): ListedGoods | null {
+  const { artifact_encoding: encoding, artifact_media_type: mediaType } = row;
+  if (encoding === null || mediaType === null) return null;
+  return {
+    title: row.title,
+    description: row.description,
+    preview: row.preview,
+    priceUnits: row.price_units,
+    sellerWallet: toHex(row.seller_wallet),
+    tags: row.tags,
+    aisle: row.aisle,
+    encoding,
+    mediaType,
+    filename: row.artifact_filename,
+  };
 }
 
 export async function findChanging(queryable: Queryable, id: bigint): Promise<ChangingListing | null> {
@@ -93,7 +102,7 @@ export async function readEditGround(queryable: Queryable, id: bigint): Promise<
   );
 }
 
-export function updateTexts(tx: Tx, id: bigint, goods: Omit<Goods, 'content'>): void {
+export function updateTexts(tx: Tx, id: bigint, goods: ListedGoods): void {
   const flags = flagText([goods.title, goods.description, goods.preview]);
   tx.later(
     sql`update listings set title = ${goods.title}, description = ${goods.description}, preview = ${goods.preview},

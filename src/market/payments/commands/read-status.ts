@@ -1,8 +1,8 @@
 import { checkClaim } from '../../../platform/chain/accept-head.ts';
 import type { Provider } from '../../../platform/chain/provider.ts';
+import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import { isoTime } from '../../../platform/clock.ts';
-import { readProviderHead } from '../head/read-head.ts';
 import { findChainState } from '../head/store.ts';
 import type { CommandMarket } from './command-market.ts';
 import { listCommands } from './store.ts';

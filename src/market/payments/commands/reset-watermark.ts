@@ -1,10 +1,10 @@
 import type { Watermark } from '../../../platform/chain/accept-head.ts';
 import type { Provider } from '../../../platform/chain/provider.ts';
+import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
 import { readBlock } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import { readProviderHead } from '../head/read-head.ts';
 import { findChainState } from '../head/store.ts';
 import { type CommandMarket, CommandRefused } from './command-market.ts';
 import { resetWatermark as moveWatermark, writeCommand } from './store.ts';

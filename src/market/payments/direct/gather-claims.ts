@@ -1,10 +1,10 @@
 import { readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import { isStillFinal } from '../../../platform/chain/still-final.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
-import { isStillFinal } from '../head/still-final.ts';
 import type { DirectPayment } from '../payment.ts';
 import type { SecondOpinions } from '../providers/ask-others.ts';
 import type { ClaimEvidence } from './decide-claim.ts';

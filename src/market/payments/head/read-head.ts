@@ -1,5 +1,6 @@
-import { acceptHead, type HeadReading, type HeadVerdict } from '../../../platform/chain/accept-head.ts';
-import { type Block, readBlock, readChainId } from '../../../platform/chain/reads.ts';
+import { acceptHead, type HeadVerdict } from '../../../platform/chain/accept-head.ts';
+import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
+import type { Block } from '../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
 import type { Standing, Standings } from '../../../platform/chain/standing.ts';
@@ -83,20 +84,4 @@ function noteVerdict(
   if (standing.noteRefusal(why) && isAlarm) {
     market.log.error('chain_head_refused', { why, endpoint: standing.provider.endpoint });
   }
-}
-
-/** What a provider says of its chain at one moment. */
-export async function readProviderHead(
-  rpc: Rpc,
-  watermark: Pick<FinalizedHead, 'number'> | null,
-): Promise<HeadReading & { chainId: bigint; latest: Block }> {
-  const finalized = await readBlock(rpc, 'finalized');
-  const [chainId, latest, reread, atWatermark] = await Promise.all([
-    readChainId(rpc),
-    readBlock(rpc, 'latest'),
-    finalized && readBlock(rpc, finalized.number),
-    watermark && readBlock(rpc, watermark.number),
-  ]);
-  if (latest === null) throw new RpcFailure('malformed', `${rpc.endpoint} has no latest block`);
-  return { chainId, latest, finalized, reread, atWatermark };
 }

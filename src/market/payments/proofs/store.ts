@@ -5,21 +5,43 @@ import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
 import type { Payment } from '../payment.ts';
 
 /** What a transaction proves: the payment that it makes, or the one that it gives back. */
-export type ProofPurpose = Payment['purpose'] | 'refund';
+type LedgerPurpose = Payment['purpose'] | 'refund';
+/** Or the sale of a thing, for which the ledger has no payment. */
+export type ProofPurpose = LedgerPurpose | 'city';
 
 /** False when the transaction already proves something, whatever it is. */
 export async function insertProof(
   tx: Tx,
   payment: Pick<Payment, 'id'>,
-  purpose: ProofPurpose,
+  purpose: LedgerPurpose,
+  transfer: FoundTransfer,
+  now: Date,
+): Promise<boolean> {
+  return await insert(tx, { purpose, paymentId: payment.id, worldListingId: null }, transfer, now);
+}
+
+/** The same for the sale of a thing. */
+export async function insertCityProof(
+  tx: Tx,
+  worldListingId: bigint,
+  transfer: FoundTransfer,
+  now: Date,
+): Promise<boolean> {
+  return await insert(tx, { purpose: 'city', paymentId: null, worldListingId }, transfer, now);
+}
+
+async function insert(
+  tx: Tx,
+  proves: { purpose: ProofPurpose; paymentId: bigint | null; worldListingId: bigint | null },
   transfer: FoundTransfer,
   now: Date,
 ): Promise<boolean> {
   const touched = await tx.run(
-    sql`insert into payment_proofs (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units,
-        written_at)
-      values (${toBytes(transfer.txHash)}, ${purpose}, ${payment.id}, ${transfer.blockNumber}, ${toBytes(transfer.blockHash)},
-        ${new Date(Number(transfer.blockTime) * 1000)}, ${transfer.logIndex}, ${transfer.value}, ${now})
+    sql`insert into payment_proofs (tx_hash, purpose, payment_id, world_listing_id, block_number, block_hash, block_time, log_index,
+        value_units, written_at)
+      values (${toBytes(transfer.txHash)}, ${proves.purpose}, ${proves.paymentId}, ${proves.worldListingId},
+        ${transfer.blockNumber}, ${toBytes(transfer.blockHash)}, ${new Date(Number(transfer.blockTime) * 1000)},
+        ${transfer.logIndex}, ${transfer.value}, ${now})
       on conflict (tx_hash) do nothing`,
   );
   return touched === 1;
@@ -28,7 +50,8 @@ export async function insertProof(
 export interface ProofRow {
   txHash: Hex;
   purpose: ProofPurpose;
-  paymentId: bigint;
+  /** Null for the sale of a thing. */
+  paymentId: bigint | null;
   blockNumber: bigint;
   blockHash: Hex;
   blockTime: Date;
@@ -47,7 +70,7 @@ export async function findProof(
   const row = await queryable.maybe<{
     tx_hash: Buffer;
     purpose: ProofPurpose;
-    payment_id: bigint;
+    payment_id: bigint | null;
     block_number: bigint;
     block_hash: Buffer;
     block_time: Date;

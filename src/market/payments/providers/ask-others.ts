@@ -1,5 +1,6 @@
-import { type Block, readBlock, readChainId, readReceipt } from '../../../platform/chain/reads.ts';
-import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { Objections } from '../../../platform/chain/hear-provider.ts';
+import type { Shown } from '../../../platform/chain/judge-mined.ts';
+import { objectToMined, openView, whatItSays } from '../../../platform/chain/object-to-mined.ts';
 import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
@@ -10,9 +11,9 @@ import type { ChainHead } from '../head/read-head.ts';
 import type { DirectPayment, X402Payment } from '../payment.ts';
 import { readFindings } from '../read-findings.ts';
 import { attemptTermsOf } from '../x402/attempt-terms.ts';
-import { askAll, type Objections, type Question } from './ask-all.ts';
+import { askAll, type Question } from './ask-all.ts';
 import { createHeldPayments, type HeldPayments } from './held-payments.ts';
-import { judgeClaim, judgeUse, type Said } from './judge-evidence.ts';
+import { judgeUse } from './judge-evidence.ts';
 
 /** Evidence of the leading provider, as far as the others bear it out. */
 export interface SecondOpinions {
@@ -28,9 +29,6 @@ export interface SecondOpinions {
   onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: Shown): Promise<boolean>;
   held: HeldPayments;
 }
-
-/** What is compared of a transaction. */
-type Shown = Pick<ClaimEvidence, 'receipt' | 'block' | 'finalized'>;
 
 type Needs = Pick<Market, 'clock' | 'log'>;
 
@@ -60,7 +58,7 @@ export function createSecondOpinions(
       leader: head.rpc,
       keys: finals.map(([hash]) => hash),
       paymentOf: () => id,
-      askOne: (standing) => objectToClaims(standing, head, asset, finals),
+      askOne: (standing) => objectToMined(standing, head, asset, finals),
     });
 
   return {
@@ -110,19 +108,6 @@ function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Ke
   return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? blind(evidence) : evidence]));
 }
 
-/** Its chain and its latest block, read before anything else of it. */
-async function openView(standing: Standing): Promise<{ chainId: bigint; latest: Block }> {
-  const { provider } = standing;
-  try {
-    const [chainId, latest] = await Promise.all([readChainId(provider), readBlock(provider, 'latest')]);
-    if (latest === null) throw new RpcFailure('malformed', `${provider.endpoint} has no latest block`);
-    return { chainId, latest };
-  } catch (error) {
-    if (error instanceof RpcFailure) standing.noteSilence();
-    throw error;
-  }
-}
-
 async function objectToUses(
   market: Needs,
   standing: Standing,
@@ -149,35 +134,4 @@ async function objectToUses(
     if (why !== null) objections.set(payment.id, why);
   }
   return objections;
-}
-
-async function objectToClaims(
-  standing: Standing,
-  head: ChainHead,
-  asset: Hex,
-  finals: readonly [Hex, Shown][],
-): Promise<Objections<Hex>> {
-  const { provider: rpc } = standing;
-  const { chainId, latest } = await openView(standing);
-  if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
-  standing.noteHead(latest);
-  const said = await whatItSays(
-    rpc,
-    head,
-    latest,
-    finals.some(([, evidence]) => evidence.receipt === null),
-  );
-  const objections: Objections<Hex> = new Map();
-  for (const [hash, evidence] of finals) {
-    const receipt = await readReceipt(rpc, hash);
-    const block = receipt && (await readBlock(rpc, receipt.blockNumber));
-    const why = judgeClaim(evidence, asset, said, { receipt, block });
-    if (why !== null) objections.set(hash, why);
-  }
-  return objections;
-}
-
-async function whatItSays(rpc: Rpc, { finalized }: ChainHead, latest: Block, onAbsence: boolean): Promise<Said> {
-  const isThere = onAbsence && finalized !== null && latest.number >= finalized.number;
-  return { latest, atFinalized: isThere ? await readBlock(rpc, finalized.number) : null };
 }

@@ -1,7 +1,7 @@
+import type { Objection } from '../../../platform/chain/judge-mined.ts';
 import type { Provider } from '../../../platform/chain/provider.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Log } from '../../../platform/log.ts';
-import type { Objection } from './judge-evidence.ts';
 
 /** What was not asked about for so long was ended by another process. */
 const FORGET_AFTER_MS = 300_000;

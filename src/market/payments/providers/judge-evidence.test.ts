@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest';
+import { judgeMined, type Objection, type Said } from '../../../platform/chain/judge-mined.ts';
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
+import type { Mined } from '../../../platform/chain/same-mined.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Evidence, Use } from '../decide.ts';
 import type { ClaimEvidence } from '../direct/decide-claim.ts';
-import { judgeClaim, judgeUse, type Mined, type Objection, type Said } from './judge-evidence.ts';
+import { judgeUse } from './judge-evidence.ts';
 
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const USDC: Hex = `0x${'a'.repeat(40)}`;
@@ -95,14 +97,14 @@ const claim: ClaimEvidence = {
 };
 
 it.each(mined)('of a transaction the other shows %s', (_, shown, expected) => {
-  expect(judgeClaim(claim, USDC, said, shown)).toBe(expected);
+  expect(judgeMined(claim, USDC, said, shown)).toBe(expected);
   expect(judgeUse(evidence, terms, said, { nonceUsed: null, use: { ...use, ...shown } })).toBe(expected);
 });
 
 it('one that has not reached the block has nothing to say, whatever it shows', () => {
   const behind = { ...said, latest: { number: 49n, timestamp: 899n } };
   expect(judgeUse(evidence, terms, behind, { nonceUsed: null, use: null })).toBe('behind');
-  expect(judgeClaim(claim, USDC, behind, { receipt: null, block: null })).toBe('behind');
+  expect(judgeMined(claim, USDC, behind, { receipt: null, block: null })).toBe('behind');
   const there = { ...said, latest: { number: 50n, timestamp: 900n } };
   expect(judgeUse(evidence, terms, there, { nonceUsed: null, use })).toBeNull();
 });
@@ -163,5 +165,5 @@ it.each<[string, Partial<Said>, Mined, Objection | null]>([
   ],
   ['another final block', { atFinalized: { hash: hash('7') } }, { receipt: null, block: null }, 'disagrees'],
 ])('where the leader has no receipt, the other has %s', (_, change, shown, expected) => {
-  expect(judgeClaim({ ...claim, receipt: null, block: null }, USDC, { ...said, ...change }, shown)).toBe(expected);
+  expect(judgeMined({ ...claim, receipt: null, block: null }, USDC, { ...said, ...change }, shown)).toBe(expected);
 });

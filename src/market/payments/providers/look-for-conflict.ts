@@ -1,8 +1,8 @@
 import { checkClaim } from '../../../platform/chain/accept-head.ts';
+import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { Market } from '../../context.ts';
-import { readProviderHead } from '../head/read-head.ts';
 import { haltPayments } from '../head/store.ts';
 import { type Claim, type Conflict, conflictWords, findConflict } from './find-conflict.ts';
 

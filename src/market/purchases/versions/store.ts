@@ -1,5 +1,4 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
-import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { type Hex, toBytes } from '../../../platform/hex.ts';
 
@@ -38,7 +37,7 @@ export interface NewerRow {
   bought_id: bigint;
   id: bigint;
   title: string;
-  state: ListingState;
+  removed_at: Date | null;
   price_units: bigint;
   created_at: Date;
   title_differs: boolean;
@@ -62,7 +61,7 @@ export async function readNewerVersions(
   boughtIds: readonly bigint[],
 ): Promise<NewerRow[]> {
   return await queryable.rows<NewerRow>(sql`
-    select old.id as bought_id, new.id, new.title, new.state, new.price_units, new.created_at,
+    select old.id as bought_id, new.id, new.title, new.removed_at, new.price_units, new.created_at,
       new.title <> old.title as title_differs, new.description <> old.description as description_differs,
       new.preview <> old.preview as preview_differs, new.tags <> old.tags as tags_differ, new.aisle <> old.aisle as aisle_differs,
       new.price_units <> old.price_units as price_differs, new.seller_wallet <> old.seller_wallet as wallet_differs,

@@ -1,6 +1,48 @@
 import type { Endpoints } from '../../../contract/index.ts';
+import { DRAFT_MINUTES } from '../../../contract/vocabulary.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketOperation } from '../../context.ts';
+import { checkWallet } from '../../listings/check-goods.ts';
+import { cityOrigin } from '../city/fetch-city.ts';
+import { mustBeLinked } from '../links/must-be-linked.ts';
+import { draftStateAt, presentDraft } from './present-draft.ts';
+import { type DraftTerms, endDraft, findDraft, insertDraft, lockOpenDraftOf } from './store.ts';
 
-export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async () => {
-  throw new TypeError('to be written');
+/** POST /api/world/draft (W12): free of charge, public, one at a time. It holds neither the thing nor the wallet. */
+export const draftWorld: MarketOperation<Endpoints['draftWorld']> = async (market, { body, caller }) => {
+  const { clock, database } = market;
+  cityOrigin(market);
+  await mustBeLinked(market, caller);
+  await checkWallet(market, body.seller_wallet, 'world');
+  const terms: DraftTerms = {
+    merchantId: caller.id,
+    title: body.title,
+    description: body.description,
+    preview: body.preview,
+    priceUnits: body.price_usdc,
+    sellerWallet: body.seller_wallet,
+    tags: body.tags,
+    thingId: body.thing_id,
+  };
+  const nowMs = clock.now();
+  const draft = await database.transaction(async (tx) => {
+    // Before the look: two at once are told of each other.
+    await tx.lock('world_drafts');
+    await mustHaveNone(tx, caller.id, nowMs);
+    const time = { createdAt: new Date(nowMs), expiresAt: new Date(nowMs + DRAFT_MINUTES * 60_000) };
+    return await findDraft(tx, await insertDraft(tx, terms, time));
+  });
+  if (draft === null) throw new TypeError('a draft that was just made is gone');
+  return { status: 201, body: { draft: presentDraft(draft, nowMs) } };
 };
+
+async function mustHaveNone(tx: Tx, merchantId: bigint, nowMs: number): Promise<void> {
+  const open = await lockOpenDraftOf(tx, merchantId);
+  if (open === null) return;
+  if (draftStateAt(open, nowMs) === 'expired') return await endDraft(tx, open.id, 'expired', new Date(nowMs));
+  throw new Refusal('draft_pending', {
+    detail: `Draft ${open.id} is ${open.state}.`,
+    fields: { draft_id: Number(open.id) },
+  });
+}

@@ -9,6 +9,10 @@ export async function findCityHandle(queryable: Queryable, merchantId: bigint): 
   return handle;
 }
 
+/** The same resident again writes nothing, so that no catalog has to look. */
 export async function setCityHandle(queryable: Queryable, merchantId: bigint, handle: string | null): Promise<void> {
-  await queryable.run(sql`update merchants set city_handle = ${handle} where id = ${merchantId}`);
+  await queryable.run(
+    sql`update merchants set city_handle = ${handle}::text
+      where id = ${merchantId} and city_handle is distinct from ${handle}::text`,
+  );
 }

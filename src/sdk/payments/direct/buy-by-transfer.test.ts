@@ -62,6 +62,7 @@ describe('an intent that is not what the listing says', () => {
     ['facts with another token', { facts: { usdc_contract: TREASURY } }, 'wrong_asset'],
     ['another market in the text', { facts: { domain: 'elsewhere.example' } }, 'wrong_intent'],
     ['a listing above the limit', { listing: { price_usdc: 2.500001 } }, 'price_above_limit'],
+    ['a thing of the city', { listing: { artifact_commitment: null } }, 'not_goods'],
     ['goods that cost nothing', { listing: { price_usdc: 0 } }, 'wrong_amount'],
   ])('%s: nothing is signed and nothing is sent', async (_, script, why) => {
     const { act, wallet } = await buyerBefore(script);

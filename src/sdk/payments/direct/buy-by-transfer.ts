@@ -3,7 +3,7 @@ import { unitsOfUsdc } from '../../../contract/money.ts';
 import type { Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../market-error.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
-import { TermsRefused } from '../terms-refused.ts';
+import { goodsOf, TermsRefused } from '../terms-refused.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
 import type { TransferOptions } from './transfer-options.ts';
@@ -62,6 +62,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   const { body: facts } = await client.getOfficialFacts({ signal });
   checkFacts(facts, network);
   const listing = await readListing(options);
+  const commitment = goodsOf(listing);
   const amountUnits = unitsOfUsdc(listing.price_usdc);
   if (amountUnits === null) throw new TermsRefused('unreadable_terms', 'the price cannot be read');
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the price is above maxPriceUsdc');
@@ -69,7 +70,7 @@ async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promi
   return {
     ...{ purpose: 'purchase', listingId, payer: wallet.address, payee: listing.seller_wallet, amountUnits, network },
     domain: facts.domain,
-    artifactCommitment: listing.artifact_commitment,
+    artifactCommitment: commitment,
   };
 }
 
@@ -79,7 +80,7 @@ async function collect(options: BuyByTransferOptions, exists: MarketError): Prom
   const listing = await readListing(options);
   const answer = await client.buyListing({ params: { id: listingId }, body: { collect: true }, signal });
   if (answer.status !== 200) throw exists;
-  checkGoods(options, answer.body, listing.artifact_commitment);
+  checkGoods(options, answer.body, goodsOf(listing));
   return answer.body;
 }
 

@@ -1,6 +1,6 @@
-import type { Reason } from '../contract/errors.ts';
-import { isUnavailable } from '../platform/database/database-error.ts';
-import { Refusal } from '../platform/refusal.ts';
+import type { Reason } from '../../contract/errors.ts';
+import { isUnavailable } from '../database/database-error.ts';
+import { Refusal } from '../refusal.ts';
 
 /** Query canceled, serialization failure, deadlock: nothing was done, and the same request may do it. */
 const PASSING: ReadonlySet<string> = new Set(['57014', '40001', '40P01']);

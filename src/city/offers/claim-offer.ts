@@ -1,0 +1,117 @@
+import type { CityEndpoints } from '../../contract/city/endpoints.ts';
+import type { AnswerOf } from '../../contract/endpoint.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { City, CityOperation, Resident } from '../context.ts';
+import { checkSignature } from './claims/check-signature.ts';
+import { nameClaim } from './claims/name-claim.ts';
+import { type Claim, findProvenOffer, listClaims } from './claims/store.ts';
+import { look } from './look.ts';
+import { mustFindOffer } from './must-find-offer.ts';
+import type { Offer, Reservation } from './offer.ts';
+import { presentOffer } from './present-offer.ts';
+import type { OfferReading } from './read-offer.ts';
+import { takeHourlyQuota } from './take-hourly-quota.ts';
+
+type Answer = AnswerOf<CityEndpoints['claimOffer']>;
+
+const LEAST_RETRY_SECONDS = 2;
+const MOST_RETRY_SECONDS = 30;
+
+/**
+ * POST /api/world/offer/:id/claim. What is decided already is the answer; then the signature, the row, and only then a look at the chain:
+ * a claim that was accepted once is looked at until one of the reservation's transactions decides.
+ */
+export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (city, { params, body, caller }) => {
+  const { database } = city;
+  await takeHourlyQuota(city, 'claims_per_resident_hour', caller);
+  const offer = await mustFindOffer(database, params.id);
+  const reservation = mustHold(offer, caller);
+  const before = answerDecided(city, offer);
+  if (before !== null) return before;
+  await checkSignature(city, reservation, body.payer_signature);
+  const bought = await findProvenOffer(database, body.tx_hash);
+  if (bought !== null && bought !== offer.id) throw new Refusal('transaction_used');
+  await nameClaim(city, reservation, body.tx_hash);
+  const reading = await look(city, offer.id);
+  return answerClaim(city, caller, { offerId: offer.id, txHash: body.tx_hash, reading });
+};
+
+/** The reservation that holds the offer, or ended it, if it is the caller's. */
+function mustHold({ reservation }: Offer, caller: Resident): Reservation {
+  if (reservation === null || reservation.residentId !== caller.id) throw new Refusal('reservation_over');
+  return reservation;
+}
+
+/** Null while it is undecided. */
+function answerDecided(city: City, offer: Offer): Answer | null {
+  const shown = presentOffer(city, offer);
+  switch (offer.phase) {
+    case 'claimed':
+      return { status: 200, body: { offer: shown, do_not_pay_again: true } };
+    case 'payment_invalid':
+      throw new Refusal('world_payment_invalid', {
+        detail: `The transfer does not fit the reservation: ${offer.endReason}.`,
+        fields: { offer: shown },
+      });
+    case 'reserved':
+    case 'payment_pending':
+      return null;
+    default:
+      throw new Refusal('offer_closed', { fields: { offer: shown } });
+  }
+}
+
+interface Looked {
+  offerId: bigint;
+  txHash: Hex;
+  reading: OfferReading | null;
+}
+
+async function answerClaim(city: City, caller: Resident, looked: Looked): Promise<Answer> {
+  const { offerId, txHash, reading } = looked;
+  const offer = await mustFindOffer(city.database, offerId);
+  const reservation = mustHold(offer, caller);
+  const decided = answerDecided(city, offer);
+  if (decided !== null) return decided;
+  const claims = await listClaims(city.database, reservation.id);
+  mustNotBeRefused(offer, claims, txHash);
+  // Nothing was seen, perhaps because nothing can be seen: then that is said.
+  if (offer.phase === 'reserved' && !isRead(city, looked)) {
+    throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+  }
+  const retryAfter = retryAfterOf(city, reading, txHash);
+  const body = {
+    offer: presentOffer(city, offer),
+    status: 'payment_pending',
+    do_not_pay_again: true,
+    retry: 'same_request',
+    retry_after_seconds: retryAfter,
+    next_step: 'It is not decided yet. Send the same claim again after retry_after_seconds. Do not pay again.',
+  } as const;
+  return { status: 202, body, headers: { 'retry-after': retryAfter.toString() } };
+}
+
+function mustNotBeRefused(offer: Offer, claims: readonly Claim[], txHash: Hex): void {
+  const refused = claims.find((claim) => claim.txHash === txHash)?.refused ?? null;
+  if (refused === null) return;
+  if (refused === 'transaction_used') throw new Refusal('transaction_used');
+  // While another transaction is undecided it may be the one that pays.
+  const mayHavePaid = offer.phase === 'payment_pending' || claims.some((claim) => claim.refused === null);
+  throw new Refusal('transfer_not_found', mayHavePaid ? { doNotPayAgain: true } : {});
+}
+
+function isRead({ config }: City, { reading, txHash }: Looked): boolean {
+  return (
+    reading?.head?.chainId === config.network.chainId && (reading.claims.has(txHash) || !reading.asked.has(txHash))
+  );
+}
+
+/** A fourth of what is left until its block is final, as far as it is seen. */
+function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: Hex): number {
+  const block = reading?.claims.get(txHash)?.receipt?.blockNumber;
+  const head = reading?.head ?? null;
+  if (block === undefined || head === null || head.floor === null) return LEAST_RETRY_SECONDS;
+  const seconds = (Math.max(0, Number(block - head.floor.number)) * config.network.blockSeconds) / 4;
+  return Math.min(MOST_RETRY_SECONDS, Math.max(LEAST_RETRY_SECONDS, Math.ceil(seconds)));
+}

@@ -1,0 +1,106 @@
+import type { CityEndpoints } from '../../contract/city/endpoints.ts';
+import { unitsOfUsdc } from '../../contract/money.ts';
+import { MAX_PRICE_UNITS } from '../../contract/vocabulary.ts';
+import type { DraftOut } from '../../contract/world-records.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { City, CityOperation, Resident } from '../context.ts';
+import { readDraft, readMerchant } from '../market/fetch-market.ts';
+import { mustFindResident } from '../residents/must-find-resident.ts';
+import { mustBeFree } from '../things/must-be-free.ts';
+import { findThing, lockThing } from '../things/store.ts';
+import { mustFindOffer } from './must-find-offer.ts';
+import type { Offer } from './offer.ts';
+import { presentOffer } from './present-offer.ts';
+import { findOfferOfDraft, insertOffer, type NewOffer } from './store.ts';
+
+interface Asked {
+  marketDraftId: bigint;
+  thingId: bigint;
+}
+
+/** POST /api/world/offer. The terms are the draft's, as the market shows them now; the thing is locked from here on. */
+export const openOffer: CityOperation<CityEndpoints['openOffer']> = async (city, { body, caller }) => {
+  const asked = { marketDraftId: body.market_draft_id, thingId: body.thing_id };
+  const before = await findOwn(city, asked, caller);
+  if (before !== null) return { status: 200, body: { offer: presentOffer(city, before) } };
+  await mustOwn(city, asked.thingId, caller);
+  const { id, isNew } = await open(city, await readTerms(city, asked, caller));
+  const answer = { offer: presentOffer(city, await mustFindOffer(city.database, id)) };
+  return isNew ? { status: 201, body: answer } : { status: 200, body: answer };
+};
+
+/** The offer that this call, or one like it, has opened: whatever became of it since. */
+async function findOwn({ database, config }: City, asked: Asked, caller: Resident): Promise<Offer | null> {
+  const found = await findOfferOfDraft(database, { ...asked, marketOrigin: config.marketUrl });
+  return found !== null && isOf(found, { thingId: asked.thingId, sellerId: caller.id }) ? found : null;
+}
+
+function isOf(offer: Offer, { thingId, sellerId }: Pick<NewOffer, 'thingId' | 'sellerId'>): boolean {
+  return offer.thingId === thingId && offer.sellerId === sellerId;
+}
+
+async function mustOwn({ database }: City, thingId: bigint, caller: Resident): Promise<void> {
+  const thing = await findThing(database, thingId);
+  if (thing === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });
+  if (thing.owner !== caller.handle) throw new Refusal('not_thing_owner');
+}
+
+async function readTerms(city: City, { marketDraftId, thingId }: Asked, caller: Resident): Promise<NewOffer> {
+  const { config, clock } = city;
+  const draft = await readDraft(city, marketDraftId);
+  if (draft === null) throw new Refusal('not_found', { detail: 'The market has no such draft.' });
+  const now = clock.now();
+  if (draft.thing_id !== Number(thingId)) throw mismatch(`It is about the thing ${draft.thing_id}.`);
+  if (draft.state !== 'pending') throw mismatch(`It is ${draft.state}, not pending.`);
+  if (Date.parse(draft.expires_at) <= now) throw mismatch('It has expired.');
+  await mustBeLinked(city, draft, caller);
+  const priceUnits = unitsOfUsdc(draft.price_usdc);
+  if (priceUnits === null || priceUnits < 1n || priceUnits > MAX_PRICE_UNITS) throw mismatch('Its price is none.');
+  return {
+    thingId,
+    sellerId: caller.id,
+    priceUnits,
+    sellerWallet: draft.seller_wallet.toLowerCase() as Hex,
+    marketOrigin: config.marketUrl,
+    marketDraftId,
+    marketSeller: draft.seller,
+    chainId: config.network.chainId,
+    asset: config.network.usdc,
+    createdAt: new Date(now),
+  };
+}
+
+function mismatch(detail: string): Refusal {
+  return new Refusal('draft_mismatch', { detail });
+}
+
+/** The draft's seller is the merchant that the caller names, and that merchant names the caller. Both are read now. */
+async function mustBeLinked(city: City, { seller }: DraftOut, caller: Resident): Promise<void> {
+  const { market_handle: named } = await mustFindResident(city.database, caller.handle);
+  if (named !== seller) {
+    throw missing(`The draft is ${seller}’s, and ${caller.handle} names ${named ?? 'no merchant'}.`);
+  }
+  const merchant = await readMerchant(city, seller);
+  if (merchant?.city_handle !== caller.handle) {
+    throw missing(`The merchant ${seller} names ${merchant?.city_handle ?? 'no resident'}, not ${caller.handle}.`);
+  }
+}
+
+function missing(detail: string): Refusal {
+  return new Refusal('link_missing', { detail });
+}
+
+/** The thing's row is held from before it is judged, so that nobody gives it away meanwhile, nor offers it twice. */
+async function open({ database }: City, terms: NewOffer): Promise<{ id: bigint; isNew: boolean }> {
+  return database.transaction(async (tx) => {
+    const thing = await lockThing(tx, terms.thingId);
+    await tx.lock('offers');
+    const taken = await findOfferOfDraft(tx, terms);
+    if (taken !== null && isOf(taken, terms)) return { id: taken.id, isNew: false };
+    if (thing?.ownerId !== terms.sellerId) throw new Refusal('not_thing_owner');
+    if (taken !== null) throw mismatch(`It was used for the offer ${taken.id}.`);
+    await mustBeFree(tx, terms.thingId);
+    return { id: await insertOffer(tx, terms), isNew: true };
+  });
+}

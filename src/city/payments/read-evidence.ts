@@ -1,0 +1,72 @@
+import { type Log, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { isStillFinal } from '../../platform/chain/still-final.ts';
+import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
+import type { Hex } from '../../platform/hex.ts';
+import type { City } from '../context.ts';
+import { bearOut } from './bear-out.ts';
+import type { ClaimEvidence, ClaimTerms } from './decide-claim.ts';
+import type { ChainHead } from './read-head.ts';
+
+/** By transaction; one that could not be read is left out. */
+export type ClaimReading = ReadonlyMap<Hex, ClaimEvidence>;
+
+/**
+ * What claimed transactions show, all from the provider whose head leads. What would decide is then shown to the others; where they do
+ * not bear it out it comes back as evidence that decides nothing.
+ */
+export async function readClaims(
+  city: Pick<City, 'log' | 'standings'>,
+  head: ChainHead,
+  terms: ClaimTerms,
+  hashes: readonly Hex[],
+): Promise<ClaimReading> {
+  const read = await Promise.all(hashes.map(async (hash) => [hash, await tryToRead(city, head, terms, hash)] as const));
+  const reading = new Map(read.flatMap(([hash, evidence]) => (evidence === null ? [] : [[hash, evidence]])));
+  const borneOut = await bearOut(city, head, terms, reading);
+  if (borneOut.size === 0 || (await isStillFinalOrUnread(head))) return borneOut;
+  return new Map([...borneOut].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
+}
+
+async function tryToRead(
+  { log }: Pick<City, 'log'>,
+  head: ChainHead,
+  terms: ClaimTerms,
+  hash: Hex,
+): Promise<ClaimEvidence | null> {
+  try {
+    return await readClaim(head, terms, hash);
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    log.warn('claim_unreadable', { tx_hash: hash, error });
+    return null;
+  }
+}
+
+async function readClaim(head: ChainHead, terms: ClaimTerms, hash: Hex): Promise<ClaimEvidence> {
+  const { provider, chainId, finalized } = head;
+  const receipt = await readReceipt(provider, hash);
+  if (receipt === null) return { chainId, finalized, receipt, block: null, transfersInBlock: [] };
+  const { asset: address, payer, payee } = terms;
+  const { blockHash } = receipt;
+  const [block, fromPayer, toPayee] = await Promise.all([
+    readBlock(provider, receipt.blockNumber),
+    readLogs(provider, { address, topics: [TRANSFER_TOPIC, addressTopic(payer)], blockHash }),
+    readLogs(provider, { address, topics: [TRANSFER_TOPIC, null, addressTopic(payee)], blockHash }),
+  ]);
+  return { chainId, finalized, receipt, block, transfersInBlock: [...fromPayer, ...toPayee.filter(isNotFrom(payer))] };
+}
+
+/** What went from the one to the other is in both answers. */
+function isNotFrom(payer: Hex): (log: Log) => boolean {
+  return (log) => log.topics[1] !== addressTopic(payer);
+}
+
+async function isStillFinalOrUnread(head: ChainHead): Promise<boolean> {
+  try {
+    return await isStillFinal(head.provider, head);
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,54 @@
+import { handleSkeleton } from '../../contract/handle-skeleton.ts';
+import { sha256 } from '../../platform/canonical-json.ts';
+import { inSnapshot } from '../../platform/database/in-snapshot.ts';
+import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import type { City } from '../context.ts';
+import { checkHandle } from './check-handle.ts';
+import { judgeStage } from './stages/judge-stage.ts';
+import { closeStage } from './stages/store.ts';
+import type { StepBody } from './step-body.ts';
+import { insertResident } from './store.ts';
+import { takeNetworkQuota } from './take-network-quota.ts';
+
+export interface ConfirmCall {
+  body: StepBody<'confirm'>;
+  bearer: string | null;
+  clientNetwork: string;
+}
+
+/** Makes the resident real, once, for whoever shows the key that the stage gave. */
+export async function confirmResident(city: City, { body, bearer, clientNetwork }: ConfirmCall) {
+  const { config, database, clock, pepper } = city;
+  await takeNetworkQuota(city, 'confirm_per_ip_hour', clientNetwork);
+  const now = clock.now();
+  // Judged first without any lock: what is refused anyway holds nobody up and uses nothing of the quota of all. In one
+  // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
+  await inSnapshot(database, async (snapshot) => {
+    const stage = await judgeStage(snapshot, { body, bearer }, { now, pepper, lock: false });
+    await checkHandle(snapshot, body.handle ?? stage.handle);
+  });
+  await takeQuota(city, {
+    name: 'registration_per_hour',
+    subject: 'all',
+    limit: config.limits.registration_per_hour,
+    windowSeconds: 3_600,
+  });
+  const { id, handle } = await database.transaction(async (tx) => {
+    const stage = await judgeStage(tx, { body, bearer }, { now, pepper, lock: true });
+    const chosen = body.handle ?? stage.handle;
+    await tx.lock('residents');
+    await checkHandle(tx, chosen);
+    const residentId = await insertResident(tx, {
+      handle: chosen,
+      skeleton: handleSkeleton(chosen),
+      model: stage.model,
+      clientClass: stage.clientClass,
+      keyHash: stage.keyHash,
+      pepperVersion: stage.pepperVersion,
+      joinedAt: new Date(now),
+    });
+    await closeStage(tx, sha256(body.session), 'confirmed', new Date(now));
+    return { id: residentId, handle: chosen };
+  });
+  return { status: 'confirmed' as const, resident_id: Number(id), handle };
+}

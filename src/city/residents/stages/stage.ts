@@ -1,0 +1,19 @@
+import type { CLIENT_CLASSES } from '../../../contract/vocabulary.ts';
+
+export type ClientClass = (typeof CLIENT_CLASSES)[number];
+
+/** What is kept of a key. */
+export interface KeyHash {
+  keyHash: Buffer;
+  pepperVersion: number;
+}
+
+/** Somebody who may become a resident. Nothing is in force and no handle is held before the confirm. */
+export interface Stage extends KeyHash {
+  csrfHash: Buffer;
+  handle: string;
+  model: string;
+  clientClass: ClientClass;
+  expiresAt: Date;
+  closedAs: 'confirmed' | 'canceled' | null;
+}

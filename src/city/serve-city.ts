@@ -1,0 +1,45 @@
+import { systemClock } from '../platform/clock.ts';
+import { migrate } from '../platform/database/migrate.ts';
+import { openDatabase } from '../platform/database/open-database.ts';
+import { reachDatabase } from '../platform/database/reach-database.ts';
+import type { Log } from '../platform/log.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
+import { systemRandom } from '../platform/random.ts';
+import type { CityConfig } from './context.ts';
+import { createCity } from './create-city.ts';
+import { MIGRATIONS } from './migrations.ts';
+
+/** A city that runs. */
+export interface ServedCity {
+  /** Resolves when the embedded database has ended, by `steps` or by itself. */
+  databaseEnded: Promise<void>;
+  /** Stops accepting, answers what is in flight for that long, then ends the background work. */
+  stopServing(options: { drainMs: number }): Promise<void>;
+  /** What is left to close afterwards, in this order. */
+  steps: readonly { name: string; close(): Promise<void> }[];
+}
+
+/** Database, tables, pepper, and then the city. The port opens last, when everything behind it is ready. Leaves nothing behind when it fails. */
+export async function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
+  await using begun = new AsyncDisposableStack();
+  const server = await reachDatabase(config, log);
+  begun.defer(() => server.stop());
+  for (const name of await migrate(server.url, MIGRATIONS)) log.info('migrated', { migration: name });
+  const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city' });
+  begun.defer(() => database.close());
+  const pepper = await loadOwnPepper(config);
+  const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper });
+  // Also after a start that failed half-way: its passes would go on asking a database that is closed.
+  begun.defer(() => running.stop({ drainMs: 0 }));
+  const { url, port } = await running.start();
+  begun.move();
+  log.info('city_listening', { url, port, network: config.network.name });
+  return {
+    databaseEnded: server.ended,
+    stopServing: (how) => running.stop(how),
+    steps: [
+      { name: 'database', close: () => database.close() },
+      { name: 'postgres', close: () => server.stop() },
+    ],
+  };
+}

@@ -1,0 +1,40 @@
+import type { ThingOut } from '../../contract/world-records.ts';
+import { isoTime } from '../../platform/clock.ts';
+import { inSnapshot } from '../../platform/database/in-snapshot.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { City } from '../context.ts';
+import { findThing, listOwners, type OwnerRow, type ThingRow } from './store.ts';
+import { pictureUrl, thingUrl } from './thing-url.ts';
+
+/** Owner, history and lock are of one moment. */
+export async function readThing(city: Pick<City, 'config' | 'database'>, id: bigint): Promise<ThingOut> {
+  const found = await inSnapshot(city.database, async (snapshot) => {
+    const thing = await findThing(snapshot, id);
+    return thing === null ? null : { thing, owners: await listOwners(snapshot, id) };
+  });
+  if (found === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });
+  return present(city, found.thing, found.owners);
+}
+
+function present(city: Pick<City, 'config'>, thing: ThingRow, owners: readonly OwnerRow[]): ThingOut {
+  return {
+    id: Number(thing.id),
+    name: thing.name,
+    owner: thing.owner,
+    locked: thing.offer_id !== null,
+    offer_id: idOf(thing.offer_id),
+    url: thingUrl(city, thing.id),
+    picture_url: pictureUrl(city, thing.id),
+    created_at: isoTime(thing.created_at),
+    history: owners.map(({ owner, owned_from, offer_id }) => ({
+      owner,
+      from: isoTime(owned_from),
+      offer_id: idOf(offer_id),
+    })),
+    history_total: Number(thing.history_total),
+  };
+}
+
+function idOf(id: bigint | null): number | null {
+  return id === null ? null : Number(id);
+}

@@ -1,0 +1,148 @@
+import type { Reason } from '../../contract/errors.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { countCredits, takeCredit } from '../fees/store.ts';
+import type { Payment } from '../payments/payment.ts';
+import type { Payments } from '../payments/payments.ts';
+import { askAnew } from '../payments/x402/ask-anew.ts';
+import { askPayment } from '../payments/x402/ask-payment.ts';
+import { checkBalance, checkProof } from '../payments/x402/check-proof.ts';
+import { answerCreated, type ListAnswer } from './answer-created.ts';
+import { refuseWithoutListing } from './answer-fee.ts';
+import { answerEarlier, continueFee, findPresented } from './continue-fee.ts';
+import { listByTransfer } from './list-by-transfer.ts';
+import { type Checked, feeTerms, type ListRequest } from './list-request.ts';
+import { checkOpenFees, openFee } from './open-fee.ts';
+
+/**
+ * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods or the draft, superseded
+ * what they are to supersede, listed the offer and let a buyer reserve it, used the nonce and the money, spent the credit without which
+ * another fee is asked, and took runs and one of the open fees. A city that cannot be read hides as much.
+ */
+const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
+  'duplicate_listing',
+  'already_superseded',
+  'draft_closed',
+  'draft_fee_pending',
+  'offer_mismatch',
+  'offer_not_open',
+  'city_unavailable',
+  'authorization_used_elsewhere',
+  'payment_invalid',
+  'payment_required',
+  'too_many_open_fees',
+  'rate_limited',
+  'payment_undecided',
+  'transaction_used',
+]);
+
+/**
+ * The one way to a listing, of goods and of things (W6): earlier request, checks, then the fee. A proof that comes where no fee is due is
+ * left alone.
+ */
+export async function answerListRequest(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
+  try {
+    return await answerOrList(market, payments, request);
+  } catch (error) {
+    throw error instanceof Refusal ? await keepFromPaying(market, request, error) : error;
+  }
+}
+
+async function answerOrList(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
+  const earlier = await answerEarlier(market, payments, request);
+  if (earlier !== null) return earlier;
+  try {
+    return await listAnew(market, payments, request);
+  } catch (error) {
+    // Then the one that came through is the answer, and never a 402 to somebody who has paid.
+    const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
+    const rival = bySelf ? await answerEarlier(market, payments, request) : null;
+    if (rival === null) throw error;
+    return rival;
+  }
+}
+
+/** Who has sent a transfer, or has a fee unspent, and cannot list for it, is not told that paying is safe. */
+async function keepFromPaying(market: Market, request: ListRequest, refusal: Refusal): Promise<Refusal> {
+  const { claim, merchant } = request;
+  const { reason, row, options } = refusal;
+  const isSaid = (options.doNotPayAgain ?? row.do_not_pay_again) === true;
+  if (isSaid || row.status === 402 || reason === 'transfer_not_found') return refusal;
+  const hasCredit = claim === null && (await countCredits(market.database, merchant.id)) > 0n;
+  if (claim === null && !hasCredit) return refusal;
+  const nextStep = nextStepUnspent(request, reason, hasCredit);
+  return new Refusal(reason, { ...options, doNotPayAgain: true, nextStep });
+}
+
+function nextStepUnspent({ subject }: ListRequest, reason: Reason, hasCredit: boolean): string {
+  if (reason === 'city_unavailable') return 'Send the same request again, with the same payment. Do not pay again.';
+  return hasCredit
+    ? 'A fee that was paid is unspent and pays for the next listing. Mend what detail names. Do not pay again.'
+    : `The transfer was not taken up: send the same fee_payment with ${subject.noun} that can be listed. Do not pay again.`;
+}
+
+async function listAnew(market: Market, payments: Payments, request: ListRequest): Promise<ListAnswer> {
+  const checked = await request.subject.check();
+  const free = await listWithoutFee(market, request, checked);
+  if (free !== null) return await answerCreated(market, free);
+  return await listWithFee(market, payments, request, checked);
+}
+
+/** The maintainer's listings are free, and a merchant's unspent fee is spent before another is asked for. Null: a fee is due. */
+async function listWithoutFee(market: Market, { merchant }: ListRequest, checked: Checked): Promise<bigint | null> {
+  return await market.database.transaction(async (tx) => {
+    const feeId = merchant.maintainer ? null : await takeCredit(tx, merchant.id);
+    if (feeId === null && !merchant.maintainer) return null;
+    return await checked.list(tx, feeId);
+  });
+}
+
+async function listWithFee(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  checked: Checked,
+): Promise<ListAnswer> {
+  if (request.claim !== null) {
+    return await listByTransfer(market, payments, request, { claim: request.claim, checked });
+  }
+  const terms = feeTerms(market, request.subject);
+  const { proof, merchant } = request;
+  await checkOpenFees(market.database, market, merchant.id);
+  await payments.payees.mustReceive(terms.payee);
+  if (proof === null) throw askPayment(market.config, terms, 'payment_required', 'A listing costs 1 USDC.');
+  const presented = await findPresented(market, proof);
+  if (presented !== null) return await answerPresented(market, payments, request, presented);
+  const check = await checkProof(market, proof, terms, payments.readHead);
+  if ('refusal' in check) throw check.refusal;
+  const poor = await checkBalance(market, proof, terms);
+  if (poor !== null) throw poor;
+  const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });
+  if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
+  return (
+    (await continueFee(market, payments, request, payment)) ?? (await refuseEnded(market, payments, request, payment))
+  );
+}
+
+/** The same request, sent at once, was first: then its payment is the answer, whatever has become of it. */
+async function answerPresented(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  presented: Payment | null,
+): Promise<ListAnswer> {
+  const earlier = await answerEarlier(market, payments, request);
+  return earlier ?? (await refuseEnded(market, payments, request, presented));
+}
+
+/** A payment that answers nothing any more ended unpaid, was given back or declined, or is paid and could not be spent. */
+async function refuseEnded(
+  market: Market,
+  payments: Payments,
+  { subject }: ListRequest,
+  ended: Payment | null,
+): Promise<never> {
+  const payment = ended && (await payments.reread(ended));
+  if (payment?.status === 'completed') throw await refuseWithoutListing(market, payment, subject);
+  throw askAnew(market.config, feeTerms(market, subject), payment);
+}

@@ -1,0 +1,28 @@
+import sql from 'sql-template-tag';
+import type { Tx } from '../../../platform/database/database.ts';
+import { toBytes } from '../../../platform/hex.ts';
+import { flagText } from '../../text-flags/flag-text.ts';
+import type { ThingToAdd } from './thing-to-add.ts';
+
+/** Call under the lock `listings`: ids then follow the order of commits. */
+export async function insertThing(
+  tx: Tx,
+  { draft, offer, bodyHash, feeId, at }: ThingToAdd & { at: Date },
+): Promise<bigint> {
+  const flags = flagText([draft.title, draft.description, draft.preview]);
+  const { id } = await tx.one<{ id: bigint }>(
+    sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, wallet_kind, tags, aisle,
+        created_at, body_hash, fee_id, text_flags)
+      select coalesce(max(id), 0) + 1, ${draft.merchantId}, ${draft.title}, ${draft.description}, ${draft.preview},
+        ${draft.priceUnits}, ${toBytes(draft.sellerWallet)}, 'world', ${draft.tags}::text[], 'world', ${at}, ${bodyHash}, ${feeId},
+        ${flags}::text[]
+      from listings returning id`,
+  );
+  await tx.run(
+    sql`insert into world_listings (listing_id, draft_id, city_origin, offer_id, thing_id, seller_handle, offer_url, thing_url, phase,
+        looked_at)
+      values (${id}, ${draft.id}, ${offer.city_origin}, ${offer.offer_id}, ${draft.thingId}, ${offer.seller_handle},
+        ${offer.offer_url}, ${offer.thing_url}, 'listed', ${at})`,
+  );
+  return id;
+}

@@ -1,0 +1,111 @@
+import type { OfferOut } from '../../../contract/world-records.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import { isForeignKeyViolation } from '../../../platform/database/database-error.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market, Merchant } from '../../context.ts';
+import { checkWallet } from '../../listings/check-goods.ts';
+import { bodyBytes, type Subject } from '../../listings/list-request.ts';
+import { insertPending } from '../../listings/store.ts';
+import type { Payment } from '../../payments/payment.ts';
+import { compareOffer } from '../city/compare-offer.ts';
+import { cityOrigin, readOffer } from '../city/fetch-city.ts';
+import { draftStateAt } from '../drafts/present-draft.ts';
+import { type Draft, findDraft, holdWallet, keepDraftForFee, lockDraft } from '../drafts/store.ts';
+import { mustBeLinked } from '../links/must-be-linked.ts';
+import { addThing } from './add-thing.ts';
+import type { ListedOffer } from './thing-to-add.ts';
+
+export interface ThingRequest {
+  merchant: Merchant;
+  bodyHash: Buffer;
+  draftId: bigint;
+  offerId: bigint;
+}
+
+/** A thing of the city as what a fee is paid for. No guard against doubles is needed: the city lets a thing be offered once. */
+export function thingToList(market: Market, request: ThingRequest): Subject {
+  return {
+    path: '/api/world/listing',
+    noun: 'a draft',
+    unlistable: 'offer_mismatch',
+    check: async () => {
+      const offer = await checkThing(market, request);
+      return {
+        hold: (tx, payment) => holdDraft(tx, market, request, { offer, payment }),
+        list: async (tx, feeId) => {
+          const draft = await lockPending(tx, market, request);
+          return await addThing(tx, market, { draft, offer, bodyHash: request.bodyHash, feeId });
+        },
+      };
+    },
+  };
+}
+
+/** Everything that can be wrong with it is found before money is spoken of. */
+async function checkThing(market: Market, request: ThingRequest): Promise<ListedOffer> {
+  const draft = mustBePending(await findDraft(market.database, request.draftId), market, request);
+  const resident = await mustBeLinked(market, request.merchant);
+  const offer = await readOffer(market, request.offerId);
+  if (offer === null) throw new Refusal('not_found', { detail: 'The city has no such offer.' });
+  mustAgree(market, request, { draft, offer, resident });
+  if (offer.phase !== 'listed') throw new Refusal('offer_not_open', { detail: `The offer is ${offer.phase}.` });
+  await checkWallet(market, draft.sellerWallet, 'world');
+  return {
+    city_origin: cityOrigin(market),
+    offer_id: offer.id,
+    seller_handle: offer.seller,
+    offer_url: offer.offer_url,
+    thing_url: offer.thing_url,
+  };
+}
+
+function mustAgree(
+  { config }: Market,
+  request: ThingRequest,
+  { draft, offer, resident }: { draft: Draft; offer: OfferOut; resident: string },
+): void {
+  const differences = compareOffer(offer, {
+    offerId: request.offerId,
+    thingId: draft.thingId,
+    seller: resident,
+    sellerWallet: draft.sellerWallet,
+    priceUnits: draft.priceUnits,
+    marketOrigin: config.baseUrl,
+    chainId: config.network.chainId,
+    draftId: draft.id,
+    listingId: null,
+  });
+  if (differences.length === 0) return;
+  const paths = differences.map(({ path }) => path).join(', ');
+  throw new Refusal('offer_mismatch', { detail: `The offer differs from the draft: ${paths}.`, errors: differences });
+}
+
+function mustBePending(draft: Draft | null, { clock }: Pick<Market, 'clock'>, { merchant }: ThingRequest): Draft {
+  if (draft === null || draft.merchantId !== merchant.id) throw new Refusal('not_found', { detail: 'No such draft.' });
+  const state = draftStateAt(draft, clock.now());
+  if (state === 'pending') return draft;
+  if (state === 'fee_pending') throw new Refusal('draft_fee_pending', { retryAfterSeconds: 30 });
+  throw new Refusal('draft_closed', { detail: `The draft is ${state}.` });
+}
+
+async function lockPending(tx: Tx, market: Market, request: ThingRequest): Promise<Draft> {
+  return mustBePending(await lockDraft(tx, request.draftId), market, request);
+}
+
+/** For a fee that was just opened: the draft neither expires nor is canceled meanwhile, and its wallet sells things only. */
+async function holdDraft(
+  tx: Tx,
+  market: Market,
+  request: ThingRequest,
+  { offer, payment }: { offer: ListedOffer; payment: Payment },
+): Promise<void> {
+  const draft = await lockPending(tx, market, request);
+  await holdWallet(tx, draft.sellerWallet);
+  try {
+    await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
+  } catch (error) {
+    if (isForeignKeyViolation(error, 'world_drafts_held_wallet_held_kind_fkey')) throw new Refusal('wallet_in_use');
+    throw error;
+  }
+  await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
+}

@@ -1,0 +1,131 @@
+import type { ResultOf } from '../../../contract/endpoint.ts';
+import type { Endpoints } from '../../../contract/index.ts';
+import { usdcOfUnits } from '../../../contract/money.ts';
+import type { SyncStatus } from '../../../contract/world.ts';
+import type { WorldState } from '../../../contract/world-records.ts';
+import { isoTime } from '../../../platform/clock.ts';
+import type { WorldListing, WorldSale } from './store.ts';
+
+export type SyncAnswer = ResultOf<Endpoints['syncWorld']>['body'];
+
+/** What to do next, by status; after how many seconds it is worth to ask again, null where nothing will change any more. */
+interface Advice {
+  next_step: (cancelUrl: string) => string;
+  do_not_pay_again: boolean;
+  again: number | null;
+}
+
+const toCancel =
+  (why: string) =>
+  (cancelUrl: string): string =>
+    `${why} Do not pay again. The seller cancels the offer as its resident, with a POST of {} to ${cancelUrl}; then send this request again.`;
+
+const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
+  listed: {
+    next_step: () => 'To buy, open a checkout, then reserve the offer in the city. Do not pay before that.',
+    do_not_pay_again: false,
+    again: 60,
+  },
+  reserved: {
+    next_step: () => 'Somebody holds the offer. Pay only if the reservation is yours, once, and before it ends.',
+    do_not_pay_again: false,
+    again: 10,
+  },
+  payment_pending: {
+    next_step: () => 'The city waits for the payment to be final. Do not pay again; send this request again.',
+    do_not_pay_again: true,
+    again: 10,
+  },
+  claimed: {
+    next_step: () =>
+      'The thing has changed hands. The sale is recorded here once the same transfer is final; send this request again.',
+    do_not_pay_again: true,
+    again: 5,
+  },
+  payment_invalid: {
+    next_step: toCancel('The transfer did not fit the reservation, and nothing was sold.'),
+    do_not_pay_again: true,
+    again: 60,
+  },
+  payment_expired: {
+    next_step: toCancel('No fitting transfer became final in time, and nothing was sold.'),
+    do_not_pay_again: true,
+    again: 60,
+  },
+  founder_review: {
+    next_step: toCancel('The city keeps what it saw of the payment for a person to look at, and nothing was sold.'),
+    do_not_pay_again: true,
+    again: 60,
+  },
+  needs_review: {
+    next_step: () =>
+      'The city says claimed, and the final transfer breaks a term, named in review_reason. Preserved as it is: do not pay again, and speak with the seller.',
+    do_not_pay_again: true,
+    again: null,
+  },
+  completed: {
+    next_step: () => 'Nothing to do: the sale is recorded, and world_receipt tells of it.',
+    do_not_pay_again: true,
+    again: null,
+  },
+  canceled: {
+    next_step: () => 'The offer was canceled and nothing was sold. Do not pay.',
+    do_not_pay_again: true,
+    again: null,
+  },
+  stale: {
+    next_step: () =>
+      'The city does not show the offer that was listed any more. Do not pay. A sale by it is recorded if the city shows one.',
+    do_not_pay_again: true,
+    again: 600,
+  },
+};
+
+/** How a listing stands, from the records here alone. `mayBePaid`: somebody may have reserved it once. */
+export function presentSync(listing: WorldListing, sale: WorldSale | null, mayBePaid: boolean): SyncAnswer {
+  const status = statusOf(listing);
+  const advice = ADVICE[status];
+  // What nobody could have paid for is sold to nobody any more.
+  const again = status === 'stale' && !mayBePaid ? null : advice.again;
+  return {
+    listing_id: Number(listing.id),
+    status,
+    world_state: worldStateOf(listing),
+    ...(sale === null ? {} : { purchase: presentSale(listing, sale) }),
+    ...(status === 'needs_review' && listing.reviewReason !== null ? { review_reason: listing.reviewReason } : {}),
+    next_step: advice.next_step(`${listing.cityOrigin}/api/world/offer/${listing.offerId}/cancel`),
+    do_not_pay_again: advice.do_not_pay_again,
+    ...(again === null ? { retry: 'never' } : { retry: 'same_request', retry_after_seconds: again }),
+  };
+}
+
+function statusOf({ state, phase, reviewReason, differsSince }: WorldListing): SyncStatus {
+  if (state === 'sold') return 'completed';
+  if (state === 'canceled') return 'canceled';
+  if (reviewReason !== null) return 'needs_review';
+  if (state !== 'stale') return phase;
+  // Given up, and then shown by the city as it was listed, and claimed.
+  return phase === 'claimed' && differsSince === null ? 'claimed' : 'stale';
+}
+
+function worldStateOf({ state }: WorldListing): WorldState {
+  return state === 'sold' || state === 'canceled' || state === 'stale' ? state : 'active';
+}
+
+function presentSale({ id }: WorldListing, sale: WorldSale): NonNullable<SyncAnswer['purchase']> {
+  return {
+    id: Number(sale.id),
+    listing_id: Number(id),
+    market_buyer: sale.marketBuyer,
+    paid_usdc: usdcOfUnits(sale.paidUnits),
+    world_receipt: {
+      offer_id: Number(sale.offerId),
+      thing_id: Number(sale.thingId),
+      thing_url: sale.thingUrl,
+      city_handle: sale.cityHandle,
+      tx_hash: sale.txHash,
+      block_number: Number(sale.blockNumber),
+      claimed_at: isoTime(sale.claimedAt),
+    },
+  };
+}

@@ -1,0 +1,219 @@
+import sql from 'sql-template-tag';
+import type { ListingState } from '../../../contract/vocabulary.ts';
+import type { OfferPhase } from '../../../contract/world-records.ts';
+import type { FoundTransfer } from '../../../platform/chain/sighting.ts';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
+
+/** A listing of a thing, with what is known of its offer. */
+export interface WorldListing {
+  id: bigint;
+  merchantId: bigint;
+  priceUnits: bigint;
+  sellerWallet: Hex;
+  state: ListingState;
+  withdrawnAt: Date | null;
+  draftId: bigint;
+  /** Where the city was when it was listed. */
+  cityOrigin: string;
+  offerId: bigint;
+  thingId: bigint;
+  /** A resident. */
+  sellerHandle: string;
+  /** What the city said last. */
+  phase: OfferPhase;
+  /** Since when the city shows another offer, or none. */
+  differsSince: Date | null;
+  /** Why the final transfer of a claimed offer sells nothing; null where no such thing is known. */
+  reviewReason: string | null;
+}
+
+interface Row {
+  id: bigint;
+  merchant_id: bigint;
+  price_units: bigint;
+  seller_wallet: Buffer;
+  state: ListingState;
+  withdrawn_at: Date | null;
+  draft_id: bigint;
+  city_origin: string;
+  offer_id: bigint;
+  thing_id: bigint;
+  seller_handle: string;
+  phase: OfferPhase;
+  differs_since: Date | null;
+  review_reason: string | null;
+}
+
+/** Null for what is no listing, or none of a thing. */
+export async function findWorldListing(queryable: Queryable, id: bigint): Promise<WorldListing | null> {
+  const row = await queryable.maybe<Row>(
+    sql`select l.id, l.merchant_id, l.price_units, l.seller_wallet, l.state, l.withdrawn_at, w.draft_id, w.city_origin,
+        w.offer_id, w.thing_id, w.seller_handle, w.phase, w.differs_since, w.review_reason
+      from world_listings w join listings l on l.id = w.listing_id where w.listing_id = ${id}`,
+  );
+  return (
+    row && {
+      id: row.id,
+      merchantId: row.merchant_id,
+      priceUnits: row.price_units,
+      sellerWallet: toHex(row.seller_wallet),
+      state: row.state,
+      withdrawnAt: row.withdrawn_at,
+      draftId: row.draft_id,
+      cityOrigin: row.city_origin,
+      offerId: row.offer_id,
+      thingId: row.thing_id,
+      sellerHandle: row.seller_handle,
+      phase: row.phase,
+      differsSince: row.differs_since,
+      reviewReason: row.review_reason,
+    }
+  );
+}
+
+/** Alone with the listing until the end of the transaction. Read afterwards: the first statement does not see what it waited for. */
+export async function lockWorldListing(tx: Tx, id: bigint): Promise<WorldListing | null> {
+  await tx.maybe(sql`select id from listings where id = ${id} for update`);
+  return await findWorldListing(tx, id);
+}
+
+/** Each write has every catalog look at the listing: what is asked about again and again, and stays as it was, is written now and then. */
+const SAME_MS = 60_000;
+
+/** The city shows the offer that was listed, in this phase. What is in review stays as it was looked at. */
+export async function notePhase(queryable: Queryable, id: bigint, phase: OfferPhase, now: Date): Promise<void> {
+  await queryable.run(
+    sql`update world_listings set phase = ${phase}, looked_at = ${now}, differs_since = null
+      where listing_id = ${id} and reviewed_at is null
+        and (phase <> ${phase} or differs_since is not null or looked_at < ${new Date(now.getTime() - SAME_MS)})`,
+  );
+}
+
+/** The city shows another offer, or none. */
+export async function noteDifference(queryable: Queryable, id: bigint, now: Date): Promise<void> {
+  await queryable.run(
+    sql`update world_listings set looked_at = ${now}, differs_since = coalesce(differs_since, ${now})
+      where listing_id = ${id} and reviewed_at is null`,
+  );
+}
+
+/** It was asked about and nothing was learned: others are asked about before it is its turn again. */
+export async function noteLook(queryable: Queryable, id: bigint, now: Date): Promise<void> {
+  await queryable.run(
+    sql`update world_listings set looked_at = ${now} where listing_id = ${id} and reviewed_at is null`,
+  );
+}
+
+/** Once and for good. */
+export async function noteReview(tx: Tx, id: bigint, reason: string, txHash: Hex, now: Date): Promise<void> {
+  await tx.run(
+    sql`update world_listings set review_reason = ${reason}, review_tx_hash = ${toBytes(txHash)}, reviewed_at = ${now}
+      where listing_id = ${id} and reviewed_at is null`,
+  );
+}
+
+export async function setListingState(tx: Tx, id: bigint, state: ListingState): Promise<void> {
+  await tx.run(sql`update listings set state = ${state} where id = ${id}`);
+}
+
+export interface NewSale {
+  listing: WorldListing;
+  checkoutId: bigint;
+  buyerId: bigint;
+  payer: Hex;
+  transfer: FoundTransfer;
+  claimedAt: Date;
+}
+
+/** Call under the locks of buyer and seller, with the proof written. */
+export async function insertCityPurchase(tx: Tx, sale: NewSale, now: Date): Promise<void> {
+  const { listing, transfer } = sale;
+  await tx.run(
+    sql`insert into purchases (listing_id, merchant_id, payer, price_units, paid_units, tx_hash, block_number, verified_via,
+        world_listing_id, checkout_id, claimed_at, created_at)
+      values (${listing.id}, ${sale.buyerId}, ${toBytes(sale.payer)}, ${listing.priceUnits}, ${transfer.value},
+        ${toBytes(transfer.txHash)}, ${transfer.blockNumber}, 'city', ${listing.id}, ${sale.checkoutId}, ${sale.claimedAt}, ${now})`,
+  );
+}
+
+/** A recorded sale, as anybody may know it. */
+export interface WorldSale {
+  id: bigint;
+  marketBuyer: string;
+  paidUnits: bigint;
+  offerId: bigint;
+  thingId: bigint;
+  thingUrl: string;
+  cityHandle: string;
+  txHash: Hex;
+  blockNumber: bigint;
+  claimedAt: Date;
+}
+
+export async function findSale(queryable: Queryable, listingId: bigint): Promise<WorldSale | null> {
+  const row = await queryable.maybe<{
+    id: bigint;
+    handle: string;
+    paid_units: bigint;
+    offer_id: bigint;
+    thing_id: bigint;
+    thing_url: string;
+    city_handle: string;
+    tx_hash: Buffer;
+    block_number: bigint;
+    claimed_at: Date;
+  }>(
+    sql`select p.id, m.handle, p.paid_units, w.offer_id, w.thing_id, w.thing_url, c.city_handle, p.tx_hash, p.block_number,
+        p.claimed_at
+      from purchases p join world_listings w on w.listing_id = p.world_listing_id join world_checkouts c on c.id = p.checkout_id
+        join merchants m on m.id = p.merchant_id
+      where p.world_listing_id = ${listingId}`,
+  );
+  return (
+    row && {
+      id: row.id,
+      marketBuyer: row.handle,
+      paidUnits: row.paid_units,
+      offerId: row.offer_id,
+      thingId: row.thing_id,
+      thingUrl: row.thing_url,
+      cityHandle: row.city_handle,
+      txHash: toHex(row.tx_hash),
+      blockNumber: row.block_number,
+      claimedAt: row.claimed_at,
+    }
+  );
+}
+
+export interface DueBy {
+  cityOrigin: string;
+  /** Checkouts since then may be under way. */
+  checkoutSince: Date;
+  /** Others are looked at again when they were not since then. */
+  lookedBefore: Date;
+}
+
+/** How many of each kind one pass takes; those looked at longest ago come first. */
+const MOST_URGENT = 200;
+const MOST_OTHERS = 50;
+
+/** Of those whose end is not known, where money may be on its way, and then those that nobody has looked at for long. */
+export async function listDue(queryable: Queryable, by: DueBy): Promise<bigint[]> {
+  const open = sql`world_listings w join listings l on l.id = w.listing_id
+    where l.wallet_kind = 'world' and l.state in ('live', 'withdrawn', 'removed', 'stale') and w.city_origin = ${by.cityOrigin}
+      and w.reviewed_at is null`;
+  const isMoving = sql`w.phase in ('reserved', 'payment_pending', 'claimed')`;
+  // A stale one may be sold all the same, by a reservation from before.
+  const urgent = await queryable.rows<{ listing_id: bigint }>(
+    sql`select w.listing_id from ${open}
+      and ((l.state <> 'stale' and ${isMoving}) or exists (
+        select from world_checkouts c where c.listing_id = w.listing_id and c.created_at > ${by.checkoutSince}))
+      order by w.looked_at, w.listing_id limit ${MOST_URGENT}`,
+  );
+  const others = await queryable.rows<{ listing_id: bigint }>(
+    sql`select w.listing_id from ${open} and (l.state <> 'stale' or ${isMoving}) and w.looked_at <= ${by.lookedBefore}
+      order by w.looked_at, w.listing_id limit ${MOST_OTHERS}`,
+  );
+  return [...new Set([...urgent, ...others].map((row) => row.listing_id))];
+}

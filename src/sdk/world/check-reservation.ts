@@ -1,0 +1,92 @@
+import type { Hex } from 'viem';
+import type { z } from 'zod';
+import { checksummed } from '../../contract/chain-values.ts';
+import type { reservationOut } from '../../contract/city/offers.ts';
+import { NETWORKS, type Network } from '../../contract/vocabulary.ts';
+import { TermsRefused } from '../payments/terms-refused.ts';
+
+export type Reservation = z.output<typeof reservationOut>;
+
+/** What is agreed to before anything is reserved: from the listing, the checkout and the caller. */
+export interface ThingTerms {
+  network: Network['name'];
+  marketOrigin: string;
+  cityOrigin: string;
+  listingId: number;
+  checkoutId: number;
+  offerId: number;
+  thingId: number;
+  cityHandle: string;
+  marketBuyer: string;
+  payer: Hex;
+  payee: string;
+  amountUnits: bigint;
+}
+
+/** To be signed, sent and mined in. */
+const LEAST_SECONDS = 60;
+
+/** Throws unless the reservation asks for exactly what was agreed to, and the text to sign says the same and nothing else. */
+export function checkReservation(reservation: Reservation, terms: ThingTerms, nowMs: number): void {
+  const { usdc, chainId } = NETWORKS[terms.network];
+  if (reservation.chain_id !== Number(chainId)) {
+    throw new TermsRefused('wrong_network', `the reservation is not on ${terms.network}`);
+  }
+  if (!isSame(reservation.asset, usdc)) throw new TermsRefused('wrong_asset', 'the asset is not native USDC');
+  if (!isSame(reservation.seller_wallet, terms.payee)) {
+    throw new TermsRefused('wrong_payee', 'the payee is not the wallet of the listing');
+  }
+  if (reservation.amount_units !== terms.amountUnits.toString()) {
+    throw new TermsRefused('wrong_amount', `the amount is not the price of ${terms.amountUnits} units`);
+  }
+  const isOwn = isSame(reservation.payer_wallet, terms.payer) && reservation.city_handle === terms.cityHandle;
+  if (!isOwn || reservation.offer_id !== terms.offerId || challengeOf(reservation, terms) !== reservation.challenge) {
+    throw new TermsRefused('wrong_intent', 'the reservation, or the text to sign, says something else');
+  }
+  checkReservationTime(reservation, nowMs);
+}
+
+export function checkReservationTime({ reserved_until: until }: Reservation, nowMs: number): void {
+  if (Date.parse(until) - nowMs >= LEAST_SECONDS * 1_000) return;
+  throw new TermsRefused(
+    'too_little_time',
+    `less than ${LEAST_SECONDS} seconds of the reservation are left`,
+    'nothing was sent; call again once it has lapsed',
+  );
+}
+
+/** The text is made again from what was checked, so that no line can be missing or added. */
+function challengeOf(reservation: Reservation, terms: ThingTerms): string {
+  const { usdc, chainId } = NETWORKS[terms.network];
+  const nonce = /^nonce: ([0-9a-f]{32})$/m.exec(reservation.challenge)?.[1] ?? '';
+  const lines: [string, string | number][] = [
+    ['service', 'Openaisle city'],
+    ['city_origin', terms.cityOrigin],
+    ['market_origin', terms.marketOrigin],
+    ['chain_id', chainId.toString()],
+    ['reservation_id', reservation.id],
+    ['purpose', 'city_ownership'],
+    ['offer_id', terms.offerId],
+    ['thing_id', terms.thingId],
+    ['market_listing_id', terms.listingId],
+    ['market_checkout_id', terms.checkoutId],
+    ['city_handle', terms.cityHandle],
+    ['market_buyer', terms.marketBuyer],
+    ['payer', checksummed(lower(terms.payer))],
+    ['payee', checksummed(lower(terms.payee))],
+    ['asset', checksummed(usdc)],
+    ['minimum_amount_units', terms.amountUnits.toString()],
+    ['nonce', nonce],
+    ['reserved_at', reservation.reserved_at],
+    ['reserved_until', reservation.reserved_until],
+  ];
+  return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
+}
+
+function lower(address: string): Hex {
+  return address.toLowerCase() as Hex;
+}
+
+function isSame(one: string, other: string): boolean {
+  return lower(one) === lower(other);
+}

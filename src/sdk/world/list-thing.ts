@@ -1,0 +1,34 @@
+import type { ResultOf } from '../../contract/endpoint.ts';
+import type { Endpoints } from '../../contract/index.ts';
+import { type FeeOptions, readFeeTerms } from '../payments/fee-terms.ts';
+import { finishRun } from '../payments/finish-run.ts';
+import { pursuePayment } from '../payments/pursue-payment.ts';
+
+export type ListedThing = Extract<ResultOf<Endpoints['listWorld']>, { status: 201 }>['body'];
+
+export interface ListThingOptions extends FeeOptions {
+  draftId: number;
+  cityOfferId: number;
+}
+
+/**
+ * Lists a draft against its offer in the city, pays the fee by x402 if one is due, and waits until the listing is live. Needs a client
+ * with a key. Refuses, retries and waits as `buy` does.
+ */
+export async function listThing(options: ListThingOptions): Promise<ListedThing> {
+  const { client, draftId, cityOfferId, signal } = options;
+  const { done, run } = await pursuePayment<ListedThing>({
+    options,
+    purpose: 'listing_fee',
+    storeKey: `${client.baseUrl} list draft ${draftId} at offer ${cityOfferId}`,
+    canCollect: false,
+    readTerms: () => readFeeTerms(options),
+    send: async ({ payment }) => {
+      const body = { draft_id: draftId, city_offer_id: cityOfferId };
+      const answer = await client.listWorld({ body, payment, signal });
+      return answer.status === 202 ? { pending: answer.body } : { done: answer.body };
+    },
+  });
+  await finishRun(run);
+  return done;
+}

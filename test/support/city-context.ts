@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import sql from 'sql-template-tag';
+import type { City, CityCall, CityConfig, CityOperation, Resident } from '../../src/city/context.ts';
+import { CITY_LIMITS, type CityLimits } from '../../src/contract/city/endpoints.ts';
+import type { BodyGiven, EndpointShape, ParamsGiven, ResultOf } from '../../src/contract/endpoint.ts';
+import { handleSkeleton } from '../../src/contract/handle-skeleton.ts';
+import { NETWORKS } from '../../src/contract/vocabulary.ts';
+import { createProviders } from '../../src/platform/chain/provider.ts';
+import { createStandings } from '../../src/platform/chain/standing.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import type { Database, Tx } from '../../src/platform/database/database.ts';
+import { createPepperFrom } from '../../src/platform/pepper.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { watchText } from './canary.ts';
+import { recordingLog } from './recording-log.ts';
+
+/** Another one than the market's in the tests: a key of one site must be nobody's at the other. */
+export const CITY_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 9)]]));
+export const CITY_URL = 'http://127.0.0.1:4022';
+
+/** All that comes from one address in a test is let through. */
+const WIDE: CityLimits = {
+  ...CITY_LIMITS,
+  registration_per_ip_hour: 1_000,
+  confirm_per_ip_hour: 1_000,
+  registration_per_hour: 1_000,
+};
+
+export function cityConfig(
+  changes: Partial<Omit<CityConfig, 'limits'>> & { limits?: Partial<CityLimits> } = {},
+): CityConfig {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    baseUrl: CITY_URL,
+    databaseUrl: null,
+    dataDir: '/nonexistent',
+    marketUrl: 'http://127.0.0.1:1',
+    network: NETWORKS.base,
+    rpcUrls: ['http://127.0.0.1:1'],
+    finalityMinAgeSeconds: 300,
+    pepperFile: null,
+    keyPrefix: 'city',
+    ...changes,
+    limits: { ...WIDE, ...changes.limits },
+  };
+}
+
+/** A city for operations that touch neither the chain nor the market: those addresses lead nowhere. */
+export function cityContext(options: {
+  database: Database;
+  clock?: Clock;
+  limits?: Partial<CityLimits>;
+  changes?: Partial<City>;
+}): City {
+  const clock = options.clock ?? systemClock;
+  const providers = createProviders(['http://127.0.0.1:1'], clock);
+  return {
+    config: cityConfig(options.limits === undefined ? {} : { limits: options.limits }),
+    database: options.database,
+    clock,
+    random: systemRandom,
+    log: recordingLog().log,
+    providers,
+    standings: createStandings(providers, clock),
+    pepper: CITY_PEPPER,
+    ...options.changes,
+  };
+}
+
+export interface CityAsked<E extends EndpointShape> {
+  params?: ParamsGiven<E>;
+  body?: BodyGiven<E>;
+  caller?: Resident;
+  bearer?: string;
+  network?: string;
+}
+
+/** Calls an operation as the server would: what is given goes through its schemas, and so does the answer. */
+export async function askCity<E extends EndpointShape>(
+  city: City,
+  endpoint: E,
+  operation: CityOperation<E>,
+  asked: CityAsked<E> = {},
+): Promise<ResultOf<E>> {
+  const call = {
+    params: endpoint.params?.parse(asked.params),
+    body: endpoint.body?.parse(asked.body ?? {}),
+    rawBody: asked.body ?? {},
+    caller: asked.caller ?? null,
+    bearer: asked.bearer ?? null,
+    clientNetwork: asked.network ?? '192.0.2.1',
+  } as CityCall<E>;
+  const { status, body: given } = await operation(city, call);
+  const body: unknown = endpoint.answers[status]?.parse(given);
+  assert.deepEqual(given, body, 'the answer holds what its schema does not name');
+  if (endpoint.secret_fields === undefined) watchText(`the answer of ${endpoint.name}`, JSON.stringify(body));
+  return { status, body } as ResultOf<E>;
+}
+
+/** Put straight into the table; without a key hash nobody has its key. */
+export async function seedResident(
+  database: Database,
+  given: { handle: string; marketHandle?: string; keyHash?: Buffer },
+): Promise<Resident> {
+  const { handle, marketHandle = null, keyHash = systemRandom.bytes(32) } = given;
+  return database.transaction(async (tx) => {
+    await tx.lock('residents');
+    return tx.one<Resident>(sql`
+      insert into residents (id, handle, handle_skeleton, model, client_class, market_handle, key_hash, pepper_version, joined_at)
+      values ((select coalesce(max(id), 0) + 1 from residents), ${handle}, ${handleSkeleton(handle)}, 'a model',
+        'coding_persistent', ${marketHandle}, ${keyHash}, 1, now())
+      returning id, handle`);
+  });
+}
+
+export async function seedThing(database: Database, ownerId: bigint, name = 'A lamp'): Promise<bigint> {
+  return database.transaction(async (tx) => {
+    await tx.lock('things');
+    const { id } = await tx.one<{ id: bigint }>(sql`
+      insert into things (id, name, owner_id, created_at)
+      values ((select coalesce(max(id), 0) + 1 from things), ${name}, ${ownerId}, now()) returning id`);
+    await tx.run(
+      sql`insert into thing_owners (thing_id, nth, owner_id, owned_from) values (${id}, 1, ${ownerId}, now())`,
+    );
+    return id;
+  });
+}
+
+/** An open offer of that thing, as if its draft had been read on a market. */
+export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { draftId?: bigint } = {}): Promise<bigint> {
+  const { id } = await tx.one<{ id: bigint }>(sql`
+    insert into offers (id, thing_id, seller_id, price_units, seller_wallet, market_origin, market_draft_id, market_seller,
+      chain_id, asset, created_at)
+    select (select coalesce(max(id), 0) + 1 from offers), id, owner_id, 2500000, ${Buffer.alloc(20, 1)}, 'http://127.0.0.1:4020',
+      ${given.draftId ?? BigInt(systemRandom.int(1_000_000) + 1)}, 'a-merchant', 8453, ${Buffer.alloc(20, 2)}, now()
+    from things where id = ${thingId}
+    returning id`);
+  return id;
+}

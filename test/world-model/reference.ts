@@ -1,0 +1,244 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OfferOut } from '../../src/contract/world-records.ts';
+import { MAY_BECOME } from './steps.ts';
+import type { Reservation, Seen, Transfer, View } from './terms.ts';
+
+const RECOVERY_MS = 2 * 3_600_000;
+const PAUSE_MS = 30 * 60_000;
+/** So many undecided transactions a reservation may name: one that is in no block makes room for the sixth. */
+const MOST_NAMED = 5;
+
+/**
+ * What may become of one thing on both sites, said once more and as simply as possible, from W12 alone. It sees the chain, and what the
+ * sites show; it knows who was told of which reservation, and what its holder named. It shares no code with the sites but the tables of
+ * their steps.
+ */
+export class Reference {
+  readonly seller: string;
+  readonly reservations: Reservation[] = [];
+  view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
+  /** The clock of both sites, milliseconds. */
+  now = 0;
+  /** Transactions that have bought another thing. */
+  readonly spent = new Set<string>();
+  /** Transfers that fit, that their holder named, and that were final while the payment was undecided: one has to be the sale. */
+  readonly due = new Set<string>();
+
+  constructor(seller: string) {
+    this.seller = seller;
+  }
+
+  // The chain
+
+  fits = ({ from, to, units, time }: Transfer, held: Reservation): boolean =>
+    from === held.payer && to === held.payee && units >= held.units && time >= held.from && time < held.until;
+  fitting = (held: Reservation): Transfer[] => this.view.transfers.filter((one) => this.fits(one, held));
+  isFinal = ({ block }: Transfer): boolean => block <= this.view.finalized.number;
+  /** Of the payer, or to the seller: it is about this sale, for better or worse. */
+  concerns = ({ from, to, units }: Transfer, held: Reservation): boolean =>
+    units > 0n && (from === held.payer || to === held.payee);
+  named = (held: Reservation): Transfer[] => this.view.transfers.filter(({ hash }) => held.named.has(hash));
+  /** It buys the thing as soon as somebody looks. */
+  buys = (held: Reservation): Transfer[] =>
+    held.named.size > MOST_NAMED
+      ? []
+      : this.fitting(held).filter((one) => held.named.has(one.hash) && this.isFinal(one) && !this.spent.has(one.hash));
+
+  /** Who holds the offer, or held it when it ended. */
+  holder({ buyer, market_checkout_id: checkout, reserved_at: from }: OfferOut): Reservation | null {
+    if (buyer === null) return null;
+    const held = this.reservations.findLast(
+      (one) => one.who === buyer && one.checkout === checkout && one.from === secondOf(from),
+    );
+    return held ?? fault('the offer shows a reservation that nobody was told of');
+  }
+
+  isPaused = (who: string): boolean => {
+    const lostAt = this.reservations.findLast((one) => one.who === who)?.lostAt ?? null;
+    return lostAt !== null && this.now < lostAt + PAUSE_MS;
+  };
+
+  /** Whether this resident gets a reservation by that checkout, once whoever holds the offer has been looked at. */
+  mayReserve(before: Seen, who: string, checkout: number): boolean {
+    const { phase } = before.offer;
+    const held = phase === 'reserved' ? this.holder(before.offer) : null;
+    const opened = before.checkouts.get(checkout);
+    if (held !== null && held.who === who && held.checkout === checkout && this.now < held.until * 1_000) return true;
+    const isFree = phase === 'listed' || (held !== null && this.isIdle(held) && held.who !== who);
+    return isFree && opened?.state === 'open' && opened.until > this.now && opened.who === who && !this.isPaused(who);
+  }
+
+  /** Its time is over, nothing that fits was paid, and nothing that was named is about it. */
+  isIdle = (held: Reservation): boolean =>
+    this.view.latest.time >= held.until &&
+    this.fitting(held).length === 0 &&
+    !this.named(held).some((one) => this.concerns(one, held));
+
+  // One step
+
+  /** What was seen before and after an act, with the chain as it is now. */
+  judge(before: Seen, after: Seen): void {
+    judgeSteps(before, after);
+    const held = this.holder(before.offer);
+    const holds = this.holder(after.offer);
+    if (held !== null && held !== holds) this.#judgeLoss(before, held);
+    if (held !== null && held === holds) this.#judgeMove(before, after, held);
+    if (held === null && holds !== null && after.offer.phase !== 'reserved') {
+      fault(`reserved and ${after.offer.phase} at once`);
+    }
+    this.#judgeSale(after, holds);
+    judgeMarket(after);
+    this.#note(after, holds);
+  }
+
+  /** The offer went to nobody, or to somebody else. */
+  #judgeLoss({ offer: { phase } }: Seen, held: Reservation): void {
+    if (phase !== 'reserved') fault(`an offer that was ${phase} went on to somebody else`);
+    if (this.view.latest.time < held.until) fault('a reservation ended before its time');
+    const [paid] = this.fitting(held);
+    if (paid !== undefined) fault(`the holder had paid by ${paid.hash}, and the offer went on`);
+    held.lostAt = this.now;
+  }
+
+  #judgeMove({ offer: { phase: from } }: Seen, { offer: { phase: to } }: Seen, held: Reservation): void {
+    const isOver = this.view.latest.time >= held.until;
+    const fitting = this.fitting(held);
+    const named = this.named(held);
+    const hasWaited = held.pendingSince !== null && this.now - held.pendingSince >= RECOVERY_MS;
+    const bought = this.buys(held);
+    if (from === to) return;
+    if (to !== 'claimed' && bought.length > 0 && isUndecided(from)) {
+      fault(`${bought[0]?.hash} buys it, and the offer became ${to}`);
+    }
+    if (to === 'payment_pending' && !named.some((one) => this.concerns(one, held)) && !(isOver && fitting.length > 0)) {
+      fault('a payment is waited for, and there is none');
+    }
+    if (to === 'payment_invalid') {
+      if (!named.some((one) => this.concerns(one, held) && this.isFinal(one) && !this.fits(one, held))) {
+        fault('nothing that was named is final and breaks a term');
+      }
+      if (named.some((one) => this.fits(one, held) && !this.spent.has(one.hash))) fault('invalid, and one that was named fits');
+    }
+    if ((to === 'payment_expired' || to === 'founder_review') && !hasWaited) fault('given up before two hours');
+    if (to === 'payment_expired' && fitting.length > 0) fault('expired, and a transfer that fits is there');
+    if (to === 'founder_review' && !held.hasFitted) fault('kept for a person, and nothing ever fitted');
+    if (to === 'canceled' && isUndecided(from) && !hasWaited) fault(`canceled while ${from}`);
+  }
+
+  // The sale
+
+  #judgeSale(after: Seen, holds: Reservation | null): void {
+    const { offer, owner, history, cityProofs, locked } = after;
+    const isSold = offer.phase === 'claimed';
+    const isOpen = !isSold && offer.phase !== 'canceled';
+    mustBe('locked', [offer.locked, locked], [isOpen, isOpen]);
+    mustBe('owner', owner, isSold ? holds?.who : this.seller);
+    mustBe('owners', history.length, isSold ? 2 : 1);
+    mustBe('proofs of the city', cityProofs.length, isSold ? 1 : 0);
+    if (!isSold) return;
+    mustBe('the sale in the history', history[0], { owner, offer_id: offer.id });
+    if (holds === null) return fault('claimed by nobody');
+    const { tx_hash: hash, block_number: block } = offer;
+    mustBe('proof of the city', cityProofs[0], { hash, block });
+    const transfer = this.view.transfers.find((one) => one.hash === hash && this.fits(one, holds));
+    if (transfer === undefined) return fault(`claimed by ${hash}, and no such transfer is there`);
+    if (!this.isFinal(transfer)) fault('claimed by a transfer that is not final');
+    if (!holds.named.has(transfer.hash)) fault('claimed by a transfer that its holder did not name');
+    if (this.spent.has(transfer.hash)) fault('claimed by a transfer that has bought another thing');
+    mustBe('place of the transfer', [block, secondOf(offer.block_time)], [transfer.block, transfer.time]);
+    mustBe('wallet', offer.buyer_wallet?.toLowerCase(), holds.payer);
+  }
+
+  #note({ offer: { phase } }: Seen, holds: Reservation | null): void {
+    if (holds === null) return;
+    if (this.fitting(holds).length > 0) holds.hasFitted = true;
+    if (phase === 'payment_pending') holds.pendingSince ??= this.now;
+    if (isUndecided(phase)) for (const { hash } of this.buys(holds)) this.due.add(hash);
+  }
+
+  // What a look at the chain has to lead to
+
+  /** After somebody had the city look at the offer. */
+  judgeLook(before: Seen, after: Seen): void {
+    const held = this.holder(before.offer);
+    const { phase } = before.offer;
+    if (held === null || !isUndecided(phase)) return;
+    const to = after.offer.phase;
+    if (this.buys(held).length > 0 && to !== 'claimed') fault(`paid, named and final, and the offer is ${to}`);
+    if (phase === 'reserved' && to === 'reserved' && this.view.latest.time >= held.until && this.holder(after.offer) === held) {
+      fault('a reservation outlasts its time');
+    }
+    const waited = held.pendingSince === null ? 0 : this.now - held.pendingSince;
+    if (to === 'payment_pending' && waited >= RECOVERY_MS) fault('a payment is waited for longer than two hours');
+  }
+
+  /** At the end of a run, when everything has been looked at and what did not sell was canceled. */
+  judgeEnd({ offer: { phase }, state }: Seen): void {
+    const isSold = phase === 'claimed';
+    if (!isSold && [...this.due].some((hash) => !this.spent.has(hash))) fault(`a final payment was named in time, and it is ${phase}`);
+    mustBe('the end', [phase, state], isSold ? ['claimed', 'sold'] : ['canceled', 'canceled']);
+  }
+
+  /** Nobody who has paid is told that paying again is safe. */
+  judgeAnswer(before: Seen, who: string, answer: { status: number; body: Record<string, unknown> }): void {
+    const held = this.holder(before.offer);
+    if (held === null || held.who !== who || this.fitting(held).length === 0) return;
+    if (answer.status === 402 || answer.body['do_not_pay_again'] === false) {
+      fault(`who has paid is told that paying again is safe: ${JSON.stringify(answer.body)}`);
+    }
+  }
+}
+
+function judgeSteps(before: Seen, after: Seen): void {
+  const [was, is] = [before.offer, after.offer];
+  if (!MAY_BECOME.offer(was.phase, is.phase)) fault(`an offer went from ${was.phase} to ${is.phase}`);
+  if (!MAY_BECOME.listing(before.state, after.state)) fault(`a listing went from ${before.state} to ${after.state}`);
+  if (!MAY_BECOME.draft(before.draft, after.draft)) fault(`a draft went from ${before.draft} to ${after.draft}`);
+  for (const [id, { state }] of before.checkouts) {
+    const to = after.checkouts.get(id)?.state ?? 'nothing';
+    if (!MAY_BECOME.checkout(state, to)) fault(`a checkout went from ${state} to ${to}`);
+  }
+  mustBe('terms', termsOf(is), termsOf(was));
+  if (was.market_listing_id !== null) mustBe('listing', is.market_listing_id, was.market_listing_id);
+  if (was.phase === 'claimed' || was.phase === 'canceled') mustBe('what ended', is, was);
+  if (before.state === 'sold' || before.state === 'canceled') mustBe('the end', after.state, before.state);
+}
+
+function termsOf(offer: OfferOut): unknown {
+  const { id, thing_id, thing_name, seller, price_usdc, seller_wallet, market_origin, market_draft_id, chain_id } = offer;
+  const { created_at, cancel_url, offer_url, thing_url } = offer;
+  const fixed = [id, thing_id, thing_name, seller, price_usdc, seller_wallet, market_origin, market_draft_id, chain_id];
+  return [...fixed, created_at, cancel_url, offer_url, thing_url];
+}
+
+/** The market has a sale when, and only when, the city has one and the market has looked: then it is the same. */
+function judgeMarket({ offer, state, shown, purchases, marketProofs, sales, cancellations, checkouts }: Seen): void {
+  const isSold = state === 'sold';
+  if (isSold && offer.phase !== 'claimed') fault(`sold on the market, and ${offer.phase} in the city`);
+  if (state === 'canceled' && offer.phase !== 'canceled') fault(`canceled on the market, and ${offer.phase} in the city`);
+  const once = isSold ? 1 : 0;
+  mustBe('books of the market', [purchases.length, marketProofs.length, sales], [once, once, once]);
+  mustBe('cancellations', cancellations, state === 'canceled' ? 1 : 0);
+  mustBe('the listing as it is shown', [shown.state, shown.sales], [state, once]);
+  if (!isSold) return mustBe('receipt', shown.world_receipt, null);
+  const { id: offer_id, thing_id, thing_url, buyer: city_handle, tx_hash, block_number, claimed_at } = offer;
+  mustBe('receipt', shown.world_receipt, { offer_id, thing_id, thing_url, city_handle, tx_hash, block_number, claimed_at });
+  mustBe('proof of the market', marketProofs[0], { hash: tx_hash, block: block_number });
+  const bought = { hash: tx_hash, buyer: offer.market_buyer, checkout: offer.market_checkout_id };
+  mustBe('purchase', purchases[0], bought);
+  const completed = [...checkouts].filter(([, { state: is }]) => is === 'completed').map(([id]) => id);
+  mustBe('checkouts that were completed', completed, [offer.market_checkout_id]);
+}
+
+const isUndecided = (phase: string): boolean => phase === 'reserved' || phase === 'payment_pending';
+export const secondOf = (time: string | null): number => Date.parse(time ?? '') / 1_000;
+
+export class Fault extends Error {}
+
+export function fault(what: string): never {
+  throw new Fault(what);
+}
+
+function mustBe(what: string, is: unknown, wanted: unknown): void {
+  if (!isDeepStrictEqual(is, wanted)) fault(`${what}: ${JSON.stringify(is)}, not ${JSON.stringify(wanted)}`);
+}
