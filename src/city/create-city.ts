@@ -36,7 +36,7 @@ export interface RunningCity {
   stop(options: { drainMs: number }): Promise<void>;
 }
 
-const SWEEP_EVERY_MS = 1_000;
+const SWEEP_EVERY_MS = 3_000;
 const CHAIN_VARIABLES = { rpcUrls: 'CITY_RPC_URLS', usdc: 'CITY_USDC_ADDRESS' };
 /** Keys of either site are refused at both, also where an operator has chosen another prefix. */
 const SITE_PREFIXES = ['aisle', 'city'];

@@ -107,6 +107,7 @@ export const listWorld = endpoint({
     'city_unavailable',
     'not_found',
     'draft_closed',
+    'draft_fee_pending',
     'offer_mismatch',
     'offer_not_open',
     'link_missing',

@@ -1,4 +1,4 @@
-/** test/model/money-model.test.ts with many more runs, half of them here; what is said there on replaying a run holds here as well. */
+/** test/model/money-model.heavy.ts with many more runs, half of them here; what is said there on replaying a run holds here as well. */
 import { expect, it } from 'vitest';
 import { hostHere } from '../model/market-host.ts';
 import { playMany, RUNS } from './play-many.ts';

@@ -6,6 +6,7 @@ import { RECORDS } from './list/records.ts';
 import { REVIEWS } from './list/reviews.ts';
 import { CLAIM_VERDICTS } from './list/verdicts-claims.ts';
 import { X402_VERDICTS } from './list/verdicts-x402.ts';
+import { WORLD } from './list/world.ts';
 import { X402 } from './list/x402.ts';
 import type { Sabotage } from './sabotage.ts';
 
@@ -20,4 +21,5 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...CHAIN,
   ...REVIEWS,
   ...RECORDS,
+  ...WORLD,
 ];

@@ -163,29 +163,14 @@ function moves({ chain, clock, time }: Parts, finalityBlocks: number) {
 }
 
 let people = 0;
-let records = 0;
+let lastId = 0;
 
-function makers({ city, chain, db, clock, show }: Parts) {
-  const showMerchant = (person: Person): unknown =>
-    show(`/api/store/${person.merchant}?limit=1`, {
-      status: 200,
-      body: { merchant: { handle: person.merchant, city_handle: person.handle }, listings: [] },
-    });
-  const person = async (): Promise<Person> => {
-    people += 1;
-    const wallet = testAccount(`city person ${people}`);
-    await fund(chain, [{ address: wallet.address, usdcUnits: 100_000_000n, wei: 10n ** 20n }]);
-    clock.set(Number((await readBlock(chain.rpc, 'latest'))?.timestamp) * 1_000);
-    const merchant = `merchant-${people}`;
-    const resident = await seedResident(db.database, { handle: `resident-${people}`, marketHandle: merchant });
-    const made = { ...resident, merchant, wallet };
-    showMerchant(made);
-    return made;
-  };
+/** What the market shows. */
+function records({ clock, show }: Pick<Parts, 'clock' | 'show'>) {
   const draft = (seller: Person, thingId: bigint, changes: Partial<DraftOut> = {}): bigint => {
-    records += 1;
+    lastId += 1;
     const record: DraftOut = {
-      id: records,
+      id: lastId,
       seller: seller.merchant,
       title: 'A lamp',
       description: 'It shines.',
@@ -204,9 +189,9 @@ function makers({ city, chain, db, clock, show }: Parts) {
     return BigInt(record.id);
   };
   const checkout = (offer: OpenedOffer, buyer: Person, changes: Partial<CheckoutOut> = {}): number => {
-    records += 1;
+    lastId += 1;
     const record: CheckoutOut = {
-      id: records,
+      id: lastId,
       listing_id: offer.listingId,
       market_buyer: buyer.merchant,
       city_handle: buyer.handle,
@@ -219,14 +204,36 @@ function makers({ city, chain, db, clock, show }: Parts) {
     show(`/api/world/checkout/${record.id}`, { status: 200, body: { checkout: record } });
     return record.id;
   };
+  return { draft, checkout };
+}
+
+function makers({ city, chain, db, clock, show }: Parts) {
+  const showMerchant = (person: Person): unknown =>
+    show(`/api/store/${person.merchant}?limit=1`, {
+      status: 200,
+      body: { merchant: { handle: person.merchant, city_handle: person.handle }, listings: [] },
+    });
+  const person = async (): Promise<Person> => {
+    people += 1;
+    const nth = people;
+    const wallet = testAccount(`city person ${nth}`);
+    await fund(chain, [{ address: wallet.address, usdcUnits: 100_000_000n, wei: 10n ** 20n }]);
+    clock.set(Number((await readBlock(chain.rpc, 'latest'))?.timestamp) * 1_000);
+    const merchant = `merchant-${nth}`;
+    const resident = await seedResident(db.database, { handle: `resident-${nth}`, marketHandle: merchant });
+    const made = { ...resident, merchant, wallet };
+    showMerchant(made);
+    return made;
+  };
+  const { draft, checkout } = records({ clock, show });
   const offer = async (): Promise<OpenedOffer> => {
     const seller = await person();
     const thingId = await seedThing(db.database, seller.id);
     const draftId = draft(seller, thingId);
     const body = { market_draft_id: Number(draftId), thing_id: Number(thingId) };
     const answer = await askOpen(city, seller, body);
-    records += 1;
-    return { id: BigInt(answer.offer.id), thingId, draftId, listingId: records, seller };
+    lastId += 1;
+    return { id: BigInt(answer.offer.id), thingId, draftId, listingId: lastId, seller };
   };
   const reserve: CitySale['reserve'] = async (of, buyer, asked = {}) => {
     const body = {

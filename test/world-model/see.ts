@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { OfferOut } from '../../src/contract/world-records.ts';
-import { must, type Sites, type Thing } from '../world/thing-stage.ts';
+import type { Sites, Thing } from '../world/thing-stage.ts';
 import type { Proof, Seen } from './terms.ts';
 
 interface CityRow {
@@ -20,25 +20,37 @@ interface MarketRow {
   cancellations: number;
 }
 
+/** What was known before, and where to look for more. */
+export interface Sight {
+  sites: Sites;
+  thing: Thing;
+  /** Events of before are of no interest. */
+  eventsSince: bigint;
+  /** As it stood when somebody last looked. */
+  before: Seen | null;
+}
+
+/** A listing of which nothing has come yet. */
+const NEW: Seen['shown'] = { state: 'live', sales: 0, world_receipt: null };
+
 /** Asks both sites for what they tell everybody, and their databases for what they hold. */
-export async function see(sites: Sites, thing: Thing, eventsSince: bigint): Promise<Seen> {
-  const [offer, shown, inCity, onMarket] = await Promise.all([
+export async function see({ sites, thing, eventsSince, before }: Sight): Promise<Seen> {
+  const [offer, inCity, onMarket] = await Promise.all([
     sites.offer(thing) as Promise<unknown> as Promise<OfferOut>,
-    readShown(sites, thing),
     readCity(sites, thing),
     readMarket(sites, thing, eventsSince),
   ]);
   const { owner, history, locked } = inCity;
   const { state, draft, purchases, sales, cancellations } = onMarket;
+  // The catalog takes its time: it is asked when there is something new.
+  const shown = (before?.state ?? 'live') === state ? (before?.shown ?? NEW) : await readShown(sites, thing);
   const checkouts = new Map(onMarket.checkouts.map(({ id, ...checkout }) => [id, checkout]));
   const proofs = { cityProofs: inCity.proofs, marketProofs: onMarket.proofs };
   return { offer, shown, owner, history, locked, state, draft, checkouts, purchases, sales, cancellations, ...proofs };
 }
 
-async function readShown({ market }: Sites, { listingId }: Thing): Promise<Seen['shown']> {
-  await market.running.eventsSettled();
-  const { listing } = await must(market.ask('GET', `/api/listing/${listingId}`), 200);
-  const { state, sales, world_receipt } = listing as Seen['shown'];
+async function readShown(sites: Sites, thing: Thing): Promise<Seen['shown']> {
+  const { state, sales, world_receipt } = (await sites.listing(thing)) as unknown as Seen['shown'];
   return { state, sales, world_receipt };
 }
 

@@ -1,11 +1,6 @@
-import sql from 'sql-template-tag';
 import { fund } from '../../src/local/chain/fund.ts';
-import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { toBytes } from '../../src/platform/hex.ts';
-import { seedThing } from '../support/city-context.ts';
-import { seedWorldListing } from '../support/world-listing.ts';
-import { type Person, PRICE, type Sites, startSites, type Thing } from '../world/thing-stage.ts';
+import { type Person, type Sites, startSites, type Thing } from '../world/thing-stage.ts';
 import { createModelTime, type ModelTime, readView, STRAY } from './chain.ts';
 import type { Transfer, View } from './terms.ts';
 
@@ -66,7 +61,7 @@ export async function openStage(): Promise<Stage> {
     time,
     sellers,
     buyers,
-    list: (seller) => seedListed(sites, seller),
+    list: sites.thing,
     view,
     finalize: () => chain.mine(chain.finalityBlocks),
     restartCity: async () => {
@@ -90,32 +85,4 @@ async function gather(sites: Sites, name: string, count: number): Promise<Person
 async function untilSwept({ city }: Sites): Promise<void> {
   while (!city.running.sweep.onDuty()) await systemClock.sleep(POLL_MS);
   await city.running.sweep.sweepOnce();
-}
-
-/** As draft, offer and fee would leave it on both sites; how those are made is shown elsewhere. */
-async function seedListed(sites: Sites, seller: Person): Promise<Thing> {
-  const { market, city, toCity, toMarket } = sites;
-  const { resident, merchant, wallet } = seller;
-  const thingId = await seedThing(city.db.database, resident.id);
-  const { next: offerId } = await city.db.database.one<{ next: bigint }>(
-    sql`select coalesce(max(id), 0) + 1 as next from offers`,
-  );
-  const listed = await seedWorldListing(market.db.database, merchant.id, {
-    ...{ origin: toCity.url, offerId, thingId, sellerHandle: resident.handle },
-    ...{ wallet: wallet.address, priceUnits: PRICE },
-  });
-  await market.db.database.run(
-    sql`update world_listings set offer_url = ${`${toCity.url}/api/world/offer/${offerId}`} where false`,
-  );
-  await city.db.database.run(sql`
-    insert into offers (id, thing_id, seller_id, price_units, seller_wallet, market_origin, market_draft_id, market_seller, chain_id, asset,
-      created_at)
-    values (${offerId}, ${thingId}, ${resident.id}, ${PRICE}, ${toBytes(wallet.address)}, ${toMarket.url}, ${listed.draftId},
-      ${merchant.handle}, ${NETWORKS.base.chainId}, ${toBytes(NETWORKS.base.usdc)}, ${new Date(sites.time.clock.now())})`);
-  const ids = { thingId, offerId, draftId: listed.draftId, listingId: listed.id };
-  return { seller, ...numbers(ids) };
-}
-
-function numbers<Name extends string>(ids: Record<Name, bigint>): Record<Name, number> {
-  return Object.fromEntries(Object.entries<bigint>(ids).map(([name, id]) => [name, Number(id)])) as Record<Name, number>;
 }

@@ -1,6 +1,6 @@
-import { CHECKOUT_STATES, DRAFT_STATES, OFFER_PHASES } from '../../src/contract/world-records.ts';
-import { LISTING_STATES } from '../../src/contract/vocabulary.ts';
 import { OFFER_STEPS } from '../../src/city/offers/offer-steps.ts';
+import { LISTING_STATES } from '../../src/contract/vocabulary.ts';
+import { CHECKOUT_STATES, DRAFT_STATES, OFFER_PHASES } from '../../src/contract/world-records.ts';
 import { LISTING_STEPS } from '../../src/market/listings/listing-steps.ts';
 import { CHECKOUT_STEPS } from '../../src/market/world/checkouts/checkout-steps.ts';
 import { DRAFT_STEPS } from '../../src/market/world/drafts/draft-steps.ts';
@@ -12,7 +12,8 @@ function walk(table: Table, states: readonly string[]): (from: string, to: strin
   const next = new Map(states.map((state) => [state, new Set<string>()]));
   for (const steps of Object.values(table)) {
     for (const [from, step] of Object.entries(steps)) {
-      for (const to of typeof step === 'string' ? [step] : Object.values(step)) if (next.has(to)) next.get(from)?.add(to);
+      for (const to of typeof step === 'string' ? [step] : Object.values(step))
+        if (next.has(to)) next.get(from)?.add(to);
     }
   }
   const reached = new Map(states.map((from) => [from, reach(next, from)]));

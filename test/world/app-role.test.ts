@@ -3,8 +3,11 @@ import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { findWalletKind } from '../../src/market/listings/store.ts';
+import { freeWallet, holdWallet } from '../../src/market/world/drafts/store.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
+import type { Hex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { onServer } from '../support/on-server.ts';
@@ -150,8 +153,11 @@ it('names a resident, and records what becomes of a thing, with them too', async
   await seedWorldSale(database, sold.id, { merchantId: buyer.id });
   await endWorldListing(database, lapsed.id, 'stale');
   // A wallet that was held for a thing which was not listed after all.
-  await database.run(sql`insert into wallet_uses (wallet, kind) values (${Buffer.alloc(20, 9)}, 'world')`);
-  expect(await database.run(sql`delete from wallet_uses where wallet = ${Buffer.alloc(20, 9)}`)).toBe(1);
+  const wallet: Hex = `0x${'09'.repeat(20)}`;
+  await database.transaction((tx) => holdWallet(tx, wallet));
+  expect(await findWalletKind(database, wallet)).toBe('world');
+  await database.transaction((tx) => freeWallet(tx, wallet));
+  expect(await findWalletKind(database, wallet)).toBeNull();
   await database.run(
     sql`update world_listings set looked_at = now(), differs_since = now() where listing_id = ${sold.id}`,
   );

@@ -232,6 +232,8 @@ describe('two hours', () => {
 describe('a reorganisation', () => {
   it('that brings the transfer back in another block makes no difference', async () => {
     const one = await held();
+    // Beneath it nothing is taken back.
+    await pass(1);
     const txHash = await payFor(one);
     const raw = await rawTransaction(sale.chain, txHash);
     await claim(one, txHash);

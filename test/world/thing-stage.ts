@@ -100,7 +100,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
 
   const ground: Ground = { market, time, city: () => city };
   const sites: Sites = {
-    ...{ market, toCity, toMarket, time },
+    ...{ market, toCity, toMarket, time, keeper },
     get city() {
       return city;
     },

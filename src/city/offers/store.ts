@@ -114,17 +114,6 @@ export async function findOffer(queryable: Queryable, id: bigint): Promise<Offer
   return found ?? null;
 }
 
-/** The newest first, for pages. */
-export async function listOffers(
-  queryable: Queryable,
-  { limit, beforeId = null }: { limit: number; beforeId?: bigint | null },
-): Promise<Offer[]> {
-  return readOffers(
-    queryable,
-    sql`where ${beforeId}::int8 is null or o.id < ${beforeId}::int8 order by o.id desc limit ${limit}`,
-  );
-}
-
 /** The one that a draft was used for. */
 export async function findOfferOfDraft(
   queryable: Queryable,

@@ -36,7 +36,7 @@ export const directErrors = {
     title: 'No listing fee is due',
     retry: 'never',
     do_not_pay_again: true,
-    next_step: 'Send POST /api/listing without a payment.',
+    next_step: 'Send POST /api/listing, or POST /api/world/listing, without a payment.',
   },
   chain_clock: {
     status: 503,

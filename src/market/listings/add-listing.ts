@@ -16,8 +16,11 @@ import { findHandle, insertListing } from './store.ts';
 
 /**
  * The lock under which listings and fees get their ids, and under which whoever brings goods on the shelf looks whether others have
- * nearly the same. Locks are always taken in this order: a payment's row, a draft's row, this one, rows of listings (a new version holds
- * the one that it supersedes), rows of the exact guard, of wallets. So nobody waits in a circle.
+ * nearly the same.
+ *
+ * Who takes more than one lock on the way to a listing, or to the end of its fee, takes them in this order, so that nobody waits in a
+ * circle: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; rows of listings (a new
+ * version holds the one that it supersedes); rows of the exact guard; `world_wallet:` and then the wallet's row.
  */
 export const LISTINGS_LOCK = 'listings';
 
@@ -61,7 +64,7 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
     feeId: given.feeId,
     priceUnits: given.goods.priceUnits,
     aisle: given.goods.aisle,
-    supersedes: version?.supersedes ?? null,
+    about: version === null ? {} : { supersedes: Number(version.supersedes) },
   });
   return { id, line };
 }
@@ -72,7 +75,8 @@ export interface Listed {
   feeId: bigint | null;
   priceUnits: bigint;
   aisle: Aisle;
-  supersedes: bigint | null;
+  /** Beyond what every listing has: ids of what it comes from. */
+  about: Readonly<Record<string, number>>;
 }
 
 /** The event of a new listing, of whichever kind. */
@@ -85,7 +89,7 @@ export async function recordListing(tx: Tx, market: Market, listed: Listed): Pro
       merchant_id: Number(listed.merchantId),
       price_usdc: usdcOfUnits(listed.priceUnits),
       aisle: listed.aisle,
-      ...(listed.supersedes === null ? {} : { supersedes: Number(listed.supersedes) }),
+      ...listed.about,
     },
   });
 }

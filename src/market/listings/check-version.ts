@@ -4,8 +4,8 @@ import type { Version } from './read-version.ts';
 import { findPredecessor } from './store.ts';
 
 /**
- * Any own listing of goods can be superseded, in whatever state, once; there is one of each thing. Gives the listing that is named and all older ones of its line: with
- * these the new one may be alike.
+ * Any own listing of goods can be superseded, in whatever state, once; there is one of each thing. Gives the listing that is named and all
+ * older ones of its line: with these the new one may be alike.
  */
 export async function checkVersion(
   queryable: Queryable,

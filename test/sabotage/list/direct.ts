@@ -228,7 +228,7 @@ const payingAgain: readonly Sabotage[] = [
   ),
   bug(
     'unspent-fee-forgets-do-not-pay-again',
-    'src/market/listings/create-listing.ts',
+    'src/market/listings/answer-list-request.ts',
     'doNotPayAgain: true, nextStep',
     'nextStep',
     world('fee-by-transfer-ends'),

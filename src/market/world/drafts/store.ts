@@ -2,6 +2,8 @@ import sql from 'sql-template-tag';
 import type { DraftState } from '../../../contract/world-records.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import { findWalletKind } from '../../listings/store.ts';
 
 /** What a merchant means to sell. None of it changes. */
 export interface DraftTerms {
@@ -118,7 +120,9 @@ export async function keepDraftForFee(tx: Tx, id: bigint, fee: { paymentId: bigi
 
 /** The fee came to no listing, and its time is not over. */
 export async function reopenDraft(tx: Tx, id: bigint): Promise<void> {
-  await tx.run(sql`update world_drafts set state = 'pending', held_wallet = null where id = ${id}`);
+  await tx.run(
+    sql`update world_drafts set state = 'pending', held_wallet = null, payment_id = null, offer_id = null where id = ${id}`,
+  );
 }
 
 /** The wallet has to be held before. */
@@ -133,19 +137,28 @@ export async function markListed(
   );
 }
 
-/** From now on it sells things only. Whether it sells goods already is for the foreign keys to say, when it is used. */
+/**
+ * From now on it sells things only; refuses one that sells goods. Who holds a wallet of things and who lets go of one wait for each other:
+ * what is seen here is still there at the end. Not by the row, whose lock takes a right that the market's role has not.
+ */
 export async function holdWallet(tx: Tx, wallet: Hex): Promise<void> {
-  await tx.run(
-    sql`insert into wallet_uses (wallet, kind) values (${toBytes(wallet)}, 'world') on conflict (wallet) do nothing`,
-  );
+  await tx.lock(walletLock(wallet));
+  const bytes = toBytes(wallet);
+  await tx.run(sql`insert into wallet_uses (wallet, kind) values (${bytes}, 'world') on conflict (wallet) do nothing`);
+  if ((await findWalletKind(tx, wallet)) !== 'world') throw new Refusal('wallet_in_use');
 }
 
 /** Unless another draft holds it, or a listing has it. */
 export async function freeWallet(tx: Tx, wallet: Hex): Promise<void> {
+  await tx.lock(walletLock(wallet));
   const bytes = toBytes(wallet);
   await tx.run(
     sql`delete from wallet_uses where wallet = ${bytes} and kind = 'world'
       and not exists (select from world_drafts where held_wallet = ${bytes})
       and not exists (select from listings where seller_wallet = ${bytes})`,
   );
+}
+
+function walletLock(wallet: Hex): string {
+  return `world_wallet:${wallet}`;
 }

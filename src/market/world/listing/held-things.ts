@@ -1,5 +1,5 @@
 import type { Tx } from '../../../platform/database/database.ts';
-import { isForeignKeyViolation } from '../../../platform/database/database-error.ts';
+import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import type { HeldThings } from '../../listings/complete-fee.ts';
 import { type Draft, endDraft, freeWallet, lockDraft, reopenDraft } from '../drafts/store.ts';
@@ -13,9 +13,11 @@ export function heldThings(market: Market): HeldThings {
       const draft = await mustLock(tx, draftId);
       const { bodyHash } = payment;
       if (bodyHash === null) throw new TypeError('a listing fee without a body');
-      const offer = listedOffer.parse(JSON.parse(body.toString('utf8')));
+      const stored = listedOffer.safeParse(JSON.parse(body.toString('utf8')));
       return async (within, feeId) => {
-        await addThing(within, market, { draft, offer, bodyHash, feeId });
+        // Stored by an older version, perhaps: the fee must not wait for ever.
+        if (!stored.success) throw new Refusal('offer_mismatch');
+        await addThing(within, market, { draft, offer: stored.data, bodyHash, feeId });
       };
     },
     release: async (tx, draftId) => {
@@ -23,7 +25,7 @@ export function heldThings(market: Market): HeldThings {
       const now = market.clock.now();
       if (now < draft.expiresAt.getTime()) await reopenDraft(tx, draftId);
       else await endDraft(tx, draftId, 'expired', new Date(now));
-      await tryToFreeWallet(tx, draft);
+      await freeWallet(tx, draft.sellerWallet);
     },
   };
 }
@@ -32,13 +34,4 @@ async function mustLock(tx: Tx, draftId: bigint): Promise<Draft> {
   const draft = await lockDraft(tx, draftId);
   if (draft?.state !== 'fee_pending') throw new TypeError(`draft ${draftId} has no fee under way`);
   return draft;
-}
-
-/** Another draft or listing may take it at the same time: then it stays what it is. */
-async function tryToFreeWallet(tx: Tx, { sellerWallet }: Draft): Promise<void> {
-  try {
-    await tx.savepoint(() => freeWallet(tx, sellerWallet));
-  } catch (error) {
-    if (!isForeignKeyViolation(error)) throw error;
-  }
 }

@@ -3,13 +3,11 @@ import type { MarketOperation } from '../../context.ts';
 import { answerListRequest } from '../../listings/answer-list-request.ts';
 import { readFeePayment } from '../../listings/read-fee-payment.ts';
 import type { Payments } from '../../payments/payments.ts';
-import { cityOrigin } from '../city/fetch-city.ts';
 import { thingToList } from './thing-to-list.ts';
 
 /** POST /api/world/listing (W6, W12): a draft against its offer in the city, for the fee of any listing. */
 export function makeListWorld(payments: Payments): MarketOperation<Endpoints['listWorld']> {
   return async (market, call) => {
-    cityOrigin(market);
     const { bodyHash, proof, claim } = readFeePayment(call);
     const { caller: merchant, body } = call;
     const asked = { merchant, bodyHash, draftId: body.draft_id, offerId: body.city_offer_id };

@@ -1,8 +1,18 @@
 import sql from 'sql-template-tag';
-import type { Tx } from '../../../platform/database/database.ts';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toBytes } from '../../../platform/hex.ts';
 import { flagText } from '../../text-flags/flag-text.ts';
-import type { ThingToAdd } from './thing-to-add.ts';
+import type { ListedOffer, ThingToAdd } from './thing-to-add.ts';
+
+export async function isOfferListed(
+  queryable: Queryable,
+  { city_origin: origin, offer_id: id }: Pick<ListedOffer, 'city_origin' | 'offer_id'>,
+): Promise<boolean> {
+  const row = await queryable.one<{ listed: boolean }>(
+    sql`select exists (select from world_listings where city_origin = ${origin} and offer_id = ${id}) as listed`,
+  );
+  return row.listed;
+}
 
 /** Call under the lock `listings`: ids then follow the order of commits. */
 export async function insertThing(

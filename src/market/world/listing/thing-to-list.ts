@@ -1,18 +1,17 @@
 import type { OfferOut } from '../../../contract/world-records.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import { isForeignKeyViolation } from '../../../platform/database/database-error.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { checkWallet } from '../../listings/check-goods.ts';
 import { bodyBytes, type Subject } from '../../listings/list-request.ts';
 import { insertPending } from '../../listings/store.ts';
 import type { Payment } from '../../payments/payment.ts';
-import { compareOffer } from '../city/compare-offer.ts';
+import { compareOffer, type OfferDifference } from '../city/compare-offer.ts';
 import { cityOrigin, readOffer } from '../city/fetch-city.ts';
 import { draftStateAt } from '../drafts/present-draft.ts';
 import { type Draft, findDraft, holdWallet, keepDraftForFee, lockDraft } from '../drafts/store.ts';
 import { mustBeLinked } from '../links/must-be-linked.ts';
-import { addThing } from './add-thing.ts';
+import { addThing, mustBeUnlisted } from './add-thing.ts';
 import type { ListedOffer } from './thing-to-add.ts';
 
 export interface ThingRequest {
@@ -43,6 +42,7 @@ export function thingToList(market: Market, request: ThingRequest): Subject {
 
 /** Everything that can be wrong with it is found before money is spoken of. */
 async function checkThing(market: Market, request: ThingRequest): Promise<ListedOffer> {
+  const origin = cityOrigin(market);
   const draft = mustBePending(await findDraft(market.database, request.draftId), market, request);
   const resident = await mustBeLinked(market, request.merchant);
   const offer = await readOffer(market, request.offerId);
@@ -50,13 +50,15 @@ async function checkThing(market: Market, request: ThingRequest): Promise<Listed
   mustAgree(market, request, { draft, offer, resident });
   if (offer.phase !== 'listed') throw new Refusal('offer_not_open', { detail: `The offer is ${offer.phase}.` });
   await checkWallet(market, draft.sellerWallet, 'world');
-  return {
-    city_origin: cityOrigin(market),
+  const listed = {
+    city_origin: origin,
     offer_id: offer.id,
     seller_handle: offer.seller,
     offer_url: offer.offer_url,
     thing_url: offer.thing_url,
   };
+  await mustBeUnlisted(market.database, listed);
+  return listed;
 }
 
 function mustAgree(
@@ -75,9 +77,16 @@ function mustAgree(
     draftId: draft.id,
     listingId: null,
   });
+  differences.push(...unshown(offer));
   if (differences.length === 0) return;
   const paths = differences.map(({ path }) => path).join(', ');
   throw new Refusal('offer_mismatch', { detail: `The offer differs from the draft: ${paths}.`, errors: differences });
+}
+
+/** Both are shown to people, who may follow them. */
+function unshown(offer: OfferOut): OfferDifference[] {
+  const paths = (['offer_url', 'thing_url'] as const).filter((path) => !/^https?:\/\//.test(offer[path]));
+  return paths.map((path) => ({ path, message: 'must be an address that a browser opens' }));
 }
 
 function mustBePending(draft: Draft | null, { clock }: Pick<Market, 'clock'>, { merchant }: ThingRequest): Draft {
@@ -101,11 +110,6 @@ async function holdDraft(
 ): Promise<void> {
   const draft = await lockPending(tx, market, request);
   await holdWallet(tx, draft.sellerWallet);
-  try {
-    await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
-  } catch (error) {
-    if (isForeignKeyViolation(error, 'world_drafts_held_wallet_held_kind_fkey')) throw new Refusal('wallet_in_use');
-    throw error;
-  }
+  await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
   await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
 }

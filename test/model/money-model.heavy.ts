@@ -3,7 +3,7 @@
  * small enough to be read. A failing run is shown as short as it could be made, with its seed, path and replay path; the same run
  * again, with or without the replay path (a shortened one needs it):
  *
- *   OPENAISLE_MODEL_SEED=... OPENAISLE_MODEL_PATH=... OPENAISLE_MODEL_REPLAY=... npx vitest run test/model/money-model.test.ts
+ *   OPENAISLE_MODEL_SEED=... OPENAISLE_MODEL_PATH=... OPENAISLE_MODEL_REPLAY=... npx vitest run --config test/heavy/vitest.config.ts test/model/money-model.heavy.ts
  *
  * OPENAISLE_MODEL_RUNS plays another number of them. The auditor comes after many runs; OPENAISLE_MODEL_AUDIT_EVERY=1 has it come after
  * each, and with the seed of a game in which it found something, the run that it found is shortened as well.

@@ -1,0 +1,31 @@
+/** test/world/thing-model.heavy.ts with many more runs; what is said there on replaying a run holds here as well. */
+import { expect, it } from 'vitest';
+import { play } from '../world-model/play.ts';
+import { readGame } from '../world-model/read-game.ts';
+import { openStage } from '../world-model/stage.ts';
+
+const RUNS = 5_000;
+/** The chain keeps every state that it ever had, so a stage is not for ever. */
+const RUNS_PER_STAGE = 500;
+
+it('a thing is sold once, by a final transfer, on both sites or on none', async () => {
+  const game = readGame(process.env, { runs: RUNS });
+  const tally = new Map<string, number>();
+  let played = 0;
+  for (let stages = 0; played < game.runs; stages += 1) {
+    const seed = game.seed + stages;
+    process.stdout.write(`thing model: seed ${seed}, ${played} of ${game.runs} runs played\n`);
+    const stage = await openStage();
+    try {
+      played += await play(stage, { ...game, seed, runs: Math.min(RUNS_PER_STAGE, game.runs - played) });
+      for (const [said, times] of stage.tally) tally.set(said, (tally.get(said) ?? 0) + times);
+    } finally {
+      await stage.stop();
+    }
+    // A named run is played once.
+    if (game.path !== null) break;
+  }
+  const lines = [...tally].sort().map(([said, times]) => `${times} ${said}`);
+  process.stdout.write(`thing model: ${played} runs\n${lines.join('\n')}\n`);
+  expect(played).toBeGreaterThan(0);
+});

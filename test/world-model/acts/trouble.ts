@@ -1,0 +1,31 @@
+import { type Reorganisation, reorganise } from '../chain.ts';
+import type { Run } from '../run.ts';
+import { Act } from './act.ts';
+
+export class Finalize extends Act<object> {
+  async run(run: Run): Promise<void> {
+    await run.happen('finalize', run.stage.finalize);
+  }
+}
+
+export class Reorg extends Act<Reorganisation> {
+  async run(run: Run): Promise<void> {
+    await run.happen('reorg', () => reorganise(run.stage.sites.market.chain, this.given));
+  }
+}
+
+/** One block, that much later. */
+export class Wait extends Act<{ seconds: number }> {
+  async run(run: Run): Promise<void> {
+    const { time, sites } = run.stage;
+    await run.happen('wait', () => time.moveOn(sites.market, this.given.seconds));
+  }
+}
+
+export class RestartCity extends Act<object> {
+  async run(run: Run): Promise<void> {
+    await run.happen('restart', run.stage.restartCity, ({ reference, seen }, before) =>
+      reference.judgeLook(before, seen),
+    );
+  }
+}

@@ -1,0 +1,50 @@
+import * as fc from 'fast-check';
+import { Sweep } from './acts/look.ts';
+import { Cancel } from './acts/sell.ts';
+import { Sync } from './acts/sync.ts';
+import { Finalize, Wait } from './acts/trouble.ts';
+import { aFewActs, type Plan } from './choose-acts.ts';
+import { fault } from './reference.ts';
+import { Run } from './run.ts';
+import type { Stage } from './stage.ts';
+
+export interface Game {
+  runs: number;
+  seed: number;
+  path: string | null;
+}
+
+/** Plays that many runs on one stage. Throws with the shortest failing one that it found. */
+export async function play(stage: Stage, { runs, seed, path }: Game): Promise<number> {
+  let played = 0;
+  const property = fc.asyncProperty(aFewActs(), async (plan) => {
+    played += 1;
+    await playOne(stage, played, plan);
+  });
+  await fc.assert(property, { numRuns: runs, seed, ...(path === null ? {} : { path }) });
+  return played;
+}
+
+async function playOne(stage: Stage, no: number, { things, acts }: Plan): Promise<void> {
+  const run = await Run.begin(stage, { no, things });
+  for (const act of acts) await act.run(run);
+  await end(run);
+  run.leave();
+}
+
+/** Everything is final, all times are over and both sites have looked: each thing is sold, or its offer and its listing are canceled. */
+async function end(run: Run): Promise<void> {
+  for (const seconds of [1, 301, 7_205]) {
+    await new Wait({ seconds }).run(run);
+    await new Finalize({}).run(run);
+    await new Sweep({}).run(run);
+  }
+  for (const [nth, lot] of run.lots.entries()) {
+    if (isUndecided(lot.seen.offer.phase)) fault(`it is ${lot.seen.offer.phase} for ever`);
+    if (lot.seen.offer.phase !== 'claimed') await new Cancel({ lot: nth, bySeller: true }).run(run);
+    await new Sync({ lot: nth, times: 2, wire: 'honest', by: null }).run(run);
+    lot.reference.judgeEnd(lot.seen);
+  }
+}
+
+const isUndecided = (phase: string): boolean => phase === 'reserved' || phase === 'payment_pending';

@@ -1,0 +1,35 @@
+/**
+ * Random runs of sales over both sites, with a chain that takes back blocks, a wire that lies and a city that is started again; each act
+ * is held against a reference that is small enough to be read. A failing run is shown as short as it could be made, with its seed and
+ * path; the same run again:
+ *
+ *   OPENAISLE_THING_SEED=... OPENAISLE_THING_PATH=... npx vitest run --config test/heavy/vitest.config.ts test/world/thing-model.heavy.ts
+ *
+ * OPENAISLE_THING_RUNS plays another number of them.
+ */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { play } from '../world-model/play.ts';
+import { readGame } from '../world-model/read-game.ts';
+import { openStage, type Stage } from '../world-model/stage.ts';
+
+const RUNS = 60;
+/** A game that never came to one of these would prove little. */
+const PLAYED = [
+  'claim: 200 claimed',
+  'claim: 202 payment_pending',
+  'sync honest: 200 completed',
+  'cancel: 200 canceled',
+];
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage();
+});
+afterAll(() => stage.stop());
+
+it('a thing is sold once, by a final transfer, on both sites or on none', async () => {
+  const game = readGame(process.env, { runs: RUNS });
+  process.stdout.write(`thing model: seed ${game.seed}, ${game.runs} runs\n`);
+  await play(stage, game);
+  if (game.path === null && game.runs >= RUNS) expect([...stage.tally.keys()]).toEqual(expect.arrayContaining(PLAYED));
+}, 1_800_000);
