@@ -6,6 +6,7 @@ import { createWorldTime, openIntent, secondOf, signChallenge, statusBy, transfe
 import { type DirectCase, directCases, someHash } from '../support/direct-cases.ts';
 import type { Answer } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { transferTogether } from './batch-transaction.ts';
 
 const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });
@@ -137,6 +138,26 @@ describe('a second transfer for an intent that is paid', () => {
     await pass();
     expect(await reviewsOf(given)).toEqual([]);
     expect((await name(given, second)).status).toBe(200);
+  });
+
+  it('in a transaction that has paid for other goods meanwhile is no payment of its own', async () => {
+    const given = await begin();
+    const other = await begin({ payer: given.payer });
+    const first = await pay(given);
+    await finalize();
+    expect((await name(given, first)).status).toBe(200);
+    const to = given.intent.seller_wallet;
+    const both = await transferTogether(world, given.payer, [PRICE, PRICE].map((units) => ({ to, units })));
+    // Named for what is paid already, then for what it pays.
+    expect((await name(given, both)).status).toBe(200);
+    expect((await name(other, both)).status).toBe(202);
+    expect(await hashesOf(given)).toEqual([first, both]);
+    await finalize();
+    await pass();
+    expect(await name(other, both)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
+    expect(await hashesOf(given)).toEqual([first]);
+    expect(await reviewsOf(given)).toEqual([]);
+    expect(await countOf(given.id)).toEqual({ payments: 1n, purchases: 1n });
   });
 
   it('of another wallet, or by nobody’s transfer, makes no record', async () => {
