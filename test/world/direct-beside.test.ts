@@ -186,7 +186,11 @@ describe('a second transfer for an intent that is paid', () => {
     await finalize();
     expect((await name(given, first)).status).toBe(200);
     const to = given.intent.seller_wallet;
-    const both = await transferTogether(world, given.payer, [PRICE, PRICE].map((units) => ({ to, units })));
+    const both = await transferTogether(
+      world,
+      given.payer,
+      [PRICE, PRICE].map((units) => ({ to, units })),
+    );
     // Named for what is paid already, then for what it pays.
     expect((await name(given, both)).status).toBe(200);
     expect((await name(other, both)).status).toBe(202);
