@@ -11,7 +11,6 @@ interface Child {
   /** Null when it died before it had answered. */
   tell(order: Order): Promise<string | null>;
   exited: Promise<unknown>;
-  hasEnded(): boolean;
 }
 
 function startChild(): Child {
@@ -34,7 +33,6 @@ function startChild(): Child {
   return {
     process: child,
     exited,
-    hasEnded: () => ended,
     tell: (order) =>
       new Promise((resolve, reject) => {
         // Its end may be known before the end of the line to it is.
@@ -73,10 +71,10 @@ export const hostInChild: OpenHost = async (config, nowMs) => {
     },
     crashAt: async (at) => void (await market.child.tell({ what: 'crash', at })),
     hasCrashed: async () => {
-      await market.child.tell({ what: 'now', now });
+      if ((await market.child.tell({ what: 'now', now })) !== null) return false;
       // Whoever answers no more is about to be gone.
-      if (!market.child.process.connected) await market.child.exited;
-      return market.child.hasEnded();
+      await market.child.exited;
+      return true;
     },
     restart: async () => {
       await kill();

@@ -34,7 +34,7 @@ async function obey(order: Order): Promise<string | null> {
     }
     case 'now':
       now = order.now;
-      return null;
+      return 'alive';
     case 'crash':
       armed = order.at;
       return null;

@@ -94,11 +94,17 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
     topics: [[TRANSFER_TOPIC, AUTHORIZATION_USED_TOPIC]],
     fromBlock: fromBlock === null ? 'latest' : quantity(fromBlock),
   };
-  const [latest, finalized, logs] = (await chain.rpc.batch([
-    blockCall('latest'),
-    blockCall('finalized'),
-    { method: 'eth_getLogs', params: [filter] },
-  ])) as [BlockJson, BlockJson, LogJson[]];
+  const read = async () =>
+    (await chain.rpc.batch([
+      blockCall('latest'),
+      blockCall('finalized'),
+      { method: 'eth_getLogs', params: [filter] },
+    ])) as [BlockJson | null, BlockJson | null, LogJson[]];
+  let [latest, finalized, logs] = await read();
+  // Once in some ten thousand readings, after a reorganisation, anvil has for a moment no block of that name.
+  for (let more = 0; more < 20 && (latest === null || finalized === null); more += 1)
+    [latest, finalized, logs] = await read();
+  if (latest === null || finalized === null) throw new Error('the chain has no latest or no finalized block');
   const transfers = transfersIn(logs);
   const silent = sent.filter((hash) => transfers.every((one) => one.hash !== hash));
   const failed = await readFailed(chain, silent);

@@ -15,13 +15,22 @@ export interface Game {
 /** Plays that many runs on one stage. Throws with the shortest failing one that it found. */
 export async function play(stage: Stage, game: Game): Promise<{ runs: number }> {
   let runs = 0;
+  let told = false;
+  // What is shown in the end is the shortest, which may fail for another reason.
+  const tellFirst = (failure: Error | null): void => {
+    if (!told) process.stdout.write(`model: run ${runs} failed first: ${failure?.stack}\n`);
+    told = true;
+  };
   const property = fc.asyncProperty(aFewActs(game.replayPath), async (acts) => {
     runs += 1;
     const run = await Run.begin(stage, runs);
     const failure = await failureOf(() => fc.asyncModelRun(() => ({ model: run.reference, real: run }), acts));
     // Whatever went wrong: the next run, perhaps a shorter one of the same, finds nothing open.
     const second = await failureOf(() => run.quiesce());
-    if (failure !== null || second !== null) throw failure ?? second;
+    if (failure !== null || second !== null) {
+      tellFirst(failure ?? second);
+      throw failure ?? second;
+    }
     await run.compareBooks();
     if (runs % game.auditEvery === 0) await mustAgree(stage);
   });

@@ -241,6 +241,8 @@ export class Run {
   async quiesce(): Promise<void> {
     const { stage, reference } = this;
     await stage.mendProviders();
+    // A run that failed may have left it dead, and the shorter ones that are tried next would find nothing else.
+    if (await stage.market.hasCrashed()) await stage.market.restart();
     reference.isFirstDark = false;
     await stage.market.crashAt(null);
     await stage.tend();

@@ -1,11 +1,14 @@
 import sql from 'sql-template-tag';
 import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { findIntent, insertClaim } from '../../src/market/payments/direct/store.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { createWorldTime, openIntent, secondOf, signChallenge, statusBy, transfer } from '../support/direct.ts';
 import { type DirectCase, directCases, someHash } from '../support/direct-cases.ts';
-import type { Answer } from '../support/market-world.ts';
+import { untilWaiting } from '../support/listing-life.ts';
+import { type Answer, signProof } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
+import { transferTogether } from './batch-transaction.ts';
 
 const time = createWorldTime();
 const trade = testTrade({ clock: time.clock, chain: { finalityBlocks: 16 } });
@@ -44,6 +47,43 @@ async function paidTwice(): Promise<{ given: DirectCase; first: Hex; second: Hex
   expect((await name(given, first)).status).toBe(200);
   return { given, first, second: await pay(given, PRICE + 1n) };
 }
+
+it('of two equal claims at once the second goes on with the first, though something else of that merchant is undecided', async () => {
+  const bought = await begin();
+  const first = await pay(bought);
+  await finalize();
+  expect((await name(bought, first)).status).toBe(200);
+  // Another merchant, whose own payment is under way, claims what a wallet paid that has the goods already.
+  const member = await world.join('claims-twice');
+  const given = await begin({ member, payer: bought.payer, goods: bought });
+  const second = await pay(given);
+  await finalize();
+  const signed = await signProof(world.chain, await trade.wallet(), { ...bought.terms, now: time.clock.now() });
+  const buying = await world.buy(bought.id, { key: member.key, proof: signed.v2 });
+  expect([202, 503]).toContain(buying.status);
+  const intent = await findIntent(world.db.database, given.intent.id);
+  if (intent === null) throw new Error('there is no intent');
+  // Both stand before the place of the claim, which a third one gives up.
+  const released = Promise.withResolvers<void>();
+  const placed = Promise.withResolvers<void>();
+  const third = world.db.database
+    .transaction(async (tx) => {
+      const payer = given.payer.address;
+      await insertClaim(tx, intent, { payer, bodyHash: null, surplus: true, now: new Date(time.clock.now()) });
+      placed.resolve();
+      await released.promise;
+      throw new Error('given up');
+    })
+    .catch((error: unknown) => error);
+  await placed.promise;
+  const asked = Promise.all([name(given, second), name(given, second)]);
+  await untilWaiting(world.db.database, 2);
+  released.resolve();
+  expect(await third).toMatchObject({ message: 'given up' });
+  const answers = await asked;
+  expect(answers).toMatchObject([inReview('already_bought'), inReview('already_bought')]);
+  expect(new Set(answers.map(idOf)).size).toBe(1);
+});
 
 describe('a second transfer for an intent that is paid', () => {
   it('is reviewed when it is claimed, and given back; the goods stay the buyer’s all the while', async () => {
@@ -137,6 +177,30 @@ describe('a second transfer for an intent that is paid', () => {
     await pass();
     expect(await reviewsOf(given)).toEqual([]);
     expect((await name(given, second)).status).toBe(200);
+  });
+
+  it('in a transaction that has paid for other goods meanwhile is no payment of its own', async () => {
+    const given = await begin();
+    const other = await begin({ payer: given.payer });
+    const first = await pay(given);
+    await finalize();
+    expect((await name(given, first)).status).toBe(200);
+    const to = given.intent.seller_wallet;
+    const both = await transferTogether(
+      world,
+      given.payer,
+      [PRICE, PRICE].map((units) => ({ to, units })),
+    );
+    // Named for what is paid already, then for what it pays.
+    expect((await name(given, both)).status).toBe(200);
+    expect((await name(other, both)).status).toBe(202);
+    expect(await hashesOf(given)).toEqual([first, both]);
+    await finalize();
+    await pass();
+    expect(await name(other, both)).toMatchObject({ status: 200, body: { artifact: other.artifact } });
+    expect(await hashesOf(given)).toEqual([first]);
+    expect(await reviewsOf(given)).toEqual([]);
+    expect(await countOf(given.id)).toEqual({ payments: 1n, purchases: 1n });
   });
 
   it('of another wallet, or by nobody’s transfer, makes no record', async () => {

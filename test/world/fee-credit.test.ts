@@ -1,8 +1,10 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { LISTINGS_LOCK } from '../../src/market/listings/add-listing.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { fundedWallet, type GoodsBody, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
+import { heldOpen, untilWaiting } from '../support/listing-life.ts';
 import {
   type Answer,
   BASE_URL,
@@ -97,7 +99,12 @@ describe('a fee whose listing cannot be made', () => {
 
   it('is spent once by requests that come at once', async () => {
     const { member } = await withCredit();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => listGoods(world, member, newGoods())));
+    // All of them are on their way to the shelf before any is on it.
+    const shelf = await heldOpen(world.db.database, (tx) => tx.lock(LISTINGS_LOCK));
+    const asked = Promise.all(Array.from({ length: 8 }, () => listGoods(world, member, newGoods())));
+    await untilWaiting(world.db.database, 8);
+    await shelf.commit();
+    const answers = await asked;
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(402)]);
     expect(await creditsOf(member)).toBe(0);
   });

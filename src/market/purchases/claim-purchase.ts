@@ -143,7 +143,7 @@ async function openOrJoin(market: Market, claim: Claim, payer: Hex): Promise<Dir
     const standing = await findClaim(tx, claim.intent.id);
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
-        ? await open(tx, market, claim, payer)
+        ? await open(tx, market, claim, { standing, payer })
         : await join(tx, market, claim, { standing, payer });
     if (opened !== null) await nameTransaction(tx, market, opened, claim.txHash);
     return opened;
@@ -154,15 +154,16 @@ async function open(
   tx: Tx,
   market: Market,
   { intent, listing, merchant }: Claim,
-  payer: Hex,
+  { standing, payer }: { standing: DirectPayment | null; payer: Hex },
 ): Promise<DirectPayment | null> {
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
   const now = new Date(market.clock.now());
   const opened = await insertClaim(tx, intent, { payer, bodyHash: null, surplus, now });
   if (opened !== null) return opened;
+  // The same claim, sent at once, was first: the next round goes on with it, whatever else is undecided.
+  if ((await findClaim(tx, intent.id))?.id !== standing?.id) return null;
   const rival = await findRival(tx, listing.id, merchant, payer);
-  const isOwn = rival?.path === 'direct' && rival.intentId === intent.id;
-  if (rival !== null && !isOwn && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);
+  if (rival !== null && isUndecided(rival)) throw await undecidedRefusal(tx, market, rival, merchant);
   return null;
 }
 
