@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
 import { AISLES } from '../src/contract/vocabulary.ts';
 import { testAccount } from '../src/local/chain/accounts.ts';
-import { createPepperFrom } from '../src/platform/pepper.ts';
 import { sha256 } from '../src/platform/canonical-json.ts';
 import type { Database, Tx } from '../src/platform/database/database.ts';
 import { type Hex, toBytes } from '../src/platform/hex.ts';
+import { createPepperFrom } from '../src/platform/pepper.ts';
 import { systemRandom } from '../src/platform/random.ts';
 import { makeMerchantKey } from '../src/platform/secret-format.ts';
 

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
 import { AISLES } from '../../src/contract/vocabulary.ts';
-import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { sha256 } from '../../src/platform/canonical-json.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
+import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';
 import { createZipf, type Dice, diceFor } from './dice.ts';
 import { createGoods } from './goods.ts';
