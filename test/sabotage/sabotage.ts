@@ -10,7 +10,7 @@ export interface Edit {
 /** A bug that somebody might write, and the tests that have to notice it. */
 export interface Sabotage {
   name: string;
-  /** One, or two where another line leans on the first or holds the same promise a second time. */
+  /** One, or more where another line leans on the first or holds the same promise a second time. */
   edits: readonly Edit[];
   tests: readonly string[];
 }

@@ -1,9 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OfferOut } from '../../src/contract/world-records.ts';
 import { MAY_BECOME } from './steps.ts';
-import type { Reservation, Seen, Transfer, View } from './terms.ts';
+import type { Reservation, Seen, Terms, Transfer, View } from './terms.ts';
 
 const RECOVERY_MS = 2 * 3_600_000;
+const PAUSE_MS = 30 * 60_000;
+const RESERVATION_SECONDS = 300;
+/** So many undecided transactions a reservation may name: one that is in no block makes room for the sixth. */
+const MOST_NAMED = 5;
+
 /** Answers that do not ask whether whoever they go to has paid. Whatever is made to ask is taken from here. */
 const DO_NOT_LOOK: ReadonlySet<string> = new Set([
   // Of the city, about another reservation of the holder's, and about the one transaction that was named.
@@ -11,9 +16,6 @@ const DO_NOT_LOOK: ReadonlySet<string> = new Set([
   // Of the market, which tells everybody the same.
   ...['offer_not_open', 'listing_unavailable', 'reserved'],
 ]);
-const PAUSE_MS = 30 * 60_000;
-/** So many undecided transactions a reservation may name: one that is in no block makes room for the sixth. */
-const MOST_NAMED = 5;
 
 /**
  * What may become of one thing on both sites, said once more and as simply as possible, from W12 alone. It sees the chain, and what the
@@ -21,7 +23,7 @@ const MOST_NAMED = 5;
  * their steps.
  */
 export class Reference {
-  readonly seller: string;
+  readonly terms: Terms;
   readonly reservations: Reservation[] = [];
   view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
   /** The clock of both sites, milliseconds. */
@@ -31,8 +33,8 @@ export class Reference {
   /** Transfers that fit, that their holder named, and that were final while the payment was undecided: one has to be the sale. */
   readonly due = new Set<string>();
 
-  constructor(seller: string) {
-    this.seller = seller;
+  constructor(terms: Terms) {
+    this.terms = terms;
   }
 
   // The chain
@@ -58,6 +60,15 @@ export class Reference {
       (one) => one.who === buyer && one.checkout === checkout && one.from === secondOf(from),
     );
     return held ?? fault('the offer shows a reservation that nobody was told of');
+  }
+
+  /** A resident was told that it holds the offer. */
+  begin(held: Reservation): void {
+    const { payee, units } = this.terms;
+    const from = Math.min(Math.floor(this.now / 1_000), this.view.latest.time);
+    const told = [held.payee, held.units, held.from, held.until];
+    mustBe('terms of a reservation', told.map(String), [payee, units, from, from + RESERVATION_SECONDS].map(String));
+    this.reservations.push(held);
   }
 
   isPaused = (who: string): boolean => {
@@ -145,7 +156,7 @@ export class Reference {
     const isSold = offer.phase === 'claimed';
     const isOpen = !isSold && offer.phase !== 'canceled';
     mustBe('locked', [offer.locked, locked], [isOpen, isOpen]);
-    mustBe('owner', owner, isSold ? holds?.who : this.seller);
+    mustBe('owner', owner, isSold ? holds?.who : this.terms.seller);
     mustBe('owners', history.length, isSold ? 2 : 1);
     mustBe('proofs of the city', cityProofs.length, isSold ? 1 : 0);
     if (!isSold) return;
@@ -159,7 +170,7 @@ export class Reference {
     if (!holds.named.has(transfer.hash)) fault('claimed by a transfer that its holder did not name');
     if (this.spent.has(transfer.hash)) fault('claimed by a transfer that has bought another thing');
     mustBe('place of the transfer', [block, secondOf(offer.block_time)], [transfer.block, transfer.time]);
-    mustBe('wallet', offer.buyer_wallet?.toLowerCase(), holds.payer);
+    mustBe('buyer', [offer.buyer_wallet?.toLowerCase(), offer.market_buyer], [holds.payer, holds.merchant]);
   }
 
   #note({ offer: { phase } }: Seen, holds: Reservation | null): void {

@@ -1,5 +1,5 @@
 import type { Answer } from '../support/market-world.ts';
-import type { Person, Thing, Reservation as ToldReservation } from '../world/thing-stage.ts';
+import { type Person, PRICE, type Thing, type Reservation as ToldReservation } from '../world/thing-stage.ts';
 import { Fault, Reference } from './reference.ts';
 import { lastEvent, type Sight, see } from './see.ts';
 import type { Stage } from './stage.ts';
@@ -58,7 +58,8 @@ export class Run {
     const run = new Run(stage, given.no, { view, eventsSince });
     while (run.lots.length < given.things) {
       const thing = await stage.list(run.seller);
-      const reference = new Reference(run.seller.resident.handle);
+      const { resident, wallet } = run.seller;
+      const reference = new Reference({ seller: resident.handle, payee: wallet.address, units: PRICE });
       for (const hash of stage.sold.keys()) reference.spent.add(hash);
       run.lots.push({
         thing,

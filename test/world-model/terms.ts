@@ -22,10 +22,20 @@ export interface View {
   transfers: readonly Transfer[];
 }
 
+/** Of the thing, as its seller means to sell it. */
+export interface Terms {
+  /** A resident. */
+  seller: string;
+  payee: string;
+  units: bigint;
+}
+
 /** As a resident was told of it, and what its holder and the chain have made of it since. */
 export interface Reservation {
   /** The resident who holds it. */
   who: string;
+  /** The same person on the market. */
+  merchant: string;
   checkout: number;
   payer: string;
   payee: string;

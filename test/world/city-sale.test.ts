@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import type { OfferOut } from '../../src/contract/world-records.ts';
+import { toBytes } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
 import { citySale, PRICE } from '../support/city-sale.ts';
 
@@ -57,6 +58,8 @@ it('a thing is offered, reserved, paid for and claimed; then it is the buyer’s
   });
   expect(claimed.body.offer.block_time).toBe(new Date((at + 1) * 1_000).toISOString());
   expect(await ownerOf(offer.thingId)).toBe(buyer.id);
+  const proof = sql`select value_units from sale_proofs where tx_hash = ${toBytes(txHash)}`;
+  expect(await sale.db.database.rows(proof)).toEqual([{ value_units: PRICE + 1n }]);
   // The same claim again, and another one, are told the same.
   expect(await sale.claim(offer, buyer, txHash, reservation.challenge)).toEqual(claimed);
   expect((await sale.claim(offer, buyer, `0x${'7'.repeat(64)}`, reservation.challenge)).status).toBe(200);

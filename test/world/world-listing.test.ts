@@ -210,6 +210,18 @@ describe('a fee that makes no listing gives back what it held', () => {
   });
 });
 
+it('a draft that is canceled while its fee is being opened has none opened', async () => {
+  const thing = await meant();
+  const claim = await payFee(thing.seller);
+  const row = sql`update world_drafts set state = 'canceled', ended_at = now() where id = ${thing.draftId}`;
+  const canceling = await heldOpen(database(), (tx) => tx.run(row));
+  const asked = list(thing, { claim });
+  await untilWaiting(database());
+  await canceling.commit();
+  expect(marked(await asked)).toEqual([409, 'draft_closed', true]);
+  expect([await countOf('payments', thing.seller), await kindOf(thing.wallet)]).toEqual([0, null]);
+});
+
 describe('of goods and a thing with one wallet', () => {
   it('the thing whose fee opens first is listed; the goods’ fee, final a moment later, is a credit', async () => {
     const thing = await meant();

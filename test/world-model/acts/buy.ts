@@ -61,7 +61,7 @@ function noteReservation(lot: Lot, who: Person, checkoutId: number, { status, bo
   if (status > 201 || lot.told.some(({ reservation }) => reservation.id === idOf(body))) return;
   const reservation = { ...(body['reservation'] as ToldReservation), checkoutId };
   lot.told.push({ reservation, who });
-  lot.reference.reservations.push(knownOf(reservation, who, body));
+  lot.reference.begin(knownOf(reservation, who, body));
 }
 
 /** Both buyers want it at the same moment. */
@@ -96,10 +96,10 @@ export class Race extends Act<{ lot: number }> {
 
 const idOf = (body: Record<string, unknown>): unknown => (body['reservation'] as { id: unknown }).id;
 
-function knownOf(told: ToldReservation, { resident, wallet }: Person, body: Record<string, unknown>) {
+function knownOf(told: ToldReservation, { resident, merchant, wallet }: Person, body: Record<string, unknown>) {
   const { amount_units: units } = body['reservation'] as { amount_units: string };
   return {
-    ...{ who: resident.handle, checkout: told.checkoutId },
+    ...{ who: resident.handle, merchant: merchant.handle, checkout: told.checkoutId },
     ...{ payer: wallet.address as string, payee: told.seller_wallet.toLowerCase(), units: BigInt(units) },
     ...{ from: secondOf(told.reserved_at), until: secondOf(told.reserved_until) },
     ...{ named: new Set<string>(), hasFitted: false, pendingSince: null, lostAt: null },
