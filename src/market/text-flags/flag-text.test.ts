@@ -263,10 +263,11 @@ it('takes time in proportion to the length, whatever the text is', () => {
   const measure = (unit: string, length: number): number => {
     // The end is a letter, so that what reads on to see how a run ends is disappointed.
     const text = `${unit.repeat(Math.ceil(length / unit.length)).slice(0, length)}x`;
-    const times = Array.from({ length: 3 }, () => {
-      const began = performance.now();
+    // Of this thread alone: what else the machine is doing is no matter of the text's.
+    const times = Array.from({ length: 5 }, () => {
+      const began = process.threadCpuUsage();
       flagText([text]);
-      return performance.now() - began;
+      return process.threadCpuUsage(began).user / 1_000;
     });
     return Math.min(...times);
   };
@@ -274,6 +275,6 @@ it('takes time in proportion to the length, whatever the text is', () => {
   for (const unit of ADVERSARIAL) {
     // Eight times the length: eight times the work, where a square would be sixty-four. A millisecond is nothing to measure.
     const [short, long] = [measure(unit, 4_000), measure(unit, 32_000)];
-    expect(long, `${unit}: ${short.toFixed(2)} ms, then ${long.toFixed(2)} ms`).toBeLessThan(24 * Math.max(short, 0.3));
+    expect(long, `${unit}: ${short.toFixed(2)} ms, then ${long.toFixed(2)} ms`).toBeLessThan(32 * Math.max(short, 0.3));
   }
 });
