@@ -5,8 +5,8 @@ import { Claim } from './acts/claim.ts';
 import { AllAtOnce, Reconcile, Sweep, WorldPass } from './acts/look.ts';
 import { Buy, Pay } from './acts/pay.ts';
 import { Cancel, TakeDown } from './acts/sell.ts';
-import { Sync } from './acts/sync.ts';
-import { Finalize, Reorg, RestartCity, Wait } from './acts/trouble.ts';
+import { Mislead, Sync } from './acts/sync.ts';
+import { Mine, Reorg, RestartCity, Wait } from './acts/trouble.ts';
 
 /** After the first act. */
 const SHORTEST = 2;
@@ -17,11 +17,13 @@ const small = (most: number) => fc.nat({ max: most });
 const mostly = <T>(usual: T, ...others: T[]) =>
   fc.oneof({ arbitrary: fc.constant(usual), weight: 4 }, { arbitrary: fc.constantFrom(...others), weight: 1 });
 
+/** Four make everything final that was there before. */
+const BLOCKS = [4, 4, 3, 1] as const;
 const lot = small(1);
 const who = fc.constantFrom(0, 0, 1);
 const paying = {
   lot,
-  amount: mostly<'exact' | 'tip' | 'little'>('exact', 'tip', 'little'),
+  amount: fc.constantFrom('exact' as const, 'exact', 'exact', 'tip', 'little'),
   wallet: mostly<'own' | 'other'>('own', 'other'),
   when: fc.constantFrom('now' as const, 'now', 'now', 'last second', 'the end'),
 };
@@ -36,7 +38,12 @@ const acts: readonly (readonly [number, fc.Arbitrary<Act<object>>])[] = [
       .map((given) => new Reserve(given)),
   ],
   [4, fc.record(paying).map((given) => new Pay(given))],
-  [5, fc.record({ ...paying, final: fc.boolean() }).map((given) => new Buy(given))],
+  [
+    5,
+    fc
+      .record({ ...paying, blocks: fc.constantFrom(0, ...BLOCKS), again: mostly(false, true) })
+      .map((given) => new Buy(given)),
+  ],
   [
     6,
     fc
@@ -65,7 +72,8 @@ const acts: readonly (readonly [number, fc.Arbitrary<Act<object>>])[] = [
       })
       .map((given) => new Sync(given)),
   ],
-  [5, fc.constant({}).map((given) => new Finalize(given))],
+  [1, fc.record({ lot, wire: fc.constantFrom('price' as const, 'nothing') }).map((given) => new Mislead(given))],
+  [6, fc.record({ blocks: fc.constantFrom(...BLOCKS) }).map((given) => new Mine(given))],
   [
     3,
     fc
@@ -86,9 +94,15 @@ export interface Plan {
 /** What is done in one run. A buyer who reserves comes first more often than not: before that not much can happen. */
 export function aFewActs(): fc.Arbitrary<Plan> {
   const one = fc.oneof(...acts.map(([weight, arbitrary]) => ({ weight, arbitrary })));
-  const hold = fc.record({ lot: fc.constant(0), who }).map((given): Act<object> => new Hold(given));
-  const look = fc.record({ lot: fc.constant(0), who }).map((given): Act<object> => new OpenCheckout(given));
-  const first = fc.oneof({ arbitrary: hold, weight: 4 }, { arbitrary: look, weight: 1 }, { arbitrary: one, weight: 1 });
+  const begin = <T extends Act<object>>(weight: number, begun: (given: { lot: number; who: number }) => T) => {
+    return { weight, arbitrary: fc.record({ lot: fc.constant(0), who }).map((given): Act<object> => begun(given)) };
+  };
+  const first = fc.oneof(
+    begin(4, (given) => new Hold(given)),
+    begin(1, (given) => new OpenCheckout(given)),
+    begin(1, ({ lot: at }) => new Race({ lot: at })),
+    { weight: 1, arbitrary: one },
+  );
   const others = fc.array(one, { minLength: SHORTEST, maxLength: LONGEST, size: 'max' });
   return fc.record({
     things: mostly(1, 2),

@@ -2,11 +2,11 @@ import * as fc from 'fast-check';
 import { Sweep } from './acts/look.ts';
 import { Cancel } from './acts/sell.ts';
 import { Sync } from './acts/sync.ts';
-import { Finalize, Wait } from './acts/trouble.ts';
+import { Mine, Wait } from './acts/trouble.ts';
 import { aFewActs, type Plan } from './choose-acts.ts';
 import { fault } from './reference.ts';
 import { Run } from './run.ts';
-import type { Stage } from './stage.ts';
+import { FINALITY_BLOCKS, type Stage } from './stage.ts';
 
 export interface Game {
   runs: number;
@@ -27,7 +27,10 @@ export async function play(stage: Stage, { runs, seed, path }: Game): Promise<nu
 
 async function playOne(stage: Stage, no: number, { things, acts }: Plan): Promise<void> {
   const run = await Run.begin(stage, { no, things });
-  for (const act of acts) await act.run(run);
+  for (const act of acts) {
+    act.hasRun = true;
+    await act.run(run);
+  }
   await end(run);
   run.leave();
 }
@@ -36,7 +39,7 @@ async function playOne(stage: Stage, no: number, { things, acts }: Plan): Promis
 async function end(run: Run): Promise<void> {
   for (const seconds of [1, 301, 7_205]) {
     await new Wait({ seconds }).run(run);
-    await new Finalize({}).run(run);
+    await new Mine({ blocks: FINALITY_BLOCKS }).run(run);
     await new Sweep({}).run(run);
   }
   for (const [nth, lot] of run.lots.entries()) {

@@ -142,7 +142,8 @@ export class Reference {
         [hasWaited, 'given up before two hours'],
         [held.hasFitted, 'kept for a person, and nothing ever fitted'],
       ],
-      canceled: [[!isUndecided(from) || hasWaited, `canceled while ${from}`]],
+      // Whoever cancels has it looked at first.
+      canceled: [[!isUndecided(from) || hasWaited || (breaksTerm && !fits), `canceled while ${from}`]],
     };
     if (isUndecided(from) && to !== 'claimed' && bought.length > 0)
       fault(`${bought[0]?.hash} buys it, and it became ${to}`);

@@ -118,6 +118,7 @@ export class Run {
       lot.reference.view = { ...view, transfers: this.transfers };
       lot.reference.now = stage.time.clock.now();
       lot.reference.judge(was, after);
+      if (was.offer.phase !== after.offer.phase) this.#count(`offer: ${was.offer.phase} to ${after.offer.phase}`);
     }
   }
 

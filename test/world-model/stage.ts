@@ -11,6 +11,8 @@ const PLENTY = 10n ** 13n;
 const WEI = 10n ** 24n;
 const MANY = 1_000_000;
 const POLL_MS = 5;
+/** Of the chain of all test worlds. */
+export const FINALITY_BLOCKS = 4;
 
 /** Both sites, both databases, the chain and the wires between them, for all runs of a file: all real. */
 export interface Stage {
@@ -22,8 +24,6 @@ export interface Stage {
   list(seller: Person): Promise<Thing>;
   /** What the chain shows since that block; the clock of both sites is set by it. */
   view(fromBlock: number | null): Promise<View>;
-  /** All that was mined is final. */
-  finalize(): Promise<void>;
   /** Resolves when the new city has looked at everything once, so that nothing happens by itself any more. */
   restartCity(): Promise<void>;
   /** Transfers of earlier runs: the last of all, and the last that bought something. */
@@ -48,7 +48,7 @@ export async function openStage(): Promise<Stage> {
     [...buyers.map(({ wallet }) => wallet), STRAY].map(({ address }) => ({ address, usdcUnits: PLENTY, wei: WEI })),
   );
   await chain.rpc.call('anvil_setBlockTimestampInterval', [1]);
-  await chain.mine(2 * chain.finalityBlocks);
+  await chain.mine(2 * FINALITY_BLOCKS);
   const view: Stage['view'] = async (fromBlock) => {
     const seen = await readView(chain, fromBlock);
     time.follow(seen.latest.time);
@@ -63,7 +63,6 @@ export async function openStage(): Promise<Stage> {
     buyers,
     list: sites.thing,
     view,
-    finalize: () => chain.mine(chain.finalityBlocks),
     restartCity: async () => {
       await sites.restartCity();
       await untilSwept(sites);

@@ -15,10 +15,10 @@ import { openStage, type Stage } from '../world-model/stage.ts';
 const RUNS = 60;
 /** A game that never came to one of these would prove little. */
 const PLAYED = [
-  'claim: 200 claimed',
+  'reserve: 201',
+  'reserve: 409 offer_reserved',
   'claim: 202 payment_pending',
   'sync honest: 200 completed',
-  'cancel: 200 canceled',
 ];
 
 let stage: Stage;

@@ -4,6 +4,8 @@ import type { Run } from '../run.ts';
 /** One thing that somebody does. Its text is how a failing run is told. */
 export abstract class Act<Given extends object> {
   protected readonly given: Given;
+  /** The run came to it. */
+  hasRun = false;
 
   constructor(given: Given) {
     this.given = given;
@@ -12,7 +14,7 @@ export abstract class Act<Given extends object> {
   abstract run(run: Run): Promise<void>;
 
   toString(): string {
-    return `${this.constructor.name} ${JSON.stringify(this.given)}`;
+    return `${this.hasRun ? '' : 'not reached: '}${this.constructor.name} ${JSON.stringify(this.given)}`;
   }
 }
 

@@ -68,6 +68,7 @@ function noteReservation(lot: Lot, who: Person, checkoutId: number, { status, bo
 export class Race extends Act<{ lot: number }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);
+    for (const who of run.buyers) await openCheckout(run, lot, who);
     const racers = run.buyers.map((who) => {
       const checkout = lot.checkouts.findLast((one) => one.who === who)?.id ?? NO_CHECKOUT;
       return { who, checkout, mayHave: lot.reference.mayReserve(lot.seen, who.resident.handle, checkout) };
@@ -82,6 +83,7 @@ export class Race extends Act<{ lot: number }> {
           const { who, checkout } = racers[at] ?? never();
           noteReservation(lot, who, checkout, answer);
           won.push(answer.status <= 201);
+          if (answer.status >= 500) fault(`a site failed: ${JSON.stringify(answer.body)}`);
         }
         return answers.find(({ status }) => status <= 201) ?? answers[0] ?? never();
       },

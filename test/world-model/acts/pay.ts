@@ -6,7 +6,7 @@ import type { Lot, Run } from '../run.ts';
 import { Act, otherThan } from './act.ts';
 import { toldOf } from './buy.ts';
 import { claimOf } from './claim.ts';
-import { Finalize } from './trouble.ts';
+import { Mine } from './trouble.ts';
 
 const AMOUNTS = { exact: PRICE, tip: PRICE + 1n, little: PRICE - 1n } as const;
 /** From the end of the reservation: a block of that second, if it is still ahead. */
@@ -40,16 +40,24 @@ async function pay(run: Run, lot: Lot, { amount, wallet, when }: Omit<Paying, 'l
 }
 
 export interface Buying extends Paying {
-  /** Whether it is final before it is claimed. */
-  final: boolean;
+  /** So many are mined between the payment and the claim. */
+  blocks: number;
+  /** Pays the price once more, and claims that too. */
+  again: boolean;
 }
 
 /** Payment and claim, as a buyer does it. */
 export class Buy extends Act<Buying> {
   async run(run: Run): Promise<void> {
-    const lot = run.lot(this.given.lot);
-    await pay(run, lot, this.given);
-    if (this.given.final) await new Finalize({}).run(run);
+    const { given } = this;
+    await this.#buy(run, given);
+    if (given.again) await this.#buy(run, { ...given, amount: 'exact', wallet: 'own', when: 'now' });
+  }
+
+  async #buy(run: Run, given: Buying): Promise<void> {
+    const lot = run.lot(given.lot);
+    await pay(run, lot, given);
+    if (given.blocks > 0) await new Mine({ blocks: given.blocks }).run(run);
     const step = claimOf(run, lot, { by: 'holder', told: 0, hash: 0, signer: 'right' });
     if (step !== null) await run.step(step);
   }

@@ -6,6 +6,9 @@ import { fault } from '../reference.ts';
 import type { Lot, Run } from '../run.ts';
 import type { Seen, Wire } from '../terms.ts';
 import { Act } from './act.ts';
+import { Wait } from './trouble.ts';
+
+const LASTING_SECONDS = 601;
 
 export interface Syncing {
   lot: number;
@@ -37,6 +40,16 @@ export class Sync extends Act<Syncing> {
     } finally {
       sites.toCity.twist(null);
     }
+  }
+}
+
+/** The city shows another offer for so long that the market gives the listing up; a sale by it counts all the same. */
+export class Mislead extends Act<{ lot: number; wire: 'price' | 'nothing' }> {
+  async run(run: Run): Promise<void> {
+    const lie = new Sync({ ...this.given, times: 1, by: null });
+    await lie.run(run);
+    await new Wait({ seconds: LASTING_SECONDS }).run(run);
+    await lie.run(run);
   }
 }
 

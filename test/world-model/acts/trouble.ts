@@ -2,9 +2,10 @@ import { type Reorganisation, reorganise } from '../chain.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
 
-export class Finalize extends Act<object> {
+/** What was mined before the last four blocks is final. */
+export class Mine extends Act<{ blocks: number }> {
   async run(run: Run): Promise<void> {
-    await run.happen('finalize', run.stage.finalize);
+    await run.happen('mine', () => run.stage.sites.market.chain.mine(this.given.blocks));
   }
 }
 
