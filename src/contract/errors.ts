@@ -1,3 +1,4 @@
+import { connectErrors } from './errors/connect-errors.ts';
 import { directErrors } from './errors/direct-errors.ts';
 import type { ErrorRow, Retry } from './errors/error-row.ts';
 import { marketErrors } from './errors/market-errors.ts';
@@ -11,7 +12,7 @@ export type { ErrorRow, Retry } from './errors/error-row.ts';
  * The one table of errors (W2). Every reason that the service can answer stands here with its status, what to retry and whether
  * paying again is safe; the reference page and the OpenAPI document are made from it.
  */
-const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors };
+const rows = { ...requestErrors, ...marketErrors, ...paymentErrors, ...directErrors, ...worldErrors, ...connectErrors };
 
 export type Reason = keyof typeof rows;
 export const ERRORS: Readonly<Record<Reason, ErrorRow>> = rows;

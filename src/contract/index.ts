@@ -1,8 +1,10 @@
 /** The contract: everything that goes over the wire. The one barrel of the project. */
 import { appealRemoval } from './appeals.ts';
 import { postComment } from './comments.ts';
+import { listGrants, revokeGrant } from './connections.ts';
 import { claimPurchase, openFeeIntent, openPurchaseIntent, reviewPayment } from './direct-payments.ts';
 import { raiseFlag } from './flags.ts';
+import { getHelp } from './help.ts';
 import { pair, recovery, register, rotate } from './identity.ts';
 import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
 import { browseShelves, buyListing, createListing, getListing, getStore } from './listings.ts';
@@ -66,6 +68,9 @@ export const endpoints = {
   checkoutWorld,
   getWorldCheckout,
   syncWorld,
+  listGrants,
+  revokeGrant,
+  getHelp,
 } as const;
 
 export type Endpoints = typeof endpoints;

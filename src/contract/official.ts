@@ -50,8 +50,10 @@ export const officialFacts = z
       rotate: z.string().nullable(),
       recovery_enabled: z.boolean(),
       rotation_enabled: z.boolean(),
-      hosted_connector: z.null(),
-      hosted_proven_hosts: z.array(z.string()),
+      hosted_connector: z.string().describe('where hosted clients connect without ever holding a key'),
+      hosted_proven_hosts: z
+        .array(z.string())
+        .describe('hosts of hosted clients through which a merchant has read me here'),
       legacy_registration: z.string(),
       coding_client_doors: z
         .object({

@@ -78,6 +78,8 @@ export const DEFAULT_LIMITS = {
   rotation_per_merchant_day: 5,
   recovery_starts_per_ip_hour: 10,
   pair_per_merchant_hour: 20,
+  pair_tries_per_ip_hour: 20,
+  oauth_clients_per_ip_hour: 30,
   voices_per_merchant_day: 20,
   votes_per_merchant_day: 50,
   guard_runs_per_merchant_day: 30,

@@ -30,6 +30,8 @@ const HIGHEST_PORT = 65_535;
 const BYTES_PER_MB = 1_048_576;
 const DEFAULT_FINALITY_MIN_AGE_SECONDS = 300;
 const ONE_DAY_SECONDS = 86_400;
+/** Where hosted clients publish what they are. */
+const DEFAULT_HOSTED_HOSTS: readonly string[] = ['claude.ai', 'chatgpt.com', 'vscode.dev', 'opencode.ai'];
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
 
 const text = z.string();
@@ -78,6 +80,13 @@ const variables = {
     `none, or a comma-separated list of ${IDENTITY_DOORS.join(', ')}`,
     () => new Set(IDENTITY_DOORS),
   ),
+  OPENAISLE_HOSTED_HOSTS: optional<readonly string[]>(
+    text
+      .transform((list) => (list === 'none' ? [] : list.split(',').map((host) => host.trim())))
+      .pipe(z.array(text.regex(/^(?!-)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/))),
+    'none, or a comma-separated list of host names in lower case',
+    DEFAULT_HOSTED_HOSTS,
+  ),
   OPENAISLE_CATALOG_MEMORY_MB: wholeNumberFrom(64, 65_536, 2_048),
   OPENAISLE_TRUST_PROXY: optional<false | string[]>(
     readProxies,
@@ -124,6 +133,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     ...read.OPENAISLE_LIMITS,
     catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,
     openDoors: read.OPENAISLE_DOORS,
+    hostedHosts: read.OPENAISLE_HOSTED_HOSTS,
     trustProxy: read.OPENAISLE_TRUST_PROXY,
   };
 }

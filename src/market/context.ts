@@ -52,6 +52,8 @@ export interface MarketConfig {
   /** How much of the listings' bytes one catalog keeps in memory. */
   catalogMemoryBytes: number;
   openDoors: ReadonlySet<IdentityDoor>;
+  /** Hosts of hosted clients whose proof counts for everybody who comes through them (W11). */
+  hostedHosts: readonly string[];
   /** Proxies that may name the client's address, as fastify takes them; false: none. */
   trustProxy: false | string[];
 }

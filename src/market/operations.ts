@@ -6,6 +6,8 @@ import { makeBrowseShelves } from './catalog/browse-shelves.ts';
 import { makeGetListing } from './catalog/get-listing.ts';
 import type { MarketCatalog } from './catalog/market-catalog.ts';
 import { postComment } from './comments/post-comment.ts';
+import { listGrants } from './connect/grants/list-grants.ts';
+import { revokeGrant } from './connect/grants/revoke-grant.ts';
 import type { Market, Merchant } from './context.ts';
 import type { EventTail } from './events/event-tail.ts';
 import { listEvents } from './events/list-events.ts';
@@ -28,6 +30,7 @@ import { setStoreLine } from './merchants/set-store-line.ts';
 import { pinListing } from './moderation/pin-listing.ts';
 import { removeComment } from './moderation/remove-comment.ts';
 import { removeListing } from './moderation/remove-listing.ts';
+import { getHelp } from './official/get-help.ts';
 import { getOfficialFacts } from './official/get-official-facts.ts';
 import { makeGetPayment } from './payments/get-payment.ts';
 import type { Payments } from './payments/payments.ts';
@@ -98,5 +101,8 @@ export function marketOperations({ payments, catalog, events }: MarketParts): Op
     checkoutWorld,
     getWorldCheckout,
     syncWorld: makeSyncWorld(payments),
+    listGrants,
+    revokeGrant,
+    getHelp,
   };
 }

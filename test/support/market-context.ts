@@ -81,6 +81,7 @@ export function marketContext(options: {
       networkLimits: [],
       catalogMemoryBytes: CATALOG_BYTES,
       openDoors: new Set(IDENTITY_DOORS),
+      hostedHosts: [],
       trustProxy: false,
     },
     database,

@@ -113,6 +113,7 @@ export function worldConfig(given: {
     networkLimits: [],
     catalogMemoryBytes: 67_108_864,
     openDoors: new Set(IDENTITY_DOORS),
+    hostedHosts: ['claude.ai', 'chatgpt.com', 'vscode.dev'],
     trustProxy: false,
   };
 }

@@ -20,7 +20,12 @@ export function officialAnswer(fields: object = {}): Reply {
   };
   const identity = {
     ...{ join: null, recovery: null, rotate: null, recovery_enabled: false, rotation_enabled: false },
-    ...{ hosted_connector: null, hosted_proven_hosts: [], legacy_registration: '', coding_client_doors: null },
+    ...{
+      hosted_connector: 'https://market.example/mcp/connect',
+      hosted_proven_hosts: [],
+      legacy_registration: '',
+      coding_client_doors: null,
+    },
   };
   const body: z.input<(typeof getOfficialFacts.answers)[200]> = {
     ...{ domain: DOMAIN, deployment_commit: null, treasury: TREASURY, network: 'base', token: null, statement: '' },

@@ -92,6 +92,7 @@ const BY_THE_ACT: Record<string, Reason> = {
   checkoutWorld: 'not_world_listing',
   getWorldCheckout: 'not_found',
   syncWorld: 'not_world_listing',
+  revokeGrant: 'not_found',
 };
 
 describe('the samples of this test', () => {

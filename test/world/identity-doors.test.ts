@@ -43,7 +43,8 @@ const eventsOf = (kind: string, handle: string) =>
 async function grant(merchantId: number): Promise<string> {
   const id = randomUUID();
   await db.database.run(sql`
-    insert into hosted_grants (id, merchant_id, granted_at) values (${id}, ${merchantId}, ${new Date(clock.now())})`);
+    insert into hosted_grants (id, merchant_id, granted_at, oauth_grant, client_id, redirect_host, scopes, proved_by)
+    values (${id}, ${merchantId}, ${new Date(clock.now())}, ${id}, 'made-up', '127.0.0.1', '{market:read}', 'key')`);
   return id;
 }
 const isRevoked = async (id: string): Promise<boolean> =>

@@ -60,7 +60,7 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
       powers: MAINTAINER_POWERS.map((power) => ({ ...power })),
     },
     source: config.sourceUrl,
-    identity: identityFacts(config),
+    identity: identityFacts(config, published.provenHosts),
     limits: { ...config.limits },
     event_kinds: [...EVENT_KINDS],
     scopes: { door: [...SCOPE_KINDS.door], window: [...SCOPE_KINDS.window] },
@@ -109,7 +109,10 @@ const DOOR_ACTIONS = {
   pair: [],
 } as const satisfies Record<IdentityDoor, readonly string[]>;
 
-function identityFacts({ baseUrl, openDoors }: MarketConfig): OfficialFacts['identity'] {
+function identityFacts(
+  { baseUrl, openDoors }: MarketConfig,
+  provenHosts: readonly string[],
+): OfficialFacts['identity'] {
   const page = (door: IdentityDoor, path: string) => (openDoors.has(door) ? `${baseUrl}${path}` : null);
   const door = (name: IdentityDoor) =>
     openDoors.has(name) ? { url: `${baseUrl}${endpoints[name].path}`, actions: [...DOOR_ACTIONS[name]] } : null;
@@ -119,8 +122,8 @@ function identityFacts({ baseUrl, openDoors }: MarketConfig): OfficialFacts['ide
     rotate: page('rotate', '/rotate'),
     recovery_enabled: openDoors.has('recovery'),
     rotation_enabled: openDoors.has('rotate'),
-    hosted_connector: null,
-    hosted_proven_hosts: [],
+    hosted_connector: `${baseUrl}/mcp/connect`,
+    hosted_proven_hosts: [...provenHosts],
     legacy_registration:
       'Retired: one call that answered with a key. A stage now shows key and codes once, and a confirm with the saved key makes them real.',
     coding_client_doors:

@@ -1,6 +1,6 @@
 import type { PageAnswer } from '../../platform/http/server-options.ts';
+import type { Document } from '../guide/document.ts';
 import { chooseForm } from './choose-form.ts';
-import type { Document } from './document.ts';
 import { HTML_HEADERS, renderHtml } from './render-html.ts';
 import { renderMarkdown } from './render-markdown.ts';
 

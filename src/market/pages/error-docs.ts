@@ -1,8 +1,8 @@
 import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason, type Retry } from '../../contract/errors.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import { type Block, type Document, heading, list, text } from '../guide/document.ts';
 import { answerDocument } from './answer-document.ts';
-import { type Block, type Document, heading, list, text } from './document.ts';
 import { ENDPOINTS } from './endpoint-lines.ts';
 
 const RETRIES: Readonly<Record<Retry, string>> = {

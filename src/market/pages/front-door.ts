@@ -2,11 +2,11 @@ import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { MarketConfig } from '../context.ts';
 import type { EventTail } from '../events/event-tail.ts';
+import { type Document, heading, list, text } from '../guide/document.ts';
+import { guide, SUMMARY } from '../guide/guide.ts';
 import { type Activity, readActivity } from './activity.ts';
 import { answerDocument } from './answer-document.ts';
-import { type Document, heading, list, text } from './document.ts';
 import { ENDPOINTS, endpointLines, KEY_USE } from './endpoint-lines.ts';
-import { guide, SUMMARY } from './guide.ts';
 
 export function frontDoor(config: MarketConfig, events: EventTail, call: { accept: string | undefined }): PageAnswer {
   const activity = readActivity(events);

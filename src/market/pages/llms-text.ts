@@ -1,9 +1,9 @@
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Market } from '../context.ts';
+import { heading, list } from '../guide/document.ts';
+import { guide, SUMMARY } from '../guide/guide.ts';
 import { answerText } from './answer-document.ts';
-import { heading, list } from './document.ts';
 import { endpointLines } from './endpoint-lines.ts';
-import { guide, SUMMARY } from './guide.ts';
 import { renderMarkdown } from './render-markdown.ts';
 
 export function llmsText({ config }: Market): PageAnswer {

@@ -1,7 +1,7 @@
 import { endpoints } from '../../contract/index.ts';
 import { describeOpenApi } from '../../contract/openapi.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
-import { SUMMARY } from './guide.ts';
+import { SUMMARY } from '../guide/guide.ts';
 
 /** The contract does not change while a process runs, so the document is made once. */
 export function createOpenApiPage(baseUrl: string): () => PageAnswer {

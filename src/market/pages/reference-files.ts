@@ -1,5 +1,5 @@
 import { ERRORS, REASONS } from '../../contract/errors.ts';
-import { heading, list, text } from './document.ts';
+import { heading, list, text } from '../guide/document.ts';
 import { factsOf } from './error-docs.ts';
 import { openApiText } from './openapi-page.ts';
 import { renderMarkdown } from './render-markdown.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { heading, list, steps, text } from './document.ts';
+import { heading, list, steps, text } from '../guide/document.ts';
 import { renderHtml } from './render-html.ts';
 import { renderMarkdown } from './render-markdown.ts';
 

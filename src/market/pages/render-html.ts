@@ -1,5 +1,5 @@
 import { html } from 'ghtml';
-import type { Block, Document } from './document.ts';
+import type { Block, Document } from '../guide/document.ts';
 import { DOCUMENT_POLICY } from './shell/policy.ts';
 import { renderShell } from './shell/render-shell.ts';
 

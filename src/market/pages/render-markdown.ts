@@ -1,4 +1,4 @@
-import type { Block, Document } from './document.ts';
+import type { Block, Document } from '../guide/document.ts';
 
 export function renderMarkdown(document: Document): string {
   const parts = [`# ${document.title}`, `> ${document.summary}`, ...document.blocks.map(renderBlock)];

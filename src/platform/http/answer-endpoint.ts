@@ -45,11 +45,12 @@ export async function answerEndpoint<Caller>(
   door: Door<Caller>,
   route: EndpointRoute,
   incoming: Incoming,
+  known?: Caller,
 ): Promise<Outgoing> {
   const { endpoint } = route;
   const read = tryToRead(endpoint, incoming);
   guardBody(door.guard, read.refusal ? incoming.body : read.value, endpoint.secret_fields);
-  const { caller, bearer } = await identifyCaller(endpoint.auth, incoming.rawHeaders, door);
+  const { caller, bearer } = await identifyCaller(endpoint.auth, { rawHeaders: incoming.rawHeaders, known }, door);
   if (caller !== null) incoming.notes['merchant_id'] = door.callerId(caller);
   const payment = endpoint.payment ? readPaymentHeaders(incoming.rawHeaders) : NO_PAYMENT;
   const params = checkParams(endpoint, incoming.params);

@@ -1,16 +1,19 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, LightMyRequestResponse } from 'fastify';
+import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
-import { createSecretGuard } from '../secret-guard.ts';
+import { createSecretGuard, type SecretGuard } from '../secret-guard.ts';
 import { answerFailure } from './answer-failure.ts';
 import { type AnswerQuickly, createQuickAnswers, type QuickOptions } from './answer-quickly.ts';
+import { createInside } from './ask-inside.ts';
 import { checkHead } from './check-head.ts';
 import { closeServer } from './close-server.ts';
 import { CORS_HEADERS, preflightHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
 import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
 import { guardBody } from './guard-request.ts';
+import type { Incoming } from './incoming.ts';
 import type { Shortcut } from './prepared.ts';
 import type { ProblemAnswer } from './problem.ts';
 import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
@@ -18,7 +21,7 @@ import { createReadCounts, type ReadCount } from './read-counts.ts';
 import { bytesOf, readIncoming } from './read-incoming.ts';
 import { splitTarget } from './request-target.ts';
 import { type Route, routesOf } from './route.ts';
-import { type AllowedMethod, createRouteTable } from './route-table.ts';
+import { type AllowedMethod, createRouteTable, factsOfPage } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 import { standingHeaders } from './standing-headers.ts';
@@ -45,7 +48,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
   const guard = createSecretGuard(options.secretPrefixes);
   const exchanges = createExchanges({ clock, log });
-  const routes = routesOf(options, guard);
+  const routes = withMounts(options, routesOf(options, guard), guard);
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
   let isClosing = false;
@@ -104,6 +107,25 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
       counts.close();
     }),
   };
+}
+
+/** The routes, and what is mounted beside them. */
+function withMounts<E extends Endpoints, Context, Caller>(
+  options: ServerOptions<E, Context, Caller>,
+  routes: readonly Route<Caller>[],
+  guard: SecretGuard,
+): Route<Caller>[] {
+  const mounts = options.mounts?.(createInside(routes, guard, options)) ?? [];
+  return [
+    ...routes,
+    ...mounts.map((mount) => ({
+      path: mount.path,
+      methods: [mount.method],
+      bodyLimit: mount.bodyLimit ?? BODY_LIMIT_BYTES,
+      facts: factsOfPage(mount),
+      answer: (incoming: Incoming) => mount.answer(incoming),
+    })),
+  ];
 }
 
 function addRoutes(

@@ -20,20 +20,22 @@ const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 /** Who calls, as far as the route wants to know. `audit` and `public` never look. */
 export async function identifyCaller<Caller>(
   auth: Auth,
-  rawHeaders: readonly string[],
+  from: { rawHeaders: readonly string[]; known?: Caller | undefined },
   by: Identification<Caller>,
 ): Promise<Identified<Caller>> {
   if (auth === 'audit' || auth === 'public') return { caller: null, bearer: null };
-  const bearer = readBearer(rawHeaders, by);
-  if (auth === 'staged_key') return { caller: null, bearer };
-  if (bearer === null) {
-    if (auth === 'optional_key') return { caller: null, bearer: null };
-    throw new Refusal('key_required');
-  }
+  if (auth === 'staged_key') return { caller: null, bearer: readBearer(from.rawHeaders, by) };
+  const caller = from.known ?? (await callerOf(readBearer(from.rawHeaders, by), by));
+  if (caller === null && auth !== 'optional_key') throw new Refusal('key_required');
+  if (caller !== null && auth === 'maintainer' && !by.isMaintainer(caller)) throw new Refusal('maintainer_only');
+  return { caller, bearer: null };
+}
+
+async function callerOf<Caller>(bearer: string | null, by: Identification<Caller>): Promise<Caller | null> {
+  if (bearer === null) return null;
   const caller = await by.authenticate(bearer);
   if (caller === null) throw new Refusal('key_invalid');
-  if (auth === 'maintainer' && !by.isMaintainer(caller)) throw new Refusal('maintainer_only');
-  return { caller, bearer: null };
+  return caller;
 }
 
 /** A key belongs here; a code is a secret out of its place (W1). */

@@ -22,7 +22,8 @@ export type Pieces = AsyncIterable<Uint8Array>;
 /** What goes back, before the standing headers. */
 export interface Outgoing {
   status: number;
-  headers: Record<string, string>;
+  /** A list only where a header is sent more than once, as Set-Cookie is. */
+  headers: Record<string, string | string[]>;
   body: string | Uint8Array | Pieces;
   /** Known already; null: it has none. Left out: made from the body where one is due. */
   etag?: string | null;

@@ -21,7 +21,8 @@ export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
   return { cors: open || payment, payment, claim, unlimited: false, errors: endpoint.errors };
 }
 
-export function factsOfPage(page: AnyPageRoute): RouteFacts {
+/** Of pages, and of what is mounted beside them. */
+export function factsOfPage(page: Pick<AnyPageRoute, 'ownOrigin' | 'unlimited'>): RouteFacts {
   return {
     cors: page.ownOrigin !== true,
     payment: false,

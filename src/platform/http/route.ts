@@ -11,12 +11,13 @@ import { refuseFailure } from './refuse-failure.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 
-export interface Route {
+export interface Route<Caller = unknown> {
   path: string;
   methods: string[];
   bodyLimit: number;
   facts: RouteFacts;
-  answer(incoming: Incoming): Promise<Outgoing>;
+  /** `caller`: known already to whoever asks from inside; then Authorization is not looked at. */
+  answer(incoming: Incoming, caller?: Caller): Promise<Outgoing>;
 }
 
 function methodsOf(method: string): string[] {
@@ -27,7 +28,7 @@ function methodsOf(method: string): string[] {
 export function routesOf<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,
-): Route[] {
+): Route<Caller>[] {
   const door: Door<Caller> = {
     guard,
     isCode: (bearer) =>
@@ -49,7 +50,8 @@ export function routesOf<E extends Endpoints, Context, Caller>(
       methods: methodsOf(endpoint.method),
       bodyLimit: endpoint.body_limit ?? BODY_LIMIT_BYTES,
       facts: factsOfEndpoint(endpoint),
-      answer: (incoming: Incoming) => answerEndpoint(door, { endpoint, operation, preSchema }, incoming),
+      answer: (incoming: Incoming, caller?: Caller) =>
+        answerEndpoint(door, { endpoint, operation, preSchema }, incoming, caller),
     };
   });
   const by: PageDoor = {

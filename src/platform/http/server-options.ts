@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { Refusal } from '../refusal.ts';
+import type { Inside, Mount } from './mount.ts';
 import type { ReadOperation } from './operation.ts';
 import type { Shortcut } from './prepared.ts';
 
@@ -108,6 +109,8 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   /** Looks at the body before its schema does, for answers that a schema cannot give. */
   preSchema?: { readonly [Name in keyof E]?: (rawBody: unknown) => Refusal | null };
   pages?: readonly AnyPageRoute[];
+  /** Other protocols on the same server. */
+  mounts?(inside: Inside<Caller>): readonly Mount[];
   /** Asked first about every GET and HEAD whose head is plain: sound, without a secret, without a body. */
   shortcut?: Shortcut;
 }

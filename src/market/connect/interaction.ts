@@ -1,0 +1,38 @@
+import type { TokenScope } from '../../contract/tools.ts';
+import type { Incoming } from '../../platform/http/incoming.ts';
+
+/** An authorization under way in a browser, as the pages see it. */
+export interface Interaction {
+  uid: string;
+  client: {
+    /** What it calls itself: a stranger's text. */
+    name: string | null;
+    /** Of its metadata document; null: it registered itself, and its name proves nothing. */
+    host: string | null;
+    redirectHost: string;
+    /** Every redirect it has leads to the user's own machine. */
+    loopbackOnly: boolean;
+  };
+  scopes: readonly TokenScope[];
+}
+
+/** Who proved, on the page, that the store is theirs to connect. */
+export interface Proof {
+  merchantId: bigint;
+  /** The key in force at that time. */
+  keyId: bigint;
+  provedBy: 'key' | 'pairing_code';
+}
+
+/** The steps of the authorization server that the pages take. An interaction belongs to the browser whose cookie names it. */
+export interface Interactions {
+  /** Null: there is none in this browser under that uid, or not any more. */
+  find(incoming: Incoming, uid: string): Promise<Interaction | null>;
+  /**
+   * Makes the grant, its row in hosted_grants included, and gives the address to send the browser to. Once: a second call finds no
+   * interaction.
+   */
+  allow(incoming: Incoming, interaction: Interaction, proof: Proof): Promise<{ location: string }>;
+  /** Tells the client that its user said no. */
+  cancel(incoming: Incoming, interaction: Interaction): Promise<{ location: string }>;
+}

@@ -1,0 +1,20 @@
+import type { MarketConfig } from '../context.ts';
+import { guide } from './guide.ts';
+
+export interface Topic {
+  name: string;
+  title: string;
+  /** In order where the guide has steps; otherwise what there is to know. */
+  steps: string[];
+}
+
+/** The guide as data: one topic for each heading. */
+export function readTopics(config: MarketConfig): Topic[] {
+  const topics: Topic[] = [];
+  for (const block of guide(config)) {
+    if (block.kind === 'heading') {
+      topics.push({ name: block.text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'), title: block.text, steps: [] });
+    } else topics.at(-1)?.steps.push(...(block.kind === 'text' ? [block.text] : block.items));
+  }
+  return topics;
+}
