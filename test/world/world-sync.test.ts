@@ -172,6 +172,20 @@ describe('another offer than the one that was listed, or none', () => {
     expect(await checkoutState(paid.checkoutId)).toBe('completed');
   });
 
+  it('who asks twice is told the same, also where the city takes back that somebody reserved', async () => {
+    const lamp = await thing();
+    show(lamp, { phase: 'payment_pending' });
+    await sync(lamp);
+    show(lamp, { price_usdc: 3, phase: 'payment_pending' });
+    await sync(lamp);
+    await since(lamp.id, STALE_AFTER_MS);
+    expect((await sync(lamp)).body).toMatchObject({ status: 'stale', retry: 'same_request' });
+    show(lamp);
+    const first = await sync(lamp);
+    expect(first.body).toMatchObject({ status: 'stale', retry: 'never' });
+    expect((await sync(lamp)).body).toEqual(first.body);
+  });
+
   it('what is stale can be canceled', async () => {
     const lamp = await thing();
     city.answer(offerPath(lamp.offerId), null);

@@ -20,7 +20,8 @@ export async function syncListing(market: Market, payments: Payments, listingId:
   if (!isEnded(listing)) await look(market, payments, listing, mayBePaid);
   const after = await findOfWorld(market, listingId);
   const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
-  return presentSync(after, sale, mayBePaid || (await mayHaveBeenPaid(market, after)));
+  // By the records as they stand now, so that whoever asks again at once is told the same.
+  return presentSync(after, sale, await mayHaveBeenPaid(market, after));
 }
 
 function isEnded({ state, reviewReason }: WorldListing): boolean {
