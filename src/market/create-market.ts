@@ -11,12 +11,14 @@ import type { Random } from '../platform/random.ts';
 import { createMarketCatalog } from './catalog/market-catalog.ts';
 import { createPruning } from './catalog/prune/prune-changes.ts';
 import { chainFacts, paymentsFacts } from './chain-facts.ts';
+import { type Connector, createConnector, type FetchDocument } from './connect/connector.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
 import { createEventTail } from './events/event-tail.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/retired-flow.ts';
 import { completeFee } from './listings/complete-fee.ts';
+import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
 import { createPages } from './pages/create-pages.ts';
@@ -43,6 +45,8 @@ export interface MarketOptions {
   worldEveryMs?: number;
   crashPoint?: (name: CrashPoint) => void;
   metrics?: Metrics;
+  /** Where clients' metadata documents are read, in place of the network. */
+  fetchDocument?: FetchDocument;
 }
 
 export interface RunningMarket {
@@ -95,7 +99,8 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const paces = { ...PACES, ...options };
   const payments = createPayments(market, completions, paces);
   const parts = { payments, catalog, events };
-  const http = serveHttp(market, parts, mark);
+  const connector = createConnector(market, options);
+  const http = serveHttp(market, { ...parts, connector }, mark);
   const background = createBackground(market, payments, paces.worldEveryMs);
   const { metrics } = options;
   metrics?.observeCatalog(catalog.facts);
@@ -156,8 +161,12 @@ function observePayments(metrics: Metrics | undefined, payments: Payments, clock
   metrics?.observePayments(() => paymentsFacts(payments, clock));
 }
 
-function serveHttp(market: Market, parts: MarketParts, mark: NotedDatabase['mark']): HttpServer {
-  const { catalog } = parts;
+function serveHttp(
+  market: Market,
+  parts: MarketParts & { connector: Connector },
+  mark: NotedDatabase['mark'],
+): HttpServer {
+  const { catalog, connector } = parts;
   const { clock, config, log, random } = market;
   return createHttpServer({
     endpoints,
@@ -175,6 +184,7 @@ function serveHttp(market: Market, parts: MarketParts, mark: NotedDatabase['mark
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: createPages(market, parts),
+    mounts: (inside) => [...createMcp(market, connector, inside), ...connector.mounts(inside)],
     shortcut: createQuickReads(market, parts),
   });
 }

@@ -17,6 +17,8 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   'aborted',
   'reason',
   'routes',
+  'mcp',
+  'tool',
   // Whom and what it is about; ids only
   'merchant_id',
   'listing_id',

@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain.ts';
+import type { FetchDocument } from '../../src/market/connect/connector.ts';
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
 import type { Authorization } from '../../src/platform/chain/authorization.ts';
@@ -46,6 +47,7 @@ export interface WorldOptions {
   reconcileEveryMs?: number;
   watchEveryMs?: number;
   worldEveryMs?: number;
+  fetchDocument?: FetchDocument;
   /** Of the linked city. It reads the market, so both have ports that are known beforehand. */
   cityUrl?: string;
   port?: number;
@@ -144,6 +146,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     watchEveryMs: options.watchEveryMs ?? 3_600_000,
     worldEveryMs: options.worldEveryMs ?? 3_600_000,
     ...(options.crashPoint ? { crashPoint: options.crashPoint } : {}),
+    ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),
   });
   const { url } = await running.start();
   const ask = (method: string, path: string, asked: AskOptions = {}): Promise<Answer> =>

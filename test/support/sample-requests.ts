@@ -86,7 +86,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     getTreasury: {},
     getHelp: {},
     listGrants: {},
-    revokeGrant: { params: { id: '00000000-0000-4000-8000-000000000000' }, bodies: nothing },
+    revokeGrant: { params: { id: '00000000-0000-4000-8000-000000000000' }, bodies: [{ fields: {}, opaque: [] }] },
     ...lifeRequests(listingId, Number(endedId)),
     ...doorRequests(),
     ...worldRequests(at.listingId),

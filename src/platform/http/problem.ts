@@ -45,8 +45,8 @@ export function buildProblem(refusal: Refusal, context: ProblemContext): Problem
   return {
     status: row.status,
     headers: {
-      ...options.headers,
       ...(row.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...options.headers,
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
       'content-type': 'application/problem+json',
       'cache-control': 'private, no-store',

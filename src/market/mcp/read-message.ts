@@ -1,0 +1,42 @@
+import { guardBody } from '../../platform/http/guard-request.ts';
+import type { Incoming } from '../../platform/http/incoming.ts';
+import { readBody } from '../../platform/http/read-body.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { SecretGuard } from '../../platform/secret-guard.ts';
+
+export interface Message {
+  [field: string]: unknown;
+  method?: unknown;
+  params?: unknown;
+}
+
+/**
+ * The message, or why no tool may look at it. A secret in what a tool is called with is refused as a tool's result, which a model
+ * reads; anywhere else in the message the request is refused. Neither is answered with what was sent.
+ */
+export function readMessage(guard: SecretGuard, incoming: Incoming): { message: Message; refusal: Refusal | null } {
+  const { headers, body } = incoming;
+  let message: Message;
+  try {
+    message = readBody(body, { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] });
+  } catch (error) {
+    guardBody(guard, body, undefined);
+    throw error;
+  }
+  const { params, ...around } = message;
+  if (guard.inValue(around)) throw new Refusal('secret_in_payload');
+  if (!guard.inValue(params)) return { message, refusal: null };
+  const clean = message.method === 'tools/call' ? withoutArguments(guard, params) : null;
+  if (clean === null) throw new Refusal('secret_in_payload');
+  return { message: { ...around, params: clean }, refusal: new Refusal('secret_in_payload') };
+}
+
+const PROTOCOL_KEY = /^io\.modelcontextprotocol\//;
+
+/** Which tool was called and in which revision: all that the answer needs. Null: the secret stands there. */
+function withoutArguments(guard: SecretGuard, params: unknown): Record<string, unknown> | null {
+  const { name, _meta } = (params ?? {}) as { name?: unknown; _meta?: unknown };
+  const meta = Object.entries(typeof _meta === 'object' && _meta !== null ? _meta : {});
+  const kept = { name, arguments: {}, _meta: Object.fromEntries(meta.filter(([key]) => PROTOCOL_KEY.test(key))) };
+  return guard.inValue(kept) ? null : kept;
+}
