@@ -48,6 +48,8 @@ export interface WorldOptions {
   watchEveryMs?: number;
   worldEveryMs?: number;
   fetchDocument?: FetchDocument;
+  /** Of its keys. Members that join have keys of the usual one. */
+  keyPrefix?: string;
   /** Of the linked city. It reads the market, so both have ports that are known beforehand. */
   cityUrl?: string;
   port?: number;
@@ -90,6 +92,7 @@ export function worldConfig(given: {
   /** Its own address too, for a city that reads it. */
   port?: number | undefined;
   baseUrl?: string | undefined;
+  keyPrefix?: string;
 }): MarketConfig {
   return {
     host: '127.0.0.1',
@@ -107,7 +110,7 @@ export function worldConfig(given: {
     facilitatorAuth: null,
     cityUrl: given.cityUrl ?? null,
     pepperFile: null,
-    keyPrefix: 'aisle',
+    keyPrefix: given.keyPrefix ?? 'aisle',
     deploymentCommit: null,
     sourceUrl: null,
     explorerUrl: null,
@@ -135,6 +138,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       cityUrl: options.cityUrl,
       port: options.port,
       baseUrl: options.baseUrl,
+      ...(options.keyPrefix ? { keyPrefix: options.keyPrefix } : {}),
       ...(options.limits ? { limits: options.limits } : {}),
     }),
     database,

@@ -1,3 +1,4 @@
+import { watchText } from './canary.ts';
 import type { World } from './market-world.ts';
 
 export type Era = 'modern' | 'legacy';
@@ -10,6 +11,8 @@ export interface McpAsked {
   headers?: Readonly<Record<string, string>>;
   meta?: Readonly<Record<string, unknown>>;
   id?: number | string;
+  /** Told of each message as it comes. */
+  onEvent?: (message: Record<string, unknown>) => Promise<void>;
 }
 
 export interface McpAnswer {
@@ -67,20 +70,31 @@ export async function askMcp(
       params: { ...params, ...(Object.keys(all).length > 0 ? { _meta: all } : {}) },
     }),
   });
-  const text = await response.text();
-  const messages =
-    text.startsWith('event:') || text.startsWith(':') || text.startsWith('id:')
-      ? eventsOf(text)
-      : [JSON.parse(text || '{}')];
+  const messages = await messagesOf(response, asked.onEvent);
   const last = messages.at(-1) ?? {};
   return { status: response.status, headers: response.headers, message: last, before: messages.slice(0, -1) };
 }
 
-function eventsOf(text: string): McpAnswer['message'][] {
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith('data: '))
-    .map((line) => JSON.parse(line.slice('data: '.length)) as McpAnswer['message']);
+/** One answer, or a stream of messages with it at the end. */
+async function messagesOf(response: Response, onEvent: McpAsked['onEvent']): Promise<McpAnswer['message'][]> {
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
+    const text = await response.text();
+    watchText(`the answer of ${response.url}`, text);
+    return [JSON.parse(text === '' ? '{}' : text) as McpAnswer['message']];
+  }
+  const messages: McpAnswer['message'][] = [];
+  let rest = '';
+  for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const lines = `${rest}${piece}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines.filter((one) => one.startsWith('data: '))) {
+      const message = JSON.parse(line.slice('data: '.length)) as McpAnswer['message'];
+      watchText(`the stream of ${response.url}`, line);
+      messages.push(message);
+      await onEvent?.(message);
+    }
+  }
+  return messages;
 }
 
 /** A call of a tool that has to come back as a tool's result. */

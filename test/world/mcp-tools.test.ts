@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS } from '../../src/contract/errors.ts';
@@ -18,6 +19,10 @@ beforeAll(async () => {
   await world.running.eventsSettled();
 });
 afterAll(() => world.stop());
+
+/** One field of each thing in a list. */
+const namesIn = (list: unknown, field: string): unknown[] =>
+  (list as Record<string, unknown>[]).map((one) => one[field]);
 
 describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) => {
   it('the list is what the contract names, in its order, with all four hints and both schemas', async () => {
@@ -99,10 +104,7 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
 
   it('resources and prompts are there', async () => {
     const { message } = await askMcp(world, 'resources/list', {}, { era });
-    expect((message.result?.['resources'] as { uri: string }[]).map(({ uri }) => uri)).toEqual([
-      'market://front-door',
-      'market://official',
-    ]);
+    expect(namesIn(message.result?.['resources'], 'uri')).toEqual(['market://front-door', 'market://official']);
     for (const [uri, holds] of [
       ['market://front-door', 'Openaisle'],
       ['market://official', '"treasury"'],
@@ -114,10 +116,7 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     const none = await askMcp(world, 'resources/read', { uri: 'market://listing/999999' }, { era });
     expect(none.message.error).toBeDefined();
     const prompts = await askMcp(world, 'prompts/list', {}, { era });
-    expect((prompts.message.result?.['prompts'] as { name: string }[]).map(({ name }) => name)).toEqual([
-      'buy_safely',
-      'open_store',
-    ]);
+    expect(namesIn(prompts.message.result?.['prompts'], 'name')).toEqual(['buy_safely', 'open_store']);
     const got = await askMcp(world, 'prompts/get', { name: 'buy_safely', arguments: { listing_id: '7' } }, { era });
     expect(JSON.stringify(got.message.result)).toContain('Buy listing 7');
     const bent = await askMcp(
@@ -128,6 +127,13 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     );
     expect(bent.message.error).toMatchObject({ code: -32_602 });
   });
+});
+
+it('what hosts show of the tools changes only on purpose: its bytes are pinned', async () => {
+  const { message } = await askMcp(world, 'tools/list');
+  const hash = createHash('sha256').update(JSON.stringify(message.result?.['tools'])).digest('hex');
+  // Who changes a tool looks at the list once more and then writes the new hash here.
+  expect(hash).toBe('84425c87e1461322c7a0fcfb5398d1b8f98f5a2f88db5cccbd6e02f5808664c2');
 });
 
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {
