@@ -18,6 +18,8 @@ export interface McpMountOptions {
   baseUrl: string;
   guard: SecretGuard;
   handle: McpHandler;
+  /** Asked first; null: the message is for the handler. */
+  answerPlainly?(incoming: Incoming, message: Message): Promise<Outgoing | null>;
   /** Who a message is for; throws a Refusal. Left out: the open entry. */
   admit?(incoming: Incoming, message: Message): Promise<Visitor>;
 }
@@ -47,7 +49,8 @@ async function answer(options: McpMountOptions, incoming: Incoming): Promise<Out
     const { message, refusal } = readMessage(options.guard, incoming);
     if (typeof message.method === 'string') incoming.notes['mcp'] = message.method.slice(0, 40);
     const visitor = (await options.admit?.(incoming, message)) ?? null;
-    return await hand(options, incoming, { visitor, refusal }, message);
+    const plain = refusal === null ? await options.answerPlainly?.(incoming, message) : null;
+    return plain ?? (await hand(options, incoming, { visitor, refusal }, message));
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'malformed_json') return parseError(error);
     throw error;

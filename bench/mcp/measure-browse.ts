@@ -1,0 +1,92 @@
+import { AISLES } from '../../src/contract/vocabulary.ts';
+import { load, median, type Slice } from '../load.ts';
+import type { Running } from '../run-bench.ts';
+import { requestBytes } from '../wire.ts';
+import { startWorld } from '../world.ts';
+
+export interface BrowseOutcome {
+  era: Era;
+  httpPerSecond: number;
+  mcpPerSecond: number;
+  /** Median of the rounds' ratios. */
+  ratio: number;
+  rounds: number[];
+  /** In the shortest round. */
+  calls: number;
+  httpBytes: number;
+  mcpBytes: number;
+}
+
+type Era = 'modern' | 'legacy';
+
+const IN_FLIGHT = 16;
+const SECONDS = 4;
+const WARM_UP_SECONDS = 2;
+const ROUNDS = 3;
+const LISTINGS = 2_000;
+const SORTS = ['new', 'karma', 'sales', 'price_asc', 'price_desc'] as const;
+const REVISION = { modern: '2026-07-28', legacy: '2025-11-25' } as const;
+
+/** The same pages, asked for as a route and as a tool, in turn. */
+export async function measureBrowse(_: object, { begun, signal, tell }: Running): Promise<BrowseOutcome[]> {
+  const { marketUrl } = await startWorld({ listings: LISTINGS, begun, signal, tell });
+  const pages = AISLES.flatMap((aisle) => SORTS.map((sort) => ({ aisle, sort })));
+  const outcomes: BrowseOutcome[] = [];
+  for (const era of ['modern', 'legacy'] as const) {
+    const sides = {
+      http: pages.map((page) =>
+        requestBytes(marketUrl, { method: 'GET', path: `/api/shelves?${new URLSearchParams(page)}` }),
+      ),
+      mcp: pages.map((page, index) => toolRequest(marketUrl, era, page, index)),
+    };
+    const run = (side: keyof typeof sides, seconds: number): Promise<Slice> =>
+      load(marketUrl, sides[side], { connections: IN_FLIGHT, seconds });
+    tell(`${era}: warming up`);
+    for (const side of ['http', 'mcp'] as const) await run(side, WARM_UP_SECONDS);
+    const rounds: { http: Slice; mcp: Slice }[] = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const http = await run('http', SECONDS);
+      const mcp = await run('mcp', SECONDS);
+      rounds.push({ http, mcp });
+      tell(
+        `${era}: round ${round + 1} of ${ROUNDS}: ${mcp.perSecond.toFixed(0)}/s beside ${http.perSecond.toFixed(0)}/s`,
+      );
+    }
+    outcomes.push(outcomeOf(era, rounds));
+  }
+  return outcomes;
+}
+
+function outcomeOf(era: Era, rounds: readonly { http: Slice; mcp: Slice }[]): BrowseOutcome {
+  const ratios = rounds.map(({ http, mcp }) => mcp.perSecond / http.perSecond);
+  const mcpRates = rounds.map(({ mcp }) => mcp.perSecond);
+  return {
+    era,
+    httpPerSecond: median(rounds.map(({ http }) => http.perSecond)),
+    mcpPerSecond: median(mcpRates),
+    ratio: median(ratios),
+    rounds: ratios,
+    calls: Math.floor(Math.min(...mcpRates) * SECONDS),
+    httpBytes: median(rounds.map(({ http }) => http.bytesPerRequest)),
+    mcpBytes: median(rounds.map(({ mcp }) => mcp.bytesPerRequest)),
+  };
+}
+
+function toolRequest(url: string, era: Era, page: object, id: number): Buffer {
+  const envelope = {
+    'io.modelcontextprotocol/protocolVersion': REVISION.modern,
+    'io.modelcontextprotocol/clientCapabilities': {},
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+  };
+  const params = { name: 'browse', arguments: page, ...(era === 'modern' ? { _meta: envelope } : {}) };
+  return requestBytes(url, {
+    method: 'POST',
+    path: '/mcp',
+    headers: {
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': REVISION[era],
+      ...(era === 'modern' ? { 'mcp-method': 'tools/call', 'mcp-name': 'browse' } : {}),
+    },
+    body: { jsonrpc: '2.0', id, method: 'tools/call', params },
+  });
+}

@@ -1,0 +1,115 @@
+import { endpoints } from '../../contract/index.ts';
+import { META } from '../../contract/tools.ts';
+import { API_VERSION } from '../../contract/vocabulary.ts';
+import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Caller } from './call-tool.ts';
+import { readAnswer } from './read-answer.ts';
+import type { Message } from './read-message.ts';
+import { splitArguments } from './split-arguments.ts';
+import { findTool, type KnownTool } from './tool-book.ts';
+
+/**
+ * A call of a public read in its plainest form, answered without the protocol's library: the bytes of the route are put into the envelope
+ * as they are, instead of being read, checked and written three times. Whatever is unusual about a message, or refused, is left to the
+ * library, which answers the same (`mcp-plain.test.ts` holds one against the other).
+ */
+export async function answerPlainly(by: Caller, incoming: Incoming, message: Message): Promise<Outgoing | null> {
+  const plain = readPlain(incoming, message);
+  if (plain === null || plain.tool.asks === 'front_door') return null;
+  try {
+    const { request } = splitArguments(plain.tool.asks, plain.given);
+    const { status, text } = await readAnswer(await by.inside.ask(request, incoming));
+    if (status !== 200 || by.inside.guard.inText(text)) return null;
+    incoming.notes['tool'] = plain.tool.name;
+    return envelope(plain, text, by.market.config.baseUrl);
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
+}
+
+interface Plain {
+  tool: KnownTool;
+  given: Readonly<Record<string, unknown>>;
+  id: string | number;
+  isModern: boolean;
+}
+
+const MODERN = '2026-07-28';
+const LEGACY: ReadonlySet<unknown> = new Set(['2025-11-25', '2025-06-18']);
+const BOTH_FORMS = 'application/json, text/event-stream';
+
+function readPlain({ headers }: Incoming, message: Message): Plain | null {
+  const { jsonrpc, id, method, params, ...rest } = message;
+  if (jsonrpc !== '2.0' || method !== 'tools/call' || !isPlainId(id) || Object.keys(rest).length > 0) return null;
+  if (headers.accept !== BOTH_FORMS || !isObject(params)) return null;
+  const { name, arguments: given = {}, _meta: meta, ...others } = params;
+  if (typeof name !== 'string' || !isObject(given) || Object.keys(others).length > 0) return null;
+  const tool = findTool(name);
+  if (tool === undefined || !isPublicRead(tool)) return null;
+  const version = headers['mcp-protocol-version'];
+  if (LEGACY.has(version)) return meta === undefined ? { tool, given, id, isModern: false } : null;
+  const isModern = version === MODERN && headers['mcp-method'] === method && headers['mcp-name'] === name;
+  return isModern && isPlainEnvelope(meta) ? { tool, given, id, isModern } : null;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isPlainId(id: unknown): id is string | number {
+  return typeof id === 'string' || (typeof id === 'number' && Number.isSafeInteger(id));
+}
+
+function isPublicRead({ kind, asks }: KnownTool): boolean {
+  if (kind !== 'public' || asks === 'front_door' || asks.length !== 1) return false;
+  return endpoints[asks[0].endpoint].cache === 'public';
+}
+
+/** Which revision, what the client can do, and at most its name: what every call of the new revision carries. */
+function isPlainEnvelope(meta: unknown): boolean {
+  if (!isObject(meta)) return false;
+  const {
+    'io.modelcontextprotocol/protocolVersion': version,
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+    'io.modelcontextprotocol/clientInfo': client,
+    ...others
+  } = meta;
+  if (version !== MODERN || !isObject(capabilities) || Object.keys(capabilities).length > 0) return false;
+  return Object.keys(others).length === 0 && (client === undefined || isPlainClient(client));
+}
+
+function isPlainClient(client: unknown): boolean {
+  if (!isObject(client)) return false;
+  const { name, version, ...others } = client;
+  return typeof name === 'string' && typeof version === 'string' && Object.keys(others).length === 0;
+}
+
+function envelope({ tool, id, isModern }: Plain, text: string, baseUrl: string): Outgoing {
+  const meta = {
+    ...(tool.holdsMerchantText ? { [META.untrusted]: true } : {}),
+    ...(isModern
+      ? {
+          'io.modelcontextprotocol/serverInfo': {
+            name: 'openaisle',
+            title: 'Openaisle',
+            version: API_VERSION,
+            websiteUrl: baseUrl,
+          },
+        }
+      : {}),
+  };
+  const around = Object.keys(meta).length > 0 ? `,"_meta":${JSON.stringify(meta)}` : '';
+  const complete = isModern ? ',"resultType":"complete"' : '';
+  const result = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}${around}${complete}}`;
+  const json = `{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
+  return {
+    status: 200,
+    headers: {
+      'content-type': isModern ? 'application/json' : 'text/event-stream',
+      'cache-control': 'private, no-store',
+    },
+    body: isModern ? json : `event: message\ndata: ${json}\n\n`,
+  };
+}

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startWorld, type World } from '../support/market-world.ts';
+import { askMcp, type Era } from '../support/mcp-ask.ts';
+import { seedListing, seedMerchant } from '../support/seed.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+  const seller = await seedMerchant(world.db.database, { handle: 'seller' });
+  for (const title of ['One "quoted" \\ thing', 'Zwei <b>Dinge</b> \u2028', 'Three']) {
+    await seedListing(world.db.database, seller.id, { title });
+  }
+  await world.running.eventsSettled();
+});
+afterAll(() => world.stop());
+
+const CALLS: readonly [name: string, given: Record<string, unknown>][] = [
+  ['browse', {}],
+  ['browse', { q: 'thing', limit: 1 }],
+  ['browse', { fields: 'outline', free: false, max_price_usdc: 0.5 }],
+  ['visit_store', { handle: 'seller' }],
+  ['visit_store', { handle: 'seller', limit: 1 }],
+  ['read_listing', { id: 1 }],
+  ['merchants', {}],
+  ['window', {}],
+  ['official_facts', {}],
+  ['help', {}],
+];
+
+/** Something that only the library looks at, and that changes nothing. */
+const DETOUR = { accept: 'text/event-stream, application/json' };
+
+describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) => {
+  it.each(CALLS)('%s %j is answered the same with and without the library', async (name, given) => {
+    const params = { name, arguments: given };
+    const plain = await askMcp(world, 'tools/call', params, { era, id: 'same' });
+    const whole = await askMcp(world, 'tools/call', params, { era, id: 'same', headers: DETOUR });
+    expect(plain.status).toBe(200);
+    expect(plain.message.result?.['structuredContent']).toBeDefined();
+    expect(plain.message).toEqual(whole.message);
+    expect(plain.headers.get('content-type')).toBe(whole.headers.get('content-type'));
+  });
+
+  it('what is refused comes from the library, and is refused once', async () => {
+    for (const given of [{ limit: 0 }, { cursor: 'nonsense' }, { colour: 'red' }]) {
+      const { message } = await askMcp(world, 'tools/call', { name: 'browse', arguments: given }, { era });
+      expect(message.result).toMatchObject({ isError: true });
+    }
+    const { message } = await askMcp(world, 'tools/call', { name: 'read_listing', arguments: { id: 99 } }, { era });
+    expect(message.result).toMatchObject({ isError: true, structuredContent: { reason: 'not_found' } });
+  });
+});
