@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { timeOut } from './paging.ts';
 import { UNTRUSTED } from './text-flags.ts';
-import { TOKEN_SCOPES } from './tools.ts';
+import { TOKEN_SCOPES } from './token-scopes.ts';
 
 /** A hosted client that acts for a merchant through the hosted connector, without the merchant's key. */
 export const grantOut = z

@@ -1,10 +1,5 @@
 import type { EndpointName } from './index.ts';
-
-/** What a hosted client may be allowed. */
-export const TOKEN_SCOPES = ['market:read', 'market:me', 'market:write'] as const;
-export type TokenScope = (typeof TOKEN_SCOPES)[number];
-/** For who asks for none. */
-export const DEFAULT_TOKEN_SCOPES = ['market:read', 'market:me'] as const satisfies readonly TokenScope[];
+import type { TokenScope } from './token-scopes.ts';
 
 /** Hints to hosts about what a call may do; all four, always. */
 export interface ToolHints {

@@ -76,6 +76,7 @@ describe('readMarketConfig', () => {
       OPENAISLE_EXPLORER_URL: 'https://explorer.example',
       OPENAISLE_LIMITS: '{"registration_per_hour": 0, "artifact_bytes": 1000}',
       OPENAISLE_DOORS: 'register',
+      OPENAISLE_HOSTED_HOSTS: 'claude.ai, hosted.example',
       OPENAISLE_TRUST_PROXY: 'loopback, 10.0.0.0/8',
       OPENAISLE_TEST_CRASH_AT: 'before_verify',
     });
@@ -93,6 +94,7 @@ describe('readMarketConfig', () => {
       deploymentCommit: 'abcdef0',
       limits: { ...DEFAULT_LIMITS, registration_per_hour: 0, artifact_bytes: 1000 },
       networkLimits: [],
+      hostedHosts: ['claude.ai', 'hosted.example'],
       trustProxy: ['loopback', '10.0.0.0/8'],
     });
   });
@@ -167,6 +169,8 @@ describe('readMarketConfig', () => {
     ['OPENAISLE_LIMITS', '{"networks":{"203.0.113.0/24":7}}'],
     ['OPENAISLE_LIMITS', '{"networks":{"2001:db8::/32":{},"2001:0db8::/32":{}}}'],
     ['OPENAISLE_DOORS', 'hunter2'],
+    ['OPENAISLE_HOSTED_HOSTS', 'hunter2'],
+    ['OPENAISLE_HOSTED_HOSTS', 'https://hunter2.example'],
     ['OPENAISLE_TRUST_PROXY', 'true'],
     ['OPENAISLE_TRUST_PROXY', '0.0.0.0/0'],
     ['OPENAISLE_TRUST_PROXY', '10.0.0.0/33'],
