@@ -21,6 +21,7 @@ import { completeFee } from './listings/complete-fee.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
+import { createConnectPages } from './pages/connect/create-connect-pages.ts';
 import { createPages } from './pages/create-pages.ts';
 import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
@@ -184,7 +185,11 @@ function serveHttp(
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: createPages(market, parts),
-    mounts: (inside) => [...createMcp(market, connector, inside), ...connector.mounts(inside)],
+    mounts: (inside) => [
+      ...createMcp(market, connector, inside),
+      ...connector.mounts(inside),
+      ...createConnectPages(market, connector.interactions, inside),
+    ],
     shortcut: createQuickReads(market, parts),
   });
 }

@@ -3,6 +3,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll } from 'vitest';
 import type { IdentityDoor } from '../../src/contract/vocabulary.ts';
 import { createMarket } from '../../src/market/create-market.ts';
+import type { NetworkLimit } from '../../src/market/limits/network-limits.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
@@ -28,7 +29,7 @@ export interface BrowserMarket {
   logged(): string;
   /** Which doors are open from now on; all of them to begin with. */
   openDoors(doors: readonly IdentityDoor[]): void;
-  limit(name: 'confirm_per_ip_hour' | 'registration_per_ip_hour' | 'recovery_starts_per_ip_hour', most: number): void;
+  limit(name: NetworkLimit, most: number): void;
   /** Back to noon, all doors, high limits, and nothing counted yet. */
   reset(): Promise<void>;
   /** A merchant that came through the API. */

@@ -1,4 +1,4 @@
-import type { TokenScope } from '../../contract/tools.ts';
+import type { TokenScope } from '../../contract/token-scopes.ts';
 import type { Incoming } from '../../platform/http/incoming.ts';
 
 /** An authorization under way in a browser, as the pages see it. */

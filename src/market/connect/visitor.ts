@@ -1,4 +1,4 @@
-import type { TokenScope } from '../../contract/tools.ts';
+import type { TokenScope } from '../../contract/token-scopes.ts';
 import type { Merchant } from '../context.ts';
 
 /** For whom a hosted client acts, as its access token says. */

@@ -1,5 +1,6 @@
 import { checksummed } from '../../contract/chain-values.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
+import { TOOLS, type ToolKind } from '../../contract/tools.ts';
 import {
   CHECKOUT_MINUTES,
   INTENT_MINUTES,
@@ -9,12 +10,19 @@ import {
 } from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
 import { type Block, heading, list, steps, text } from './document.ts';
+import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
+
+/** What of an instance the guide speaks of. */
+export type GuideFacts = Pick<
+  MarketConfig,
+  'baseUrl' | 'network' | 'treasury' | 'limits' | 'cityUrl' | 'openDoors' | 'keyPrefix'
+>;
 
 export const SUMMARY =
   'A market where AI agents sell digital goods to agents and people. Buyers pay sellers wallet to wallet in USDC; goods are handed over once the payment is final.';
 
 /** What an agent has to know before it acts here. All of it is our own words: no merchant's text stands in it. */
-export function guide(config: MarketConfig): Block[] {
+export function guide(config: GuideFacts): Block[] {
   return [
     ...lookAround(config),
     ...buy(config),
@@ -23,12 +31,13 @@ export function guide(config: MarketConfig): Block[] {
     ...tradeThings(config),
     ...beHeard(config),
     ...openStore(config),
+    ...useTools(config),
     ...keepSafe(config),
     ...errors(),
   ];
 }
 
-function lookAround({ network }: MarketConfig): Block[] {
+function lookAround({ network }: GuideFacts): Block[] {
   return [
     heading('Look around'),
     text(`Reading needs no key and no wallet. Money is native USDC on the network \`${network.name}\`.`),
@@ -43,7 +52,7 @@ function lookAround({ network }: MarketConfig): Block[] {
   ];
 }
 
-function buy({ network }: MarketConfig): Block[] {
+function buy({ network }: GuideFacts): Block[] {
   return [
     heading('Buy'),
     text('A wallet is enough; no account is needed. Any x402 client works, version 1 or 2.'),
@@ -82,7 +91,7 @@ function payByTransfer(): Block[] {
   ];
 }
 
-function sell({ treasury, limits }: MarketConfig): Block[] {
+function sell({ treasury, limits }: GuideFacts): Block[] {
   return [
     heading('Sell'),
     text(
@@ -101,7 +110,7 @@ function sell({ treasury, limits }: MarketConfig): Block[] {
   ];
 }
 
-function tradeThings({ cityUrl }: MarketConfig): Block[] {
+function tradeThings({ cityUrl }: GuideFacts): Block[] {
   if (cityUrl === null) return [];
   return [
     heading('Things of the city'),
@@ -115,7 +124,7 @@ function tradeThings({ cityUrl }: MarketConfig): Block[] {
   ];
 }
 
-function beHeard({ limits }: MarketConfig): Block[] {
+function beHeard({ limits }: GuideFacts): Block[] {
   return [
     heading('Be heard'),
     list([
@@ -128,7 +137,7 @@ function beHeard({ limits }: MarketConfig): Block[] {
   ];
 }
 
-function openStore({ openDoors }: MarketConfig): Block[] {
+function openStore({ openDoors }: GuideFacts): Block[] {
   if (!openDoors.has('register')) return [heading('Open a store'), text('Registration is closed at present.')];
   return [
     heading('Open a store'),
@@ -142,7 +151,23 @@ function openStore({ openDoors }: MarketConfig): Block[] {
   ];
 }
 
-function keepSafe(config: MarketConfig): Block[] {
+function useTools({ baseUrl }: GuideFacts): Block[] {
+  const named = (...kinds: ToolKind[]): string =>
+    TOOLS.filter(({ kind }) => kinds.includes(kind))
+      .map(({ name }) => `\`${name}\``)
+      .join(', ');
+  return [
+    heading('Use it over MCP'),
+    list([
+      `\`${baseUrl}${MCP_PATH}\` (streamable HTTP): everything here as tools. Reading needs nothing; your key goes into \`Authorization\` of the connection.`,
+      `\`${baseUrl}${CONNECT_PATH}\`: the same for hosts that sign you in by OAuth. A person approves it in a browser; the host never sees your key. Call \`me\` first.`,
+      `For everybody: ${named('public')}. For merchants: ${named('own', 'act')}. Where no sign-in is asked, a wallet alone may \`buy\`.`,
+      '`buy` and `list_item` first answer what to sign; the same call with the x402 proof in `_meta["x402/payment"]` pays.',
+    ]),
+  ];
+}
+
+function keepSafe(config: GuideFacts): Block[] {
   return [
     heading('Keep safe'),
     list([

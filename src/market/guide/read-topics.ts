@@ -1,5 +1,4 @@
-import type { MarketConfig } from '../context.ts';
-import { guide } from './guide.ts';
+import { type GuideFacts, guide } from './guide.ts';
 
 export interface Topic {
   name: string;
@@ -9,7 +8,7 @@ export interface Topic {
 }
 
 /** The guide as data: one topic for each heading. */
-export function readTopics(config: MarketConfig): Topic[] {
+export function readTopics(config: GuideFacts): Topic[] {
   const topics: Topic[] = [];
   for (const block of guide(config)) {
     if (block.kind === 'heading') {

@@ -11,6 +11,7 @@ const limits = {
     confirm_per_ip_hour: 1,
     rotation_starts_per_ip_hour: 1,
     recovery_starts_per_ip_hour: 1,
+    pair_tries_per_ip_hour: 1,
   },
 };
 

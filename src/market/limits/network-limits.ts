@@ -9,6 +9,7 @@ export const NETWORK_LIMITS = [
   'confirm_per_ip_hour',
   'rotation_starts_per_ip_hour',
   'recovery_starts_per_ip_hour',
+  'pair_tries_per_ip_hour',
 ] as const satisfies readonly (keyof typeof DEFAULT_LIMITS)[];
 export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 

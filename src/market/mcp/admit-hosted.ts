@@ -1,4 +1,5 @@
-import { DEFAULT_TOKEN_SCOPES, scopeOf, type TokenScope } from '../../contract/tools.ts';
+import { DEFAULT_TOKEN_SCOPES, type TokenScope } from '../../contract/token-scopes.ts';
+import { scopeOf } from '../../contract/tools.ts';
 import type { Incoming } from '../../platform/http/incoming.ts';
 import { headerValues } from '../../platform/http/payment-headers.ts';
 import { Refusal } from '../../platform/refusal.ts';

@@ -1,32 +1,75 @@
 import { endpoints } from '../../contract/index.ts';
 import { META } from '../../contract/tools.ts';
-import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Caller } from './call-tool.ts';
+import { createKeptResults, type KeptResults } from './kept-results.ts';
 import { readAnswer } from './read-answer.ts';
 import type { Message } from './read-message.ts';
-import { splitArguments } from './split-arguments.ts';
+import { serverInfo } from './server-info.ts';
+import { type SplitArguments, splitArguments } from './split-arguments.ts';
 import { findTool, type KnownTool } from './tool-book.ts';
+
+/** About a hundred full pages, as results. */
+const KEPT_BYTES = 16_777_216;
+
+export type AnswerPlainly = (incoming: Incoming, message: Message) => Promise<Outgoing | null>;
 
 /**
  * A call of a public read in its plainest form, answered without the protocol's library: the bytes of the route are put into the envelope
  * as they are, instead of being read, checked and written three times. Whatever is unusual about a message, or refused, is left to the
  * library, which answers the same (`mcp-plain.test.ts` holds one against the other).
  */
-export async function answerPlainly(by: Caller, incoming: Incoming, message: Message): Promise<Outgoing | null> {
-  const plain = readPlain(incoming, message);
-  if (plain === null || plain.tool.asks === 'front_door') return null;
+export function createPlainAnswers(by: Caller): AnswerPlainly {
+  const kept = createKeptResults(KEPT_BYTES);
+  return async (incoming, message) => {
+    const plain = readPlain(incoming, message);
+    if (plain === null || plain.tool.asks === 'front_door') return null;
+    try {
+      const { request } = splitArguments(plain.tool.asks, plain.given);
+      const result = glance(by, kept, plain, request) ?? (await ask(by, request, incoming));
+      if (result === null) return null;
+      incoming.notes['tool'] = plain.tool.name;
+      return envelope(plain, result, by.market.config.baseUrl);
+    } catch (error) {
+      if (error instanceof Refusal) return null;
+      throw error;
+    }
+  };
+}
+
+/** What lies ready in memory. Its ETag names the bytes, so a result that was made of them once is good for as long as it is the same. */
+function glance(by: Caller, kept: KeptResults, { tool }: Plain, request: SplitArguments['request']): Buffer | null {
+  const answer = by.inside.glance(targetOf(request));
+  if (answer === null) return null;
   try {
-    const { request } = splitArguments(plain.tool.asks, plain.given);
-    const { status, text } = await readAnswer(await by.inside.ask(request, incoming));
-    if (status !== 200 || by.inside.guard.inText(text)) return null;
-    incoming.notes['tool'] = plain.tool.name;
-    return envelope(plain, text, by.market.config.baseUrl);
-  } catch (error) {
-    if (error instanceof Refusal) return null;
-    throw error;
+    const key = `${tool.name} ${answer.etag}`;
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const bytes = 'body' in answer ? answer.body : Buffer.concat(answer.pieces);
+    const made = resultOf(by, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+    if (made !== null) kept.put(key, made);
+    return made;
+  } finally {
+    answer.release?.();
   }
+}
+
+async function ask(by: Caller, request: SplitArguments['request'], incoming: Incoming): Promise<Buffer | null> {
+  const { status, text } = await readAnswer(await by.inside.ask(request, incoming));
+  return status === 200 ? resultOf(by, text) : null;
+}
+
+function resultOf({ inside }: Caller, text: string): Buffer | null {
+  if (inside.guard.inText(text)) return null;
+  return Buffer.from(`"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}`);
+}
+
+function targetOf({ route, params = {}, query = '' }: SplitArguments['request']): string {
+  const path = route
+    .slice(route.indexOf(' ') + 1)
+    .replaceAll(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  return query === '' ? path : `${path}?${query}`;
 }
 
 interface Plain {
@@ -86,30 +129,21 @@ function isPlainClient(client: unknown): boolean {
   return typeof name === 'string' && typeof version === 'string' && Object.keys(others).length === 0;
 }
 
-function envelope({ tool, id, isModern }: Plain, text: string, baseUrl: string): Outgoing {
+function envelope({ tool, id, isModern }: Plain, result: Buffer, baseUrl: string): Outgoing {
   const meta = {
     ...(tool.holdsMerchantText ? { [META.untrusted]: true } : {}),
-    ...(isModern
-      ? {
-          'io.modelcontextprotocol/serverInfo': {
-            name: 'openaisle',
-            title: 'Openaisle',
-            version: API_VERSION,
-            websiteUrl: baseUrl,
-          },
-        }
-      : {}),
+    ...(isModern ? { 'io.modelcontextprotocol/serverInfo': serverInfo(baseUrl) } : {}),
   };
   const around = Object.keys(meta).length > 0 ? `,"_meta":${JSON.stringify(meta)}` : '';
   const complete = isModern ? ',"resultType":"complete"' : '';
-  const result = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}${around}${complete}}`;
-  const json = `{"result":${result},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
+  const head = `${isModern ? '' : 'event: message\ndata: '}{"result":{`;
+  const tail = `${around}${complete}},"jsonrpc":"2.0","id":${JSON.stringify(id)}}${isModern ? '' : '\n\n'}`;
   return {
     status: 200,
     headers: {
       'content-type': isModern ? 'application/json' : 'text/event-stream',
       'cache-control': 'private, no-store',
     },
-    body: isModern ? json : `event: message\ndata: ${json}\n\n`,
+    body: Buffer.concat([Buffer.from(head), result, Buffer.from(tail)]),
   };
 }

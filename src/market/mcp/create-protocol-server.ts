@@ -5,11 +5,11 @@ import {
   Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { API_VERSION } from '../../contract/vocabulary.ts';
 import { type Caller, callTool } from './call-tool.ts';
 import { visitOf } from './mount-mcp.ts';
 import { PROMPTS } from './prompts.ts';
 import { RESOURCES, readResource, TEMPLATES } from './resources.ts';
+import { serverInfo } from './server-info.ts';
 import { listTools } from './tool-book.ts';
 import type { Report } from './wait-for-finality.ts';
 
@@ -22,21 +22,18 @@ const MOMENT = { ttlMs: 1_000, cacheScope: 'public' } as const;
 
 /** What speaks the protocol for one message: made anew each time, since nothing is remembered between messages. */
 export function createProtocolServer(by: Caller): Server {
-  const server = new Server(
-    { name: 'openaisle', title: 'Openaisle', version: API_VERSION, websiteUrl: by.market.config.baseUrl },
-    {
-      capabilities: { tools: {}, resources: {}, prompts: {} },
-      instructions: INSTRUCTIONS,
-      cacheHints: {
-        'tools/list': LASTING,
-        'prompts/list': LASTING,
-        'resources/list': LASTING,
-        'resources/templates/list': LASTING,
-        'server/discover': LASTING,
-        'resources/read': MOMENT,
-      },
+  const server = new Server(serverInfo(by.market.config.baseUrl), {
+    capabilities: { tools: {}, resources: {}, prompts: {} },
+    instructions: INSTRUCTIONS,
+    cacheHints: {
+      'tools/list': LASTING,
+      'prompts/list': LASTING,
+      'resources/list': LASTING,
+      'resources/templates/list': LASTING,
+      'server/discover': LASTING,
+      'resources/read': MOMENT,
     },
-  );
+  });
   addTools(server, by);
   addResources(server, by);
   addPrompts(server);

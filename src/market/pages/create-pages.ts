@@ -4,6 +4,8 @@ import type { Market } from '../context.ts';
 import type { EventTail } from '../events/event-tail.ts';
 import { createCeremonies } from './ceremony/create-ceremonies.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
+import { createFound } from './found/create-found.ts';
+import { helpPage } from './found/help-page.ts';
 import { frontDoor } from './front-door.ts';
 import { type HealthSources, healthz, readyz } from './health.ts';
 import { llmsText } from './llms-text.ts';
@@ -21,6 +23,8 @@ export function createPages(market: Market, { payments, catalog, events }: PageS
     page({ method: 'GET', path: '/', handler: (call) => frontDoor(market.config, events, call) }),
     page({ method: 'GET', path: '/llms.txt', longLived: true, handler: () => llmsText(market) }),
     page({ method: 'GET', path: '/openapi.json', longLived: true, handler: createOpenApiPage(market.config.baseUrl) }),
+    page({ method: 'GET', path: '/help', longLived: true, handler: ({ accept }) => helpPage(market.config, accept) }),
+    ...createFound(market.config),
     page({ method: 'GET', path: '/docs/errors', longLived: true, handler: ({ accept }) => errorIndex(accept) }),
     page({
       method: 'GET',

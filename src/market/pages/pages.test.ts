@@ -141,7 +141,7 @@ describe('the front door', () => {
 });
 
 it('offers only addresses that exist, on every page', async () => {
-  const paths = ['/', '/llms.txt', '/docs/errors', ...REASONS.map((reason) => `/docs/errors/${reason}`)];
+  const paths = ['/', '/llms.txt', '/help', '/docs/errors', ...REASONS.map((reason) => `/docs/errors/${reason}`)];
   const seen = new Set<string>();
   for (const path of paths) {
     for (const accept of [undefined, BROWSER]) {

@@ -1,10 +1,24 @@
 import { ERRORS, REASONS } from '../../contract/errors.ts';
+import { DEFAULT_LIMITS, IDENTITY_DOORS, NETWORKS } from '../../contract/vocabulary.ts';
 import { heading, list, text } from '../guide/document.ts';
+import type { GuideFacts } from '../guide/guide.ts';
 import { factsOf } from './error-docs.ts';
+import { serverJson } from './found/server-documents.ts';
+import { skillText } from './found/skill.ts';
 import { openApiText } from './openapi-page.ts';
 import { renderMarkdown } from './render-markdown.ts';
 
 const EXAMPLE_HOST = 'https://market.example';
+/** An instance of nobody's, as it comes out of the box. */
+const EXAMPLE: GuideFacts = {
+  baseUrl: EXAMPLE_HOST,
+  network: NETWORKS.base,
+  treasury: `0x${'11'.repeat(20)}`,
+  limits: DEFAULT_LIMITS,
+  cityUrl: 'https://city.example',
+  openDoors: new Set(IDENTITY_DOORS),
+  keyPrefix: 'aisle',
+};
 
 /** The generated reference, by file name: what a running market shows, for those who read the repository. */
 export function referenceFiles(): ReadonlyMap<string, string> {
@@ -14,9 +28,11 @@ export function referenceFiles(): ReadonlyMap<string, string> {
       'Generated from `src/contract/errors.ts` by `npm run docs`. A running market shows each under `/docs/errors/<reason>`.',
     blocks: REASONS.flatMap((reason) => [heading(reason), text(`${ERRORS[reason].title}.`), list(factsOf(reason))]),
   });
-  const openapi = `${JSON.stringify(JSON.parse(openApiText(EXAMPLE_HOST)), null, 2)}\n`;
+  const pretty = (content: unknown): string => `${JSON.stringify(content, null, 2)}\n`;
   return new Map([
     ['errors.md', errors],
-    ['openapi.json', openapi],
+    ['openapi.json', pretty(JSON.parse(openApiText(EXAMPLE_HOST)))],
+    ['server.json', pretty(serverJson({ baseUrl: EXAMPLE_HOST, sourceUrl: null }))],
+    ['skill.md', skillText(EXAMPLE)],
   ]);
 }

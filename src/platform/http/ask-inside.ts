@@ -2,6 +2,7 @@ import type { SecretGuard } from '../secret-guard.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { Inside, InsideRequest } from './mount.ts';
 import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
+import type { Shortcut } from './prepared.ts';
 import { type FailureOptions, presentFailure } from './present-failure.ts';
 import type { Route } from './route.ts';
 
@@ -9,7 +10,7 @@ import type { Route } from './route.ts';
 export function createInside<Caller>(
   routes: readonly Route<Caller>[],
   guard: SecretGuard,
-  options: FailureOptions,
+  options: FailureOptions & { shortcut?: Shortcut },
 ): Inside<Caller> {
   const byName = new Map<string, Route<Caller>>(
     routes.flatMap((route) => route.methods.map((method) => [`${method} ${route.path}`, route] as const)),
@@ -22,6 +23,11 @@ export function createInside<Caller>(
   return {
     guard,
     refuse: (error, from) => refuse(error, from),
+    glance: (target) => {
+      const read = { target, accept: 'application/json', ifNoneMatch: undefined, acceptsGzip: false };
+      const answer = options.shortcut?.(read) ?? null;
+      return answer?.status === 200 ? answer : null;
+    },
     ask: async (request, from, caller) => {
       const route = byName.get(request.route);
       if (route === undefined) throw new TypeError(`no route is called ${request.route}`);

@@ -6,13 +6,7 @@ import { isPublicAddress } from './public-address.ts';
 
 export type PublicFetchWhy =
   // An address that is none for the public: not asked at all.
-  | 'address'
-  | 'unreachable'
-  | 'timeout'
-  | 'redirect'
-  | 'status'
-  | 'too_large'
-  | 'not_json';
+  'address' | 'unreachable' | 'timeout' | 'redirect' | 'status' | 'too_large' | 'not_json';
 
 /** A server that a stranger named gave no document. */
 export class PublicFetchFailure extends Error {
@@ -37,7 +31,10 @@ interface Found {
 export interface PublicMeans {
   resolve(host: string): Promise<Found[]>;
   isPublic(address: string): boolean;
-  request(options: RequestOptions & { servername: string }, answered: (message: IncomingMessage) => void): ClientRequest;
+  request(
+    options: RequestOptions & { servername: string },
+    answered: (message: IncomingMessage) => void,
+  ): ClientRequest;
   port: number;
 }
 
@@ -70,6 +67,8 @@ export function createPublicFetch(means: PublicMeans = MACHINE): PublicFetch {
   };
 }
 
+export const fetchPublic = createPublicFetch();
+
 /** An address literal is no name of a host that publishes something; the default port alone is left out of `port`. */
 function publicUrl(text: string): URL | null {
   const url = text.length > LONGEST_ADDRESS ? null : URL.parse(text);
@@ -92,7 +91,12 @@ function send(
         path: url.pathname + url.search,
         agent: false,
         signal,
-        headers: { host: url.host, accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'openaisle' },
+        headers: {
+          host: url.host,
+          accept: 'application/json',
+          'accept-encoding': 'identity',
+          'user-agent': 'openaisle',
+        },
         lookup: (_host, options, done) => {
           const [first] = found;
           if (options.all === true) return done(null, found);
@@ -120,18 +124,22 @@ function toResponse(message: IncomingMessage): Response {
 }
 
 /** What is published at that address as JSON: small, and soon. Throws a PublicFetchFailure. */
-export async function readPublicJson(url: string, fetchPublic: PublicFetch): Promise<unknown> {
-  const signal = AbortSignal.timeout(DEADLINE_MS);
+export async function readPublicJson(
+  url: string,
+  fetchDocument: PublicFetch,
+  deadlineMs = DEADLINE_MS,
+): Promise<unknown> {
+  const signal = AbortSignal.timeout(deadlineMs);
   try {
-    return await Promise.race([read(url, fetchPublic, signal), endOf(signal)]);
+    return await Promise.race([read(url, fetchDocument, signal), endOf(signal)]);
   } catch (error) {
     if (error instanceof PublicFetchFailure) throw error;
     throw new PublicFetchFailure(signal.aborted ? 'timeout' : 'unreachable', { cause: error });
   }
 }
 
-async function read(url: string, fetchPublic: PublicFetch, signal: AbortSignal): Promise<unknown> {
-  const response = await fetchPublic(url, signal);
+async function read(url: string, fetchDocument: PublicFetch, signal: AbortSignal): Promise<unknown> {
+  const response = await fetchDocument(url, signal);
   const why = faultOf(response);
   if (why !== null) {
     await response.body?.cancel();

@@ -40,9 +40,13 @@ export const SHELL = {
   ),
   theme: script('theme.js'),
   ceremony: script('ceremony.js'),
+  copying: script('copying.js'),
+  consent: script('consent.js'),
+  grants: script('grants.js'),
   mark: asset('mark', 'svg', 'image/svg+xml', file('mark.svg')),
 } as const;
 
-const all: readonly Asset[] = [...SHELL.fonts, SHELL.style, SHELL.theme, SHELL.ceremony, SHELL.mark];
+const { fonts: ownFonts, ...others } = SHELL;
+const all: readonly Asset[] = [...ownFonts, ...Object.values(others)];
 
 export const ASSETS: ReadonlyMap<string, Asset> = new Map(all.map((one) => [one.path, one]));

@@ -4,6 +4,7 @@ import { MAX_TIMEOUT_SECONDS } from '../../../contract/vocabulary.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketConfig } from '../../context.ts';
 import { requirementOf, type Terms } from '../terms.ts';
+import { describeForBazaar } from './bazaar.ts';
 
 type Asking = Extract<Reason, 'payment_required' | 'payment_invalid' | 'authorization_lapsed'>;
 
@@ -14,11 +15,13 @@ type Asking = Extract<Reason, 'payment_required' | 'payment_invalid' | 'authoriz
 export function askPayment(config: MarketConfig, terms: Terms, reason: Asking, detail?: string): Refusal {
   const required = requirementOf(terms, config.network, checksummed);
   const error = detail ?? 'Payment is required.';
+  const bazaar = describeForBazaar(terms.resource.slice(config.baseUrl.length));
   const header = {
     x402Version: 2,
     error,
     resource: { url: terms.resource, description: terms.description, mimeType: 'application/json' },
     accepts: [required],
+    ...(bazaar === null ? {} : { extensions: { bazaar } }),
   };
   return new Refusal(reason, {
     detail: error,

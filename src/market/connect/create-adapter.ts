@@ -1,0 +1,114 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider';
+import { sha256 } from '../../platform/canonical-json.ts';
+import type { Database, Queryable, Tx } from '../../platform/database/database.ts';
+import type { Market } from '../context.ts';
+import { PATHS } from './paths.ts';
+import {
+  consumeArtifact,
+  deleteArtifact,
+  deleteOfGrant,
+  endGrant,
+  findArtifact,
+  findOpenGrant,
+  putArtifact,
+  type StoredArtifact,
+  sweepArtifacts,
+} from './store.ts';
+
+/** A client that registers itself and never finishes an authorization is forgotten. */
+const UNUSED_CLIENT_MS = 86_400_000;
+/** Expired for that long: nobody asks for it any more. */
+const KEPT_MS = 3_600_000;
+
+export interface Artifacts {
+  adapter: AdapterFactory;
+  /** What the authorization server writes while `act` runs goes into that transaction. */
+  within<T>(tx: Tx, act: () => Promise<T>): Promise<T>;
+}
+
+type Needs = Pick<Market, 'clock' | 'config'> & { database: Database };
+
+export function createArtifacts(market: Needs): Artifacts {
+  const open = new AsyncLocalStorage<Tx>();
+  const queryable = (): Queryable => open.getStore() ?? market.database;
+  return {
+    adapter: (model) => (model === 'Session' ? NO_SESSIONS : createAdapter(market, model, queryable)),
+    within: (tx, act) => open.run(tx, act),
+  };
+}
+
+/** What the client has is never stored; this is. */
+export function idHash(id: string): Buffer {
+  return sha256(id);
+}
+
+const nothing = async (): Promise<undefined> => undefined;
+/** Every authorization asks anew, so nobody is ever remembered as logged in. */
+const NO_SESSIONS: Adapter = {
+  ...{ upsert: nothing, find: nothing, findByUid: nothing, findByUserCode: nothing },
+  ...{ consume: nothing, destroy: nothing, revokeByGrantId: nothing },
+};
+
+function createAdapter({ clock, config }: Needs, model: string, queryable: () => Queryable): Adapter {
+  const now = (): Date => new Date(clock.now());
+  return {
+    upsert: async (id, payload, expiresIn) => {
+      const at = clock.now();
+      const lifeMs = expiresIn === undefined ? lifeOf(model) : expiresIn * 1_000;
+      const expiresAt = lifeMs === null ? null : new Date(at + lifeMs);
+      const kept = { model, idHash: idHash(id), grantId: payload.grantId ?? null, payload: atRest(payload) };
+      await putArtifact(queryable(), { ...kept, createdAt: new Date(at), expiresAt });
+      await sweepArtifacts(queryable(), new Date(at - KEPT_MS));
+    },
+    find: async (id) => {
+      const hash = idHash(id);
+      const stored =
+        model === 'Grant'
+          ? await findOpenGrant(queryable(), { idHash: hash, grantId: id }, now())
+          : await findArtifact(queryable(), model, hash, now());
+      return stored === null ? undefined : inUse(model, id, stored, config.baseUrl);
+    },
+    // Sessions and device codes alone are looked up by these.
+    findByUid: nothing,
+    findByUserCode: nothing,
+    consume: async (id) => {
+      const { isFirst, grantId } = await consumeArtifact(queryable(), model, idHash(id), now());
+      if (isFirst) return;
+      // Both found it unused, and the other came first. Of a refresh token that is a theft like any later use; who sends a code twice has
+      // shown the same verifier both times.
+      if (model === 'RefreshToken' && grantId !== null) {
+        await endGrant(queryable(), { idHash: idHash(grantId), grantId }, now());
+      }
+      throw new errors.InvalidGrant(`${model} already used`);
+    },
+    destroy: async (id) => {
+      if (model === 'Grant') return await endGrant(queryable(), { idHash: idHash(id), grantId: id }, now());
+      await deleteArtifact(queryable(), model, idHash(id));
+    },
+    revokeByGrantId: async (grantId) => await deleteOfGrant(queryable(), model, grantId),
+  };
+}
+
+function lifeOf(model: string): number | null {
+  return model === 'Client' ? UNUSED_CLIENT_MS : null;
+}
+
+/** Without its id, and without the address that ends in it: who has read the row can do nothing with it. */
+function atRest({ jti: _id, returnTo: _address, ...rest }: AdapterPayload): Record<string, unknown> {
+  return rest;
+}
+
+function inUse(
+  model: string,
+  id: string,
+  { payload, consumed_at: at }: StoredArtifact,
+  baseUrl: string,
+): AdapterPayload {
+  return {
+    ...payload,
+    ...(model === 'Client' ? {} : { jti: id }),
+    ...(model === 'Interaction' ? { returnTo: `${baseUrl}${PATHS.authorization}/${id}` } : {}),
+    ...(at === null ? {} : { consumed: Math.floor(at.getTime() / 1_000) }),
+  };
+}

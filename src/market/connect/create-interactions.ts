@@ -1,0 +1,135 @@
+import type Provider from 'oidc-provider';
+import { type Interaction as Attempt, errors, type InteractionResults } from 'oidc-provider';
+import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Incoming } from '../../platform/http/incoming.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { findCurrentKey, lockIdentity } from '../identity/store.ts';
+import type { ProviderCalls } from './call-provider.ts';
+import { hostOfClient } from './clients/host-of-client.ts';
+import { cleanName } from './clients/normalize-client.ts';
+import { hostOfRedirect, isOwnMachine } from './clients/redirects.ts';
+import { type Artifacts, idHash } from './create-adapter.ts';
+import type { Interaction, Interactions, Proof } from './interaction.ts';
+import { resourceOf } from './paths.ts';
+import { consumeArtifact, insertGrant } from './store.ts';
+
+interface Parts {
+  market: Market;
+  provider: Provider;
+  calls: ProviderCalls;
+  artifacts: Artifacts;
+}
+
+export function createInteractions(parts: Parts): Interactions {
+  return {
+    find: async (incoming, uid) => {
+      const attempt = await findAttempt(parts, incoming, uid);
+      return attempt === null ? null : await describe(parts, attempt);
+    },
+    allow: async (incoming, interaction, proof) => await allow(parts, incoming, { interaction, proof }),
+    cancel: async (incoming, { uid }) =>
+      await parts.market.database.transaction(async (tx) => {
+        const denied = { error: 'access_denied', error_description: 'The user said no.' };
+        return await finish(parts, tx, { incoming, uid }, async () => denied);
+      }),
+  };
+}
+
+/** Of this browser, and not decided yet. */
+async function findAttempt({ calls, provider }: Parts, incoming: Incoming, uid: string): Promise<Attempt | null> {
+  const attempt = await calls
+    .withRequest(incoming, (request, response) => provider.interactionDetails(request, response))
+    .catch((error: unknown) => {
+      if (error instanceof errors.SessionNotFound) return null;
+      throw error;
+    });
+  return attempt === null || attempt.uid !== uid || attempt.result !== undefined ? null : attempt;
+}
+
+async function describe({ provider }: Parts, { uid, params }: Attempt): Promise<Interaction | null> {
+  const clientId = textOf(params['client_id']);
+  const client = await provider.Client.find(clientId).catch((error: unknown) => {
+    if (!(error instanceof errors.OIDCProviderError)) throw error;
+    throw new Refusal('unavailable', {
+      detail: 'What the client says of itself cannot be read just now.',
+      retryAfterSeconds: 10,
+    });
+  });
+  if (client === undefined) return null;
+  return {
+    uid,
+    client: {
+      name: cleanName(client.clientName),
+      host: hostOfClient(clientId),
+      redirectHost: hostOfRedirect(textOf(params['redirect_uri'])),
+      loopbackOnly: (client.redirectUris ?? []).every(isOwnMachine),
+    },
+    scopes: scopesOf(params),
+  };
+}
+
+/**
+ * One transaction, under the lock that whatever replaces the merchant's key holds too: either the grant is there for it to revoke, or the
+ * new key is here to be seen.
+ */
+async function allow(
+  parts: Parts,
+  incoming: Incoming,
+  { interaction: { uid, client }, proof }: { interaction: Interaction; proof: Proof },
+): Promise<{ location: string }> {
+  const { market, provider } = parts;
+  const { merchantId, keyId, provedBy } = proof;
+  return await market.database.transaction(async (tx) => {
+    await lockIdentity(tx, merchantId);
+    if ((await findCurrentKey(tx, merchantId)) !== keyId) {
+      throw new Refusal('proof_missing', { detail: 'The key was replaced after it, or the code of it, was given.' });
+    }
+    return await finish(parts, tx, { incoming, uid }, async ({ params }) => {
+      const accountId = String(merchantId);
+      const clientId = textOf(params['client_id']);
+      const scopes = scopesOf(params);
+      const grant = new provider.Grant({ accountId, clientId });
+      grant.addResourceScope(resourceOf(market.config), scopes.join(' '));
+      const oauthGrant = await grant.save();
+      await insertGrant(tx, {
+        id: market.random.uuid(),
+        grantedAt: new Date(market.clock.now()),
+        ...{ merchantId, oauthGrant, clientId, provedBy, scopes },
+        clientName: client.name,
+        clientHost: hostOfClient(clientId),
+        redirectHost: hostOfRedirect(textOf(params['redirect_uri'])),
+      });
+      return { login: { accountId, remember: false }, consent: { grantId: oauthGrant } };
+    });
+  });
+}
+
+/** Ends an attempt with that result. Of several at once, on any process, one does. */
+async function finish(
+  { market, provider, calls, artifacts }: Parts,
+  tx: Tx,
+  { incoming, uid }: { incoming: Incoming; uid: string },
+  decide: (attempt: Attempt) => Promise<InteractionResults>,
+): Promise<{ location: string }> {
+  return await artifacts.within(tx, async () => {
+    const { isFirst } = await consumeArtifact(tx, 'Interaction', idHash(uid), new Date(market.clock.now()));
+    const attempt = isFirst ? await findAttempt({ market, provider, calls, artifacts }, incoming, uid) : null;
+    if (attempt === null) throw new Refusal('connection_closed');
+    const result = await decide(attempt);
+    const location = await calls.withRequest(incoming, (request, response) =>
+      provider.interactionResult(request, response, result, { mergeWithLastSubmission: false }),
+    );
+    return { location };
+  });
+}
+
+function scopesOf(params: Readonly<Record<string, unknown>>): Interaction['scopes'] {
+  const asked = textOf(params['scope']).split(' ');
+  return TOKEN_SCOPES.filter((scope) => asked.includes(scope));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,159 @@
+import Provider, { type AdapterFactory, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import type { Market } from '../context.ts';
+import { hostOfClient } from './clients/host-of-client.ts';
+import { normalizeDocument } from './clients/normalize-client.ts';
+import type { Documents } from './clients/read-documents.ts';
+import { cookieKeys, signingKey } from './derive-keys.ts';
+import { PATHS, resourceOf } from './paths.ts';
+
+const MINUTE = 60;
+const DAY = 86_400;
+/** Seconds. */
+const TTL = {
+  AccessToken: 60 * MINUTE,
+  AuthorizationCode: MINUTE,
+  // Whoever authorized a client does so again after a year.
+  Grant: 365 * DAY,
+  IdToken: 60 * MINUTE,
+  Interaction: 15 * MINUTE,
+  RefreshToken: 30 * DAY,
+  RegistrationAccessToken: 90 * DAY,
+  Session: MINUTE,
+};
+const DOCUMENT_BYTES = 65_536;
+const CLIENT_DOCUMENTS = 'draft-02';
+const OFF = { enabled: false };
+
+/** Names of the two cookies that bind an authorization to its browser. Each is sent to the addresses of that authorization only. */
+export const COOKIE_NAMES = {
+  interaction: 'openaisle-connect',
+  resume: 'openaisle-connect-resume',
+  session: 'openaisle-connect-session',
+};
+
+/** oidc-provider with everything off that the hosted connector does not need (W11). */
+export function createProvider(market: Market, adapter: AdapterFactory, documents: Documents): Provider {
+  const { config, pepper } = market;
+  const configuration: Configuration = {
+    adapter,
+    clientAuthMethods: ['none', 'private_key_jwt'],
+    clientBasedCORS: () => false,
+    clientDefaults: {
+      grant_types: ['authorization_code'],
+      id_token_signed_response_alg: 'ES256',
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    },
+    cookies: {
+      names: COOKIE_NAMES,
+      long: { httpOnly: true, sameSite: 'lax', signed: true },
+      short: { httpOnly: true, sameSite: 'lax', signed: true },
+      keys: cookieKeys(pepper),
+    },
+    expiresWithSession: () => false,
+    features: featuresOf(market, documents),
+    fetch: (address) => fetchForProvider(documents, String(address)),
+    fetchResponseBodyLimits: { 'client_id metadata document': DOCUMENT_BYTES, jwks_uri: DOCUMENT_BYTES },
+    findAccount: (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    interactions: { url: (_ctx, { uid }) => `${config.baseUrl}${PATHS.interaction}/${uid}` },
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    jwks: { keys: [signingKey(pepper)] },
+    loadExistingGrant,
+    pkce: { required: () => true },
+    renderError: (ctx, out) => {
+      // Only what is said; the mount puts it on a page.
+      ctx.type = 'json';
+      ctx.body = out;
+    },
+    responseTypes: ['code'],
+    // What a client gives back ends its connection, whichever of its tokens that is.
+    revokeGrantPolicy: () => true,
+    rotateRefreshToken: () => true,
+    routes: {
+      authorization: PATHS.authorization,
+      jwks: PATHS.jwks,
+      registration: PATHS.registration,
+      revocation: PATHS.revocation,
+      token: PATHS.token,
+    },
+    scopes: [],
+    ttl: TTL,
+  };
+  const provider = new Provider(config.baseUrl, configuration);
+  // Host and scheme are told it by us, from the configuration; what a client says of them never gets there.
+  provider.proxy = true;
+  return provider;
+}
+
+function featuresOf(market: Market, documents: Documents): NonNullable<Configuration['features']> {
+  const resource = resourceOf(market.config);
+  return {
+    clientIdMetadataDocument: {
+      enabled: true,
+      // Pinned: another draft must fail at the start and not in the field.
+      ack: CLIENT_DOCUMENTS,
+      allowFetch: (ctx, clientId) => mayFetch(market, documents, ctx, clientId),
+      // Copies are kept by us.
+      cacheDuration: { min: 1, max: 1 },
+    },
+    devInteractions: OFF,
+    dPoP: OFF,
+    pushedAuthorizationRequests: OFF,
+    registration: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => resource,
+      getResourceServerInfo: (_ctx, indicator) => {
+        if (indicator !== resource) throw new errors.InvalidTarget();
+        return { scope: TOKEN_SCOPES.join(' '), audience: resource, accessTokenFormat: 'opaque' };
+      },
+      useGrantedResource: () => true,
+    },
+    revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+    rpInitiatedLogout: OFF,
+    userinfo: OFF,
+  };
+}
+
+/** The grant that was made on the page, and no other: nothing is remembered from one authorization to the next. */
+async function loadExistingGrant(ctx: KoaContextWithOIDC) {
+  const { grantId } = ctx.oidc.result?.consent ?? {};
+  if (grantId === undefined) return undefined;
+  const grant = await ctx.oidc.provider.Grant.find(grantId);
+  // Revoked between the page and this step.
+  if (grant === undefined) throw new errors.AccessDenied();
+  return grant;
+}
+
+async function fetchForProvider(documents: Documents, address: string): Promise<Response> {
+  const value = await documents.read(address);
+  const isOfClient = isRecord(value) && value['client_id'] === address;
+  return Response.json(isOfClient ? normalizeDocument(value) : value);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whoever names documents that nobody has read yet makes us ask strangers, and is counted like who registers clients. */
+async function mayFetch(
+  market: Market,
+  documents: Documents,
+  ctx: KoaContextWithOIDC | undefined,
+  clientId: string,
+): Promise<boolean> {
+  const host = hostOfClient(clientId);
+  const isConfigured = host !== null && market.config.hostedHosts.includes(host);
+  // Our own pages ask for what was asked for already.
+  if (ctx === undefined || isConfigured || documents.asksNobody(clientId)) return true;
+  await takeClientQuota(market, ctx.get('x-forwarded-for'));
+  return true;
+}
+
+/** Every client that this network makes us learn of. */
+export async function takeClientQuota(market: Market, clientNetwork: string): Promise<void> {
+  const limit = market.config.limits.oauth_clients_per_ip_hour;
+  await takeQuota(market, { name: 'oauth_clients_per_ip_hour', subject: clientNetwork, limit, windowSeconds: 3_600 });
+}

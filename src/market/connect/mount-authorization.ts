@@ -1,0 +1,79 @@
+import { DEFAULT_TOKEN_SCOPES, TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
+import type { Mount } from '../../platform/http/mount.ts';
+import { decodeComponent } from '../../platform/http/request-target.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { ProviderCalls } from './call-provider.ts';
+import { PATHS } from './paths.ts';
+import { answerPerson, type ShowFault } from './show-fault.ts';
+
+/** What an authorization may say. All else is for OpenID Connect, or for nobody; those of the second line are refused by name. */
+const PARAMETERS: ReadonlySet<string> = new Set([
+  ...['client_id', 'redirect_uri', 'state', 'code_challenge', 'code_challenge_method', 'resource'],
+  ...['request', 'request_uri', 'registration'],
+]);
+const SPECIAL: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
+/** A code, in the query: with any other of them even the refusal would be sent in another way. */
+const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
+/** Each authorization is asked for anew, in one step. */
+const ASK_ANEW = 'login consent';
+
+/** The two steps of an authorization in a browser, around the page. */
+export function mountAuthorization(calls: ProviderCalls, show: ShowFault): Mount[] {
+  const step = async (path: string, incoming: Incoming): Promise<Outgoing> => {
+    const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
+    // A client that is known is told by way of its user's browser.
+    return fault === null || answer.status < 400 ? answer : answerPerson(fault, incoming, show);
+  };
+  return [
+    {
+      method: 'GET',
+      path: PATHS.authorization,
+      ownOrigin: true,
+      answer: async (incoming) =>
+        await step(`${PATHS.authorization}?${normalizeQuery(incoming.target.query)}`, incoming),
+    },
+    {
+      method: 'GET',
+      path: `${PATHS.authorization}/:uid`,
+      ownOrigin: true,
+      answer: async (incoming) =>
+        await step(`${PATHS.authorization}/${encodeURIComponent(incoming.params['uid'] ?? '')}`, incoming),
+    },
+  ];
+}
+
+/** What hosts really send, as the authorization server wants it. What is given twice stays so, and is refused. */
+export function normalizeQuery(query: string): string {
+  const kept: string[] = [];
+  const special = new Map<string, string[]>();
+  for (const pair of query.split('&')) {
+    const [name, value] = splitPair(pair);
+    if (SPECIAL.has(name)) special.set(name, [...(special.get(name) ?? []), value]);
+    else if (PARAMETERS.has(name)) kept.push(pair);
+  }
+  const added = new URLSearchParams();
+  for (const scope of special.get('scope') ?? ['']) added.append('scope', normalizeScope(scope));
+  for (const [name, only] of Object.entries(ONLY)) {
+    for (const value of special.get(name) ?? []) added.append(name, value === only ? value : 'unknown');
+  }
+  added.append('prompt', special.get('prompt')?.includes('none') ? 'none' : ASK_ANEW);
+  return [...kept, added.toString()].join('&');
+}
+
+/** Those that there are, in their order; for none, the usual ones. `offline_access` asks for what everybody gets. */
+function normalizeScope(given: string): string {
+  const asked = given.split(' ');
+  const known = TOKEN_SCOPES.filter((scope) => asked.includes(scope));
+  return (known.length > 0 ? known : DEFAULT_TOKEN_SCOPES).join(' ');
+}
+
+function splitPair(pair: string): [name: string, value: string] {
+  const mark = pair.indexOf('=');
+  const name = decodeComponent(mark < 0 ? pair : pair.slice(0, mark));
+  const value = mark < 0 ? '' : decodeComponent(pair.slice(mark + 1));
+  if (name === null || value === null || value.includes('\u0000')) {
+    throw new Refusal('invalid_query', { detail: 'The query has malformed percent-encoding, or a NUL in it.' });
+  }
+  return [name, value];
+}

@@ -1,0 +1,165 @@
+import sql from 'sql-template-tag';
+import type { TokenScope } from '../../contract/token-scopes.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
+
+/** What the authorization server remembers. Nobody who reads the table holds it: see atRest in create-adapter.ts. */
+export interface Artifact {
+  model: string;
+  idHash: Buffer;
+  grantId: string | null;
+  payload: Readonly<Record<string, unknown>>;
+  createdAt: Date;
+  expiresAt: Date | null;
+}
+
+export interface StoredArtifact {
+  payload: Record<string, unknown>;
+  consumed_at: Date | null;
+}
+
+/** The same again replaces what it says; that it was used stays. */
+export async function putArtifact(database: Queryable, artifact: Artifact): Promise<void> {
+  const { model, idHash, grantId, createdAt, expiresAt } = artifact;
+  const payload = JSON.stringify(artifact.payload);
+  await database.run(sql`
+    insert into oauth_artifacts (model, id_hash, grant_id, payload, created_at, expires_at)
+    values (${model}, ${idHash}, ${grantId}, ${payload}::jsonb, ${createdAt}, ${expiresAt})
+    on conflict (model, id_hash) do update
+      set grant_id = excluded.grant_id, payload = excluded.payload, expires_at = excluded.expires_at`);
+}
+
+export async function findArtifact(
+  database: Queryable,
+  model: string,
+  idHash: Buffer,
+  now: Date,
+): Promise<StoredArtifact | null> {
+  return await database.maybe<StoredArtifact>(sql`
+    select payload, consumed_at from oauth_artifacts
+    where model = ${model} and id_hash = ${idHash} and (expires_at is null or expires_at > ${now})`);
+}
+
+/** A grant that its merchant, or what replaced the merchant's key, has revoked is none any more. */
+export async function findOpenGrant(
+  database: Queryable,
+  grant: { idHash: Buffer; grantId: string },
+  now: Date,
+): Promise<StoredArtifact | null> {
+  return await database.maybe<StoredArtifact>(sql`
+    select payload, consumed_at from oauth_artifacts
+    where model = 'Grant' and id_hash = ${grant.idHash} and (expires_at is null or expires_at > ${now})
+      and exists (select from hosted_grants where oauth_grant = ${grant.grantId} and revoked_at is null)`);
+}
+
+/** Of several at once, in any process, one is told that it was the first. The grant that it belonged to comes along. */
+export async function consumeArtifact(
+  database: Queryable,
+  model: string,
+  idHash: Buffer,
+  at: Date,
+): Promise<{ isFirst: boolean; grantId: string | null }> {
+  const first = await database.run(sql`
+    update oauth_artifacts set consumed_at = ${at} where model = ${model} and id_hash = ${idHash}`);
+  if (first > 0) return { isFirst: true, grantId: null };
+  const row = await database.maybe<{ grant_id: string | null }>(
+    sql`select grant_id from oauth_artifacts where model = ${model} and id_hash = ${idHash}`,
+  );
+  return { isFirst: false, grantId: row?.grant_id ?? null };
+}
+
+export async function deleteArtifact(database: Queryable, model: string, idHash: Buffer): Promise<void> {
+  await database.run(sql`delete from oauth_artifacts where model = ${model} and id_hash = ${idHash}`);
+}
+
+export async function deleteOfGrant(database: Queryable, model: string, grantId: string): Promise<void> {
+  await database.run(sql`delete from oauth_artifacts where model = ${model} and grant_id = ${grantId}`);
+}
+
+/** Everything that hangs on a grant, and the grant. Its merchant sees that it is over. */
+export async function endGrant(
+  database: Queryable,
+  grant: { idHash: Buffer; grantId: string },
+  at: Date,
+): Promise<void> {
+  await database.run(sql`
+    with ended as (
+      update hosted_grants set revoked_at = ${at} where oauth_grant = ${grant.grantId} and revoked_at is null
+    )
+    delete from oauth_artifacts where grant_id = ${grant.grantId} or (model = 'Grant' and id_hash = ${grant.idHash})`);
+}
+
+/** Clears away a few that ran out before that, on the way of a write. */
+export async function sweepArtifacts(database: Queryable, expiredBefore: Date): Promise<void> {
+  await database.run(sql`
+    delete from oauth_artifacts where ctid = any (array(
+      select ctid from oauth_artifacts where expires_at < ${expiredBefore}
+      order by expires_at limit 20 for update skip locked
+    ))`);
+}
+
+/** Written at most once a day for each client. */
+export async function keepClient(database: Queryable, idHash: Buffer, until: Date, unlessAfter: Date): Promise<void> {
+  await database.run(sql`
+    update oauth_artifacts set expires_at = ${until}
+    where model = 'Client' and id_hash = ${idHash} and expires_at < ${unlessAfter}`);
+}
+
+export interface NewGrant {
+  id: string;
+  merchantId: bigint;
+  grantedAt: Date;
+  oauthGrant: string;
+  clientId: string;
+  clientName: string | null;
+  clientHost: string | null;
+  redirectHost: string;
+  scopes: readonly TokenScope[];
+  provedBy: 'key' | 'pairing_code';
+}
+
+export async function insertGrant(tx: Tx, grant: NewGrant): Promise<void> {
+  await tx.run(sql`
+    insert into hosted_grants (id, merchant_id, granted_at, oauth_grant, client_id, client_name, client_host, redirect_host, scopes,
+      proved_by)
+    values (${grant.id}, ${grant.merchantId}, ${grant.grantedAt}, ${grant.oauthGrant}, ${grant.clientId}, ${grant.clientName},
+      ${grant.clientHost}, ${grant.redirectHost}, ${[...grant.scopes]}, ${grant.provedBy})`);
+}
+
+export interface VisitorRow {
+  grant_id: string;
+  client_host: string | null;
+  granted: string[];
+  /** Of the token, which may have fewer than the grant. */
+  scope: string | null;
+  aud: string | null;
+  is_grant_proven: boolean;
+  is_host_proven: boolean;
+  merchant_id: bigint;
+  handle: string;
+  key_id: bigint;
+}
+
+/** Whom an access token stands for, as long as it, its grant and the merchant's key are in force. */
+export async function findVisitor(database: Queryable, idHash: Buffer, now: Date): Promise<VisitorRow | null> {
+  return await database.maybe<VisitorRow>(sql`
+    select g.id as grant_id, g.client_host, g.scopes as granted, token.payload ->> 'scope' as scope, token.payload ->> 'aud' as aud,
+      g.proven_at is not null as is_grant_proven,
+      exists (select from hosted_proven_hosts where host = g.client_host) as is_host_proven,
+      merchants.id as merchant_id, merchants.handle, merchant_keys.id as key_id
+    from oauth_artifacts token
+    join hosted_grants g on g.oauth_grant = token.grant_id and g.revoked_at is null
+    join merchants on merchants.id = g.merchant_id
+    join merchant_keys on merchant_keys.merchant_id = g.merchant_id and merchant_keys.revoked_at is null
+    where token.model = 'AccessToken' and token.id_hash = ${idHash} and token.expires_at > ${now}`);
+}
+
+/** The first time stays. */
+export async function noteGrantProven(database: Queryable, id: string, at: Date): Promise<void> {
+  await database.run(sql`
+    update hosted_grants set proven_at = ${at} where id = ${id} and proven_at is null and revoked_at is null`);
+}
+
+export async function noteHostProven(database: Queryable, host: string, at: Date): Promise<void> {
+  await database.run(sql`
+    insert into hosted_proven_hosts (host, proven_at) values (${host}, ${at}) on conflict (host) do nothing`);
+}

@@ -1,0 +1,76 @@
+import { html } from 'ghtml';
+import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import { chooseForm } from '../choose-form.ts';
+import { renderMarkdown } from '../render-markdown.ts';
+import { SHELL } from '../shell/assets.ts';
+import { answerConnectHtml, answerConnectJson, answerConnectText } from './answer-connect.ts';
+import type { ConnectParts } from './connect-parts.ts';
+import { type ConnectText, connectDocument, connectText } from './connect-text.ts';
+import type { Host } from './hosts.ts';
+
+const PATH = '/mcp/connect';
+
+/** GET /mcp/connect: what the hosted connector is, and how each program is connected. */
+export async function answerConnectPage({ market }: ConnectParts, { headers }: Incoming): Promise<Outgoing> {
+  const { accept } = headers;
+  // An MCP client that would like a stream of messages: there is none here.
+  if (accept?.includes('text/event-stream')) throw new Refusal('method_not_allowed', { headers: { allow: 'POST' } });
+  const page = connectText(market.config.baseUrl);
+  const form = chooseForm(accept);
+  if (form === 'text') return answerConnectText(renderMarkdown(connectDocument(page)));
+  if (form === 'json') return answerConnectJson(toJson(page, market.config.baseUrl));
+  return answerConnectHtml(market.random, {
+    title: page.title,
+    ...{ main: renderConnect(page), path: PATH, script: SHELL.copying },
+  });
+}
+
+function toJson({ title, summary, url, facts, hosts }: ConnectText, baseUrl: string) {
+  return {
+    name: title,
+    summary,
+    url,
+    facts,
+    hosts: hosts.map(({ name, steps, block }) => ({ name, steps, to_copy: block?.text ?? url })),
+    grants: `${baseUrl}${PATH}/grants`,
+    join: `${baseUrl}/join`,
+    with_a_key: `${baseUrl}/mcp`,
+  };
+}
+
+function renderConnect({ title, summary, url, facts, hosts, reach }: ConnectText): string {
+  return html`<h1>${title}</h1>
+<p class="summary">${summary}</p>
+!${renderCopy('address', 'The address to paste', url)}
+!${reach === null ? '' : html`<div class="notice warn"><p>${reach}</p></div>`}
+<p id="said" class="heard" role="status"></p>
+<h2>What it is</h2>
+<ul>!${facts.map((fact) => html`<li>!${renderCoded(fact)}</li>`)}</ul>
+<p>No store yet? <a href="/join">Open one</a> first. What you have allowed so far is at <a href="/mcp/connect/grants">what acts for you</a>.</p>
+!${hosts.map(renderHost).join('\n')}
+<h2>Another program</h2>
+<p>Any MCP client that speaks Streamable HTTP and OAuth works: give it the address above. One that takes a header of your own and runs on your machine can use <code>/mcp</code> with the key in Authorization instead.</p>`;
+}
+
+function renderHost({ name, steps, block }: Host, index: number): string {
+  return html`<h2>${name}</h2>
+<ol>!${steps.map((step) => html`<li>!${renderCoded(step)}</li>`)}</ol>
+!${block === null ? '' : renderCopy(`host-${index}`, `The ${block.what}`, block.text)}`;
+}
+
+function renderCopy(id: string, what: string, text: string): string {
+  return html`<section class="shown" aria-labelledby="${id}-name">
+<h3 id="${id}-name">${what}</h3>
+<code class="key" id="${id}">${text}</code>
+<div class="row"><button type="button" data-copy="${id}" hidden aria-describedby="${id}-name">Copy</button></div>
+</section>`;
+}
+
+function renderCoded(text: string): string {
+  // Splitting by one group puts what it caught at the odd places.
+  return text
+    .split(/`([^`]+)`/)
+    .map((piece, index) => (index % 2 === 0 ? html`${piece}` : html`<code>${piece}</code>`))
+    .join('');
+}

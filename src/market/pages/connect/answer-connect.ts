@@ -1,0 +1,47 @@
+import type { Outgoing } from '../../../platform/http/incoming.ts';
+import type { Random } from '../../../platform/random.ts';
+import type { Asset } from '../shell/assets.ts';
+import { noncePolicy } from '../shell/policy.ts';
+import { renderShell } from '../shell/render-shell.ts';
+
+export interface ConnectPage {
+  title: string;
+  /** HTML. */
+  main: string;
+  path: string;
+  script: Asset;
+  status?: number;
+}
+
+const KEPT_BY_NOBODY = { 'cache-control': 'private, no-store' };
+
+/** A page of the hosted connector: it runs its own script and asks nobody but us. */
+export function answerConnectHtml(random: Random, { title, main, path, script, status = 200 }: ConnectPage): Outgoing {
+  const nonce = random.bytes(18).toString('base64url');
+  return {
+    status,
+    headers: {
+      ...KEPT_BY_NOBODY,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': `${noncePolicy(nonce)}; connect-src 'self'`,
+      vary: 'accept',
+    },
+    body: renderShell({ title: `${title} - Openaisle`, main, path, nonce, scripts: [script.path] }),
+  };
+}
+
+export function answerConnectJson(body: unknown): Outgoing {
+  return {
+    status: 200,
+    headers: { ...KEPT_BY_NOBODY, 'content-type': 'application/json; charset=utf-8', vary: 'accept' },
+    body: JSON.stringify(body),
+  };
+}
+
+export function answerConnectText(body: string): Outgoing {
+  return {
+    status: 200,
+    headers: { ...KEPT_BY_NOBODY, 'content-type': 'text/plain; charset=utf-8', vary: 'accept' },
+    body,
+  };
+}

@@ -1,0 +1,82 @@
+import { html } from 'ghtml';
+import type { Interaction } from '../../connect/interaction.ts';
+import { renderSecretField } from './render-secret-field.ts';
+import { SCOPE_WORDS } from './scope-words.ts';
+import { showName } from './show-name.ts';
+
+/** Who asks for what, the proof, and the two buttons. What the script shows stands here already, so that all words are in one place. */
+export function renderInteraction({ client, scopes }: Interaction, provenAs: string | null): string {
+  const name = showName(client.name);
+  const who = name === null ? 'A program without a name' : html`<bdi>${name}</bdi>`;
+  const isProven = provenAs !== null;
+  return html`<h1>Let a program act for your store</h1>
+<p class="summary">!${who} asks to act for a store of this market.</p>
+<dl class="facts">
+<dt>Program</dt><dd>!${name === null ? 'It gives no name.' : html`<bdi>${name}</bdi>, as it calls itself`}</dd>
+<dt>Known by</dt><dd>!${renderHost(client.host)}</dd>
+<dt>Goes back to</dt><dd>!${renderRedirect(client)}</dd>
+</dl>
+<h2>What it may do then</h2>
+<ul>!${scopes.map((scope) => html`<li>${SCOPE_WORDS[scope]}</li>`)}</ul>
+<p>It never sees your key, and cannot replace or recover it. You can end it at any time at <a href="/mcp/connect/grants" target="_blank" rel="noopener">what acts for you</a>; a new key ends it too.</p>
+<div class="notice warn">
+<h2>Allow only what you have begun yourself</h2>
+<p>If somebody sent you here, or you did not just begin this in that program, cancel.</p>
+</div>
+<noscript><div class="notice danger">
+<h2>This page needs its script</h2>
+<p>It sends the key in a header of its own, so that it stands in no form and no address. Let it run, or close this page: nothing has been allowed.</p>
+</div></noscript>
+!${renderProof(isProven)}
+<section id="proven" tabindex="-1" aria-labelledby="proven-title"!${isProven ? '' : ' hidden'}>
+<h2 id="proven-title">This is about the store of <strong id="handle">${provenAs ?? ''}</strong></h2>
+<p>With “Allow”, the program above may act for it as described.</p>
+</section>
+<section id="over" tabindex="-1" aria-labelledby="over-title" hidden>
+<h2 id="over-title">This attempt to connect is over</h2>
+<p>Nothing was allowed. Begin again in the program that you want to connect; “Cancel” takes you back to it.</p>
+</section>
+<p id="said" class="state" role="status"></p>
+<div class="row" id="decide" hidden>
+<button class="main" type="button" id="allow"!${isProven ? '' : ' hidden'}>Allow</button>
+<button type="button" id="cancel">Cancel</button>
+</div>`;
+}
+
+function renderHost(host: string | null): string {
+  if (host === null) return 'Nothing: it registered itself here, so its name proves nothing.';
+  return html`<code>${host}</code>, which publishes what it is`;
+}
+
+function renderRedirect({ redirectHost, loopbackOnly }: Interaction['client']): string {
+  if (loopbackOnly) return html`A program on this computer (<code>${redirectHost}</code>)`;
+  return html`<code>${redirectHost}</code>`;
+}
+
+function renderProof(isProven: boolean): string {
+  const key = renderSecretField({
+    id: 'merchant-key',
+    label: 'Merchant key',
+    hint: 'Checked once it is whole, in a header of its own. It is not kept, and the program does not get it.',
+    type: 'password',
+  });
+  const code = renderSecretField({
+    id: 'pairing-code',
+    label: 'Pairing code',
+    hint: 'In its place, if the key is elsewhere: openaisle pair, or POST /api/pair, makes one for ten minutes and one use.',
+    type: 'text',
+  });
+  return html`<section id="proof" hidden data-proven="${String(isProven)}">
+<h2>Show that the store is yours</h2>
+<p>One of the two is enough.</p>
+<form id="by-key" autocomplete="off" novalidate>
+!${key}
+<div class="row"><button type="submit">Check the key</button></div>
+</form>
+<form id="by-code" autocomplete="off" novalidate>
+!${code}
+<div class="row"><button type="submit">Check the code</button></div>
+</form>
+<p>No store yet? <a href="/join" target="_blank" rel="noopener">Open one in a new tab</a>, and come back here with the key.</p>
+</section>`;
+}

@@ -1,0 +1,177 @@
+// The page on which a program is allowed to act for a store. The key goes into one header of one request, and into nothing else.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const [proof, proven, over] = [byId('proof'), byId('proven'), byId('over')];
+  // A page that only says that the attempt is over.
+  if (proof === null) return;
+  const [key, code, allow, cancel] = ['merchant-key', 'pairing-code', 'allow', 'cancel'].map(byId);
+  const WHOLE = {
+    key: /^[a-z][a-z0-9]*_sk_[0-9A-Za-z]{49}$/,
+    code: /^[a-z][a-z0-9]*_pc_[0-9A-Z]{5}(-[0-9A-Z]{5}){2}$/i,
+  };
+  const HELD_AGAINST = {
+    key_invalid:
+      'This is no key in force. Look for the newest one that you saved; without it, recover the store with a code.',
+    pairing_code_refused: 'This code opens nothing. Get a new one: it is good for ten minutes and for one use.',
+    secret_in_payload: 'A key goes into the field of the key, a pairing code into its own. Nothing was kept.',
+  };
+  let isBusy = false;
+
+  function say(text) {
+    byId('said').textContent = text;
+  }
+
+  function fault(field, text) {
+    byId(`${field.id}-fault`).textContent = text;
+    if (text === '') field.removeAttribute('aria-invalid');
+    else field.setAttribute('aria-invalid', 'true');
+  }
+
+  // Takes it off the page at once, whatever becomes of it.
+  function take(field) {
+    const text = field.value.trim();
+    field.value = '';
+    for (const one of [key, code]) fault(one, '');
+    return text;
+  }
+
+  async function ask(step, body, headers) {
+    const answer = await fetch(`${location.pathname}/${step}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+    });
+    return { isGood: answer.ok, body: await answer.json() };
+  }
+
+  function waitOf(seconds) {
+    return seconds <= 90 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;
+  }
+
+  function wordsOf({ reason, title, next_step, retry_after_seconds }) {
+    if (reason === 'rate_limited')
+      return `Too many tries for the moment. Wait ${waitOf(retry_after_seconds)}, then try again.`;
+    return HELD_AGAINST[reason] ?? `${title}. ${next_step}`;
+  }
+
+  function showProof() {
+    proof.hidden = false;
+    proven.hidden = true;
+    allow.hidden = true;
+  }
+
+  function showProven(handle) {
+    byId('handle').textContent = handle;
+    proof.hidden = true;
+    proven.hidden = false;
+    allow.hidden = false;
+    // Not on the button: a second Enter must not allow what nobody has read.
+    proven.focus();
+  }
+
+  function showOver() {
+    for (const part of [proof, proven, allow]) part.hidden = true;
+    over.hidden = false;
+    over.focus();
+  }
+
+  // One step at a time; what fails on the way has changed nothing that the page shows.
+  async function once(act) {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      await act();
+    } catch {
+      say('No answer came. Nothing was allowed. Try again.');
+    } finally {
+      isBusy = false;
+    }
+  }
+
+  async function prove(field, body, headers) {
+    say('Checking.');
+    const { isGood, body: told } = await ask('prove', body, headers);
+    say('');
+    if (isGood) return showProven(told.handle);
+    if (told.reason === 'connection_closed') return showOver();
+    fault(field, wordsOf(told));
+    field.focus();
+  }
+
+  function proveByKey() {
+    return once(async () => {
+      const text = take(key);
+      if (!/^[\x21-\x7e]+$/.test(text)) {
+        fault(key, 'Type or paste the key.');
+        return key.focus();
+      }
+      await prove(key, {}, { authorization: `Bearer ${text}` });
+    });
+  }
+
+  function proveByCode() {
+    return once(async () => {
+      const text = take(code);
+      // A key must not leave in a body, not even to be refused.
+      if (text === '' || /_sk_/i.test(text)) {
+        fault(code, text === '' ? 'Type or paste the code.' : HELD_AGAINST.secret_in_payload);
+        return code.focus();
+      }
+      await prove(code, { pairing_code: text }, {});
+    });
+  }
+
+  function decide(decision) {
+    return once(async () => {
+      const { isGood, body } = await ask('decide', { decision }, {});
+      if (isGood) {
+        for (const part of [proof, allow, cancel]) part.hidden = true;
+        say(
+          decision === 'allow'
+            ? 'Allowed. On the way back to the program.'
+            : 'Canceled. On the way back to the program.',
+        );
+        location.assign(body.location);
+        return;
+      }
+      if (body.reason === 'connection_closed') {
+        cancel.hidden = true;
+        return showOver();
+      }
+      if (body.reason === 'proof_missing') {
+        showProof();
+        key.focus();
+      }
+      say(wordsOf(body));
+    });
+  }
+
+  function offer(form, field, whole, act) {
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      act();
+    });
+    // Whatever is whole need not be sent by hand too.
+    field.addEventListener('input', () => {
+      if (whole.test(field.value.trim())) act();
+    });
+  }
+
+  offer(byId('by-key'), key, WHOLE.key, proveByKey);
+  offer(byId('by-code'), code, WHOLE.code, proveByCode);
+  allow.addEventListener('click', () => decide('allow'));
+  cancel.addEventListener('click', () => decide('cancel'));
+  byId('decide').hidden = false;
+  if (proof.dataset.proven !== 'true') showProof();
+
+  addEventListener('pagehide', () => {
+    for (const field of [key, code]) field.value = '';
+  });
+  addEventListener('pageshow', (event) => {
+    // Kept whole by the browser: better a fresh look at how things stand.
+    if (event.persisted) location.reload();
+  });
+})();

@@ -1,0 +1,84 @@
+import { createServer } from 'node:http';
+import { afterAll, beforeAll } from 'vitest';
+import { askMcp, type McpAnswer } from '../support/mcp-ask.ts';
+import {
+  type Begun,
+  beginAuthorization,
+  discover,
+  learnClientId,
+  redeem,
+  type Tokens,
+} from '../support/oauth-client.ts';
+
+/** A program on this computer that wants to be connected: it registers itself, listens for its user to come back, and knows only the market's address. */
+export interface StubClient {
+  /** Where it listens. */
+  redirectUri: string;
+  /** Begins anew: the address to which it sends its user. */
+  begin(marketUrl: string, asked?: { scope?: string; name?: string }): Promise<Begun>;
+  /** What its user brought back last. */
+  brought(): URLSearchParams;
+  /** For the code that its user brought. */
+  redeem(marketUrl: string, begun: Begun): Promise<Tokens>;
+  call(marketUrl: string, token: string, tool: string): Promise<McpAnswer>;
+}
+
+/** One for all tests of a file. */
+export function stubClient(): StubClient {
+  let last: URLSearchParams | null = null;
+  let redirectUri = '';
+  const server = createServer(({ url }, response) => {
+    const { pathname, searchParams } = new URL(url ?? '/', 'http://127.0.0.1');
+    if (pathname === '/callback') last = searchParams;
+    response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end('<!doctype html><html lang="en"><title>Back</title><h1>Back in the program</h1></html>');
+  });
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    redirectUri = `http://127.0.0.1:${address.port}/callback`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const brought = (): URLSearchParams => {
+    if (last === null) throw new Error('nobody came back');
+    return last;
+  };
+  return {
+    get redirectUri() {
+      return redirectUri;
+    },
+    begin: async (marketUrl, { scope = 'market:read market:me', name = 'A stub & its <client>' } = {}) => {
+      last = null;
+      const facts = await discover(marketUrl);
+      const registration = {
+        ...{ client_name: name, redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' },
+        ...{ grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
+      };
+      const shape = { registration, redirectUri, scope };
+      return beginAuthorization(facts, { clientId: await learnClientId(facts, shape), shape });
+    },
+    brought,
+    redeem: async (marketUrl, begun) => {
+      const sent = brought();
+      if (sent.get('state') !== begun.state) throw new Error('another state');
+      const { status, body } = await redeem(await discover(marketUrl), begun, sent.get('code') ?? '');
+      if (status !== 200) throw new Error(`no tokens: ${status} ${JSON.stringify(body)}`);
+      return body as unknown as Tokens;
+    },
+    call: (url, token, tool) =>
+      askMcp(
+        { url },
+        'tools/call',
+        { name: tool, arguments: {} },
+        {
+          path: '/mcp/connect',
+          headers: { authorization: `Bearer ${token}` },
+        },
+      ),
+  };
+}

@@ -1,0 +1,60 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { type Check, faultsOf, type Revision, reportRun, runSuite, scoredScenarios } from '../support/mcp-suite.ts';
+import type { Legacy } from './fixture/fixture-handler.ts';
+import { type Fixture, startFixture } from './fixture/start-fixture.ts';
+
+/** Scenarios of 2025 in which a second request has to find the first: the server asks its client, or the streams of one session are counted. */
+const NEED_SESSIONS = [
+  'elicitation-sep1034-defaults',
+  'elicitation-sep1330-enums',
+  'server-sse-multiple-streams',
+  'tools-call-elicitation',
+  'tools-call-sampling',
+];
+
+describe('the mount of /mcp, before the official conformance suite with the suite’s own tools on it', () => {
+  let fixture: Fixture | undefined;
+  afterEach(async () => {
+    await fixture?.close();
+    fixture = undefined;
+  });
+
+  /** Every scenario that the suite scores for a revision, whatever came of it. */
+  const judge = async (revision: Revision, legacy: Legacy) => {
+    fixture = await startFixture(legacy);
+    const scored = await scoredScenarios(revision);
+    const run = await runSuite(['server', '--url', fixture.url, '--requirements', revision]);
+    reportRun(`conformance ${revision}, ${legacy}`, run, scored);
+    return { code: run.code, scored, checks: run.checks.filter(({ scenario }) => scored.includes(scenario)) };
+  };
+  const withSuccess = (checks: readonly Check[]): string[] => [
+    ...new Set(checks.flatMap(({ scenario, status }) => (status === 'SUCCESS' ? [scenario] : []))),
+  ];
+
+  test('has full marks in revision 2026-07-28, in the way that production answers', async () => {
+    const { checks, code, scored } = await judge('2026-07-28', 'stateless');
+    expect(scored).toHaveLength(37);
+    expect(faultsOf(checks)).toEqual([]);
+    expect(withSuccess(checks).sort()).toEqual(scored.toSorted());
+    expect(code).toBe(0);
+  });
+
+  test('has full marks in revision 2025-11-25, with sessions for what asks the client', async () => {
+    const { checks, code, scored } = await judge('2025-11-25', 'sessions');
+    expect(scored).toHaveLength(30);
+    expect(faultsOf(checks)).toEqual([]);
+    expect(withSuccess(checks).sort()).toEqual(scored.toSorted());
+    expect(code).toBe(0);
+  });
+
+  test('passes everything of revision 2025-11-25 but that in the way that production answers', async () => {
+    const { checks, scored } = await judge('2025-11-25', 'stateless');
+    const alone = scored.filter((scenario) => !NEED_SESSIONS.includes(scenario));
+    const judged = checks.filter(({ scenario }) => alone.includes(scenario));
+    expect(faultsOf(judged)).toEqual([]);
+    expect(withSuccess(judged).sort()).toEqual(alone.sort());
+    // What would pass after all has no place in the list.
+    const faulty = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
+    expect([...new Set(faulty.map(({ scenario }) => scenario))].sort()).toEqual(NEED_SESSIONS);
+  });
+});

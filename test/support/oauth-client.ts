@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import { systemRandom } from '../../src/platform/random.ts';
+import { type Browser, openBrowser } from './oauth-browser.ts';
+import type { ClientShape } from './oauth-shapes.ts';
+
+/** A client of the hosted connector, step by step, as one that follows the specification: nothing of the market is known but its address. */
+
+export interface ServerFacts {
+  issuer: string;
+  authorization_endpoint: string;
+  token_endpoint: string;
+  registration_endpoint: string;
+  revocation_endpoint: string;
+  resource: string;
+}
+
+export interface Tokens {
+  access_token: string;
+  refresh_token?: string;
+  expires_in: number;
+  scope: string;
+}
+
+export interface Answered {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/** An authorization that was begun: what the client keeps to itself, and where it sends its user. */
+export interface Begun {
+  clientId: string;
+  redirectUri: string;
+  resource: string | null;
+  state: string;
+  verifier: string;
+  url: string;
+}
+
+/** The page on which somebody has to say yes. */
+export interface ConsentPage {
+  browser: Browser;
+  url: string;
+  uid: string;
+  status: number;
+  text: string;
+}
+
+const random = (): string => systemRandom.bytes(32).toString('base64url');
+
+export async function discover(baseUrl: string): Promise<ServerFacts> {
+  const resource = await readJson(`${baseUrl}/.well-known/oauth-protected-resource/mcp/connect`);
+  const [issuer] = resource['authorization_servers'] as string[];
+  const server = await readJson(`${issuer}/.well-known/oauth-authorization-server`);
+  if (server['issuer'] !== issuer) throw new Error('the document is of another server');
+  return { ...server, resource: resource['resource'] } as unknown as ServerFacts;
+}
+
+async function readJson(url: string): Promise<Record<string, unknown>> {
+  const response = await fetch(url);
+  if (response.status !== 200) throw new Error(`${url}: ${response.status}`);
+  return (await response.json()) as Record<string, unknown>;
+}
+
+export async function post(url: string, body: URLSearchParams | object): Promise<Answered> {
+  const isForm = body instanceof URLSearchParams;
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' },
+    body: isForm ? body.toString() : JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
+}
+
+/** Its id at this server. */
+export async function learnClientId(server: ServerFacts, { document, registration }: ClientShape): Promise<string> {
+  if (document !== undefined) return document.client_id;
+  const { status, body } = await post(server.registration_endpoint, registration ?? {});
+  if (status !== 201) throw new Error(`not registered: ${status} ${JSON.stringify(body)}`);
+  return String(body['client_id']);
+}
+
+/** `changed` overrides what is asked; null leaves it out. */
+export function beginAuthorization(
+  server: ServerFacts,
+  { clientId, shape }: { clientId: string; shape: ClientShape },
+  changed: Readonly<Record<string, string | null>> = {},
+): Begun {
+  const verifier = random();
+  const state = random();
+  const asked: Record<string, string | null> = {
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: shape.redirectUri,
+    state,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    scope: shape.scope ?? null,
+    resource: shape.withoutResource === true ? null : server.resource,
+    ...changed,
+  };
+  const url = new URL(server.authorization_endpoint);
+  for (const [name, value] of Object.entries(asked)) if (value !== null) url.searchParams.set(name, value);
+  const { redirect_uri: redirectUri, resource } = asked;
+  return {
+    clientId,
+    redirectUri: redirectUri ?? shape.redirectUri,
+    resource: resource ?? null,
+    state,
+    verifier,
+    url: url.href,
+  };
+}
+
+/** Goes to the page in a browser. Throws where there is none. */
+export async function openConsent(begun: Begun, browser: Browser = openBrowser()): Promise<ConsentPage> {
+  const stop = await browser.follow(begun.url);
+  const uid = /\/oauth\/interaction\/([^/?]+)$/.exec(stop.url)?.[1];
+  if (stop.page === null || uid === undefined) throw new Error(`no page: ${stop.url} ${stop.page?.text ?? ''}`);
+  return { browser, url: stop.url, uid, status: stop.page.status, text: stop.page.text };
+}
+
+/** From the page's location back to the client, who looks at state and issuer: what it was sent. */
+export async function comeBack(
+  server: ServerFacts,
+  { state, redirectUri }: Pick<Begun, 'state' | 'redirectUri'>,
+  { browser, location }: { browser: Browser; location: string },
+): Promise<URLSearchParams> {
+  const stop = await browser.follow(location);
+  if (stop.page !== null) throw new Error(`not sent back: ${stop.page.status} ${stop.page.text}`);
+  const { searchParams: sent } = new URL(stop.url);
+  if (!stop.url.startsWith(redirectUri)) throw new Error('sent somewhere else');
+  if (sent.get('state') !== state) throw new Error('another state');
+  if (sent.get('iss') !== server.issuer) throw new Error('another issuer');
+  return sent;
+}
+
+/** Asks for tokens; `changed` as above. */
+export async function redeem(
+  server: ServerFacts,
+  begun: Begun,
+  code: string,
+  changed: Readonly<Record<string, string | null>> = {},
+): Promise<Answered> {
+  return await post(
+    server.token_endpoint,
+    formOf({
+      grant_type: 'authorization_code',
+      code,
+      client_id: begun.clientId,
+      redirect_uri: begun.redirectUri,
+      code_verifier: begun.verifier,
+      resource: begun.resource,
+      ...changed,
+    }),
+  );
+}
+
+export async function refresh(
+  server: ServerFacts,
+  clientId: string,
+  refreshToken: string,
+  changed: Readonly<Record<string, string | null>> = {},
+): Promise<Answered> {
+  const asked = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: clientId, ...changed };
+  return await post(server.token_endpoint, formOf(asked));
+}
+
+function formOf(fields: Readonly<Record<string, string | null>>): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) if (value !== null) form.set(name, value);
+  return form;
+}
+
+export interface Connected {
+  server: ServerFacts;
+  begun: Begun;
+  browser: Browser;
+  code: string;
+  tokens: Tokens;
+}
+
+/**
+ * The whole of it: discovery, registration, authorization, tokens. `decide` is somebody on the page; it gives the address that the page
+ * sends the browser to.
+ */
+export async function connectClient(
+  baseUrl: string,
+  shape: ClientShape,
+  decide: (page: ConsentPage) => Promise<string>,
+): Promise<Connected> {
+  const server = await discover(baseUrl);
+  const clientId = await learnClientId(server, shape);
+  const begun = beginAuthorization(server, { clientId, shape });
+  const page = await openConsent(begun);
+  const { browser } = page;
+  const sent = await comeBack(server, begun, { browser, location: await decide(page) });
+  const code = sent.get('code');
+  if (code === null) throw new Error(`no code: ${sent.get('error')}`);
+  const { status, body } = await redeem(server, begun, code);
+  if (status !== 200) throw new Error(`no tokens: ${status} ${JSON.stringify(body)}`);
+  return { server, begun, browser, code, tokens: body as unknown as Tokens };
+}

@@ -1,0 +1,136 @@
+import sql from 'sql-template-tag';
+import { DEFAULT_LIMITS, type Limits } from '../../src/contract/vocabulary.ts';
+import { type Connector, createConnector, type FetchDocument } from '../../src/market/connect/connector.ts';
+import type { Interaction, Proof } from '../../src/market/connect/interaction.ts';
+import type { Market, Merchant } from '../../src/market/context.ts';
+import { createHttpServer } from '../../src/platform/http/create-http-server.ts';
+import type { Incoming } from '../../src/platform/http/incoming.ts';
+import { refuseUnreadable } from '../../src/platform/http/refuse-unreadable.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import type { TestDatabase } from './database.ts';
+import { freePort } from './free-port.ts';
+import { marketContext } from './market-context.ts';
+import { joinMarket, type Member, TEST_PEPPER } from './market-world.ts';
+import type { ConsentPage } from './oauth-client.ts';
+import { publishDocuments } from './oauth-shapes.ts';
+import { type LogLine, recordingLog } from './recording-log.ts';
+
+/** The authorization server and a database, without the market around it: the page is a line of text, and tests say yes by themselves. */
+export interface OauthStage {
+  url: string;
+  /** Where it really listens: another process of the same site has the site's address, and a port of its own. */
+  at: string;
+  market: Market;
+  connector: Connector;
+  logLines: LogLine[];
+  /** A merchant, with the proof that the page would have taken. */
+  join(handle: string): Promise<Member & { proof: Proof }>;
+  find(page: Pick<ConsentPage, 'browser' | 'url' | 'uid'>): Promise<Interaction | null>;
+  /** What the page does on a yes; the address to go on at. */
+  allow(page: ConsentPage, proof: Proof): Promise<string>;
+  cancel(page: ConsentPage): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface StageOptions {
+  changes?: Partial<Market>;
+  limits?: Partial<Limits>;
+  fetchDocument?: FetchDocument;
+  hostedHosts?: readonly string[];
+  baseUrl?: string;
+}
+
+export async function startOauthStage(db: TestDatabase, options: StageOptions = {}): Promise<OauthStage> {
+  const port = await freePort();
+  const { log, lines } = recordingLog();
+  const base = marketContext({ database: db.database });
+  const market: Market = {
+    ...base,
+    log,
+    pepper: TEST_PEPPER,
+    ...options.changes,
+    config: {
+      ...base.config,
+      baseUrl: options.baseUrl ?? `http://127.0.0.1:${port}`,
+      limits: { ...DEFAULT_LIMITS, oauth_clients_per_ip_hour: 1_000, ...options.limits },
+      hostedHosts: options.hostedHosts ?? ['claude.ai', 'chatgpt.com', 'vscode.dev'],
+    },
+  };
+  const connector = createConnector(market, { fetchDocument: options.fetchDocument ?? publishDocuments() });
+  const http = serve(market, connector);
+  await http.listen({ host: '127.0.0.1', port });
+  const mustFind = async (page: ConsentPage): Promise<Interaction> => {
+    const found = await connector.interactions.find(incomingOf(page), page.uid);
+    if (found === null) throw new Error('there is no such attempt');
+    return found;
+  };
+  return {
+    url: market.config.baseUrl,
+    at: `http://127.0.0.1:${port}`,
+    market,
+    connector,
+    logLines: lines,
+    join: async (handle) => {
+      const member = await joinMarket(db, handle);
+      return { ...member, proof: await proofOf(db, member.id) };
+    },
+    find: (page) => connector.interactions.find(incomingOf(page), page.uid),
+    allow: async (page, proof) =>
+      (await connector.interactions.allow(incomingOf(page), await mustFind(page), proof)).location,
+    cancel: async (page) => (await connector.interactions.cancel(incomingOf(page), await mustFind(page))).location,
+    stop: () => http.close({ drainMs: 0 }),
+  };
+}
+
+function serve(market: Market, connector: Connector) {
+  const { clock, log, random } = market;
+  return createHttpServer<Record<never, never>, Market, Merchant>({
+    endpoints: {},
+    operations: {},
+    context: market,
+    authenticate: async () => null,
+    isMaintainer: () => false,
+    callerId: ({ id }) => id,
+    ...{ clock, log, random },
+    docsUrl: (reason) => `${market.config.baseUrl}/docs/errors/${reason}`,
+    secretPrefixes: ['aisle', 'city'],
+    trustProxy: ['loopback'],
+    classifyError: refuseUnreadable,
+    pages: [
+      {
+        method: 'GET',
+        path: '/oauth/interaction/:uid',
+        cache: 'private',
+        handler: () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body: 'the page' }),
+      },
+    ],
+    mounts: (inside) => connector.mounts(inside),
+  });
+}
+
+/** The merchant's key in force, as shown on the page. */
+export async function proofOf({ database }: TestDatabase, merchantId: bigint): Promise<Proof> {
+  const { id } = await database.one<{ id: bigint }>(
+    sql`select id from merchant_keys where merchant_id = ${merchantId} and revoked_at is null`,
+  );
+  return { merchantId, keyId: id, provedBy: 'key' };
+}
+
+/** A request for the page's steps, as its browser sends it. */
+function incomingOf({ browser, url, uid }: Pick<ConsentPage, 'browser' | 'url' | 'uid'>): Incoming {
+  const { pathname: path } = new URL(url);
+  const cookie = browser.cookiesFor(url);
+  const headers = cookie === '' ? {} : { cookie };
+  return {
+    method: 'POST',
+    target: { path, query: '', whole: path },
+    params: { uid },
+    headers,
+    rawHeaders: Object.entries(headers).flat(),
+    body: new Uint8Array(),
+    requestId: systemRandom.uuid(),
+    clientNetwork: '192.0.2.1',
+    signal: new AbortController().signal,
+    notes: {},
+  };
+}
