@@ -1,11 +1,13 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { endpoints } from '../../contract/index.ts';
 import { META } from '../../contract/tools.ts';
 import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
+import type { QuickParts, QuickPost } from '../../platform/http/prepared.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Caller } from './call-tool.ts';
 import { createKeptResults, type KeptResults } from './kept-results.ts';
 import { readAnswer } from './read-answer.ts';
-import type { Message } from './read-message.ts';
+import { type Message, readMessage } from './read-message.ts';
 import { serverInfo } from './server-info.ts';
 import { type SplitArguments, splitArguments } from './split-arguments.ts';
 import { findTool, type KnownTool } from './tool-book.ts';
@@ -13,37 +15,78 @@ import { findTool, type KnownTool } from './tool-book.ts';
 /** About a hundred full pages, as results. */
 const KEPT_BYTES = 16_777_216;
 
-export type AnswerPlainly = (incoming: Incoming, message: Message) => Promise<Outgoing | null>;
+export interface PlainAnswers {
+  /** From what lies ready in memory. */
+  quickly: QuickPost;
+  answer(incoming: Incoming, message: Message): Promise<Outgoing | null>;
+}
 
 /**
  * A call of a public read in its plainest form, answered without the protocol's library: the bytes of the route are put into the envelope
  * as they are, instead of being read, checked and written three times. Whatever is unusual about a message, or refused, is left to the
  * library, which answers the same (`mcp-plain.test.ts` holds one against the other).
  */
-export function createPlainAnswers(by: Caller): AnswerPlainly {
+export function createPlainAnswers(by: Caller): PlainAnswers {
+  const { baseUrl } = by.market.config;
   const kept = createKeptResults(KEPT_BYTES);
-  return async (incoming, message) => {
-    const plain = readPlain(incoming, message);
-    if (plain === null || plain.tool.asks === 'front_door') return null;
-    try {
-      const { request } = splitArguments(plain.tool.asks, plain.given);
-      const result = glance(by, kept, plain, request) ?? (await ask(by, request, incoming));
-      if (result === null) return null;
-      incoming.notes['tool'] = plain.tool.name;
-      return envelope(plain, result, by.market.config.baseUrl);
-    } catch (error) {
-      if (error instanceof Refusal) return null;
-      throw error;
-    }
+  const isOwn = ownHost(baseUrl);
+  return {
+    quickly: ({ headers, body }) => {
+      if (!isOwn(headers)) return null;
+      return unlessRefused(() => {
+        const message = readMessage(by.inside.guard, { headers, body });
+        const asked = message.refusal === null ? readAsked(headers, message.message) : null;
+        const result = asked === null ? null : glance(by, kept, asked);
+        return asked === null || result === null ? null : envelope(asked.plain, result, baseUrl);
+      });
+    },
+    answer: async (incoming, message) => {
+      const asked = unlessRefused(() => readAsked(incoming.headers, message));
+      const result = asked === null ? null : (glance(by, kept, asked) ?? (await ask(by, asked, incoming)));
+      if (asked === null || result === null) return null;
+      incoming.notes['tool'] = asked.plain.tool.name;
+      const { contentType, parts } = envelope(asked.plain, result, baseUrl);
+      return {
+        status: 200,
+        headers: { 'content-type': contentType, 'cache-control': 'private, no-store' },
+        body: parts,
+      };
+    },
   };
 }
 
+/** Of a program, to this very host: what else there may be is looked at on the ordinary way. */
+function ownHost(baseUrl: string): (headers: IncomingHttpHeaders) => boolean {
+  const { host } = new URL(baseUrl);
+  return ({ host: asked, origin }) => asked === host && origin === undefined;
+}
+
+function unlessRefused<T>(act: () => T | null): T | null {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
+}
+
+interface Asked {
+  plain: Plain;
+  request: SplitArguments['request'];
+}
+
+function readAsked(headers: IncomingHttpHeaders, message: Message): Asked | null {
+  const plain = readPlain(headers, message);
+  if (plain === null || plain.tool.asks === 'front_door') return null;
+  return { plain, request: splitArguments(plain.tool.asks, plain.given).request };
+}
+
 /** What lies ready in memory. Its ETag names the bytes, so a result that was made of them once is good for as long as it is the same. */
-function glance(by: Caller, kept: KeptResults, { tool }: Plain, request: SplitArguments['request']): Buffer | null {
+function glance(by: Caller, kept: KeptResults, { plain, request }: Asked): Buffer | null {
   const answer = by.inside.glance(targetOf(request));
   if (answer === null) return null;
   try {
-    const key = `${tool.name} ${answer.etag}`;
+    const key = `${plain.tool.name} ${answer.etag}`;
     const known = kept.get(key);
     if (known !== undefined) return known;
     const bytes = 'body' in answer ? answer.body : Buffer.concat(answer.pieces);
@@ -55,7 +98,7 @@ function glance(by: Caller, kept: KeptResults, { tool }: Plain, request: SplitAr
   }
 }
 
-async function ask(by: Caller, request: SplitArguments['request'], incoming: Incoming): Promise<Buffer | null> {
+async function ask(by: Caller, { request }: Asked, incoming: Incoming): Promise<Buffer | null> {
   const { status, text } = await readAnswer(await by.inside.ask(request, incoming));
   return status === 200 ? resultOf(by, text) : null;
 }
@@ -83,7 +126,7 @@ const MODERN = '2026-07-28';
 const LEGACY: ReadonlySet<unknown> = new Set(['2025-11-25', '2025-06-18']);
 const BOTH_FORMS = 'application/json, text/event-stream';
 
-function readPlain({ headers }: Incoming, message: Message): Plain | null {
+function readPlain(headers: IncomingHttpHeaders, message: Message): Plain | null {
   const { jsonrpc, id, method, params, ...rest } = message;
   if (jsonrpc !== '2.0' || method !== 'tools/call' || !isPlainId(id) || Object.keys(rest).length > 0) return null;
   if (headers.accept !== BOTH_FORMS || !isObject(params)) return null;
@@ -129,7 +172,7 @@ function isPlainClient(client: unknown): boolean {
   return typeof name === 'string' && typeof version === 'string' && Object.keys(others).length === 0;
 }
 
-function envelope({ tool, id, isModern }: Plain, result: Buffer, baseUrl: string): Outgoing {
+function envelope({ tool, id, isModern }: Plain, result: Buffer, baseUrl: string): QuickParts {
   const meta = {
     ...(tool.holdsMerchantText ? { [META.untrusted]: true } : {}),
     ...(isModern ? { 'io.modelcontextprotocol/serverInfo': serverInfo(baseUrl) } : {}),
@@ -139,11 +182,7 @@ function envelope({ tool, id, isModern }: Plain, result: Buffer, baseUrl: string
   const head = `${isModern ? '' : 'event: message\ndata: '}{"result":{`;
   const tail = `${around}${complete}},"jsonrpc":"2.0","id":${JSON.stringify(id)}}${isModern ? '' : '\n\n'}`;
   return {
-    status: 200,
-    headers: {
-      'content-type': isModern ? 'application/json' : 'text/event-stream',
-      'cache-control': 'private, no-store',
-    },
-    body: Buffer.concat([Buffer.from(head), result, Buffer.from(tail)]),
+    contentType: isModern ? 'application/json' : 'text/event-stream',
+    parts: [Buffer.from(head), result, Buffer.from(tail)],
   };
 }

@@ -30,7 +30,7 @@ export function createMcp(market: Market, connector: Connector, inside: Inside<M
     baseUrl,
     guard: inside.guard,
     handle: handler.fetch,
-    answerPlainly: createPlainAnswers(by),
+    plain: createPlainAnswers(by),
   };
   return [
     ...mountMcp({ ...shared, path: '/mcp' }),

@@ -14,7 +14,10 @@ export interface Message {
  * The message, or why no tool may look at it. A secret in what a tool is called with is refused as a tool's result, which a model
  * reads; anywhere else in the message the request is refused. Neither is answered with what was sent.
  */
-export function readMessage(guard: SecretGuard, incoming: Incoming): { message: Message; refusal: Refusal | null } {
+export function readMessage(
+  guard: SecretGuard,
+  incoming: Pick<Incoming, 'headers' | 'body'>,
+): { message: Message; refusal: Refusal | null } {
   const { headers, body } = incoming;
   let message: Message;
   try {

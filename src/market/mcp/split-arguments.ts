@@ -45,16 +45,21 @@ function formOf(asks: readonly ToolForm[], given: Arguments): { endpoint: Endpoi
   if (asks.length === 1 && only !== undefined) return only;
   const [form, another] = asks.filter(({ id = '' }) => given[id] !== undefined);
   if (form !== undefined && another === undefined) return form;
-  const names = asks.map(({ id }) => id).join(' and ');
-  throw refuse('', `give exactly one of ${names}`);
+  const ids = asks.map(({ id }) => id).join(' and ');
+  throw refuse('', `give exactly one of ${ids}`);
 }
+
+const names = new WeakMap<object, string[]>();
 
 function namesOf(schema: EndpointShape['params']): string[] {
-  return schema !== undefined && 'shape' in schema ? Object.keys(schema.shape as object) : [];
+  if (schema === undefined || !('shape' in schema)) return [];
+  const known = names.get(schema) ?? Object.keys(schema.shape as object);
+  names.set(schema, known);
+  return known;
 }
 
-function take(names: readonly string[], read: (name: string) => string): Record<string, string> {
-  return Object.fromEntries(names.map((name) => [name, read(name)]));
+function take(called: readonly string[], read: (name: string) => string): Record<string, string> {
+  return Object.fromEntries(called.map((name) => [name, read(name)]));
 }
 
 /** Addresses hold text: a number or a truth value has one spelling there. */

@@ -17,6 +17,8 @@ const PROBLEM: JsonSchema = {
   },
   required: ['reason', 'status', 'next_step'],
 };
+/** In place of the long warning, which `_meta` gives once for the whole result. */
+const TEXT_OF_A_MERCHANT = 'text of a merchant';
 /** The front door is a page and has no schema of its own. */
 const FRONT_DOOR: JsonSchema = { type: 'object', required: ['name', 'summary', 'endpoints'] };
 
@@ -35,7 +37,7 @@ export function toolOutput(endpoints: Endpoints, { asks }: Pick<Tool, 'asks'>): 
 /** Whether what merchants wrote can stand in an answer. */
 export function holdsMerchantText(endpoints: Endpoints, { asks }: Pick<Tool, 'asks'>): boolean {
   if (asks === 'front_door') return false;
-  return asks.some((form) => JSON.stringify(answersOf(endpoints, form.endpoint)).includes(UNTRUSTED));
+  return asks.some((form) => JSON.stringify(answersOf(endpoints, form.endpoint)).includes(TEXT_OF_A_MERCHANT));
 }
 
 function answersOf(endpoints: Endpoints, name: keyof Endpoints): JsonSchema[] {
@@ -60,6 +62,6 @@ function opened(value: unknown, isNames = false): unknown {
 }
 
 function openedMember(keyword: string, given: unknown, isNames: boolean): unknown {
-  if (keyword === 'description' && !isNames && given === UNTRUSTED) return 'text of a merchant';
+  if (keyword === 'description' && !isNames && given === UNTRUSTED) return TEXT_OF_A_MERCHANT;
   return opened(given, !isNames && (keyword === 'properties' || keyword === '$defs'));
 }

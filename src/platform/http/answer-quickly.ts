@@ -6,7 +6,9 @@ import { acceptsGzip } from './accept-encoding.ts';
 import { PUBLIC_CACHE } from './cache-answer.ts';
 import { faultOfHead } from './check-head.ts';
 import { CORS_HEADERS } from './cors.ts';
+import { endWithParts } from './end-with-parts.ts';
 import type { Exchanges } from './exchanges.ts';
+import { lengthOf } from './incoming.ts';
 import type { QuickAnswer, QuickRead, Shortcut } from './prepared.ts';
 import type { ReadCounts } from './read-counts.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
@@ -22,8 +24,8 @@ export interface QuickOptions {
   isBusy(): boolean;
 }
 
-/** Answers the request if that can be done at once; false: nothing has happened. */
-export type AnswerQuickly = (request: IncomingMessage, response: ServerResponse) => boolean;
+/** Answers the request if that can be done at once; false: nothing has happened. What is read first may still be given to `ordinary`. */
+export type AnswerQuickly = (request: IncomingMessage, response: ServerResponse, ordinary: () => void) => boolean;
 
 /** What every quick answer carries, put together once: names and values in turn. */
 const FIXED = Object.entries({ ...STANDING_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
@@ -41,7 +43,7 @@ export function createQuickAnswers(options: QuickOptions): AnswerQuickly {
     const { release } = answer as Partial<Extract<QuickAnswer, { status: 200 }>>;
     if (answer.status === 304 || request.method === 'HEAD') response.end();
     else if ('body' in answer) response.end(answer.body);
-    else endWith(response, answer.pieces);
+    else endWithParts(response, answer.pieces);
     // Nearly always the system has taken all of it by now. Behind another answer, or to a slow client, it has not.
     if (response.writableLength === 0) release?.();
     else exchanges.hold(request, response, release ?? nothing);
@@ -77,19 +79,6 @@ function writeHead(response: ServerResponse, answer: QuickAnswer, requestId: str
   if (answer.status === 200)
     head.push('content-length', 'body' in answer ? answer.body.byteLength : lengthOf(answer.pieces));
   response.writeHead(answer.status, head as string[]);
-}
-
-/** Corked, so that head and pieces leave together. */
-function endWith(response: ServerResponse, pieces: readonly Uint8Array[]): void {
-  response.cork();
-  for (const piece of pieces) response.write(piece);
-  response.end();
-}
-
-function lengthOf(pieces: readonly Uint8Array[]): number {
-  let bytes = 0;
-  for (const piece of pieces) bytes += piece.byteLength;
-  return bytes;
 }
 
 function nothing(): void {}

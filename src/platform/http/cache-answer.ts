@@ -1,5 +1,5 @@
 import { etagOf, matchesEtag } from './etag.ts';
-import { abandon, isPieces, type Outgoing } from './incoming.ts';
+import { abandon, isParts, isPieces, type Outgoing } from './incoming.ts';
 
 export const PUBLIC_CACHE = 'public, max-age=1, stale-while-revalidate=5';
 const PRIVATE = 'private, no-store';
@@ -22,5 +22,5 @@ export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNon
 
 function tagOf({ etag, body }: Outgoing): string | null {
   if (etag !== undefined) return etag;
-  return isPieces(body) ? null : etagOf(body);
+  return isPieces(body) || isParts(body) ? null : etagOf(body);
 }

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -28,6 +28,8 @@ export interface AppOptions {
   trustProxy: false | string[];
   /** Asked first; false: the request is fastify's. */
   answerQuickly: AnswerQuickly;
+  /** What was read of a request before it came here: all of its body. */
+  bodyOf(request: IncomingMessage): Uint8Array | undefined;
   onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
   onRouterError(error: Error, request: FastifyRequest, reply: FastifyReply): void;
 }
@@ -53,7 +55,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
     const nothingComes = type !== undefined && length === undefined && coding === undefined;
-    done(null, nothingComes ? Readable.from([]) : payload);
+    const known = options.bodyOf(request.raw);
+    done(null, known !== undefined ? Readable.from([known]) : nothingComes ? Readable.from([]) : payload);
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -74,7 +77,7 @@ function createNodeServer(ordinary: RequestListener, answerQuickly: AnswerQuickl
       optimizeEmptyRequests: true,
     },
     (request, response) => {
-      if (!answerQuickly(request, response)) ordinary(request, response);
+      if (!answerQuickly(request, response, () => ordinary(request, response))) ordinary(request, response);
     },
   );
   server.setTimeout(SILENT_SOCKET_MS);

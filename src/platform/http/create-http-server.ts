@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, Ligh
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
-import { createSecretGuard, type SecretGuard } from '../secret-guard.ts';
+import { createSecretGuard } from '../secret-guard.ts';
 import { answerFailure } from './answer-failure.ts';
+import { createQuickPosts } from './answer-posts-quickly.ts';
 import { type AnswerQuickly, createQuickAnswers, type QuickOptions } from './answer-quickly.ts';
 import { createInside } from './ask-inside.ts';
 import { checkHead } from './check-head.ts';
@@ -14,7 +15,8 @@ import { createApp } from './create-app.ts';
 import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
 import { guardBody } from './guard-request.ts';
 import type { Incoming } from './incoming.ts';
-import type { Shortcut } from './prepared.ts';
+import type { Mount } from './mount.ts';
+import type { QuickPost, Shortcut } from './prepared.ts';
 import type { ProblemAnswer } from './problem.ts';
 import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
 import { createReadCounts, type ReadCount } from './read-counts.ts';
@@ -48,7 +50,9 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
   const guard = createSecretGuard(options.secretPrefixes);
   const exchanges = createExchanges({ clock, log });
-  const routes = withMounts(options, routesOf(options, guard), guard);
+  const ownRoutes = routesOf(options, guard);
+  const mounts = options.mounts?.(createInside(ownRoutes, guard, options)) ?? [];
+  const routes = [...ownRoutes, ...mounts.map(routeOfMount<Caller>)];
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
   let isClosing = false;
@@ -62,13 +66,18 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     answerFailure(options, error, begin(request, reply), { request, reply });
 
+  const quick = {
+    ...{ guard, exchanges, counts, random, log },
+    isBusy: () => isClosing || exchanges.count() >= maxInFlight,
+  };
+  const reads = quickAnswers(options.shortcut, quick);
+  const posts = createQuickPosts(quickOf(mounts), quick);
   const app = createApp({
     random,
     trustProxy: options.trustProxy,
-    answerQuickly: quickAnswers(options.shortcut, {
-      ...{ guard, exchanges, counts, random, log },
-      isBusy: () => isClosing || exchanges.count() >= maxInFlight,
-    }),
+    answerQuickly: (request, response, ordinary) =>
+      reads(request, response, ordinary) || posts.answer(request, response, ordinary),
+    bodyOf: posts.bodyOf,
     onUnparsed: createUnparsed(options, exchanges),
     onRouterError: (error, request, reply) => {
       begin(request, reply);
@@ -109,23 +118,22 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   };
 }
 
-/** The routes, and what is mounted beside them. */
-function withMounts<E extends Endpoints, Context, Caller>(
-  options: ServerOptions<E, Context, Caller>,
-  routes: readonly Route<Caller>[],
-  guard: SecretGuard,
-): Route<Caller>[] {
-  const mounts = options.mounts?.(createInside(routes, guard, options)) ?? [];
-  return [
-    ...routes,
-    ...mounts.map((mount) => ({
-      path: mount.path,
-      methods: [mount.method],
-      bodyLimit: mount.bodyLimit ?? BODY_LIMIT_BYTES,
-      facts: factsOfPage(mount),
-      answer: (incoming: Incoming) => mount.answer(incoming),
-    })),
-  ];
+function routeOfMount<Caller>(mount: Mount): Route<Caller> {
+  return {
+    path: mount.path,
+    methods: [mount.method],
+    bodyLimit: mount.bodyLimit ?? BODY_LIMIT_BYTES,
+    facts: factsOfPage(mount),
+    answer: (incoming: Incoming) => mount.answer(incoming),
+  };
+}
+
+function quickOf(mounts: readonly Mount[]): Map<string, QuickPost> {
+  return new Map(
+    mounts.flatMap(({ method, path, quickly }) =>
+      method === 'POST' && quickly !== undefined ? [[path, quickly]] : [],
+    ),
+  );
 }
 
 function addRoutes(

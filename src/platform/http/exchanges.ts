@@ -29,6 +29,7 @@ export interface Exchanges {
 interface Flight {
   request: IncomingMessage;
   response: ServerResponse;
+  ended: (() => void)[];
   end(): void;
 }
 
@@ -98,14 +99,17 @@ function createFlights(): Flights {
   return {
     begin: (request, response, ended) => {
       const flights = sharing(request.socket);
+      const known = [...flights].find((flight) => flight.request === request);
+      // Held first, and begun in earnest later.
+      if (known !== undefined) return void known.ended.push(ended);
       const end = (): void => {
         if (!flights.delete(flight)) return;
         count -= 1;
-        ended();
+        for (const run of flight.ended) run();
         if (count > 0) return;
         for (const resolve of waiting.splice(0)) resolve();
       };
-      const flight = { request, response, end };
+      const flight: Flight = { request, response, ended: [ended], end };
       flights.add(flight);
       count += 1;
       response.once('finish', end);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createPublicFetch, PublicFetchFailure, type PublicMeans, readPublicJson } from './fetch-public.ts';
 import { isPublicAddress } from './public-address.ts';
@@ -143,6 +144,14 @@ describe('nothing that can be read is', () => {
     ['a page', (_i, response) => sendJson(response, {}, 'text/html'), 'not_json'],
     ['something of no type', (_i, response) => response.writeHead(200).end('{}'), 'not_json'],
     ['no JSON', (_i, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{'), 'not_json'],
+    [
+      'a document that is packed',
+      (_i, response) =>
+        response
+          .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+          .end(gzipSync('{"name":"a document"}')),
+      'not_json',
+    ],
     ['a document of a byte too many', (_i, response) => sendJson(response, 'a'.repeat(65_535)), 'too_large'],
     ['a connection that is cut', (incoming) => incoming.socket.destroy(), 'unreachable'],
   ])('%s', async (_name, given, why) => {

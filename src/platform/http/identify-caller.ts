@@ -38,8 +38,11 @@ async function callerOf<Caller>(bearer: string | null, by: Identification<Caller
   return caller;
 }
 
-/** A key belongs here; a code is a secret out of its place (W1). */
-function readBearer(rawHeaders: readonly string[], { isCode }: Pick<Identification<never>, 'isCode'>): string | null {
+/** The key as sent, for whoever judges it. A code there is a secret out of its place (W1). */
+export function readBearer(
+  rawHeaders: readonly string[],
+  { isCode }: Pick<Identification<never>, 'isCode'>,
+): string | null {
   const [value, another] = headerValues(rawHeaders, 'authorization');
   if (value === undefined) return null;
   if (another !== undefined) throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });

@@ -1,6 +1,6 @@
 import type { SecretGuard } from '../secret-guard.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
-import type { QuickAnswer } from './prepared.ts';
+import type { QuickAnswer, QuickPost } from './prepared.ts';
 
 /**
  * A route that reads its request itself: another protocol on the same server. Head and load are checked as for every route, what it
@@ -14,6 +14,8 @@ export interface Mount {
   /** For this site's own pages only: scripts of other origins may not read it. */
   ownOrigin?: true;
   answer(incoming: Incoming): Promise<Outgoing>;
+  /** Asked first about a POST with a short body. Must not throw and must not wait; null: it goes to `answer`. */
+  quickly?: QuickPost;
 }
 
 /** A request to another route of this server. */

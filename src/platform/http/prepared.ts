@@ -1,3 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Parts } from './incoming.ts';
+
 /** Bytes of a public read that are ready to be sent. */
 export interface Prepared {
   /** Strong, quotes included: names these very bytes in this encoding. */
@@ -39,6 +42,20 @@ export type QuickAnswer = (
   /** Under which name it is counted: the path's pattern, never an id. */
   route?: string;
 };
+
+/** A short body that was read in full, and whose head is sound; nothing has looked for secrets in the body. */
+export interface QuickBody {
+  headers: IncomingHttpHeaders;
+  body: Uint8Array;
+}
+
+/** What is sent back for it; kept by nobody. */
+export interface QuickParts {
+  contentType: string;
+  parts: Parts;
+}
+
+export type QuickPost = (post: QuickBody) => QuickParts | null;
 
 /** Answers at once, or null: then the request goes the long way. Must not throw and must not wait. */
 export type Shortcut = (read: QuickRead) => QuickAnswer | null;

@@ -6,6 +6,8 @@ export class JsonFault extends Error {
 const MAX_DEPTH = 32;
 const MAX_NAMED_LENGTH = 100;
 const NUMBER = /-?[0-9][0-9.eE+-]*/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON.parse says what is wrong with them
+const UNLIKE_ITSELF = /[\\\u0000-\u001f]/;
 const PLAIN_NUMBER = /^(?:0|[1-9][0-9]*)(?:\.[0-9]{1,6})?$/;
 
 interface Reader {
@@ -97,9 +99,11 @@ function readObject(reader: Reader): Record<string, unknown> {
     if (reader.text[reader.at] !== '"') throw fault(reader, 'expected a field name in double quotes');
     const nameAt = reader.at;
     const name = readString(reader);
-    const shown = JSON.stringify(name.slice(0, MAX_NAMED_LENGTH));
     if (name === '__proto__') throw fault({ ...reader, at: nameAt }, 'a field of this name is not allowed');
-    if (Object.hasOwn(members, name)) throw fault({ ...reader, at: nameAt }, `the field ${shown} is given twice`);
+    if (Object.hasOwn(members, name)) {
+      const shown = JSON.stringify(name.slice(0, MAX_NAMED_LENGTH));
+      throw fault({ ...reader, at: nameAt }, `the field ${shown} is given twice`);
+    }
     skipSpace(reader);
     if (reader.text[reader.at] !== ':') throw fault(reader, 'expected a colon');
     reader.at += 1;
@@ -124,6 +128,10 @@ function readArray(reader: Reader): unknown[] {
 function readString(reader: Reader): string {
   const close = closingQuote(reader);
   const spelled = reader.text.slice(reader.at, close + 1);
+  if (!UNLIKE_ITSELF.test(spelled)) {
+    reader.at = close + 1;
+    return spelled.slice(1, -1);
+  }
   try {
     const text: string = JSON.parse(spelled);
     reader.at = close + 1;

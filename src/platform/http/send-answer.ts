@@ -1,18 +1,28 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../log.ts';
+import { endWithParts } from './end-with-parts.ts';
 import type { Exchange } from './exchanges.ts';
-import { abandon, isPieces, type Outgoing, type Pieces } from './incoming.ts';
+import { abandon, isParts, isPieces, lengthOf, type Outgoing, type Parts, type Pieces } from './incoming.ts';
 
-type Whole = Omit<Outgoing, 'body'> & { body: string | Uint8Array };
+type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
 
-export function sendAnswer(reply: FastifyReply, { status, headers, body }: Whole): FastifyReply {
+export function sendAnswer(reply: FastifyReply, { status, headers, body }: With<string | Uint8Array>): FastifyReply {
   reply.code(status).headers(headers);
   if (status === 204 || status === 304) return reply.send();
   // Always bytes: to text fastify adds a charset of its own.
   return reply.send(
     typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
   );
+}
+
+/** Past the framework, which takes a body in one part only. */
+function sendParts(reply: FastifyReply, { status, headers, body }: With<Parts>): FastifyReply {
+  reply.code(status).headers({ ...headers, 'content-length': String(lengthOf(body)) });
+  reply.hijack();
+  reply.raw.writeHead(status, reply.getHeaders() as Record<string, string | string[]>);
+  endWithParts(reply.raw, body);
+  return reply;
 }
 
 /** Also what comes in pieces, and what has to be given back. */
@@ -24,7 +34,7 @@ export async function sendOutgoing(
   const { body, headers, status, release } = outgoing;
   if (!isPieces(body)) {
     if (release) at.exchange.atEnd(release);
-    return sendAnswer(reply, { status, headers, body });
+    return isParts(body) ? sendParts(reply, { status, headers, body }) : sendAnswer(reply, { status, headers, body });
   }
   if (reply.request.method === 'HEAD' || at.exchange.signal.aborted) {
     abandon(outgoing);
