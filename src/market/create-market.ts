@@ -22,6 +22,7 @@ import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
 import { createConnectPages } from './pages/connect/create-connect-pages.ts';
+import { showConnectFault } from './pages/connect/show-connect-fault.ts';
 import { createPages } from './pages/create-pages.ts';
 import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
@@ -100,7 +101,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const paces = { ...PACES, ...options };
   const payments = createPayments(market, completions, paces);
   const parts = { payments, catalog, events };
-  const connector = createConnector(market, options);
+  const connector = createConnector(market, { ...options, showFault: showConnectFault(market) });
   const http = serveHttp(market, { ...parts, connector }, mark);
   const background = createBackground(market, payments, paces.worldEveryMs);
   const { metrics } = options;

@@ -44,6 +44,8 @@ export interface Visitor {
   complaints: string[];
   /** Another tab with the same cookies. */
   tab(): Promise<Visitor>;
+  /** The tab that this link opens. */
+  opened(selector: string): Promise<Visitor>;
   /** By keyboard: Tab until the element has the focus. Fails when the focus cannot be seen, or never comes there. */
   tabTo(selector: string): Promise<void>;
   /** What a page may keep beyond itself: storage of both kinds, and the state of the history. */
@@ -79,6 +81,11 @@ function createVisitor(page: Page): Visitor {
     page,
     complaints,
     tab: async () => createVisitor(await page.context().newPage()),
+    opened: async (selector) => {
+      const [opened] = await Promise.all([page.context().waitForEvent('page'), page.click(selector)]);
+      await opened.waitForLoadState();
+      return createVisitor(opened);
+    },
     tabTo: async (selector) => {
       const target = page.locator(selector);
       for (let pressed = 0; pressed < MOST_TABS; pressed += 1) {

@@ -1,10 +1,10 @@
-import type { Request } from 'playwright-core';
-import sql, { raw } from 'sql-template-tag';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { CLIENT_SHAPES } from '../support/oauth-shapes.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 import { browserMarket, type OpenedStore } from './market.ts';
+import { everyRow, formsIn, type Overheard, overhear } from './overhear.ts';
 import { stubClient } from './stub-client.ts';
-import { heading } from './walk.ts';
+import { CONFIRM, fillBack, fillJoin, heading, readShown, send } from './walk.ts';
 
 // A program is connected to a store by somebody in a real browser, used, listed and revoked; and the key is in headers alone.
 
@@ -24,46 +24,23 @@ const CONSENT = 'Let a program act for your store';
 const pairingCode = async (): Promise<string> =>
   String((await market.ask('/api/pair', {}, store.key)).body['pairing_code']);
 
-/** What the browser sends from now on, as far as anybody but the server could read or keep it; and headers apart. */
-function overhear({ page }: Visitor): { said: () => string; authorized: () => Promise<string[]> } {
-  const sent: Request[] = [];
-  page.context().on('request', (request) => void sent.push(request));
+const PROVE = expect.stringMatching(/^POST \/oauth\/interaction\/[^/]+\/prove authorization$/);
+const PROVE_BY_CODE = expect.stringMatching(/^POST \/oauth\/interaction\/[^/]+\/prove body$/);
+const LIST = 'GET /api/grants authorization';
+const REVOKE = expect.stringMatching(/^POST \/api\/grants\/[0-9a-f-]{36}\/revoke authorization$/);
+
+/** Whatever of this visit is kept, or could be read later by anybody. */
+async function remains(
+  visitor: Visitor,
+  heard: Overheard,
+): Promise<Record<'rows' | 'log' | 'said' | 'kept' | 'cookies' | 'page', string>> {
+  const { cookies } = await visitor.page.context().storageState();
   return {
-    said: () => sent.map((request) => `${request.method()} ${request.url()} ${request.postData() ?? ''}`).join('\n'),
-    authorized: async () => {
-      const withHeaders = await Promise.all(
-        sent.map(async (request) => ({ request, all: await request.allHeaders() })),
-      );
-      return withHeaders
-        .filter(({ all }) => Object.values(all).some((value) => value.includes(store.key)))
-        .map(({ request, all }) => {
-          const names = Object.keys(all).filter((name) => all[name]?.includes(store.key));
-          return `${request.method()} ${new URL(request.url()).pathname} ${names.join()}`;
-        });
-    },
+    ...{ rows: await everyRow(market), log: market.logged(), said: heard.said(), kept: await visitor.kept() },
+    ...{ cookies: JSON.stringify(cookies), page: await visitor.page.content() },
   };
 }
 
-/** Every row of every table, as text. */
-async function everything(): Promise<string> {
-  const tables = await market.database.rows<{ name: string }>(sql`
-    select quote_ident(table_name) as name from information_schema.tables
-    where table_schema = 'public' and table_type = 'BASE TABLE'`);
-  const texts = await Promise.all(
-    tables.map(({ name }) =>
-      market.database.one<{ text: string | null }>(sql`
-        select string_agg(one::text, ' ') as text from ${raw(name)} as one`),
-    ),
-  );
-  expect(tables.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['oauth_artifacts', 'connect_proofs', 'hosted_grants']),
-  );
-  return texts.map(({ text }) => text ?? '').join('\n');
-}
-
-/** Where that stands; the texts themselves would say too much in a failure. */
-const placesOf = (secret: string, places: Readonly<Record<string, string>>): string[] =>
-  Object.keys(places).filter((name) => places[name]?.includes(secret));
 const backIn = ({ page }: Visitor) => page.waitForURL(`${client.redirectUri}?**`);
 const focused = ({ page }: Visitor) => page.evaluate<string>('document.activeElement.id');
 
@@ -101,33 +78,31 @@ describe.each([
     const answered = await client.call(market.url, tokens.access_token, 'me');
     expect(JSON.stringify(answered.message)).toContain(store.handle);
     expect(visitor.complaints).toEqual([]);
-    expect(await heard.authorized()).toEqual([
-      expect.stringMatching(/^POST \/oauth\/interaction\/[^/]+\/prove authorization$/),
-    ]);
+    expect(await heard.placesOf(store.key)).toEqual([PROVE]);
     const [url = ''] = heard.said().match(/\/oauth\/interaction\/[\w-]+/) ?? [];
     const uid = url.split('/').at(-1) ?? '';
     expect(uid).not.toBe('');
-    const places = {
-      ...{ rows: await everything(), log: market.logged(), said: heard.said(), kept: await visitor.kept() },
-      answers: JSON.stringify([tokens, answered.message]),
-    };
-    expect(placesOf(store.key, places)).toEqual([]);
+    // Where the market's own storage and history are seen.
+    await page.goBack();
+    expect(await heading(visitor)).toBe('This attempt to connect is over');
+    const places = { ...(await remains(visitor, heard)), answers: JSON.stringify([tokens, answered.message]) };
+    expect(formsIn(store.key, places)).toEqual([]);
     const secrets = {
       ...{ uid, access: tokens.access_token, refresh: tokens.refresh_token ?? '' },
       code: client.brought().get('code') ?? '',
     };
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret.length, name).toBeGreaterThan(20);
-      expect(placesOf(secret, { rows: places.rows, log: places.log }), name).toEqual([]);
+      const { rows, log } = places;
+      expect(formsIn(secret, { rows, log }), name).toEqual([]);
     }
-    await page.goBack();
-    expect(await heading(visitor)).toBe('This attempt to connect is over');
     await visitor.close();
   });
 
   it('a program is connected by a pairing code as people type it', async () => {
     const visitor = await visit();
     const { page } = visitor;
+    const heard = overhear(visitor);
     const code = await pairingCode();
     const begun = await client.begin(market.url, { scope: 'market:read market:me market:write' });
     await page.goto(begun.url);
@@ -139,9 +114,17 @@ describe.each([
     await Promise.all([backIn(visitor), page.keyboard.press('Space')]);
     const tokens = await client.redeem(market.url, begun);
     expect(JSON.stringify((await client.call(market.url, tokens.access_token, 'me')).message)).toContain(store.handle);
-    for (const text of [await everything(), market.logged()])
-      expect(text.toUpperCase()).not.toContain(code.toUpperCase());
+    expect(await heard.placesOf(code.toLowerCase())).toEqual([PROVE_BY_CODE]);
+    expect(await heard.placesOf(store.key)).toEqual([]);
     expect(visitor.complaints).toEqual([]);
+    await page.goBack();
+    const { said: _said, ...places } = await remains(visitor, heard);
+    for (const spelled of [code, code.toLowerCase(), code.toUpperCase()]) expect(formsIn(spelled, places)).toEqual([]);
+    expect(formsIn(store.key, places)).toEqual([]);
+    // One use.
+    await page.goto((await client.begin(market.url)).url);
+    await page.fill('#pairing-code', code);
+    await page.locator('#pairing-code-fault', { hasText: 'This code opens nothing' }).waitFor();
     await visitor.close();
   });
 
@@ -168,172 +151,94 @@ describe.each([
     expect(await page.locator('[data-revoke]').isVisible()).toBe(false);
     expect(await visitor.findings()).toEqual([]);
     expect((await client.call(market.url, token, 'me')).status).toBe(401);
-    expect(await page.content()).not.toContain(store.key);
-    expect(await heard.authorized()).toEqual([
-      'GET /api/grants authorization',
-      expect.stringMatching(/^POST \/api\/grants\/[0-9a-f-]{36}\/revoke authorization$/),
-    ]);
-    for (const text of [heard.said(), await visitor.kept(), market.logged()]) expect(text).not.toContain(store.key);
+    expect(await heard.placesOf(store.key)).toEqual([LIST, REVOKE]);
+    expect(formsIn(store.key, await remains(visitor, heard))).toEqual([]);
     expect(visitor.complaints).toEqual([]);
     await visitor.close();
   });
 });
 
-const decisions = async (): Promise<bigint> =>
-  (
-    await market.database.one<{ count: bigint }>(sql`
-      select count(*) as count from connect_proofs where decided_at is not null`)
-  ).count;
-
 /** Without the keyboard, for tests of other things. */
-async function connect({ page }: Visitor): Promise<string> {
+async function connect(visitor: Visitor): Promise<string> {
+  const { page } = visitor;
   const begun = await client.begin(market.url);
   await page.goto(begun.url);
   await page.fill('#merchant-key', store.key);
-  await Promise.all([backIn({ page } as Visitor), page.click('#allow')]);
+  await Promise.all([backIn(visitor), page.click('#allow')]);
   const { access_token } = await client.redeem(market.url, begun);
   await client.call(market.url, access_token, 'me');
   return access_token;
 }
 
-it('wrong tries are told at their field, five end the attempt, and cancel tells the program', async () => {
-  const visitor = await browser.visitor();
+const provenHosts = async (): Promise<unknown> => {
+  const { identity } = (await market.ask('/api/official', undefined)).body as { identity?: Record<string, unknown> };
+  return identity?.['hosted_proven_hosts'];
+};
+
+/** Why a tool said no; null: it did not. */
+async function refusalOf(token: string, tool: string): Promise<unknown> {
+  const { result } = (await client.call(market.url, token, tool)).message;
+  const { reason } = (result?.['structuredContent'] ?? {}) as { reason?: unknown };
+  return result?.['isError'] === true ? reason : null;
+}
+
+/** By way of the link on the page, in a tab of its own. */
+async function openOnTheWay(visitor: Visitor, handle: string): Promise<{ key: string; codes: string[] }> {
+  const tab = await visitor.opened('#proof a[href="/join"]');
+  await fillJoin(tab, handle);
+  await send(tab, 'form[data-begin] button[type=submit]');
+  const shown = await readShown(tab);
+  await fillBack(tab, shown);
+  await send(tab, CONFIRM);
+  expect(await heading(tab)).toBe('Your store is open');
+  expect(tab.complaints).toEqual([]);
+  await tab.page.close();
+  return shown;
+}
+
+it('who has no store opens one on the way; the program proves its host by reading me, is listed, and ends when revoked', async () => {
+  const visitor = await browser.visitor({ viewport: { width: 390, height: 844 } });
   const { page } = visitor;
-  const begun = await client.begin(market.url);
-  await page.goto(begun.url);
-  const fault = (id: string) => page.locator(`#${id}-fault`);
-  await page.click('#by-key button');
-  expect(await fault('merchant-key').innerText()).toBe('Type or paste the key.');
-  // A key is not sent from the other field, not even to be refused.
   const heard = overhear(visitor);
-  await page.fill('#pairing-code', store.key);
-  await page.click('#by-code button');
-  expect(await fault('pairing-code').innerText()).toContain('A key goes into the field of the key');
-  expect(heard.said()).toBe('');
-  for (let tries = 0; tries < 5; tries += 1) {
-    await page.fill('#merchant-key', `wrong-${tries}`);
-    await page.keyboard.press('Enter');
-    await fault('merchant-key').filter({ hasText: 'no key in force' }).waitFor();
-    expect(await page.getAttribute('#merchant-key', 'aria-invalid')).toBe('true');
-    expect(await focused(visitor)).toBe('merchant-key');
-  }
-  expect(await visitor.findings()).toEqual([]);
-  await visitor.shoot('consent-fault');
-  await page.fill('#merchant-key', store.key);
-  await page.locator('#over').waitFor();
-  expect(await page.locator('#allow').isVisible()).toBe(false);
-  expect(await visitor.findings()).toEqual([]);
-  await visitor.shoot('consent-over');
-  await Promise.all([backIn(visitor), page.click('#cancel')]);
-  expect(client.brought().get('error')).toBe('access_denied');
-  await visitor.close();
-});
-
-it('too many tries say how long to wait', async () => {
-  const visitor = await browser.visitor();
-  const { page } = visitor;
-  market.limit('pair_tries_per_ip_hour', 0);
-  await page.goto((await client.begin(market.url)).url);
-  await page.fill('#merchant-key', store.key);
-  await page.locator('#merchant-key-fault', { hasText: 'Wait 55 minutes' }).waitFor();
-  await visitor.close();
-});
-
-it('a key that is replaced after the proof has to be shown anew', async () => {
-  const visitor = await browser.visitor();
-  const { page } = visitor;
-  await page.goto((await client.begin(market.url)).url);
-  await page.fill('#merchant-key', store.key);
-  await page.locator('#proven').waitFor();
-  const { body } = await market.ask('/api/rotate', { action: 'begin' }, store.key);
-  const { session, csrf, merchant_key: key } = body;
-  await market.ask('/api/rotate', { action: 'confirm', session, csrf }, String(key));
-  await page.click('#allow');
-  await page.locator('#said', { hasText: 'Give the merchant key or a pairing code' }).waitFor();
-  await page.fill('#merchant-key', String(key));
-  await page.locator('#proven').waitFor();
-  await Promise.all([backIn(visitor), page.click('#allow')]);
-  expect(client.brought().get('code')).not.toBeNull();
-  await visitor.close();
-});
-
-it('without a script nothing can be typed, and the pages say why', async () => {
-  const visitor = await browser.visitor({ javaScriptEnabled: false });
-  const { page } = visitor;
-  for (const path of [(await client.begin(market.url)).url, `${market.url}/mcp/connect/grants`]) {
-    await page.goto(path);
-    expect(await page.locator('noscript').innerText()).toContain('This page needs its script');
-    expect(await page.locator('input').first().isVisible()).toBe(false);
-    expect(await page.locator('main button:visible').count()).toBe(0);
-  }
-  await visitor.close();
-});
-
-it('an attempt belongs to its browser, and another site can neither frame it nor act in it', async () => {
-  const visitor = await browser.visitor();
-  const { page } = visitor;
-  await page.goto((await client.begin(market.url)).url);
-  const address = page.url();
-  await page.fill('#merchant-key', store.key);
-  await page.locator('#proven').waitFor();
-  const other = await browser.visitor();
-  await other.page.goto(address);
-  expect(await heading(other)).toBe('This attempt to connect is over');
-  await other.close();
-  const before = await decisions();
-  const tab = await visitor.tab();
-  // The same machine by another name is another site to a browser.
-  await tab.page.goto(client.redirectUri.replace('127.0.0.1', 'localhost').replace('callback', 'elsewhere'));
-  const told = await tab.page.evaluate<string>(`fetch('${address}/decide', {
-    method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"decision":"allow"}',
-  }).then((answer) => answer.type, (error) => error.name)`);
-  expect(told).toBe('opaque');
-  await tab.page.setContent(`<iframe src="${address}"></iframe>`);
-  await expect.poll(() => tab.complaints.join()).toMatch(/frame-ancestors|refused to connect|X-Frame-Options/i);
-  expect(await decisions()).toBe(before);
-  await page.reload();
-  expect(await page.locator('#handle').innerText()).toBe(store.handle);
-  await Promise.all([backIn(visitor), page.click('#allow')]);
-  await visitor.close();
-});
-
-it('every page in every state: nothing that axe calls serious, nothing that sticks out', async () => {
-  const visitor = await browser.visitor();
-  const { page } = visitor;
-  const look = async (name: string, title: string): Promise<void> => {
-    expect(await heading(visitor)).toBe(title);
-    expect(await visitor.findings(), name).toEqual([]);
-    await visitor.shoot(name);
-  };
-  await page.goto(`${market.url}/mcp/connect`);
-  await look('connect', 'Connect a program');
-  await page.goto(`${market.url}/mcp/connect/grants`);
-  await look('grants', 'What acts for you');
-  await page.fill('#merchant-key', 'nothing');
-  await page.click('#by-key button');
-  await page.locator('#merchant-key-fault', { hasText: 'no key in force' }).waitFor();
-  await look('grants-fault', 'What acts for you');
-  await page.fill('#merchant-key', store.key);
-  await page.click('#by-key button');
-  await page.locator('#none').waitFor();
-  await look('grants-none', 'What acts for you');
-  const first = await connect(visitor);
-  expect(first).not.toBe('');
-  await connect(visitor);
-  await page.goto(`${market.url}/mcp/connect/grants`);
-  await page.fill('#merchant-key', store.key);
-  await page.click('#by-key button');
-  await page.locator('[data-revoke]').first().click();
-  await page.locator('#said', { hasText: 'Revoked' }).waitFor();
-  await look('grants-listed', 'What acts for you');
-  const begun = await client.begin(market.url, { scope: 'market:read market:me market:write', name: 'W'.repeat(60) });
+  const begun = await client.begin(market.url, { document: CLIENT_SHAPES.claudeCode.document });
   await page.goto(begun.url);
-  await look('consent', CONSENT);
-  await page.fill('#merchant-key', store.key);
+  const asked = await page.locator('main').innerText();
+  expect(asked).toContain('Terminal assistant, as it calls itself');
+  expect(asked).toContain('claude.ai, which publishes what it is');
+  expect(asked).toContain('A program on this device (127.0.0.1)');
+  expect(asked).toContain('Read what is yours');
+  expect(asked).not.toContain('Act for you');
+  const shown = await openOnTheWay(visitor, 'opened-on-the-way');
+  await page.fill('#merchant-key', shown.key);
   await page.locator('#proven').waitFor();
-  await look('consent-proven', CONSENT);
+  expect(await page.locator('#handle').innerText()).toBe('opened-on-the-way');
   await Promise.all([backIn(visitor), page.click('#allow')]);
-  await page.goBack();
-  await look('consent-decided', 'This attempt to connect is over');
+
+  const { access_token: token, refresh_token: refreshing = '' } = await client.redeem(market.url, begun);
+  expect(await refusalOf(token, 'my_purchases')).toBe('host_not_proven');
+  expect(await provenHosts()).toEqual([]);
+  expect(JSON.stringify((await client.call(market.url, token, 'me')).message)).toContain('opened-on-the-way');
+  expect(await provenHosts()).toEqual(['claude.ai']);
+  expect(await refusalOf(token, 'my_purchases')).toBeNull();
+
+  await page.goto(`${market.url}/mcp/connect/grants`);
+  await page.fill('#merchant-key', shown.key);
+  await page.click('#by-key button');
+  const item = await page.locator('#list li').innerText();
+  for (const part of ['Terminal assistant', 'claude.ai', '127.0.0.1', 'In force; it first read your record']) {
+    expect(item).toContain(part);
+  }
+  await page.click('[data-revoke]');
+  await page.locator('#said', { hasText: 'Revoked' }).waitFor();
+  expect((await client.call(market.url, token, 'me')).status).toBe(401);
+  expect(await client.refresh(market.url, begun, refreshing)).toBe(400);
+  // What was shown once stays so.
+  expect(await provenHosts()).toEqual(['claude.ai']);
+
+  expect(visitor.complaints).toEqual([]);
+  // The ceremony takes the key that is not in force yet, typed back, in its own form (W10).
+  expect(await heard.placesOf(shown.key)).toEqual(['POST /join body', PROVE, LIST, REVOKE]);
+  const { said: _said, ...places } = await remains(visitor, heard);
+  for (const secret of [shown.key, ...shown.codes, token, refreshing]) expect(formsIn(secret, places)).toEqual([]);
   await visitor.close();
 });

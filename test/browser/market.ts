@@ -8,6 +8,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { marketContext, type SettableClock, settableClock } from '../support/market-context.ts';
+import { publishDocuments } from '../support/oauth-shapes.ts';
 import { recordingLog } from '../support/recording-log.ts';
 
 /** A day of its own, so that limits by the hour are never at an edge. */
@@ -50,9 +51,10 @@ async function startMarket(): Promise<BrowserMarket & { close(): Promise<void> }
   const doors = new Set<IdentityDoor>(DOORS);
   const limits = { ...config.limits };
   const running = createMarket({
-    config: { ...config, port, baseUrl: url, openDoors: doors, limits },
+    config: { ...config, port, baseUrl: url, openDoors: doors, limits, hostedHosts: ['claude.ai', 'chatgpt.com'] },
     ...{ database, clock, log, pepper },
     random: systemRandom,
+    fetchDocument: publishDocuments(),
   });
   const openDoors = (open: readonly IdentityDoor[]): void => {
     doors.clear();

@@ -7,19 +7,26 @@ import {
   discover,
   learnClientId,
   redeem,
+  refresh,
   type Tokens,
 } from '../support/oauth-client.ts';
+import type { ClientShape } from '../support/oauth-shapes.ts';
 
-/** A program on this computer that wants to be connected: it registers itself, listens for its user to come back, and knows only the market's address. */
+/** A program on this computer that wants to be connected: it listens for its user to come back, and knows only the market's address. */
 export interface StubClient {
   /** Where it listens. */
   redirectUri: string;
-  /** Begins anew: the address to which it sends its user. */
-  begin(marketUrl: string, asked?: { scope?: string; name?: string }): Promise<Begun>;
+  /** Begins anew: the address to which it sends its user. It registers itself, or is known by its document. */
+  begin(
+    marketUrl: string,
+    asked?: { scope?: string; name?: string; document?: ClientShape['document'] },
+  ): Promise<Begun>;
   /** What its user brought back last. */
   brought(): URLSearchParams;
   /** For the code that its user brought. */
   redeem(marketUrl: string, begun: Begun): Promise<Tokens>;
+  /** Asks for fresh tokens: the status of the answer. */
+  refresh(marketUrl: string, begun: Begun, refreshToken: string): Promise<number>;
   call(marketUrl: string, token: string, tool: string): Promise<McpAnswer>;
 }
 
@@ -52,14 +59,14 @@ export function stubClient(): StubClient {
     get redirectUri() {
       return redirectUri;
     },
-    begin: async (marketUrl, { scope = 'market:read market:me', name = 'A stub & its <client>' } = {}) => {
+    begin: async (marketUrl, { scope = 'market:read market:me', name = 'A stub & its <client>', document } = {}) => {
       last = null;
       const facts = await discover(marketUrl);
       const registration = {
         ...{ client_name: name, redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' },
         ...{ grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
       };
-      const shape = { registration, redirectUri, scope };
+      const shape = { ...(document === undefined ? { registration } : { document }), redirectUri, scope };
       return beginAuthorization(facts, { clientId: await learnClientId(facts, shape), shape });
     },
     brought,
@@ -70,6 +77,8 @@ export function stubClient(): StubClient {
       if (status !== 200) throw new Error(`no tokens: ${status} ${JSON.stringify(body)}`);
       return body as unknown as Tokens;
     },
+    refresh: async (marketUrl, { clientId }, refreshToken) =>
+      (await refresh(await discover(marketUrl), clientId, refreshToken)).status,
     call: (url, token, tool) =>
       askMcp(
         { url },

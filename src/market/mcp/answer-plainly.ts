@@ -172,17 +172,17 @@ function isPlainClient(client: unknown): boolean {
   return typeof name === 'string' && typeof version === 'string' && Object.keys(others).length === 0;
 }
 
+const HEADS = { modern: Buffer.from('{"result":{'), legacy: Buffer.from('event: message\ndata: {"result":{') };
+
 function envelope({ tool, id, isModern }: Plain, result: Buffer, baseUrl: string): QuickParts {
-  const meta = {
+  const meta = JSON.stringify({
     ...(tool.holdsMerchantText ? { [META.untrusted]: true } : {}),
     ...(isModern ? { 'io.modelcontextprotocol/serverInfo': serverInfo(baseUrl) } : {}),
-  };
-  const around = Object.keys(meta).length > 0 ? `,"_meta":${JSON.stringify(meta)}` : '';
-  const complete = isModern ? ',"resultType":"complete"' : '';
-  const head = `${isModern ? '' : 'event: message\ndata: '}{"result":{`;
-  const tail = `${around}${complete}},"jsonrpc":"2.0","id":${JSON.stringify(id)}}${isModern ? '' : '\n\n'}`;
+  });
+  const around = `${meta === '{}' ? '' : `,"_meta":${meta}`}${isModern ? ',"resultType":"complete"' : ''}`;
+  const tail = `${around}},"jsonrpc":"2.0","id":${JSON.stringify(id)}}${isModern ? '' : '\n\n'}`;
   return {
     contentType: isModern ? 'application/json' : 'text/event-stream',
-    parts: [Buffer.from(head), result, Buffer.from(tail)],
+    parts: [isModern ? HEADS.modern : HEADS.legacy, result, Buffer.from(tail)],
   };
 }

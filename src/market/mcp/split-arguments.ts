@@ -23,11 +23,14 @@ export function splitArguments(asks: readonly ToolForm[], given: Arguments): Spl
     if (value === undefined) throw refuse(called, 'is required');
     return textOf(called, value);
   });
-  const known = new Set(namesOf(endpoint.query));
-  // Without a body whatever is left is refused as a query would be.
-  const inQuery = [...rest].filter(([name]) => known.has(name) || endpoint.body === undefined);
-  const query = new URLSearchParams(Object.fromEntries(inQuery.map(([name, value]) => [name, textOf(name, value)])));
-  const body = Object.fromEntries([...rest].filter(([name]) => !known.has(name)));
+  const known = namesOf(endpoint.query);
+  const query = new URLSearchParams();
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of rest) {
+    // Without a body whatever is left is refused as a query would be.
+    if (known.includes(name) || endpoint.body === undefined) query.append(name, textOf(name, value));
+    else body[name] = value;
+  }
   return {
     endpoint,
     request: {

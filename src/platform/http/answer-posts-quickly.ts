@@ -1,16 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AnswerQuickly, QuickOptions } from './answer-quickly.ts';
+import type { AnswerQuickly, QuickOptions, QuickWay } from './answer-quickly.ts';
 import { faultOfHead } from './check-head.ts';
 import { endWithParts } from './end-with-parts.ts';
 import { lengthOf } from './incoming.ts';
 import type { QuickParts, QuickPost } from './prepared.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
-
-export interface QuickPosts {
-  answer: AnswerQuickly;
-  /** The body of a request that has been read here and went the ordinary way after all. */
-  bodyOf(request: IncomingMessage): Uint8Array | undefined;
-}
 
 /** Longer bodies are worth the ordinary way. */
 const LONGEST_BYTES = 16_384;
@@ -20,7 +14,7 @@ const FIXED = Object.entries({ ...STANDING_HEADERS, 'cache-control': 'private, n
 export function createQuickPosts(
   quickly: ReadonlyMap<string, QuickPost>,
   { guard, exchanges, counts, random, log, isBusy }: Omit<QuickOptions, 'shortcut'>,
-): QuickPosts {
+): QuickWay {
   const bodies = new WeakMap<IncomingMessage, Uint8Array>();
   const ask = (post: QuickPost, request: IncomingMessage, body: Uint8Array): QuickParts | null => {
     try {

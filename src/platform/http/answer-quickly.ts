@@ -27,6 +27,12 @@ export interface QuickOptions {
 /** Answers the request if that can be done at once; false: nothing has happened. What is read first may still be given to `ordinary`. */
 export type AnswerQuickly = (request: IncomingMessage, response: ServerResponse, ordinary: () => void) => boolean;
 
+export interface QuickWay {
+  answer: AnswerQuickly;
+  /** What was read of a request before it went the ordinary way: all of its body. */
+  bodyOf(request: IncomingMessage): Uint8Array | undefined;
+}
+
 /** What every quick answer carries, put together once: names and values in turn. */
 const FIXED = Object.entries({ ...STANDING_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
 

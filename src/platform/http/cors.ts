@@ -11,6 +11,7 @@ const ACCEPTED = [
   'authorization',
   'content-type',
   'if-none-match',
+  'mcp-protocol-version',
   'payment-signature',
   'x-payment',
   'x-delivery-token',

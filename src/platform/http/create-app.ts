@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Random } from '../random.ts';
-import type { AnswerQuickly } from './answer-quickly.ts';
+import type { AnswerQuickly, QuickWay } from './answer-quickly.ts';
 import type { RouteFacts } from './route-table.ts';
 
 declare module 'fastify' {
@@ -26,10 +26,8 @@ const LONGEST_PARAMETER = 200;
 export interface AppOptions {
   random: Random;
   trustProxy: false | string[];
-  /** Asked first; false: the request is fastify's. */
-  answerQuickly: AnswerQuickly;
-  /** What was read of a request before it came here: all of its body. */
-  bodyOf(request: IncomingMessage): Uint8Array | undefined;
+  /** Asked first; what it does not answer is fastify's. */
+  quick: QuickWay;
   onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
   onRouterError(error: Error, request: FastifyRequest, reply: FastifyReply): void;
 }
@@ -47,7 +45,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: LONGEST_PARAMETER, querystringParser: () => ({}) },
-    serverFactory: (handler) => createNodeServer(handler, options.answerQuickly),
+    serverFactory: (handler) => createNodeServer(handler, options.quick.answer),
     clientErrorHandler: options.onUnparsed,
     frameworkErrors: options.onRouterError,
   });
@@ -55,7 +53,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
     const nothingComes = type !== undefined && length === undefined && coding === undefined;
-    const known = options.bodyOf(request.raw);
+    const known = options.quick.bodyOf(request.raw);
     done(null, known !== undefined ? Readable.from([known]) : nothingComes ? Readable.from([]) : payload);
   });
   app.removeAllContentTypeParsers();

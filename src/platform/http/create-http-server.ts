@@ -1,29 +1,24 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecretGuard } from '../secret-guard.ts';
 import { answerFailure } from './answer-failure.ts';
-import { createQuickPosts } from './answer-posts-quickly.ts';
-import { type AnswerQuickly, createQuickAnswers, type QuickOptions } from './answer-quickly.ts';
 import { createInside } from './ask-inside.ts';
-import { checkHead } from './check-head.ts';
+import { checkHead, faultOfHead } from './check-head.ts';
 import { closeServer } from './close-server.ts';
 import { CORS_HEADERS, preflightHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
+import { createQuickWay } from './create-quick-way.ts';
 import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
 import { guardBody } from './guard-request.ts';
-import type { Incoming } from './incoming.ts';
-import type { Mount } from './mount.ts';
-import type { QuickPost, Shortcut } from './prepared.ts';
 import type { ProblemAnswer } from './problem.ts';
 import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
 import { createReadCounts, type ReadCount } from './read-counts.ts';
 import { bytesOf, readIncoming } from './read-incoming.ts';
 import { splitTarget } from './request-target.ts';
-import { type Route, routesOf } from './route.ts';
-import { type AllowedMethod, createRouteTable, factsOfPage } from './route-table.ts';
+import { type Route, routeOfMount, routesOf } from './route.ts';
+import { type AllowedMethod, createRouteTable } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 import { standingHeaders } from './standing-headers.ts';
@@ -66,27 +61,16 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     answerFailure(options, error, begin(request, reply), { request, reply });
 
-  const quick = {
-    ...{ guard, exchanges, counts, random, log },
-    isBusy: () => isClosing || exchanges.count() >= maxInFlight,
-  };
-  const reads = quickAnswers(options.shortcut, quick);
-  const posts = createQuickPosts(quickOf(mounts), quick);
+  const isBusy = (): boolean => isClosing || exchanges.count() >= maxInFlight;
+  const quick = createQuickWay(options.shortcut, mounts, { guard, exchanges, counts, random, log, isBusy });
   const app = createApp({
     random,
     trustProxy: options.trustProxy,
-    answerQuickly: (request, response, ordinary) =>
-      reads(request, response, ordinary) || posts.answer(request, response, ordinary),
-    bodyOf: posts.bodyOf,
+    quick,
     onUnparsed: createUnparsed(options, exchanges),
     onRouterError: (error, request, reply) => {
       begin(request, reply);
-      try {
-        checkHead(request.raw, guard);
-        fail(error, request, reply);
-      } catch (refusal) {
-        fail(refusal, request, reply);
-      }
+      fail(faultOfHead(request.raw, guard) ?? error, request, reply);
     },
   });
   app.addHook('onRequest', async (request, reply) => {
@@ -116,24 +100,6 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
       counts.close();
     }),
   };
-}
-
-function routeOfMount<Caller>(mount: Mount): Route<Caller> {
-  return {
-    path: mount.path,
-    methods: [mount.method],
-    bodyLimit: mount.bodyLimit ?? BODY_LIMIT_BYTES,
-    facts: factsOfPage(mount),
-    answer: (incoming: Incoming) => mount.answer(incoming),
-  };
-}
-
-function quickOf(mounts: readonly Mount[]): Map<string, QuickPost> {
-  return new Map(
-    mounts.flatMap(({ method, path, quickly }) =>
-      method === 'POST' && quickly !== undefined ? [[path, quickly]] : [],
-    ),
-  );
 }
 
 function addRoutes(
@@ -187,10 +153,6 @@ function createClose(close: HttpServer['close']): HttpServer['close'] {
     closing ??= close(options);
     return closing;
   };
-}
-
-function quickAnswers(shortcut: Shortcut | undefined, options: Omit<QuickOptions, 'shortcut'>): AnswerQuickly {
-  return shortcut === undefined ? () => false : createQuickAnswers({ ...options, shortcut });
 }
 
 function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod[]): ProblemAnswer {

@@ -6,6 +6,7 @@ import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.
 import { answerPage, type PageDoor } from './answer-page.ts';
 import { createCompressor } from './compress-documents.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
+import type { Mount } from './mount.ts';
 import { FORM_LIMIT_BYTES } from './read-form.ts';
 import { refuseFailure } from './refuse-failure.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
@@ -68,4 +69,15 @@ export function routesOf<E extends Endpoints, Context, Caller>(
     answer: (incoming: Incoming) => answerPage(page, incoming, by),
   }));
   return [...endpoints, ...pages];
+}
+
+/** What is mounted beside them, as one of them. */
+export function routeOfMount<Caller>(mount: Mount): Route<Caller> {
+  return {
+    path: mount.path,
+    methods: [mount.method],
+    bodyLimit: mount.bodyLimit ?? BODY_LIMIT_BYTES,
+    facts: factsOfPage(mount),
+    answer: (incoming: Incoming) => mount.answer(incoming),
+  };
 }

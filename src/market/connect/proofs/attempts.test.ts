@@ -109,18 +109,25 @@ describe('a pairing code', () => {
     expect(await reasonOf(byCode(code, randomUUID()))).toBe('pairing_code_refused');
   });
 
-  test('that is unknown, out of time, revoked or none at all is refused alike', async () => {
-    const late = await makeCode();
-    clock.set(NOON + 600_000);
+  test('that is unknown, revoked or none at all is refused alike', async () => {
     const revoked = await makeCode();
     await rotate();
     const other = makePairingCode(systemRandom, 'city');
-    for (const code of [late, revoked, makePairingCode(systemRandom, 'aisle'), other, '']) {
+    for (const code of [revoked, makePairingCode(systemRandom, 'aisle'), other, '']) {
       uid = randomUUID();
       expect(await reasonOf(byCode(code))).toBe('pairing_code_refused');
       expect(await rowOf()).toMatchObject({ wrong_tries: 1, merchant_id: null });
     }
-    expect(await endOf(late)).toBe('revoked');
+    expect(await endOf(revoked)).toBe('revoked');
+  });
+
+  test('is good for ten minutes, and not a moment longer', async () => {
+    const [timely, late] = [await makeCode(), await makeCode()];
+    clock.set(NOON + 599_999);
+    expect(await byCode(timely)).toEqual({ handle: owner.handle });
+    clock.set(NOON + 600_000);
+    expect(await reasonOf(byCode(late, randomUUID()))).toBe('pairing_code_refused');
+    expect(await endOf(late)).toBeNull();
   });
 
   test('shown in ten attempts at once proves one of them', async () => {

@@ -62,7 +62,7 @@ function renderHost({ name, steps, block }: Host, index: number): string {
 function renderCopy(id: string, what: string, text: string): string {
   return html`<section class="shown" aria-labelledby="${id}-name">
 <h3 id="${id}-name">${what}</h3>
-<code class="key" id="${id}">${text}</code>
+<code class="key copied" id="${id}">${text}</code>
 <div class="row"><button type="button" data-copy="${id}" hidden aria-describedby="${id}-name">Copy</button></div>
 </section>`;
 }

@@ -168,13 +168,33 @@ describe('the consent page', () => {
     expect(text).toMatch(/<label for="pairing-code">Pairing code<\/label>/);
   });
 
-  it('says so where a name proves nothing, and where the way back is a program of this computer', async () => {
+  it('says so where a name proves nothing', async () => {
     open = interaction({ name: null, host: null, redirectHost: '127.0.0.1', loopbackOnly: true });
     const { text } = await readPage();
     expect(text).toContain('A program without a name asks');
     expect(text).toContain('it registered itself here, so its name proves nothing');
-    expect(text).toContain('A program on this computer (<code>127.0.0.1</code>)');
+    expect(text).toContain('A program on this device (<code>127.0.0.1</code>)');
   });
+
+  it.each([
+    ['client.example', false, false],
+    ['client.example:8443', false, false],
+    ['localhost.example', false, false],
+    ['localhost', false, true],
+    ['[::1]', false, true],
+    ['client://callback', false, true],
+    ['com.client.app:', false, true],
+    ['127.0.0.1', true, true],
+  ])(
+    'tells a way back to %s, where all of them stay here: %s, as one to this device: %s',
+    async (host, all, isHere) => {
+      open = interaction({ redirectHost: host, loopbackOnly: all });
+      const { text } = await readPage();
+      expect(text).toContain(`<code>${host}</code>`);
+      expect(text.includes('A program on this device (')).toBe(isHere);
+      expect(text.includes('any program here could take its place')).toBe(isHere);
+    },
+  );
 
   it('shows a hostile name as what it is', async () => {
     const name = '</bdi><img src=x onerror=alert(1)><script>alert(1)</script>\u202etluafed\u0000\n"\'';
@@ -187,11 +207,27 @@ describe('the consent page', () => {
 
   it.each([
     ['\u200b\u2066 \u0007', null],
-    ['Claude\u202e  \n edoC', 'Claude edoC'],
+    ['Client\u202e  \n tneilC', 'Client tneilC'],
+    ['\u3164\u2800\u115f\ufe0f\u034f', null],
+    ['A\u0301\u0302\u0303\u0304\u0305', '\u00c1\u0302\u0303'],
+    ['\uff23lient', 'Client'],
     ['n'.repeat(61), `${'n'.repeat(60)}…`],
     ['\ud83d\udc1d'.repeat(60), '\ud83d\udc1d'.repeat(60)],
   ])('fits a name to be looked at', (given, shown) => {
     expect(showName(given)).toBe(shown);
+  });
+
+  it('says so where the letters of a name may look like others', async () => {
+    const warning = 'Some of its letters are not Latin ones';
+    for (const [name, isWarned] of [
+      ['\u0421lient', true],
+      ['Cli\u03bfnt', true],
+      ['Clïent 2', false],
+      ['\u5e02\u5834', false],
+    ] as const) {
+      open = interaction({ name });
+      expect((await readPage()).text.includes(warning), name).toBe(isWarned);
+    }
   });
 
   it('belongs to the browser in which it began', async () => {

@@ -44,7 +44,7 @@ export function connectDocument(page: ConnectText): Document {
       ...page.hosts.flatMap(({ name, steps: taken, block }) => [
         heading(name),
         steps(taken),
-        ...(block === null ? [] : [text(`To copy, the ${block.what}: \`${block.text}\``)]),
+        ...(block === null ? [] : [text(`The ${block.what} to copy:\n\n\`\`\`\n${block.text}\n\`\`\``)]),
       ]),
       heading('What acts for you'),
       text(

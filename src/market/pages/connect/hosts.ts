@@ -1,4 +1,4 @@
-/** A program that people use, and how it is connected. Text may hold `code` in backticks. */
+/** A program that people use, and how it is connected. Steps may hold `code` in backticks. */
 export interface Host {
   name: string;
   steps: readonly string[];
@@ -6,12 +6,15 @@ export interface Host {
   block: { what: string; text: string } | null;
 }
 
+const entry = (value: unknown): string => JSON.stringify(value, null, 2);
+
+/** Names of menus change more often than a market is restarted; the address and the entries do not. */
 export function hosts(url: string): readonly Host[] {
   return [
     {
       name: 'Claude, on the web and the desktop',
       steps: [
-        'Open Settings, then Connectors, and choose “Add custom connector”.',
+        'Open Customize (in older ones Settings), then Connectors, and choose “Add custom connector”.',
         'Paste the address, and choose “Add”.',
         'Choose “Connect” beside it. This market opens in a browser: show that the store is yours, then Allow.',
       ],
@@ -25,7 +28,7 @@ export function hosts(url: string): readonly Host[] {
     {
       name: 'ChatGPT',
       steps: [
-        'Open Settings, then Apps & Connectors, then Advanced settings, and switch developer mode on.',
+        'Open Settings, then Apps or Connectors, then Advanced settings, and switch developer mode on.',
         'Choose “Create”, paste the address as the server’s, and OAuth as the authentication.',
         'This market opens in a browser: show that the store is yours, then Allow.',
       ],
@@ -33,8 +36,11 @@ export function hosts(url: string): readonly Host[] {
     },
     {
       name: 'Cursor',
-      steps: ['Put this into `~/.cursor/mcp.json`.', 'Open Settings, then MCP, and choose “Connect” beside openaisle.'],
-      block: { what: 'entry', text: JSON.stringify({ mcpServers: { openaisle: { url } } }) },
+      steps: [
+        'Put this into `~/.cursor/mcp.json`, or into `.cursor/mcp.json` of one project.',
+        'Open Customize (in older ones Settings, then MCP), switch openaisle on, and choose “Connect”.',
+      ],
+      block: { what: 'entry', text: entry({ mcpServers: { openaisle: { url } } }) },
     },
     {
       name: 'VS Code',
@@ -42,7 +48,7 @@ export function hosts(url: string): readonly Host[] {
         'Put this into `.vscode/mcp.json` of a folder, or into the user’s by “MCP: Open User Configuration”.',
         'Choose “Start” above the entry, and allow VS Code to sign in.',
       ],
-      block: { what: 'entry', text: JSON.stringify({ servers: { openaisle: { type: 'http', url } } }) },
+      block: { what: 'entry', text: entry({ servers: { openaisle: { type: 'http', url } } }) },
     },
   ];
 }

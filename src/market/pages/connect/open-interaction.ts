@@ -28,7 +28,7 @@ async function open(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> 
   if (interaction === null || standing === null || standing.isOver) {
     return answerMessage(parts, 410, {
       title: 'This attempt to connect is over',
-      text: 'It was decided, took too long, or began in another browser. Begin again in the program that you want to connect.',
+      text: 'It was decided, took too long, had too many wrong tries, or began in another browser. Begin again in the program that you want to connect.',
       link: { before: 'How that is done stands at ', after: '.' },
     });
   }

@@ -2,7 +2,12 @@ import { html } from 'ghtml';
 import type { Interaction } from '../../connect/interaction.ts';
 import { renderSecretField } from './render-secret-field.ts';
 import { SCOPE_WORDS } from './scope-words.ts';
-import { showName } from './show-name.ts';
+import { mayMislead, showName } from './show-name.ts';
+
+const MISLEADING = '. Some of its letters are not Latin ones: they may look like those of another name.';
+const STAYS_HERE = ' It goes back to a program on this device, and any program here could take its place.';
+/** What comes from this device: a port of it, or a scheme that some program has registered. */
+const OF_DEVICE = /^(?:localhost|127\.0\.0\.1|\[::1\]|[a-z][a-z0-9+.-]*:(?:\/\/.*)?)$/i;
 
 /** Who asks for what, the proof, and the two buttons. What the script shows stands here already, so that all words are in one place. */
 export function renderInteraction({ client, scopes }: Interaction, provenAs: string | null): string {
@@ -12,7 +17,7 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
   return html`<h1>Let a program act for your store</h1>
 <p class="summary">!${who} asks to act for a store of this market.</p>
 <dl class="facts">
-<dt>Program</dt><dd>!${name === null ? 'It gives no name.' : html`<bdi>${name}</bdi>, as it calls itself`}</dd>
+<dt>Program</dt><dd>!${renderName(name)}</dd>
 <dt>Known by</dt><dd>!${renderHost(client.host)}</dd>
 <dt>Goes back to</dt><dd>!${renderRedirect(client)}</dd>
 </dl>
@@ -21,7 +26,7 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
 <p>It never sees your key, and cannot replace or recover it. You can end it at any time at <a href="/mcp/connect/grants" target="_blank" rel="noopener">what acts for you</a>; a new key ends it too.</p>
 <div class="notice warn">
 <h2>Allow only what you have begun yourself</h2>
-<p>If somebody sent you here, or you did not just begin this in that program, cancel.</p>
+<p>If somebody sent you here, or you did not just begin this in that program, cancel.!${staysHere(client) ? STAYS_HERE : ''}</p>
 </div>
 <noscript><div class="notice danger">
 <h2>This page needs its script</h2>
@@ -34,7 +39,7 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
 </section>
 <section id="over" tabindex="-1" aria-labelledby="over-title" hidden>
 <h2 id="over-title">This attempt to connect is over</h2>
-<p>Nothing was allowed. Begin again in the program that you want to connect; “Cancel” takes you back to it.</p>
+<p>It was decided, took too long, or had too many wrong tries. Begin again in the program that you want to connect. What may act for you by now is at <a href="/mcp/connect/grants" target="_blank" rel="noopener">what acts for you</a>.</p>
 </section>
 <p id="said" class="state" role="status"></p>
 <div class="row" id="decide" hidden>
@@ -43,14 +48,24 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
 </div>`;
 }
 
+function renderName(name: string | null): string {
+  if (name === null) return 'It gives no name.';
+  return html`<bdi>${name}</bdi>, as it calls itself${mayMislead(name) ? MISLEADING : ''}`;
+}
+
 function renderHost(host: string | null): string {
   if (host === null) return 'Nothing: it registered itself here, so its name proves nothing.';
   return html`<code>${host}</code>, which publishes what it is`;
 }
 
-function renderRedirect({ redirectHost, loopbackOnly }: Interaction['client']): string {
-  if (loopbackOnly) return html`A program on this computer (<code>${redirectHost}</code>)`;
-  return html`<code>${redirectHost}</code>`;
+function renderRedirect(client: Interaction['client']): string {
+  const where = html`<code>${client.redirectHost}</code>`;
+  return staysHere(client) ? html`A program on this device (!${where})` : where;
+}
+
+/** This time, whatever other ways back the program has. */
+function staysHere({ redirectHost, loopbackOnly }: Interaction['client']): boolean {
+  return loopbackOnly || OF_DEVICE.test(redirectHost);
 }
 
 function renderProof(isProven: boolean): string {
@@ -63,7 +78,7 @@ function renderProof(isProven: boolean): string {
   const code = renderSecretField({
     id: 'pairing-code',
     label: 'Pairing code',
-    hint: 'In its place, if the key is elsewhere: openaisle pair, or POST /api/pair, makes one for ten minutes and one use.',
+    hint: 'In its place, if the key is elsewhere: “openaisle pair”, or POST /api/pair, makes one for ten minutes and one use.',
     type: 'text',
   });
   return html`<section id="proof" hidden data-proven="${String(isProven)}">
@@ -77,6 +92,6 @@ function renderProof(isProven: boolean): string {
 !${code}
 <div class="row"><button type="submit">Check the code</button></div>
 </form>
-<p>No store yet? <a href="/join" target="_blank" rel="noopener">Open one in a new tab</a>, and come back here with the key.</p>
+<p>No store yet? <a href="/join" target="_blank" rel="noopener">Open one in a new tab</a>, and come back here with the key. This page waits fifteen minutes in all.</p>
 </section>`;
 }

@@ -4,5 +4,6 @@ import type { TokenScope } from '../../../contract/token-scopes.ts';
 export const SCOPE_WORDS: Readonly<Record<TokenScope, string>> = {
   'market:read': 'Read what everybody may read: shelves, stores, events.',
   'market:me': 'Read what is yours: your record, and your purchases with the goods in them.',
-  'market:write': 'Act for you: list, change and withdraw goods, buy and claim, comment, vote and flag.',
+  'market:write':
+    'Act for you in all that the key can do, but make or replace keys: list, change and withdraw goods, set up the store, buy and claim, review payments, comment, vote, flag and appeal.',
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { identifyCaller } from '../../../platform/http/identify-caller.ts';
+import { readBearer } from '../../../platform/http/identify-caller.ts';
 import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { isPairingCode, isRecoveryCode } from '../../../platform/secret-format.ts';
@@ -17,7 +17,7 @@ export async function takeProof({ market, interactions, inside }: ConnectParts, 
   const { config } = market;
   mustBeOwnPage(incoming, config.baseUrl);
   const { pairing_code: code } = readStep(inside.guard, incoming, proofIn, ['pairing_code']);
-  const shown = shownOf(await bearerOf(incoming, config.keyPrefix), code);
+  const shown = shownOf(bearerOf(incoming, config.keyPrefix), code);
   const uid = incoming.params['uid'] ?? '';
   if ((await interactions.find(incoming, uid)) === null) throw new Refusal('connection_closed');
   const { handle } = await proveAttempt(market, { uid, shown, clientNetwork: incoming.clientNetwork });
@@ -25,17 +25,8 @@ export async function takeProof({ market, interactions, inside }: ConnectParts, 
 }
 
 /** As sent: whose it is, is judged where tries are counted. */
-async function bearerOf({ rawHeaders }: Incoming, prefix: string): Promise<string | null> {
-  const { bearer } = await identifyCaller<never>(
-    'staged_key',
-    { rawHeaders },
-    {
-      isCode: (sent) => isRecoveryCode(sent, prefix) || isPairingCode(sent, prefix),
-      authenticate: async () => null,
-      isMaintainer: () => false,
-    },
-  );
-  return bearer;
+function bearerOf({ rawHeaders }: Incoming, prefix: string): string | null {
+  return readBearer(rawHeaders, { isCode: (sent) => isRecoveryCode(sent, prefix) || isPairingCode(sent, prefix) });
 }
 
 function shownOf(bearer: string | null, code: string | undefined): Shown {

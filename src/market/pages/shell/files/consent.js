@@ -15,6 +15,10 @@
     pairing_code_refused: 'This code opens nothing. Get a new one: it is good for ten minutes and for one use.',
     secret_in_payload: 'A key goes into the field of the key, a pairing code into its own. Nothing was kept.',
   };
+  const LOST = {
+    proof: 'No answer came. Nothing was allowed. Try again.',
+    decision: 'No answer came, so it is not known here whether this was decided. Try again.',
+  };
   let isBusy = false;
 
   function say(text) {
@@ -78,14 +82,14 @@
     over.focus();
   }
 
-  // One step at a time; what fails on the way has changed nothing that the page shows.
-  async function once(act) {
+  // One step at a time; what fails on the way has changed nothing that the page shows. Whether it changed anything else, nobody knows here.
+  async function once(act, lost) {
     if (isBusy) return;
     isBusy = true;
     try {
       await act();
     } catch {
-      say('No answer came. Nothing was allowed. Try again.');
+      say(lost);
     } finally {
       isBusy = false;
     }
@@ -109,7 +113,7 @@
         return key.focus();
       }
       await prove(key, {}, { authorization: `Bearer ${text}` });
-    });
+    }, LOST.proof);
   }
 
   function proveByCode() {
@@ -121,7 +125,7 @@
         return code.focus();
       }
       await prove(code, { pairing_code: text }, {});
-    });
+    }, LOST.proof);
   }
 
   function decide(decision) {
@@ -146,7 +150,7 @@
         key.focus();
       }
       say(wordsOf(body));
-    });
+    }, LOST.decision);
   }
 
   function offer(form, field, whole, act) {

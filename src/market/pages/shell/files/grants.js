@@ -47,7 +47,7 @@
   }
 
   function wordsOf({ told }) {
-    if (told === undefined) return 'No answer came. Nothing was changed. Try again.';
+    if (told === undefined) return 'No answer came. Show them again to see how things stand.';
     if (told.reason === 'key_invalid' || told.reason === 'key_required') {
       return 'This is no key in force. Look for the newest one that you saved; without it, recover the store with a code.';
     }
@@ -57,11 +57,12 @@
   // Whatever has no look of its own is left out of a stranger's name.
   function nameOf({ client_name: name }) {
     const seen = (name ?? '')
-      .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' ')
+      .normalize('NFKC')
+      .replaceAll(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu, ' ')
+      .replaceAll(/(\p{M}{2})\p{M}+/gu, '$1')
       .replaceAll(/\s+/g, ' ')
-      .trim()
-      .slice(0, 60);
-    return seen === '' ? 'A program without a name' : seen;
+      .trim();
+    return seen === '' ? 'A program without a name' : [...seen].slice(0, 60).join('');
   }
 
   function timeOf(at) {
