@@ -14,7 +14,7 @@ const PARENT_WATCH_MS = 500;
 
 /** Starts the world, tells the story, serves until told to stop. Resolves with the exit code when nothing runs any more. */
 async function run(args: DemoArguments, tell: Tell): Promise<number> {
-  const { dataDir, finalityBlocks, firstPort } = args;
+  const { dataDir, finalityBlocks, firstPort, mcp } = args;
   const signal = interruption();
   const startedMs = systemClock.now();
   const end = (ok: boolean, text: string): void =>
@@ -25,7 +25,7 @@ async function run(args: DemoArguments, tell: Tell): Promise<number> {
     const onPart = (part: { name: string; url: string; detail: string; seconds: number }): void =>
       tell({ kind: 'part', ...part });
     world = await startWorld({ dataDir, finalityBlocks, ports: portsFrom(firstPort), signal, onPart });
-    await whileRunning(world, signal, tellStory({ world, tell, signal }));
+    await whileRunning(world, signal, tellStory({ world, tell, signal, mcp }));
     end(true, 'Every step held.');
     if (args.exit) return 0;
     tellWhereToLook(world, tell);

@@ -5,6 +5,7 @@ describe('the arguments of the demo', () => {
   it('have defaults', () => {
     expect(readArguments([])).toEqual({
       exit: false,
+      mcp: false,
       json: false,
       help: false,
       firstPort: 4020,
@@ -14,9 +15,10 @@ describe('the arguments of the demo', () => {
   });
 
   it('are read', () => {
-    const given = ['--exit', '--json', '--ports', '5000', '--finality=8', '--data', '/tmp/x'];
+    const given = ['--exit', '--mcp', '--json', '--ports', '5000', '--finality=8', '--data', '/tmp/x'];
     expect(readArguments(given)).toMatchObject({
       exit: true,
+      mcp: true,
       json: true,
       firstPort: 5000,
       finalityBlocks: 8,

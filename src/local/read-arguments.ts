@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 
 export interface DemoArguments {
   exit: boolean;
+  mcp: boolean;
   json: boolean;
   help: boolean;
   firstPort: number;
@@ -15,6 +16,7 @@ and the story of one sale told step by step. Afterwards the market stays open un
   npm run demo -- [options]
 
   --exit              stop after the story; exit code 0 only if every step of it held
+  --mcp               the seller and the buyer of the story are agents that use the market's MCP tools alone
   --ports N           the market's port; N+1 facilitator, N+2 city, N+3 chain (4020)
   --finality BLOCKS   how many blocks, one a second, a transfer takes to become final: an even number from 2 on (4)
   --data DIR          where everything is kept from one start to the next (./data/local)
@@ -30,7 +32,7 @@ export class WrongArguments extends Error {
 }
 
 export function readArguments(given: readonly string[]): DemoArguments {
-  const { exit, json, help, ports, finality, data } = parse(given);
+  const { exit, mcp, json, help, ports, finality, data } = parse(given);
   const firstPort = wholeNumber(ports);
   if (firstPort === null || firstPort < 1 || firstPort + 3 > LAST_PORT) {
     throw new WrongArguments(`--ports must be a whole number from 1 to ${LAST_PORT - 3}`);
@@ -40,7 +42,7 @@ export function readArguments(given: readonly string[]): DemoArguments {
     throw new WrongArguments(`--finality must be an even number from 2 to ${MOST_BLOCKS}`);
   }
   if (data === '') throw new WrongArguments('--data must be a folder');
-  return { exit, json, help, firstPort, finalityBlocks, dataDir: data };
+  return { exit, mcp, json, help, firstPort, finalityBlocks, dataDir: data };
 }
 
 function parse(given: readonly string[]) {
@@ -49,6 +51,7 @@ function parse(given: readonly string[]) {
       args: [...given],
       options: {
         exit: { type: 'boolean', default: false },
+        mcp: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
         ports: { type: 'string', default: '4020' },

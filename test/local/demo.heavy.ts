@@ -138,6 +138,26 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
   );
 
   it(
+    'with --mcp the seller and the buyer use tools alone, and the rest of the story stays as it is',
+    async () => {
+      const { told, exited, ports } = await start('--exit', '--mcp');
+      const code = await exited;
+      expect(told.filter(({ kind }) => kind === 'broken')).toEqual([]);
+      expect(code).toBe(0);
+      expect(stepsIn(told)).toEqual(['found-again', 'agent-lists', 'agent-buys', 'replay', 'books']);
+      const requests = told.flatMap((line) => (line.kind === 'request' ? [line] : []));
+      const calls = requests.filter(({ method }) => method === 'tool');
+      const paid = calls.filter(({ sent }) => sent.includes('x402/payment'));
+      expect(new Set(paid.map(({ path }) => path.split(' ')[0]))).toEqual(new Set(['list_item', 'buy']));
+      expect(requests.filter(({ path }) => path === '/api/listing')).toEqual([]);
+      const { merchant_key: key } = JSON.parse(readFileSync(join(dataDir, 'keys', 'mira.json'), 'utf8'));
+      expect(JSON.stringify(told)).not.toContain(key);
+      await nothingIsLeft(ports);
+    },
+    STORY_MS,
+  );
+
+  it(
     'exits 1 and names the step when something does not hold',
     async () => {
       const file = join(dataDir, 'story.json');

@@ -6,7 +6,7 @@ import { SELLER } from './people.ts';
 import { balanceOf, explain, hold, type Scene, speakAs } from './scene.ts';
 import type { Step } from './step.ts';
 
-const PRICE_USDC = 2.5;
+export const PRICE_USDC = 2.5;
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 
 export const listPricedStep: Step = {
@@ -54,7 +54,7 @@ export const listPricedStep: Step = {
   },
 };
 
-function goodsOf(scene: Scene) {
+export function goodsOf(scene: Scene) {
   return {
     title: `Notes on reading finality, edition ${scene.edition}`,
     description: 'What it means that a block is final, for agents that wait for money.',

@@ -31,6 +31,16 @@ const FIRST: readonly Step[] = [
 /** In one where the first was told to its end. */
 const AGAIN: readonly Step[] = [foundAgainStep, listPricedStep, buyWithKeyStep, replayStep, booksStep];
 
+/** Told by tools in place of HTTP. What they need is there for development only, and loaded for nobody else. */
+async function byTools(): Promise<ReadonlyMap<Step, Step>> {
+  const { agentListsStep } = await import('./agent-lists.ts');
+  const { agentBuysStep } = await import('./agent-buys.ts');
+  return new Map([
+    [listPricedStep, agentListsStep],
+    [buyWithKeyStep, agentBuysStep],
+  ]);
+}
+
 /** A step that did not hold, by name. */
 export class StepFailed extends Error {
   override readonly name = 'StepFailed';
@@ -43,10 +53,17 @@ export class StepFailed extends Error {
 }
 
 /** Tells one sale from the joining to the books. Resolves only if every step held. */
-export async function tellStory(options: { world: LocalWorld; tell: Tell; signal: AbortSignal }): Promise<void> {
-  const { world, tell } = options;
+export async function tellStory(options: {
+  world: LocalWorld;
+  tell: Tell;
+  signal: AbortSignal;
+  /** Seller and buyer are agents that use tools alone. */
+  mcp: boolean;
+}): Promise<void> {
+  const { world, tell, mcp } = options;
   const memory = readMemory(world.dataDir);
-  const steps = memory.told === 0 ? FIRST : AGAIN;
+  const instead: ReadonlyMap<Step, Step> = mcp ? await byTools() : new Map();
+  const steps = (memory.told === 0 ? FIRST : AGAIN).map((step) => instead.get(step) ?? step);
   const scene: Scene = {
     ...options,
     memory,

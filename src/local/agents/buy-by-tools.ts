@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import type { Delivery } from '../../contract/listings.ts';
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { Client } from '../../sdk/client.ts';
+import { buy } from '../../sdk/payments/buy.ts';
+import type { ProofStore } from '../../sdk/payments/proof-store.ts';
+import type { Wallet } from '../../sdk/payments/sign-authorization.ts';
+import { TermsRefused } from '../../sdk/payments/terms-refused.ts';
+import type { Tools } from './connect-tools.ts';
+
+export interface BuyByToolsOptions {
+  tools: Tools;
+  /** Over the same tools. */
+  client: Client;
+  wallet: Wallet;
+  /** What it looks for. */
+  words: string;
+  maxPriceUsdc: number;
+  proofStore?: ProofStore;
+  signal?: AbortSignal;
+}
+
+const officialFacts = z.looseObject({ network: z.string(), usdc_contract: z.string() });
+const NETWORK = 'base';
+
+/**
+ * Agent two: finds goods, pays their seller, waits until the transfer is final, and collects. `buy` signs only for the price and the
+ * wallet that the listing shows, and holds what comes against the listing's commitment.
+ */
+export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> {
+  const { tools, words, ...rest } = options;
+  const { client, maxPriceUsdc } = rest;
+  const facts = officialFacts.parse(JSON.parse(await tools.readResource('market://official')));
+  if (facts.network !== NETWORK) throw new TermsRefused('wrong_network', `the market is not on ${NETWORK}`);
+  if (facts.usdc_contract.toLowerCase() !== NETWORKS[NETWORK].usdc) {
+    throw new TermsRefused('wrong_asset', 'the market names another token than USDC');
+  }
+  const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10 } });
+  // A thing of the city is bought in other steps.
+  const chosen = shelf.listings
+    .filter((listing) => 'delivery_kind' in listing && listing.delivery_kind === 'artifact')
+    .find(({ price_usdc: price }) => price <= maxPriceUsdc);
+  if (chosen === undefined) throw new Error(`nothing on the shelves fits “${words}” for ${maxPriceUsdc} USDC`);
+  return await buy({ ...rest, listingId: chosen.id, network: NETWORK });
+}

@@ -1,0 +1,59 @@
+import { readBlock } from '../../platform/chain/reads.ts';
+import { buyByTools } from '../agents/buy-by-tools.ts';
+import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
+import { BUYER, SELLER } from './people.ts';
+import { balanceOf, explain, given, hold, type Scene } from './scene.ts';
+import type { Step } from './step.ts';
+import { unitsOf } from './units.ts';
+import { holdPaidByTool, proofsSent, useTools } from './use-tools.ts';
+
+const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
+
+export const agentBuysStep: Step = {
+  name: 'agent-buys',
+  title: `${BUYER}'s agent finds it, pays and collects, by MCP tools alone`,
+  run: async (scene) => {
+    const goods = given(scene.goods, 'goods');
+    const price = unitsOf(goods.priceUsdc);
+    await using agent = await useTools(scene, BUYER, '2026-07-28');
+    const before = await balances(scene);
+    const order = { words: `reading finality ${scene.edition}`, maxPriceUsdc: goods.priceUsdc, signal: scene.signal };
+    const { tools, client } = agent;
+    const delivery = await buyByTools({ tools, client, wallet: buyerOne.signer, ...order });
+    hold(scene, delivery.listing_id === goods.id, `in the other revision of the protocol it found listing ${goods.id}`);
+    const asked = holdPaidByTool(scene, agent, {
+      ...{ tool: 'buy', payee: sellerOne.address, payeeName: `${SELLER}'s wallet, which the listing shows` },
+      ...{ units: price, priceUsdc: goods.priceUsdc },
+    });
+    const early = agent.exchanges.filter(({ answer }) => answer !== asked.at(-1)?.answer);
+    hold(
+      scene,
+      !JSON.stringify(early).includes(goods.artifact),
+      'no answer before the last held anything of the goods',
+    );
+    hold(scene, delivery.artifact === goods.artifact, 'the goods are byte for byte the same, and match the commitment');
+    const block = given(delivery.receipt, 'receipt').block_number;
+    const final = (await readBlock(scene.world.chain.rpc, 'finalized'))?.number ?? 0n;
+    hold(scene, BigInt(block) <= final, `the transfer is in block ${block}, and the chain is final up to ${final}`);
+    const again = await client.buyListing({ params: { id: goods.id } });
+    hold(
+      scene,
+      again.status === 200 && again.body.artifact === goods.artifact,
+      'the same call once more gives the same goods',
+    );
+    const after = await balances(scene);
+    const moved = before.buyer - after.buyer === price && after.seller - before.seller === price;
+    hold(scene, moved, `${goods.priceUsdc} USDC went from wallet to wallet, once; the market never held them`);
+    explain(
+      scene,
+      'An agent that follows along waits in one call; whatever is lost on the way, the same proof goes on and never pays twice.',
+    );
+    const [proof] = proofsSent(asked);
+    const value = Buffer.from(given(proof, 'proof')).toString('base64');
+    scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value } };
+  },
+};
+
+async function balances(scene: Scene): Promise<{ buyer: bigint; seller: bigint }> {
+  return { buyer: await balanceOf(scene, buyerOne), seller: await balanceOf(scene, sellerOne) };
+}

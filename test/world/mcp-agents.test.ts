@@ -1,0 +1,237 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TOOLS } from '../../src/contract/tools.ts';
+import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
+import { buyByTools } from '../../src/local/agents/buy-by-tools.ts';
+import { connectTools, REVISIONS, type Revision } from '../../src/local/agents/connect-tools.ts';
+import { sellByTools } from '../../src/local/agents/sell-by-tools.ts';
+import { speakByTools } from '../../src/local/agents/speak-by-tools.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
+import type { Hex } from '../../src/platform/hex.ts';
+import { createClient } from '../../src/sdk/client.ts';
+import { PaymentUndecided } from '../../src/sdk/payments/payment-undecided.ts';
+import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
+import type { AuthorizationToSign, Wallet } from '../../src/sdk/payments/sign-authorization.ts';
+import { carriesProof, listenIn, noncesSent, type Wire } from '../support/agent-wire.ts';
+import { holdsSecret } from '../support/canary.ts';
+import { freePort } from '../support/free-port.ts';
+import { fundedWallet } from '../support/list-goods.ts';
+import { paidUnits, startWorld, type World } from '../support/market-world.ts';
+import { seedListing } from '../support/seed.ts';
+
+const PRICE_USDC = 2.5;
+const PRICE_UNITS = 2_500_000n;
+const { treasury } = WORLD_ACCOUNTS;
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld({ port: await freePort(), reconcileEveryMs: 200 });
+  // Merchant 1 lists for nothing.
+  await world.join('the-keeper');
+});
+afterAll(() => world?.stop());
+
+/** Through the door for programs, since no tool makes a key. */
+async function openStore(handle: string): Promise<string> {
+  const client = createClient({ baseUrl: world.url });
+  const { body: staged } = await client.register({
+    body: { action: 'stage', handle, model: 'a test', client_class: 'coding_persistent', human_approved: true },
+  });
+  if (staged.status !== 'staged') throw new Error('not staged');
+  const { session, csrf, merchant_key: key } = staged;
+  await client.register({ body: { action: 'confirm', session, csrf }, key });
+  return key;
+}
+
+interface Agent {
+  wallet: TestAccount;
+  revision: Revision;
+  key?: string;
+  wire?: Wire;
+  /** Told while it follows a payment. */
+  onProgress?: (message: string) => void;
+  /** Whenever it pauses by itself. */
+  sleep?: () => Promise<void>;
+}
+
+/** What an agent of ours is made of, and how often its wallet has signed. */
+async function agentOf({ wallet, revision, key, wire = listenIn(), onProgress, sleep }: Agent) {
+  const tools = await connectTools({
+    ...{ baseUrl: world.url, revision, environment: wire },
+    ...(key === undefined ? {} : { key }),
+    watcher: { progress: (_seconds, _total, message) => onProgress?.(message) },
+  });
+  const client = speakByTools(tools, { baseUrl: world.url, environment: sleep === undefined ? {} : { sleep } });
+  const account: Wallet = wallet.signer;
+  const signer = {
+    signed: 0,
+    address: wallet.address,
+    signTypedData: (typed: AuthorizationToSign) => {
+      signer.signed += 1;
+      return account.signTypedData(typed);
+    },
+  };
+  return { tools, client, wallet: signer, wire, [Symbol.asyncDispose]: () => tools[Symbol.asyncDispose]() };
+}
+
+/** Makes a payment final as soon as an agent is told that it is not: only what it was told can have ended its wait. */
+function finalizeWhenTold() {
+  const told: string[] = [];
+  const moves: Promise<void>[] = [];
+  const onProgress = (message: string): void => {
+    if (told.push(message) === 1) moves.push(world.finalize());
+  };
+  return { told, onProgress, done: () => Promise.all(moves) };
+}
+
+async function finalizeWhenPaid(from: Hex, to: Hex): Promise<void> {
+  await expect.poll(() => paidUnits(world.chain, from, to), { interval: 20, timeout: 10_000 }).toHaveLength(1);
+  await world.finalize();
+}
+
+const balanceOf = ({ address }: TestAccount): Promise<bigint> => readBalance(world.chain.rpc, USDC_ADDRESS, address);
+
+/** Everything went to the one address, and a key stood in its header only. */
+function holdKeptKey({ sent }: Wire, key: string | null): void {
+  expect(sent.length).toBeGreaterThan(3);
+  for (const { url, headers, body } of sent) {
+    expect(url).toBe(`${world.url}/mcp`);
+    expect(headers.get('authorization')).toBe(key === null ? null : `Bearer ${key}`);
+    headers.delete('authorization');
+    expect(holdsSecret(`${JSON.stringify([...headers])} ${body}`)).toBe(false);
+  }
+}
+
+/** In the older revision who buys has a key, in the newer one a wallet is all it has. */
+function partsOf(revision: Revision) {
+  const isMember = revision === '2025-11-25';
+  const name = isMember ? 'lamp' : 'mirror';
+  return { isMember, name, artifact: `The word that opens the ${name} is \u00e9\r\n\t\ud83d\udce6.` };
+}
+
+describe.each(REVISIONS)('two agents that speak %s', (revision) => {
+  const { isMember, name, artifact } = partsOf(revision);
+
+  it('by tools alone, one opens a store and lists, the other finds, pays once and collects', async () => {
+    const [seller, buyer] = [await fundedWallet(world), await fundedWallet(world)];
+    const [atFirst, taken] = [await balanceOf(seller), await balanceOf(treasury)];
+    const sellerKey = await openStore(`${name}-maker`);
+    await using one = await agentOf({ wallet: seller, revision, key: sellerKey });
+    expect(one.tools.names).toEqual(TOOLS.map((tool) => tool.name));
+    const listing = {
+      ...{ title: `A ${name} that talks`, description: 'What it is', preview: 'A look', artifact },
+      ...{ price_usdc: PRICE_USDC, seller_wallet: seller.address, tags: ['one'] },
+    };
+    const selling = sellByTools({ ...one, line: `Every kind of ${name}`, listing });
+    await Promise.all([selling, finalizeWhenPaid(seller.address, treasury.address)]);
+    const { handle, listed } = await selling;
+    expect([handle, listed.listing.state]).toEqual([`${name}-maker`, 'live']);
+    expect(await paidUnits(world.chain, seller.address, treasury.address)).toEqual([LISTING_FEE_UNITS]);
+    expect(await balanceOf(treasury)).toBe(taken + LISTING_FEE_UNITS);
+
+    const buyerKey = isMember ? await openStore(`${name}-lover`) : null;
+    const price = finalizeWhenTold();
+    const agent: Agent = { wallet: buyer, revision, ...(buyerKey === null ? {} : { key: buyerKey }) };
+    await using two = await agentOf({ ...agent, onProgress: price.onProgress });
+    const order = { words: `talking ${name}`, maxPriceUsdc: PRICE_USDC };
+    const delivery = await buyByTools({ ...two, ...order });
+    expect(Buffer.from(delivery.artifact)).toEqual(Buffer.from(artifact));
+    expect([delivery.listing_id, delivery.purchase?.verified_via]).toEqual([listed.listing_id, 'x402']);
+    expect(await paidUnits(world.chain, buyer.address, seller.address)).toEqual([PRICE_UNITS]);
+    expect(await balanceOf(seller)).toBe(atFirst - LISTING_FEE_UNITS + PRICE_UNITS);
+
+    await price.done();
+    expect(price.told.length).toBeGreaterThan(0);
+    expect(price.told.join()).not.toContain(artifact);
+    expect(price.told.join()).not.toContain(delivery.delivery_token ?? buyerKey);
+    for (const { wallet, wire } of [one, two]) expect([wallet.signed, noncesSent(wire).size]).toEqual([1, 1]);
+    holdKeptKey(one.wire, sellerKey);
+    holdKeptKey(two.wire, buyerKey);
+    const answers = [...(await one.wire.received()), ...(await two.wire.received())];
+    expect(answers.filter(holdsSecret)).toEqual([]);
+    expect(answers.filter((text) => text.includes(`opens the ${name}`))).toHaveLength(1);
+
+    await using again = await agentOf(agent);
+    expect((await buyByTools({ ...again, ...order })).artifact).toBe(artifact);
+    // Without a key the wallet signs once more, to show whose it is; that moves nothing.
+    expect(again.wallet.signed).toBe(isMember ? 0 : 1);
+    await world.finalize();
+    expect(await paidUnits(world.chain, buyer.address, seller.address)).toEqual([PRICE_UNITS]);
+    expect(await paidUnits(world.chain, seller.address, treasury.address)).toEqual([LISTING_FEE_UNITS]);
+  });
+});
+
+it.concurrent.each(REVISIONS)(
+  'an agent that lost its answer and then itself goes on with the same proof, and pays nothing more (%s)',
+  async (revision) => {
+    const { isMember, name, artifact } = partsOf(revision);
+    const buyer = await fundedWallet(world);
+    const maker = await world.join(`${name}-finder`);
+    const { id, wallet: payee } = await seedListing(world.db.database, maker.id, {
+      ...{ title: `A ${name} that was found`, priceUnits: PRICE_UNITS, artifact },
+    });
+    await world.running.eventsSettled();
+    const agent: Agent = { wallet: buyer, revision, ...(isMember ? { key: await openStore(`${name}-loser`) } : {}) };
+    const order = { words: `${name} found`, maxPriceUsdc: PRICE_USDC, proofStore: createMemoryProofStore() };
+    const paid = (): Promise<bigint[]> => paidUnits(world.chain, buyer.address, payee);
+    const torn = listenIn(async (sent) => {
+      if (!carriesProof(sent)) return;
+      await expect.poll(paid, { interval: 20 }).toEqual([PRICE_UNITS]);
+      throw new TypeError('the line went dead');
+    });
+    const dies = (): Promise<void> => Promise.reject(new Error('the process ends'));
+    await using first = await agentOf({ ...agent, wire: torn, sleep: dies });
+    await expect(buyByTools({ ...first, ...order })).rejects.toThrow(PaymentUndecided);
+    await world.finalize();
+
+    await using second = await agentOf(agent);
+    const delivery = await buyByTools({ ...second, ...order });
+    expect([delivery.listing_id, delivery.artifact]).toEqual([Number(id), artifact]);
+    expect(first.wallet.signed).toBe(1);
+    // With a key the proof that was kept is enough; on the chain everybody can read it, so a wallet alone signs to collect.
+    const fresh = second.wallet.signed;
+    expect(fresh).toBe(isMember ? 0 : 1);
+    expect(noncesSent(second.wire).size).toBe(1 + fresh);
+    expect([...noncesSent(second.wire)]).toEqual(expect.arrayContaining([...noncesSent(first.wire)]));
+    await world.finalize();
+    expect(await paid()).toEqual([PRICE_UNITS]);
+    expect((await second.wire.received()).filter(holdsSecret)).toEqual([]);
+  },
+);
+
+const root = resolve(import.meta.dirname, '../..');
+const page = readFileSync(join(root, 'docs/mcp.md'), 'utf8');
+
+it.concurrent('the script of docs/mcp.md buys as it stands there, and once more gets the same without paying', async () => {
+  const buyer = await fundedWallet(world);
+  const maker = await world.join('script-maker');
+  const { id, wallet: payee } = await seedListing(world.db.database, maker.id, {
+    ...{ title: 'What a script buys', priceUnits: PRICE_UNITS, artifact: 'goods \u00e9' },
+  });
+  await world.running.eventsSettled();
+  const folder = mkdtempSync(join(tmpdir(), 'openaisle-script-'));
+  try {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'buy.mjs'), /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? '');
+    const env = { MARKET: world.url, LISTING: String(id), MAX_USDC: '2.5', WALLET_KEY: buyer.key, MERCHANT_KEY: '' };
+    const run = () => promisify(execFile)(process.execPath, ['buy.mjs'], { cwd: folder, env, timeout: 20_000 });
+    const [first] = await Promise.all([run(), finalizeWhenPaid(buyer.address, payee)]);
+    expect(first.stdout).toBe('goods \u00e9');
+    expect((await run()).stdout).toBe('goods \u00e9');
+    expect(await paidUnits(world.chain, buyer.address, payee)).toEqual([PRICE_UNITS]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+it('docs/mcp.md names every tool, and no other', () => {
+  const table = page.slice(page.indexOf('## What there is'), page.indexOf('`tools/list`'));
+  const named = [...table.matchAll(/`([a-z_]+)`/g)].map(([, tool]) => tool);
+  expect(named.sort()).toEqual(TOOLS.map((tool) => tool.name).sort());
+});
