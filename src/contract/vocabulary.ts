@@ -80,6 +80,7 @@ export const DEFAULT_LIMITS = {
   pair_per_merchant_hour: 20,
   pair_tries_per_ip_hour: 20,
   oauth_clients_per_ip_hour: 30,
+  oauth_starts_per_ip_hour: 300,
   voices_per_merchant_day: 20,
   votes_per_merchant_day: 50,
   guard_runs_per_merchant_day: 30,

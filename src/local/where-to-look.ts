@@ -15,6 +15,7 @@ export function tellWhereToLook(world: LocalWorld, tell: Tell): void {
       { name: 'events', what: `${marketUrl}/api/events` },
       { name: 'treasury', what: `${marketUrl}/treasury` },
       { name: 'facts', what: `${marketUrl}/api/official` },
+      { name: 'tools', what: `${marketUrl}/mcp (Model Context Protocol)` },
       { name: 'OpenAPI', what: `${marketUrl}/openapi.json` },
       { name: 'city', what: `${cityUrl}/` },
       { name: 'facilitator', what: `${facilitatorUrl}/supported` },

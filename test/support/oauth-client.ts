@@ -7,6 +7,7 @@ import type { ClientShape } from './oauth-shapes.ts';
 
 export interface ServerFacts {
   issuer: string;
+  scopes_supported: string[];
   authorization_endpoint: string;
   token_endpoint: string;
   registration_endpoint: string;
@@ -55,7 +56,7 @@ export async function discover(baseUrl: string): Promise<ServerFacts> {
   return { ...server, resource: resource['resource'] } as unknown as ServerFacts;
 }
 
-async function readJson(url: string): Promise<Record<string, unknown>> {
+export async function readJson(url: string): Promise<Record<string, unknown>> {
   const response = await fetch(url);
   if (response.status !== 200) throw new Error(`${url}: ${response.status}`);
   return (await response.json()) as Record<string, unknown>;
@@ -191,7 +192,17 @@ export async function connectClient(
 ): Promise<Connected> {
   const server = await discover(baseUrl);
   const clientId = await learnClientId(server, shape);
-  const begun = beginAuthorization(server, { clientId, shape });
+  return await authorizeClient(server, { clientId, shape }, decide);
+}
+
+/** From the authorization to the tokens; `changed` as above. */
+export async function authorizeClient(
+  server: ServerFacts,
+  { clientId, shape }: { clientId: string; shape: ClientShape },
+  decide: (page: ConsentPage) => Promise<string>,
+  changed: Readonly<Record<string, string | null>> = {},
+): Promise<Connected> {
+  const begun = beginAuthorization(server, { clientId, shape }, changed);
   const page = await openConsent(begun);
   const { browser } = page;
   const sent = await comeBack(server, begun, { browser, location: await decide(page) });

@@ -59,6 +59,19 @@ export const CLIENT_SHAPES = {
     redirectUri: 'https://chatgpt.com/connector_platform_oauth_redirect',
     scope: 'market:read market:me market:write offline_access',
   },
+  // As one of many, each with an address of its own.
+  chatgptApp: {
+    document: {
+      client_id: 'https://chatgpt.com/oauth/app-6f3a/client.json',
+      client_name: 'ChatGPT',
+      redirect_uris: ['https://chatgpt.com/connector/oauth/app-6f3a'],
+      grant_types: REFRESHING,
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    },
+    redirectUri: 'https://chatgpt.com/connector/oauth/app-6f3a',
+    scope: 'market:read market:me market:write offline_access',
+  },
   // Three redirects of three kinds, and no type.
   cursor: {
     registration: {

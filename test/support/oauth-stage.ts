@@ -38,6 +38,7 @@ export interface StageOptions {
   fetchDocument?: FetchDocument;
   hostedHosts?: readonly string[];
   baseUrl?: string;
+  networkLimits?: Market['config']['networkLimits'];
 }
 
 export async function startOauthStage(db: TestDatabase, options: StageOptions = {}): Promise<OauthStage> {
@@ -52,7 +53,13 @@ export async function startOauthStage(db: TestDatabase, options: StageOptions = 
     config: {
       ...base.config,
       baseUrl: options.baseUrl ?? `http://127.0.0.1:${port}`,
-      limits: { ...DEFAULT_LIMITS, oauth_clients_per_ip_hour: 1_000, ...options.limits },
+      limits: {
+        ...DEFAULT_LIMITS,
+        oauth_clients_per_ip_hour: 1_000,
+        oauth_starts_per_ip_hour: 10_000,
+        ...options.limits,
+      },
+      networkLimits: options.networkLimits ?? [],
       hostedHosts: options.hostedHosts ?? ['claude.ai', 'chatgpt.com', 'vscode.dev'],
     },
   };

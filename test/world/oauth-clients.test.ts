@@ -46,10 +46,17 @@ const EXPECTED: Record<keyof typeof CLIENT_SHAPES, Expected> = {
     loopbackOnly: false,
     scopes: ['market:read', 'market:me', 'market:write'],
   },
+  chatgptApp: {
+    host: 'chatgpt.com',
+    name: 'ChatGPT',
+    redirectHost: 'chatgpt.com',
+    loopbackOnly: false,
+    scopes: ['market:read', 'market:me', 'market:write'],
+  },
   cursor: {
     host: null,
     name: 'Cursor',
-    redirectHost: 'anysphere.cursor-mcp',
+    redirectHost: 'cursor://anysphere.cursor-mcp',
     loopbackOnly: false,
     scopes: ['market:read'],
   },

@@ -82,6 +82,27 @@ describe('a connection', () => {
     expect(new URL(stop.url).searchParams.get('error')).toBe('access_denied');
   });
 
+  test('is nothing while its merchant has no key in force, whatever else is', async () => {
+    const other = await stage.join('keyless');
+    const { tokens } = await connectClient(stage.url, shape, (page) => stage.allow(page, other.proof));
+    expect(await lives(tokens.access_token)).toBe(true);
+    await db.database.run(sql`update merchant_keys set revoked_at = now() where merchant_id = ${other.id}`);
+    expect(await lives(tokens.access_token)).toBe(false);
+  });
+
+  test('ends after a year, however often it was refreshed', async () => {
+    const { begun, tokens } = await connect();
+    let next = String(tokens.refresh_token);
+    for (let month = 1; month <= 12; month += 1) {
+      clock.set(clock.now() + 29 * DAY_MS);
+      const { status, body } = await refresh(server, begun.clientId, next);
+      expect(status).toBe(200);
+      next = String(body['refresh_token']);
+    }
+    clock.set(clock.now() + 18 * DAY_MS);
+    expect((await refresh(server, begun.clientId, next)).body).toMatchObject({ error: 'invalid_grant' });
+  });
+
   test('is proven by itself, and by its host for all others once that is in the configuration', async () => {
     const [first, second, other] = [await connect(), await connect(), await connect(CLIENT_SHAPES.opencode)];
     const seen = async ({ tokens }: Connected) => {
@@ -103,6 +124,14 @@ describe('a connection', () => {
     expect((await seen(await connect(CLIENT_SHAPES.opencode))).proven).toBe(false);
     const hosts = await db.database.rows(sql`select host from hosted_proven_hosts`);
     expect(hosts).toEqual([{ host: 'claude.ai' }]);
+    // What was recorded of a host that is no longer in the configuration vouches for nobody but the grant that read me.
+    const without = await startOauthStage(db, { baseUrl: stage.url, changes: { clock }, hostedHosts: [] });
+    try {
+      const ask = ({ tokens }: Connected) => without.connector.authenticate(tokens.access_token);
+      expect([(await ask(first))?.proven, (await ask(second))?.proven]).toEqual([true, false]);
+    } finally {
+      await without.stop();
+    }
   });
 
   test('leaves nothing in the database that opens anything', async () => {
@@ -153,6 +182,7 @@ describe('a client that registers itself', () => {
     expect(await read.json()).toMatchObject({ client_id: body['client_id'], client_name: 'Cursor' });
     const stranger = await fetch(String(body['registration_client_uri']), { headers: { authorization: 'Bearer x' } });
     expect(stranger.status).toBe(401);
+    expect(stranger.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
   });
 
   test.each<[string, object, string]>([
@@ -166,6 +196,14 @@ describe('a client that registers itself', () => {
     ],
   ])('is refused %s', async (_name, body, error) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { error } });
+  });
+
+  test('and asks for no refresh token gets none', async () => {
+    const { registration, redirectUri } = CLIENT_SHAPES.cursor;
+    const once = { registration: { ...registration, grant_types: ['authorization_code'] }, redirectUri };
+    const { tokens } = await connect(once);
+    expect(await lives(tokens.access_token)).toBe(true);
+    expect(tokens).not.toHaveProperty('refresh_token');
   });
 
   test('is forgotten after a day, and once it was used after ninety without use', async () => {

@@ -1,3 +1,4 @@
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';
@@ -231,6 +232,13 @@ describe('a token', () => {
       const next = await refresh(server, clientId, String(body['refresh_token']));
       expect(next.body).toMatchObject({ error: 'invalid_grant' });
     }
+    // Its merchant sees that it is over, and nothing of it is kept.
+    const [over] = await db.database.rows<{ oauth_grant: string; revoked_at: Date | null }>(
+      sql`select oauth_grant, revoked_at from hosted_grants order by granted_at desc limit 1`,
+    );
+    expect(over?.revoked_at).not.toBeNull();
+    const left = await db.database.rows(sql`select model from oauth_artifacts where grant_id = ${over?.oauth_grant}`);
+    expect(left).toEqual([]);
   });
 
   test('is given once for a refresh token that comes twice at once, and is worth nothing then', async () => {
@@ -296,6 +304,12 @@ describe('a merchant’s key in place of anything', () => {
     for (const url of [server.token_endpoint, server.revocation_endpoint]) {
       expect((await post(url, body())).body).toMatchObject({ reason: 'secret_in_payload' });
     }
+  });
+
+  test('is refused in JSON that is spelled in escapes', async () => {
+    const body = `{"code":"\\u00${Buffer.from(key.slice(0, 1)).toString('hex')}${key.slice(1)}"}`;
+    const response = await fetch(server.token_endpoint, { method: 'POST', body });
+    expect(await response.json()).toMatchObject({ reason: 'secret_in_payload' });
   });
 
   test('is refused in a registration', async () => {

@@ -43,7 +43,7 @@ export function createConnector(market: Market, options: ConnectorOptions): Conn
   const calls = createProviderCalls(provider, config);
   return {
     mounts: ({ guard }) => [
-      ...mountAuthorization(calls, options.showFault ?? showPlainly),
+      ...mountAuthorization(market, calls, options.showFault ?? showPlainly),
       ...mountToken(market, calls, guard),
       ...mountRegistration(market, calls, guard),
       ...mountDiscovery(config),

@@ -2,6 +2,8 @@ import Provider, { type AdapterFactory, type Configuration, errors, type KoaCont
 import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
 import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
 import type { Market } from '../context.ts';
+import { limitFor } from '../limits/network-limits.ts';
+import { takeNetworkQuota } from '../limits/take-network-quota.ts';
 import { hostOfClient } from './clients/host-of-client.ts';
 import { normalizeDocument } from './clients/normalize-client.ts';
 import type { Documents } from './clients/read-documents.ts';
@@ -25,6 +27,9 @@ const TTL = {
 const DOCUMENT_BYTES = 65_536;
 const CLIENT_DOCUMENTS = 'draft-02';
 const OFF = { enabled: false };
+const CLIENTS_LIMIT = 'oauth_clients_per_ip_hour';
+/** A configured host has many documents, and few addresses to ask from. */
+const TIMES_FOR_HOSTS = 10;
 
 /** Names of the two cookies that bind an authorization to its browser. Each is sent to the addresses of that authorization only. */
 export const COOKIE_NAMES = {
@@ -147,13 +152,20 @@ async function mayFetch(
   const host = hostOfClient(clientId);
   const isConfigured = host !== null && market.config.hostedHosts.includes(host);
   // Our own pages ask for what was asked for already.
-  if (ctx === undefined || isConfigured || documents.asksNobody(clientId)) return true;
-  await takeClientQuota(market, ctx.get('x-forwarded-for'));
+  if (ctx === undefined || documents.asksNobody(clientId)) return true;
+  const network = ctx.get('x-forwarded-for');
+  await (isConfigured ? takeHostQuota(market, network, host) : takeClientQuota(market, network));
   return true;
+}
+
+/** By network and host: nobody may use us to ask a host for ever for what it does not have. */
+async function takeHostQuota(market: Market, clientNetwork: string, host: string): Promise<void> {
+  const { limits, networkLimits } = market.config;
+  const limit = limitFor(networkLimits, CLIENTS_LIMIT, clientNetwork, limits) * TIMES_FOR_HOSTS;
+  await takeQuota(market, { name: CLIENTS_LIMIT, subject: `${clientNetwork} ${host}`, limit, windowSeconds: 3_600 });
 }
 
 /** Every client that this network makes us learn of. */
 export async function takeClientQuota(market: Market, clientNetwork: string): Promise<void> {
-  const limit = market.config.limits.oauth_clients_per_ip_hour;
-  await takeQuota(market, { name: 'oauth_clients_per_ip_hour', subject: clientNetwork, limit, windowSeconds: 3_600 });
+  await takeNetworkQuota(market, CLIENTS_LIMIT, clientNetwork);
 }

@@ -3,6 +3,8 @@ import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
 import type { Mount } from '../../platform/http/mount.ts';
 import { decodeComponent } from '../../platform/http/request-target.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { takeNetworkQuota } from '../limits/take-network-quota.ts';
 import type { ProviderCalls } from './call-provider.ts';
 import { PATHS } from './paths.ts';
 import { answerPerson, type ShowFault } from './show-fault.ts';
@@ -19,7 +21,7 @@ const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response
 const ASK_ANEW = 'login consent';
 
 /** The two steps of an authorization in a browser, around the page. */
-export function mountAuthorization(calls: ProviderCalls, show: ShowFault): Mount[] {
+export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): Mount[] {
   const step = async (path: string, incoming: Incoming): Promise<Outgoing> => {
     const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
     // A client that is known is told by way of its user's browser.
@@ -30,8 +32,12 @@ export function mountAuthorization(calls: ProviderCalls, show: ShowFault): Mount
       method: 'GET',
       path: PATHS.authorization,
       ownOrigin: true,
-      answer: async (incoming) =>
-        await step(`${PATHS.authorization}?${normalizeQuery(incoming.target.query)}`, incoming),
+      answer: async (incoming) => {
+        const path = `${PATHS.authorization}?${normalizeQuery(incoming.target.query)}`;
+        // Each beginning is a row that stays for an hour.
+        await takeNetworkQuota(market, 'oauth_starts_per_ip_hour', incoming.clientNetwork);
+        return await step(path, incoming);
+      },
     },
     {
       method: 'GET',

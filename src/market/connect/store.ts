@@ -59,7 +59,8 @@ export async function consumeArtifact(
   at: Date,
 ): Promise<{ isFirst: boolean; grantId: string | null }> {
   const first = await database.run(sql`
-    update oauth_artifacts set consumed_at = ${at} where model = ${model} and id_hash = ${idHash}`);
+    update oauth_artifacts set consumed_at = ${at}
+    where model = ${model} and id_hash = ${idHash} and consumed_at is null`);
   if (first > 0) return { isFirst: true, grantId: null };
   const row = await database.maybe<{ grant_id: string | null }>(
     sql`select grant_id from oauth_artifacts where model = ${model} and id_hash = ${idHash}`,

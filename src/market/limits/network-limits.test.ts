@@ -12,6 +12,8 @@ const limits = {
     rotation_starts_per_ip_hour: 1,
     recovery_starts_per_ip_hour: 1,
     pair_tries_per_ip_hour: 1,
+    oauth_clients_per_ip_hour: 1,
+    oauth_starts_per_ip_hour: 1,
   },
 };
 

@@ -10,6 +10,8 @@ export const NETWORK_LIMITS = [
   'rotation_starts_per_ip_hour',
   'recovery_starts_per_ip_hour',
   'pair_tries_per_ip_hour',
+  'oauth_clients_per_ip_hour',
+  'oauth_starts_per_ip_hour',
 ] as const satisfies readonly (keyof typeof DEFAULT_LIMITS)[];
 export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 

@@ -51,6 +51,20 @@ describe('a redirect', () => {
     ...[
       'https://x.example/#part',
       'https://x.example/#',
+      'https:x.example/',
+      'https:/x.example/',
+      'https:\\\\x.example/',
+      'https://x.example\\@y.example/',
+      'http:\\\\localhost/',
+      'https://@x.example/',
+      'http://localhost:1@x.example/',
+      'http://0.0.0.0/',
+      'http://localhost.x.example/',
+      'ms-msdt:/id',
+      'search-ms:query=x',
+      'chrome-extension://abc/cb',
+      'web+x://y/',
+      'mailto:a@x.example',
       'https://user@x.example/',
       'https://u:p@x.example/',
       '/cb',
@@ -84,7 +98,13 @@ describe('a redirect', () => {
       'https://x.example:9/',
     ];
     expect(uris.map(isOwnMachine)).toEqual([true, true, true, true, false]);
-    expect(uris.map(hostOfRedirect)).toEqual(['localhost', '[::1]', 'app', 'com.example.app:', 'x.example']);
+    const shown = ['localhost', '[::1]', 'cursor://app', 'com.example.app:', 'x.example:9'];
+    expect(uris.map(hostOfRedirect)).toEqual(shown);
+  });
+
+  test('to a scheme of a program’s own is never told as a host', () => {
+    expect(hostOfRedirect('evil://claude.ai/cb')).toBe('evil://claude.ai');
+    expect(hostOfRedirect('https://xn--80ak6aa92e.example/cb')).toBe('xn--80ak6aa92e.example');
   });
 });
 

@@ -5,11 +5,16 @@ const LONGEST = 1_000;
 /** No spaces, no controls, no letters that look like others. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
-/** Schemes that browsers give a meaning of their own, or that lead to what is no program of the user's. */
+/** Schemes that browsers or systems give a meaning of their own, or that lead to what is no program of the user's. */
 const REFUSED_SCHEMES: ReadonlySet<string> = new Set([
   ...['about:', 'blob:', 'chrome:', 'content:', 'data:', 'file:', 'filesystem:', 'ftp:', 'intent:', 'javascript:'],
-  ...['mailto:', 'resource:', 'sms:', 'tel:', 'vbscript:', 'view-source:', 'ws:', 'wss:'],
+  ...['jar:', 'ldap:', 'livescript:', 'magnet:', 'mailto:', 'mocha:', 'nfs:', 'resource:', 'search:', 'search-ms:'],
+  ...['sftp:', 'sip:', 'sips:', 'smb:', 'sms:', 'ssh:', 'tel:', 'telnet:', 'vbscript:', 'view-source:', 'ws:', 'wss:'],
 ]);
+/** Families of such schemes: handlers of Windows take commands, extensions of browsers are no programs, pages may claim web+. */
+const REFUSED_FAMILIES = /^(?:ms-|(?:chrome|moz|safari-web)-extension:|web\+)/;
+/** A browser reads `https:x` and `https:\\x` as other addresses than they look. */
+const SPELLED_OUT = /^https?:\/\/[^/@]+(?:\/|\?|$)/i;
 
 /** Where a client wants its users sent back to: https; http on the user's own machine; a scheme that a program there has registered. */
 export function checkRedirects(given: unknown): string[] {
@@ -27,10 +32,14 @@ function checkRedirect(given: unknown): string {
   if (url === null) throw fault('must be absolute addresses');
   if (given.includes('#')) throw fault('must have no fragment');
   if (url.username !== '' || url.password !== '') throw fault('must name no user');
+  if (given.includes('\\') || (isOfWeb(url) && !SPELLED_OUT.test(given))) {
+    throw fault('must be spelled out as scheme, two slashes and host, without a backslash');
+  }
   if (url.protocol === 'http:' && !LOOPBACK_HOSTS.has(url.hostname)) {
     throw fault("may use http on the user's own machine only: localhost, 127.0.0.1 or [::1]");
   }
-  if (REFUSED_SCHEMES.has(url.protocol)) throw fault('use a scheme that is not taken');
+  if (REFUSED_SCHEMES.has(url.protocol) || REFUSED_FAMILIES.test(url.protocol))
+    throw fault('use a scheme that is not taken');
   return given;
 }
 
@@ -44,8 +53,17 @@ export function isOwnMachine(redirectUri: string): boolean {
   return protocol !== 'https:' || LOOPBACK_HOSTS.has(hostname);
 }
 
-/** What people are told of it: the host, or the scheme where there is none. */
+/**
+ * What people are told of it: the host, with its port where that is not the usual one and not of the moment. Where a program has registered
+ * a scheme, that comes first: whatever follows it is no host that anybody could look up.
+ */
 export function hostOfRedirect(redirectUri: string): string {
-  const { hostname, protocol } = new URL(redirectUri);
-  return hostname === '' ? protocol : hostname;
+  const url = new URL(redirectUri);
+  const { host, hostname, protocol } = url;
+  if (isOfWeb(url)) return isOwnMachine(redirectUri) ? hostname : host;
+  return host === '' ? protocol : `${protocol}//${host}`;
+}
+
+function isOfWeb({ protocol }: URL): boolean {
+  return protocol === 'https:' || protocol === 'http:';
 }
