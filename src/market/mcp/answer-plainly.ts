@@ -29,6 +29,7 @@ export interface PlainAnswers {
 export function createPlainAnswers(by: Caller): PlainAnswers {
   const { baseUrl } = by.market.config;
   const kept = createKeptResults(KEPT_BYTES);
+  const envelope = createEnvelope(baseUrl);
   const isOwn = ownHost(baseUrl);
   return {
     quickly: ({ headers, body }) => {
@@ -37,7 +38,7 @@ export function createPlainAnswers(by: Caller): PlainAnswers {
         const message = readMessage(by.inside.guard, { headers, body });
         const asked = message.refusal === null ? readAsked(headers, message.message) : null;
         const result = asked === null ? null : glance(by, kept, asked);
-        return asked === null || result === null ? null : envelope(asked.plain, result, baseUrl);
+        return asked === null || result === null ? null : envelope(asked.plain, result);
       });
     },
     answer: async (incoming, message) => {
@@ -45,7 +46,7 @@ export function createPlainAnswers(by: Caller): PlainAnswers {
       const result = asked === null ? null : (glance(by, kept, asked) ?? (await ask(by, asked, incoming)));
       if (asked === null || result === null) return null;
       incoming.notes['tool'] = asked.plain.tool.name;
-      const { contentType, parts } = envelope(asked.plain, result, baseUrl);
+      const { contentType, parts } = envelope(asked.plain, result);
       return {
         status: 200,
         headers: { 'content-type': contentType, 'cache-control': 'private, no-store' },
@@ -172,17 +173,22 @@ function isPlainClient(client: unknown): boolean {
   return typeof name === 'string' && typeof version === 'string' && Object.keys(others).length === 0;
 }
 
+type Envelope = (plain: Plain, result: Buffer) => QuickParts;
+
 const HEADS = { modern: Buffer.from('{"result":{'), legacy: Buffer.from('event: message\ndata: {"result":{') };
 
-function envelope({ tool, id, isModern }: Plain, result: Buffer, baseUrl: string): QuickParts {
-  const meta = JSON.stringify({
-    ...(tool.holdsMerchantText ? { [META.untrusted]: true } : {}),
-    ...(isModern ? { 'io.modelcontextprotocol/serverInfo': serverInfo(baseUrl) } : {}),
-  });
-  const around = `${meta === '{}' ? '' : `,"_meta":${meta}`}${isModern ? ',"resultType":"complete"' : ''}`;
-  const tail = `${around}},"jsonrpc":"2.0","id":${JSON.stringify(id)}}${isModern ? '' : '\n\n'}`;
-  return {
-    contentType: isModern ? 'application/json' : 'text/event-stream',
-    parts: [isModern ? HEADS.modern : HEADS.legacy, result, Buffer.from(tail)],
+/** What stands around a result. All but the id is the same for all calls of a tool. */
+function createEnvelope(baseUrl: string): Envelope {
+  const modern = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': serverInfo(baseUrl) }).slice(1, -1);
+  const untrusted = JSON.stringify({ [META.untrusted]: true }).slice(1, -1);
+  return ({ tool, id, isModern }, result) => {
+    const own = tool.holdsMerchantText ? untrusted : '';
+    const close = `},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
+    if (isModern) {
+      const tail = `,"_meta":{${own}${own === '' ? '' : ','}${modern}},"resultType":"complete"${close}`;
+      return { contentType: 'application/json', parts: [HEADS.modern, result, Buffer.from(tail)] };
+    }
+    const tail = `${own === '' ? '' : `,"_meta":{${own}}`}${close}\n\n`;
+    return { contentType: 'text/event-stream', parts: [HEADS.legacy, result, Buffer.from(tail)] };
   };
 }
