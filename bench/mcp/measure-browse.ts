@@ -6,6 +6,8 @@ import { startWorld } from '../world.ts';
 
 export interface BrowseOutcome {
   era: Era;
+  /** Both sides compressed, as clients ask for it. */
+  gzip: boolean;
   httpPerSecond: number;
   mcpPerSecond: number;
   /** Median of the rounds' ratios. */
@@ -18,6 +20,7 @@ export interface BrowseOutcome {
 }
 
 type Era = 'modern' | 'legacy';
+type Kind = Pick<BrowseOutcome, 'era' | 'gzip'>;
 
 const IN_FLIGHT = 16;
 const SECONDS = 4;
@@ -25,6 +28,12 @@ const WARM_UP_SECONDS = 2;
 const ROUNDS = 3;
 const LISTINGS = 2_000;
 const SORTS = ['new', 'karma', 'sales', 'price_asc', 'price_desc'] as const;
+const KINDS: readonly Kind[] = [
+  { era: 'modern', gzip: false },
+  { era: 'legacy', gzip: false },
+  { era: 'modern', gzip: true },
+  { era: 'legacy', gzip: true },
+];
 const REVISION = { modern: '2026-07-28', legacy: '2025-11-25' } as const;
 
 /** The same pages, asked for as a route and as a tool, in turn. */
@@ -32,16 +41,18 @@ export async function measureBrowse(_: object, { begun, signal, tell }: Running)
   const { marketUrl } = await startWorld({ listings: LISTINGS, begun, signal, tell });
   const pages = AISLES.flatMap((aisle) => SORTS.map((sort) => ({ aisle, sort })));
   const outcomes: BrowseOutcome[] = [];
-  for (const era of ['modern', 'legacy'] as const) {
+  for (const { era, gzip } of KINDS) {
+    const accept = gzip ? { 'accept-encoding': 'gzip' } : {};
+    const kind = `${era}${gzip ? ', gzip' : ''}`;
     const sides = {
       http: pages.map((page) =>
-        requestBytes(marketUrl, { method: 'GET', path: `/api/shelves?${new URLSearchParams(page)}` }),
+        requestBytes(marketUrl, { method: 'GET', path: `/api/shelves?${new URLSearchParams(page)}`, headers: accept }),
       ),
-      mcp: pages.map((page, index) => toolRequest(marketUrl, era, page, index)),
+      mcp: pages.map((page, index) => toolRequest(marketUrl, { era, accept }, page, index)),
     };
     const run = (side: keyof typeof sides, seconds: number): Promise<Slice> =>
       load(marketUrl, sides[side], { connections: IN_FLIGHT, seconds });
-    tell(`${era}: warming up`);
+    tell(`${kind}: warming up`);
     for (const side of ['http', 'mcp'] as const) await run(side, WARM_UP_SECONDS);
     const rounds: { http: Slice; mcp: Slice }[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -49,19 +60,19 @@ export async function measureBrowse(_: object, { begun, signal, tell }: Running)
       const mcp = await run('mcp', SECONDS);
       rounds.push({ http, mcp });
       tell(
-        `${era}: round ${round + 1} of ${ROUNDS}: ${mcp.perSecond.toFixed(0)}/s beside ${http.perSecond.toFixed(0)}/s`,
+        `${kind}: round ${round + 1} of ${ROUNDS}: ${mcp.perSecond.toFixed(0)}/s beside ${http.perSecond.toFixed(0)}/s`,
       );
     }
-    outcomes.push(outcomeOf(era, rounds));
+    outcomes.push(outcomeOf({ era, gzip }, rounds));
   }
   return outcomes;
 }
 
-function outcomeOf(era: Era, rounds: readonly { http: Slice; mcp: Slice }[]): BrowseOutcome {
+function outcomeOf(kind: Kind, rounds: readonly { http: Slice; mcp: Slice }[]): BrowseOutcome {
   const ratios = rounds.map(({ http, mcp }) => mcp.perSecond / http.perSecond);
   const mcpRates = rounds.map(({ mcp }) => mcp.perSecond);
   return {
-    era,
+    ...kind,
     httpPerSecond: median(rounds.map(({ http }) => http.perSecond)),
     mcpPerSecond: median(mcpRates),
     ratio: median(ratios),
@@ -72,7 +83,12 @@ function outcomeOf(era: Era, rounds: readonly { http: Slice; mcp: Slice }[]): Br
   };
 }
 
-function toolRequest(url: string, era: Era, page: object, id: number): Buffer {
+function toolRequest(
+  url: string,
+  { era, accept }: { era: Era; accept: Record<string, string> },
+  page: object,
+  id: number,
+): Buffer {
   const envelope = {
     'io.modelcontextprotocol/protocolVersion': REVISION.modern,
     'io.modelcontextprotocol/clientCapabilities': {},
@@ -83,6 +99,7 @@ function toolRequest(url: string, era: Era, page: object, id: number): Buffer {
     method: 'POST',
     path: '/mcp',
     headers: {
+      ...accept,
       accept: 'application/json, text/event-stream',
       'mcp-protocol-version': REVISION[era],
       ...(era === 'modern' ? { 'mcp-method': 'tools/call', 'mcp-name': 'browse' } : {}),

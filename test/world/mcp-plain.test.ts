@@ -45,6 +45,15 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     expect(plain.message.result?.['structuredContent']).toBeDefined();
     expect(plain.message).toEqual(whole.message);
     expect(plain.headers.get('content-type')).toBe(whole.headers.get('content-type'));
+    if (!inMemory) return;
+    // Packed from the second time on, for who takes that.
+    const again = await askMcp(world, 'tools/call', params, { era, id: 'same' });
+    expect(again.headers.get('content-encoding')).toBe('gzip');
+    expect(again.message).toEqual(whole.message);
+    const refusing = { 'accept-encoding': 'identity' };
+    const unpacked = await askMcp(world, 'tools/call', params, { era, id: 'same', headers: refusing });
+    expect(unpacked.headers.get('content-encoding')).toBeNull();
+    expect(unpacked.message).toEqual(whole.message);
   });
 
   it('what is refused comes from the library, and is refused once', async () => {

@@ -18,7 +18,7 @@ async function listenPosts(quickly?: QuickPost, changed: Partial<SampleOptions> 
   const ready: QuickPost = ({ body }) => {
     const text = Buffer.from(body).toString();
     looked.push(text);
-    return text.startsWith('quick') ? { contentType: 'text/plain', parts: PARTS } : null;
+    return text.startsWith('quick') ? { headers: { 'content-type': 'text/plain' }, parts: PARTS } : null;
   };
   const sample = await listenSample({
     mounts: () => [

@@ -58,9 +58,10 @@ function read(request: IncomingMessage, then: (body: Uint8Array) => void): void 
   });
 }
 
-function send(response: ServerResponse, { contentType, parts }: QuickParts, requestId: string): void {
+function send(response: ServerResponse, { headers, parts }: QuickParts, requestId: string): void {
   const head: (string | number)[] = FIXED.slice();
-  head.push('x-request-id', requestId, 'content-type', contentType, 'content-length', lengthOf(parts));
+  head.push('x-request-id', requestId, 'content-length', lengthOf(parts));
+  for (const [name, value] of Object.entries(headers)) head.push(name, value);
   response.writeHead(200, head as string[]);
   endWithParts(response, parts);
 }

@@ -51,7 +51,8 @@ export interface QuickBody {
 
 /** What is sent back for it; kept by nobody. */
 export interface QuickParts {
-  contentType: string;
+  /** Type, and content-encoding and vary where they apply. */
+  headers: Readonly<Record<string, string>>;
   parts: Parts;
 }
 
