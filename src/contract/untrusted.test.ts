@@ -31,6 +31,7 @@ const EXCEPTIONS: Record<string, string> = {
   'OfficialFacts.statement': 'the market’s own',
   'Review.reason': 'a code of the market',
   'Problem.title': 'a row of the table of errors',
+  'getHelp.title': 'the market’s own',
   'getListing.artifact': 'says how the goods are bought',
 };
 

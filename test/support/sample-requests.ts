@@ -84,12 +84,12 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     getWindow: {},
     getPayment: {},
     getTreasury: {},
-    getHelp: {},
-    listGrants: {},
-    revokeGrant: { params: { id: '00000000-0000-4000-8000-000000000000' }, bodies: [{ fields: {}, opaque: [] }] },
     ...lifeRequests(listingId, Number(endedId)),
     ...doorRequests(),
     ...worldRequests(at.listingId),
+    listGrants: {},
+    revokeGrant: { params: { id: '00000000-0000-4000-8000-000000000000' }, bodies: [{ fields: {}, opaque: [] }] },
+    getHelp: {},
   };
   return Object.entries(given).map(([name, { params, bodies, by }]) => {
     const known = name as EndpointName;

@@ -92,6 +92,17 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     expect(inspect(world.logLines, { depth: null })).not.toContain(seller.key);
   });
 
+  it('half of a surrogate pair is looked for like any text that nobody has', async () => {
+    for (const [name, given] of [
+      ['browse', { q: 'a \ud800 b' }],
+      ['browse', { '\udc00': 1 }],
+      ['visit_store', { handle: '\ud800' }],
+    ] as const) {
+      const { status, body } = await callTool(world, name, given, { era });
+      expect([status, body['reason'] === 'internal_error']).toEqual([200, false]);
+    }
+  });
+
   it('tools of old are told where people do that now, others are unknown to the protocol', async () => {
     for (const name of ['register', 'rotate', 'recover']) {
       const tool = await callTool(world, name, {}, { era });

@@ -111,8 +111,9 @@ function resultOf({ inside }: Caller, text: string): Buffer | null {
 }
 
 function targetOf({ route, params = {}, query = '' }: SplitArguments['request']): string {
-  const path = route
-    .slice(route.indexOf(' ') + 1)
-    .replaceAll(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const pattern = route.slice(route.indexOf(' ') + 1);
+  const path = pattern.includes(':')
+    ? pattern.replaceAll(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+    : pattern;
   return query === '' ? path : `${path}?${query}`;
 }

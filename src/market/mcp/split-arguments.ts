@@ -24,11 +24,12 @@ export function splitArguments(asks: readonly ToolForm[], given: Arguments): Spl
     return textOf(called, value);
   });
   const known = namesOf(endpoint.query);
-  const query = new URLSearchParams();
+  const query: string[] = [];
   const body: Record<string, unknown> = {};
   for (const [name, value] of rest) {
     // Without a body whatever is left is refused as a query would be.
-    if (known.includes(name) || endpoint.body === undefined) query.append(name, textOf(name, value));
+    if (known.includes(name) || endpoint.body === undefined)
+      query.push(`${encodeURIComponent(name.toWellFormed())}=${encodeURIComponent(textOf(name, value))}`);
     else body[name] = value;
   }
   return {
@@ -36,7 +37,7 @@ export function splitArguments(asks: readonly ToolForm[], given: Arguments): Spl
     request: {
       route: `${endpoint.method} ${endpoint.path}`,
       params,
-      query: query.toString(),
+      query: query.join('&'),
       ...(endpoint.body === undefined ? {} : { body }),
     },
   };
@@ -67,7 +68,8 @@ function take(called: readonly string[], read: (name: string) => string): Record
 
 /** Addresses hold text: a number or a truth value has one spelling there. */
 function textOf(name: string, value: unknown): string {
-  if (typeof value === 'string') return value;
+  // Half of a pair has no place in an address.
+  if (typeof value === 'string') return value.toWellFormed();
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   throw refuse(name, 'must be text, a number, true or false');
 }

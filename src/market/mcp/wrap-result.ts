@@ -35,5 +35,5 @@ export function createWrapResult(baseUrl: string): WrapResult {
 function partsOf(type: string, head: Buffer, { plain, packed, isPacked }: Ready, tail: Buffer): QuickParts {
   const headers = { 'content-type': type, vary: 'accept-encoding' };
   if (!isPacked || packed === null) return { headers, parts: [head, plain, tail] };
-  return { headers: { ...headers, 'content-encoding': 'gzip' }, parts: gzipAround(head, packed, tail) };
+  return { headers: { ...headers, 'content-encoding': 'gzip' }, parts: [gzipAround(head, packed, tail)] };
 }

@@ -1,6 +1,6 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { combineCrc, shiftOfBytes } from './crc-combine.ts';
-import { beginMember, finishMember, type GzipMember, plainBound } from './gzip-member.ts';
+import { beginMember, finishMember, plainBound } from './gzip-member.ts';
 
 /** The long middle of an answer, deflated by itself up to a byte boundary. */
 export interface PackedPart {
@@ -19,15 +19,14 @@ export function packPart(bytes: Uint8Array): PackedPart {
   return { bytes: deflateRawSync(bytes, OPTIONS), crc: crc32(bytes), size, shift: shiftOfBytes(size) };
 }
 
-/** Prefix, part and suffix as one gzip file in three parts, of which the one in the middle is not copied. */
-export function gzipAround(prefix: Uint8Array, part: PackedPart, suffix: Uint8Array): Uint8Array[] {
-  const before = beginMember(Buffer.allocUnsafe(plainBound(prefix.byteLength)), prefix);
-  const after: GzipMember = {
-    target: Buffer.allocUnsafe(plainBound(suffix.byteLength)),
-    at: 0,
-    crc: combineCrc(before.crc, part.crc, part.shift),
-    length: before.length + part.size,
-  };
-  const end = finishMember(after, suffix);
-  return [before.target.subarray(0, before.at), part.bytes, after.target.subarray(0, end)];
+/** Prefix, part and suffix as one gzip file. Only what is packed already is long. */
+export function gzipAround(prefix: Uint8Array, part: PackedPart, suffix: Uint8Array): Uint8Array {
+  const { bytes, crc, size, shift } = part;
+  const target = Buffer.allocUnsafe(plainBound(prefix.byteLength) + bytes.byteLength + plainBound(suffix.byteLength));
+  const member = beginMember(target, prefix);
+  target.set(bytes, member.at);
+  member.at += bytes.byteLength;
+  member.crc = combineCrc(member.crc, crc, shift);
+  member.length += size;
+  return target.subarray(0, finishMember(member, suffix));
 }
