@@ -1,6 +1,6 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
-import type { Block } from './block-generation.ts';
 import { shiftOfBytes } from '../../../platform/gzip/crc-combine.ts';
+import type { Block } from './block-generation.ts';
 
 /** A window of 8 KiB is longer than nearly every fragment, and quicker to set up than the usual one. */
 const OPTIONS = { level: 6, windowBits: 13, memLevel: 6, finishFlush: constants.Z_SYNC_FLUSH };

@@ -1,8 +1,8 @@
 import { appendByteToCrc, combineCrc } from '../../../platform/gzip/crc-combine.ts';
+import { beginMember, finishMember, type GzipMember, plainBound } from '../../../platform/gzip/gzip-member.ts';
 import { blockBound, dropLastComma } from './deflate-fragment.ts';
 import type { Deflated } from './deflated.ts';
 import type { Fragments } from './fragments.ts';
-import { beginMember, finishMember, type GzipMember, plainBound } from '../../../platform/gzip/gzip-member.ts';
 
 const COMMA = 0x2c;
 
