@@ -15,6 +15,8 @@ import { type Connector, createConnector, type FetchDocument } from './connect/c
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
 import { createEventTail } from './events/event-tail.ts';
 import { createSequencer } from './events/sequencer.ts';
+import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
+import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/retired-flow.ts';
 import { completeFee } from './listings/complete-fee.ts';
@@ -24,6 +26,8 @@ import { type MarketParts, marketOperations } from './operations.ts';
 import { createConnectPages } from './pages/connect/create-connect-pages.ts';
 import { showConnectFault } from './pages/connect/show-connect-fault.ts';
 import { createPages } from './pages/create-pages.ts';
+import { refusedPage } from './pages/documents/refused-page.ts';
+import { createStorefront } from './pages/storefront/create-storefront.ts';
 import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
@@ -76,13 +80,14 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const { database, mark } = noteWrites(options.database);
   const sequencer = createSequencer({ database, clock, log });
   const events = createEventTail();
+  const stream = createEventStream({ database, clock, log, tail: events });
   const catalog = createMarketCatalog({
     database,
     clock,
     log,
     pepper,
     memoryBytes: config.catalogMemoryBytes,
-    followers: [events],
+    followers: [stream.follower],
   });
   const providers = createProviders(config.rpcUrls, clock);
   const market: Market = {
@@ -102,12 +107,13 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const payments = createPayments(market, completions, paces);
   const parts = { payments, catalog, events };
   const connector = createConnector(market, { ...options, showFault: showConnectFault(market) });
-  const http = serveHttp(market, { ...parts, connector }, mark);
+  const http = serveHttp(market, { ...parts, connector, stream }, mark);
   const background = createBackground(market, payments, paces.worldEveryMs);
   const { metrics } = options;
   metrics?.observeCatalog(catalog.facts);
   metrics?.observeReads(http.readCounts);
   metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
+  metrics?.observeStreams(stream.open);
   metrics?.observeDuties(() => ({ number_events: sequencer.onDuty(), ...background.duties() }));
   observePayments(metrics, payments, clock);
   return {
@@ -124,6 +130,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
       return await http.listen({ host: config.host, port: config.port });
     },
     stop: async ({ drainMs }) => {
+      await stream.stop();
       await http.close({ drainMs });
       await background.stop();
       await sequencer.stop();
@@ -165,11 +172,13 @@ function observePayments(metrics: Metrics | undefined, payments: Payments, clock
 
 function serveHttp(
   market: Market,
-  parts: MarketParts & { connector: Connector },
+  parts: MarketParts & { connector: Connector; stream: EventStream },
   mark: NotedDatabase['mark'],
 ): HttpServer {
   const { catalog, connector } = parts;
   const { clock, config, log, random } = market;
+  const reads = createQuickReads(market, parts);
+  const storefront = createStorefront(market, { events: parts.events, reads });
   return createHttpServer({
     endpoints,
     operations: seeOwnWrites({ catalog, mark, log }, marketOperations(parts)),
@@ -185,12 +194,15 @@ function serveHttp(
     trustProxy: config.trustProxy,
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
-    pages: createPages(market, parts),
+    pages: createPages(market, { ...parts, home: storefront.home }),
+    refusedPage,
     mounts: (inside) => [
+      mountEventStream(market.database, parts.stream),
       ...createMcp(market, connector, inside),
       ...connector.mounts(inside),
       ...createConnectPages(market, connector.interactions, inside),
+      ...storefront.mounts(inside),
     ],
-    shortcut: createQuickReads(market, parts),
+    shortcut: (read) => storefront.quick(read) ?? reads(read),
   });
 }

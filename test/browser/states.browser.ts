@@ -30,7 +30,7 @@ function realComplaints({ complaints }: Visitor): string[] {
 it('documents', async () => {
   const visitor = await browser.visitor();
   for (const [path, name, title] of [
-    ['/', 'front-door', 'Openaisle'],
+    ['/', 'front-door', 'A market where agents sell to agents, and to people'],
     ['/docs/errors', 'refusals', 'Refusals'],
     ['/docs/errors/handle_taken', 'refusal', 'handle_taken'],
   ] as const) {

@@ -46,7 +46,7 @@ function lookAround({ network }: GuideFacts): Block[] {
       '[/api/shelves](/api/shelves): what is for sale, by aisle and page. Follow `next_cursor` with the same filters until it is null.',
       '`/api/listing/<id>`: one listing. Its `preview` is public; its artifact is not.',
       '`/api/store/<handle>`: one merchant; [/api/merchants](/api/merchants): all of them.',
-      '[/api/window](/api/window): what moves; [/api/events](/api/events): the whole public log; [/treasury](/treasury): the books.',
+      '[/api/window](/api/window): what moves; [/api/events](/api/events): the whole public log, pushed by [/api/events/stream](/api/events/stream); [/treasury](/treasury): the books.',
       '`/api/payment?tx_hash=<hash>`, `?intent_id=<id>` or `?payer=<address>&nonce=<nonce>`: where a payment stands.',
     ]),
   ];

@@ -25,6 +25,7 @@ export interface Metrics {
   observeCatalog(read: () => CatalogFacts): void;
   observeDuties(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
+  observeStreams(read: () => number): void;
   observeChain(read: () => ChainFacts): void;
   observePayments(read: () => PaymentsFacts | null): void;
   /** Requests that are counted elsewhere. */
@@ -93,6 +94,8 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       observeNumber(registry, 'openaisle_events_unnumbered_seconds', 'How long the oldest event has waited', () => {
         return read() / 1_000;
       }),
+    observeStreams: (read) =>
+      observeNumber(registry, 'openaisle_event_streams_open', 'Clients that listen to the log', read),
     observeChain: (read) => observeChain(registry, read),
     observePayments: (read) => observePayments(registry, read),
     observeReads: (read) => {

@@ -25,7 +25,7 @@ import type { MarketConfig, MarketOperation } from '../context.ts';
 import { MAINTAINER_POWERS } from './maintainer-powers.ts';
 import { readPublishedFacts } from './store.ts';
 
-const STATEMENT =
+export const STATEMENT =
   'There is no token, coin or points program. The treasury address is the only official address: it takes listing fees and nothing else. A sale is paid to the wallet of its seller.';
 
 const COMPLETENESS =

@@ -1,8 +1,9 @@
-import { type AnyPageRoute, page } from '../../platform/http/server-options.ts';
+import { type AnyPageRoute, type PageAnswer, page } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
 import type { EventTail } from '../events/event-tail.ts';
 import { createCeremonies } from './ceremony/create-ceremonies.ts';
+import { createDocuments } from './documents/create-documents.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
 import { createFound } from './found/create-found.ts';
 import { helpPage } from './found/help-page.ts';
@@ -15,16 +16,23 @@ import { answerAsset } from './shell/answer-asset.ts';
 export interface PageSources extends HealthSources {
   events: EventTail;
   catalog: Pick<Catalog, 'facts' | 'fresh'>;
+  /** The front page for people; null for whom it is not. */
+  home?(accept: string | undefined): PageAnswer | null;
 }
 
 /** Every address that is not an endpoint of the contract. */
-export function createPages(market: Market, { payments, catalog, events }: PageSources): AnyPageRoute[] {
+export function createPages(market: Market, { payments, catalog, events, home }: PageSources): AnyPageRoute[] {
   return [
-    page({ method: 'GET', path: '/', handler: (call) => frontDoor(market.config, events, call) }),
+    page({
+      method: 'GET',
+      path: '/',
+      handler: (call) => home?.(call.accept) ?? frontDoor(market.config, events, call),
+    }),
     page({ method: 'GET', path: '/llms.txt', longLived: true, handler: () => llmsText(market) }),
     page({ method: 'GET', path: '/openapi.json', longLived: true, handler: createOpenApiPage(market.config.baseUrl) }),
     page({ method: 'GET', path: '/help', longLived: true, handler: ({ accept }) => helpPage(market.config, accept) }),
     ...createFound(market.config),
+    ...createDocuments(market),
     page({ method: 'GET', path: '/docs/errors', longLived: true, handler: ({ accept }) => errorIndex(accept) }),
     page({
       method: 'GET',

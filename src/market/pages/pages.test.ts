@@ -8,12 +8,14 @@ import { severableDatabase } from '../../../test/support/severable-database.ts';
 import { REASONS } from '../../contract/errors.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
+import { STREAM_PATH } from '../events/stream/mount-event-stream.ts';
 import { completeFee } from '../listings/complete-fee.ts';
 import { createPayments } from '../payments/payments.ts';
 import { completePurchase } from '../purchases/complete-purchase.ts';
 import { heldThings } from '../world/listing/held-things.ts';
 import { createPages } from './create-pages.ts';
 import { referenceFiles } from './reference-files.ts';
+import { STOREFRONT_PATHS } from './storefront/plan-page.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 const NOW_MS = Date.UTC(2026, 0, 6);
@@ -149,7 +151,9 @@ it('offers only addresses that exist, on every page', async () => {
     }
   }
   expect(seen.size).toBeGreaterThan(REASONS.length);
-  const known = [...pagesOf(market()), ...Object.values(endpoints)].map(({ path }) => path);
+  const known = [...pagesOf(market()), ...Object.values(endpoints)]
+    .map(({ path }) => path)
+    .concat(STOREFRONT_PATHS, STREAM_PATH);
   const lost = [...seen].filter(
     (address) => !known.some((pattern) => matchPath(pattern, address) !== null || pattern === address),
   );
@@ -189,7 +193,7 @@ it('describes every endpoint of the contract in /openapi.json', async () => {
   const named = Object.values<Record<string, { operationId: string }>>(paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),
   );
-  expect(new Set(named)).toEqual(new Set(Object.keys(endpoints)));
+  expect(new Set(named)).toEqual(new Set([...Object.keys(endpoints), 'streamEvents']));
 });
 
 it('generates a reference that holds every reason', () => {

@@ -11,6 +11,7 @@ const ACCEPTED = [
   'authorization',
   'content-type',
   'if-none-match',
+  'last-event-id',
   'mcp-protocol-version',
   'payment-signature',
   'x-payment',

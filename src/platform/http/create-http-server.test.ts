@@ -160,7 +160,7 @@ describe('errors', () => {
     };
     const { server, lines } = startSample({ pages: [{ method: 'GET', path: '/bad', handler: refuse }] });
     expect((await server.inject('/bad')).json()).toMatchObject({ status: 500, reason: 'internal_error' });
-    expect(lines.join('')).toContain('refusal_not_json');
+    expect(lines.join('')).toContain('refusal_not_shown');
   });
 
   it('never call paying again safe on a payment route when nobody can have looked whether there is a payment', async () => {

@@ -12,6 +12,7 @@ import { createApp } from './create-app.ts';
 import { createQuickWay } from './create-quick-way.ts';
 import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
 import { guardBody } from './guard-request.ts';
+import { holdOpen } from './hold-open.ts';
 import type { ProblemAnswer } from './problem.ts';
 import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
 import { createReadCounts, type ReadCount } from './read-counts.ts';
@@ -115,7 +116,11 @@ function addRoutes(
       config: { facts: route.facts },
       handler: async (request, reply) => {
         const exchange = begin(request, reply);
-        return sendOutgoing(reply, await route.answer(readIncoming(request, exchange)), { exchange, log });
+        const outgoing = await route.answer(readIncoming(request, exchange));
+        const { listen } = outgoing;
+        return listen
+          ? holdOpen(reply, { ...outgoing, listen }, exchange)
+          : sendOutgoing(reply, outgoing, { exchange, log });
       },
     });
   }

@@ -12,6 +12,8 @@ export interface Exchange {
   notes: Record<string, unknown>;
   /** Runs that once the last byte is written or the client has gone. */
   atEnd(run: () => void): void;
+  /** Its answer goes on without an end: not in flight any more, though its line in the access log is still to come. */
+  leave(): void;
 }
 
 export interface Exchanges {
@@ -30,6 +32,8 @@ interface Flight {
   request: IncomingMessage;
   response: ServerResponse;
   ended: (() => void)[];
+  /** Has left: it is not counted. */
+  left: boolean;
   end(): void;
 }
 
@@ -53,6 +57,7 @@ export function createExchanges(options: { clock: Clock; log: Log }): Exchanges 
         if (ended) run();
         else atEnd.push(run);
       },
+      leave: () => flights.leave(request),
     };
     exchanges.set(request, exchange);
     const startedAt = clock.now();
@@ -78,6 +83,7 @@ export function createExchanges(options: { clock: Clock; log: Log }): Exchanges 
 
 interface Flights extends Pick<Exchanges, 'count' | 'idle' | 'answering'> {
   begin(request: IncomingMessage, response: ServerResponse, ended: () => void): void;
+  leave(request: IncomingMessage): void;
 }
 
 function createFlights(): Flights {
@@ -85,6 +91,10 @@ function createFlights(): Flights {
   const waiting: (() => void)[] = [];
   let count = 0;
 
+  const tellIdle = (): void => {
+    if (count > 0) return;
+    for (const resolve of waiting.splice(0)) resolve();
+  };
   const sharing = (socket: Duplex): Set<Flight> => {
     const known = bySocket.get(socket);
     if (known) return known;
@@ -104,16 +114,26 @@ function createFlights(): Flights {
       if (known !== undefined) return void known.ended.push(ended);
       const end = (): void => {
         if (!flights.delete(flight)) return;
-        count -= 1;
+        if (!flight.left) count -= 1;
         for (const run of flight.ended) run();
-        if (count > 0) return;
-        for (const resolve of waiting.splice(0)) resolve();
+        tellIdle();
       };
-      const flight: Flight = { request, response, ended: [ended], end };
+      // What is asked behind an answer without an end would wait for ever, in flight all the time.
+      if ([...flights].some(({ left }) => left)) request.socket.destroy();
+      const flight: Flight = { request, response, ended: [ended], left: false, end };
       flights.add(flight);
       count += 1;
       response.once('finish', end);
       response.once('close', end);
+    },
+    leave: (request) => {
+      const flights = [...sharing(request.socket)];
+      const flight = flights.find((one) => one.request === request);
+      if (flight === undefined || flight.left) return;
+      flight.left = true;
+      count -= 1;
+      tellIdle();
+      if (flights.at(-1) !== flight) request.socket.destroy();
     },
     count: () => count,
     idle: () => (count === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),

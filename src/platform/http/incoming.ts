@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Listener } from './listener.ts';
 import type { Target } from './request-target.ts';
 
 /** A request as the routes see it: read in full, nothing checked yet. */
@@ -32,6 +33,8 @@ export interface Outgoing {
   etag?: string | null;
   /** To be called once, when the body is sent or given up. */
   release?(): void;
+  /** In place of a body: the answer of a mount stays open, and goes on through this. Not called for HEAD. */
+  listen?(listener: Listener): void;
 }
 
 export function isPieces(body: Outgoing['body']): body is Pieces {

@@ -13,6 +13,8 @@ export interface Mount {
   bodyLimit?: number;
   /** For this site's own pages only: scripts of other origins may not read it. */
   ownOrigin?: true;
+  /** A GET that is asked about with HEAD as well. */
+  withHead?: true;
   answer(incoming: Incoming): Promise<Outgoing>;
   /** Asked first about a POST with a short body. Must not throw and must not wait; null: it goes to `answer`. */
   quickly?: QuickPost;

@@ -4,6 +4,7 @@ import { Refusal } from '../refusal.ts';
 import { buildProblem, type ProblemAnswer, type ProblemContext } from './problem.ts';
 import { refuseFailure } from './refuse-failure.ts';
 import type { RouteFacts } from './route-table.ts';
+import type { RefusedPage } from './server-options.ts';
 
 export interface FailureOptions {
   log: Log;
@@ -17,6 +18,8 @@ export interface FailedRequest {
   notes: Record<string, unknown>;
   facts: RouteFacts | undefined;
   proofSent: boolean;
+  /** How the refusal looks to who asked, where it is a person. */
+  page?(refusal: Refusal): RefusedPage | null;
 }
 
 /** Whatever was thrown, as a problem. Only the log sees what a bug was. */
@@ -34,15 +37,22 @@ export function presentFailure(options: FailureOptions, error: unknown, request:
     docsUrl: (reason) => options.docsUrl(reason),
     ...(facts?.payment || facts?.claim ? { payment: { proofSent: request.proofSent || facts.claim } } : {}),
   };
-  return tryToBuild(refusal, context, options.log);
+  return tryToBuild(refusal, context, options.log, (shown) => request.page?.(shown) ?? null);
 }
 
-/** Fields of a refusal that are not JSON are a bug too, and must not leave by the framework's own words. */
-function tryToBuild(refusal: Refusal, context: ProblemContext, log: Log): ProblemAnswer {
+/** Fields of a refusal that are not JSON are a bug too, and must not leave by the framework's own words. So is a page that cannot be made. */
+function tryToBuild(
+  refusal: Refusal,
+  context: ProblemContext,
+  log: Log,
+  show: (refusal: Refusal) => RefusedPage | null,
+): ProblemAnswer {
   try {
-    return buildProblem(refusal, context);
+    const problem = buildProblem(refusal, context);
+    const page = show(refusal);
+    return page === null ? problem : { ...problem, headers: { ...problem.headers, ...page.headers }, body: page.body };
   } catch (error) {
-    log.error('refusal_not_json', { request_id: context.requestId, reason: refusal.reason, error });
+    log.error('refusal_not_shown', { request_id: context.requestId, reason: refusal.reason, error });
     return buildProblem(new Refusal('internal_error'), context);
   }
 }

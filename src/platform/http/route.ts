@@ -75,7 +75,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
 export function routeOfMount<Caller>(mount: Mount): Route<Caller> {
   return {
     path: mount.path,
-    methods: [mount.method],
+    methods: mount.withHead ? methodsOf(mount.method) : [mount.method],
     bodyLimit: mount.bodyLimit ?? BODY_LIMIT_BYTES,
     facts: factsOfPage(mount),
     answer: (incoming: Incoming) => mount.answer(incoming),

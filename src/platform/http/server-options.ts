@@ -84,6 +84,20 @@ export function formPage(definition: FormPage): FormPage {
 
 export type AnyPageRoute = Page | FormPage;
 
+/** What may be said to a person about a request that was refused: nothing that was sent is in it, so nothing of it can be shown. */
+export interface RefusedRequest {
+  accept: string | undefined;
+  requestId: string;
+  /** The pattern of the route; null: nothing is at that address. */
+  route: string | null;
+}
+
+/** Takes the place of a problem's body; status, caching and all other headers stay the problem's. */
+export interface RefusedPage {
+  headers: Readonly<Record<string, string>>;
+  body: string;
+}
+
 export interface ServerOptions<E extends Endpoints, Context, Caller> {
   endpoints: E;
   operations: Operations<E, Context, Caller>;
@@ -109,6 +123,8 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   /** Looks at the body before its schema does, for answers that a schema cannot give. */
   preSchema?: { readonly [Name in keyof E]?: (rawBody: unknown) => Refusal | null };
   pages?: readonly AnyPageRoute[];
+  /** How a refusal looks to people, wherever no page has a `refused` of its own; null: as a problem. */
+  refusedPage?(refusal: Refusal, request: RefusedRequest): RefusedPage | null;
   /** Other protocols on the same server. */
   mounts?(inside: Inside<Caller>): readonly Mount[];
   /** Asked first about every GET and HEAD whose head is plain: sound, without a secret, without a body. */

@@ -34,7 +34,7 @@ export function explainRefusal({ reason, row, options }: Refusal): Fault {
   return SAID[reason] ?? { field: null, message: `${row.title}. ${row.next_step}` };
 }
 
-function waitOf(seconds: number): string {
+export function waitOf(seconds: number): string {
   const whole = Math.max(1, Math.ceil(seconds));
   if (whole <= LONGEST_IN_SECONDS) return whole === 1 ? '1 second' : `${whole} seconds`;
   return `${Math.ceil(whole / 60)} minutes`;

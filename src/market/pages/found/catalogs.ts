@@ -25,7 +25,9 @@ export function apiCatalog(baseUrl: string) {
       {
         anchor: `${baseUrl}/`,
         'service-desc': [link('/openapi.json', JSON_TYPE)],
-        'service-doc': guide,
+        'service-doc': [...guide, link('/docs', 'text/html')],
+        'terms-of-service': [link('/terms', 'text/html')],
+        'privacy-policy': [link('/privacy', 'text/html')],
         'service-meta': [link('/api/official', JSON_TYPE), link(SKILLS_PATH, JSON_TYPE)],
         status: [link('/readyz', JSON_TYPE)],
       },

@@ -38,6 +38,7 @@ export const SHELL = {
     'text/css; charset=utf-8',
     Buffer.concat([Buffer.from(`${fontFaces(fonts)}\n`), file('shell.css')]),
   ),
+  storefront: asset('storefront', 'css', 'text/css; charset=utf-8', file('storefront.css')),
   theme: script('theme.js'),
   ceremony: script('ceremony.js'),
   copying: script('copying.js'),

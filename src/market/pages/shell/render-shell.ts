@@ -11,13 +11,29 @@ export interface ShellOptions {
   nonce?: string;
   /** Addresses of scripts beside the shell's own. */
   scripts?: readonly string[];
+  /** Addresses of stylesheets beside the shell's own. */
+  styles?: readonly string[];
+  /** HTML of the head: what this page says about itself. */
+  head?: string;
 }
 
 const PLACES = [
+  { path: '/shelves', name: 'Shelves' },
+  { path: '/merchants', name: 'Merchants' },
   { path: '/join', name: 'Join' },
+];
+
+/** What there is to say about this market itself. */
+const FOOT = [
+  { path: '/about', name: 'About' },
+  { path: '/terms', name: 'Terms' },
+  { path: '/privacy', name: 'Privacy' },
+  { path: '/support', name: 'Support' },
+  { path: '/changelog', name: 'Changelog' },
+  { path: '/docs', name: 'Docs' },
+  { path: '/docs/errors', name: 'Refusals' },
   { path: '/rotate', name: 'Rotate a key' },
   { path: '/recovery', name: 'Recover' },
-  { path: '/docs/errors', name: 'Refusals' },
 ];
 
 const PRELOADS = SHELL.fonts
@@ -26,7 +42,7 @@ const PRELOADS = SHELL.fonts
   .join('\n');
 
 /** The one layout of all pages. Readable and usable without its scripts. */
-export function renderShell({ title, main, path, nonce, scripts = [] }: ShellOptions): string {
+export function renderShell({ title, main, path, nonce, scripts = [], styles = [], head = '' }: ShellOptions): string {
   const allowed = nonce === undefined ? '' : html` nonce="${nonce}"`;
   return html`<!doctype html>
 <html lang="en">
@@ -38,8 +54,10 @@ export function renderShell({ title, main, path, nonce, scripts = [] }: ShellOpt
 <link rel="icon" href="${SHELL.mark.path}" type="image/svg+xml">
 !${PRELOADS}
 <link rel="stylesheet" href="${SHELL.style.path}">
+!${styles.map((address) => html`<link rel="stylesheet" href="${address}">`)}
 <script src="${SHELL.theme.path}"!${allowed}></script>
 !${scripts.map((address) => html`<script src="${address}" defer!${allowed}></script>`)}
+!${head}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -55,7 +73,7 @@ export function renderShell({ title, main, path, nonce, scripts = [] }: ShellOpt
 <footer class="bottom">
 <div class="bar">
 <p>Sellers and buyers pay wallet to wallet. There is no token; <a href="/api/official">official facts</a> name the only official address.</p>
-<ul><li><a href="/llms.txt">llms.txt</a></li><li><a href="/openapi.json">openapi.json</a></li><li><button class="theme" type="button" id="theme" hidden>Dark theme</button></li></ul>
+<ul>!${FOOT.map((place) => renderPlace(place, path))}<li><a href="/llms.txt">llms.txt</a></li><li><a href="/openapi.json">openapi.json</a></li><li><button class="theme" type="button" id="theme" hidden>Dark theme</button></li></ul>
 </div>
 </footer>
 </body>

@@ -1,0 +1,22 @@
+import { recordEvent } from '../../src/market/events/record-event.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+
+const writer = { clock: systemClock, wakeEvents: () => {} };
+
+/** Queues events at that rate, each in a transaction of its own; the market numbers them. Resolves with how many. */
+export async function writeEvents(
+  database: Database,
+  { rate, seconds, signal }: { rate: number; seconds: number; signal: AbortSignal },
+): Promise<number> {
+  const count = rate * seconds;
+  const begin = performance.now();
+  for (let written = 0; written < count; written += 1) {
+    const due = begin + (written * 1_000) / rate;
+    if (due > performance.now()) await systemClock.sleep(due - performance.now(), signal);
+    signal.throwIfAborted();
+    const detail = { listing_id: written + 1, merchant_id: 7, price_usdc: '2.500000', verified_via: 'x402' };
+    await database.transaction((tx) => recordEvent(tx, writer, { kind: 'sale', actor: 'a-buyer-of-goods', detail }));
+  }
+  return count;
+}

@@ -1,0 +1,191 @@
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import type { Listener } from '../../../platform/http/listener.ts';
+import type { Log } from '../../../platform/log.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { EventTail } from '../event-tail.ts';
+import { createBacklog } from './backlog.ts';
+import { type FollowedTail, followTail } from './follow-tail.ts';
+import { createBell, each, keepRounds } from './keep-rounds.ts';
+import { createPlaces, type PlacesOptions } from './places.ts';
+import { createRecentEvents } from './recent-events.ts';
+import type { StreamFilter } from './stream-filter.ts';
+
+const BEAT_MS = 10_000;
+/** Beats without its bytes being taken, after which a client is let go. */
+const MOST_STALLED = 6;
+const RESTART_RETRY_SECONDS = 2;
+
+const HEARTBEAT = Buffer.from(':\n\n');
+const LAST_WORD = Buffer.from(': the market stops here; come back with the last id\n\n');
+
+export interface EventStreamOptions extends PlacesOptions {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  tail: EventTail;
+  beatMs?: number;
+  /** Events in memory, and on a page that is read for somebody who is further behind. */
+  kept?: number;
+  page?: number;
+}
+
+/** What a client asks for. */
+export interface Wanted {
+  filter: StreamFilter;
+  /** The last event that it has; null: it begins with what comes next. */
+  after: number | null;
+  clientNetwork: string;
+}
+
+export interface EventStream {
+  /** The tail, for whatever keeps it up to date; the stream hears of it. */
+  follower: FollowedTail;
+  /** How far the log goes, as far as this process knows. */
+  head(): number;
+  /** Takes a place, or refuses. Both are parts of the answer. */
+  admit(wanted: Wanted): { listen(listener: Listener): void; release(): void };
+  /** How many listen. */
+  open(): number;
+  /** Ends every stream and takes no more. */
+  stop(): Promise<void>;
+}
+
+/** One of thousands, so it is small: what it has not got yet is not kept for it but read again, from its cursor. */
+interface Client {
+  readonly filter: StreamFilter;
+  readonly listener: Listener;
+  /** Everything up to there is written to it, or is not for it. */
+  cursor: number;
+  /** `reading`: a page is on its way. `full`: it takes nothing now. */
+  state: 'ready' | 'reading' | 'full' | 'gone';
+  /** Nothing was written since the last beat. */
+  quiet: boolean;
+  stalledBeats: number;
+}
+
+/** The public log as it grows, for any number of clients, each at its own pace. */
+export function createEventStream(options: EventStreamOptions): EventStream {
+  const { clock, log, tail } = options;
+  const stopping = new AbortController();
+  const stopped = stopping.signal;
+  const clients = new Set<Client>();
+  const bell = createBell();
+  const takePlace = createPlaces(options);
+  const flow = createFlow(options, stopped, () => tail.version());
+  let running: Promise<unknown> | null = null;
+
+  /** Only when somebody listens is anything read. */
+  const start = (): Promise<unknown> => {
+    flow.forget();
+    const round = async (): Promise<void> => {
+      if (clients.size === 0) return flow.forget();
+      await flow.readNews();
+      await each(clients, flow.bringOn);
+    };
+    const beats = async (): Promise<void> => {
+      while (!stopped.aborted) {
+        await clock.sleep(options.beatMs ?? BEAT_MS, stopped);
+        if (!stopped.aborted) await each(clients, flow.beat);
+      }
+    };
+    return Promise.all([keepRounds({ clock, log, stopped }, bell, round), beats()]);
+  };
+
+  return {
+    follower: followTail(tail, bell.ring),
+    head: () => tail.version(),
+    admit: ({ filter, after, clientNetwork }) => {
+      if (stopped.aborted) throw new Refusal('unavailable', { retryAfterSeconds: RESTART_RETRY_SECONDS });
+      const giveBack = takePlace(clientNetwork);
+      let client: Client | null = null;
+      let isGone = false;
+      return {
+        listen: (listener) => {
+          if (isGone || stopped.aborted) return listener.end(LAST_WORD);
+          running ??= start();
+          const cursor = after ?? tail.version();
+          client = { filter, listener, cursor, state: 'ready', quiet: false, stalledBeats: 0 };
+          clients.add(client);
+          flow.greet(client, after === null);
+        },
+        release: () => {
+          isGone = true;
+          giveBack();
+          if (client === null) return;
+          client.state = 'gone';
+          clients.delete(client);
+        },
+      };
+    },
+    open: () => clients.size,
+    stop: async () => {
+      stopping.abort();
+      bell.ring();
+      for (const { listener } of clients) listener.end(LAST_WORD);
+      await running;
+    },
+  };
+}
+
+/** How bytes come to one client: from memory where its place is there, otherwise from the database, and never both at once. */
+function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () => number) {
+  const recent = createRecentEvents(options.kept);
+
+  const deliver = (client: Client, bytes: Buffer): void => {
+    client.quiet = false;
+    if (client.listener.write(bytes)) return;
+    client.state = 'full';
+    client.stalledBeats = 0;
+    client.listener.onceDrained(() => {
+      if (client.state !== 'full') return;
+      client.state = 'ready';
+      bringOn(client);
+    });
+  };
+  const bringOn = (client: Client): void => {
+    while (client.state === 'ready' && client.cursor < head()) {
+      if (client.cursor < recent.base()) {
+        client.state = 'reading';
+        readBacklog(client);
+        return;
+      }
+      // Not read yet: the round that reads it comes by here.
+      if (client.cursor >= recent.last()) return;
+      const { bytes, upTo } = recent.after(client.cursor, client.filter);
+      client.cursor = upTo;
+      if (bytes !== null) deliver(client, bytes);
+    }
+  };
+  const readBacklog = createBacklog<Client>({
+    ...options,
+    stopped,
+    head,
+    isGone: ({ state }) => state === 'gone',
+    take: (client, bytes) => {
+      client.state = 'ready';
+      if (bytes !== null) deliver(client, bytes);
+      bringOn(client);
+    },
+  });
+
+  return {
+    bringOn,
+    greet: (client: Client, live: boolean): void => {
+      // The id alone is no event; with it a client that is cut off before the first one still misses none.
+      deliver(client, Buffer.from(`: the public log\nretry: 2000\n${live ? `id: ${client.cursor}\n` : ''}\n`));
+      bringOn(client);
+    },
+    beat: (client: Client): void => {
+      if (client.state === 'full') {
+        client.stalledBeats += 1;
+        if (client.stalledBeats >= MOST_STALLED) client.listener.cut();
+      } else if (client.state === 'ready') {
+        if (client.quiet) deliver(client, HEARTBEAT);
+        client.quiet = true;
+      }
+    },
+    readNews: () => recent.readTo(options.database, head()),
+    forget: () => recent.forget(head()),
+  };
+}

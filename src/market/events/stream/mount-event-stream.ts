@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import type { Incoming } from '../../../platform/http/incoming.ts';
+import type { Mount } from '../../../platform/http/mount.ts';
+import { refuseIssues } from '../../../platform/http/refuse-issues.ts';
+import { readQuery } from '../../../platform/http/request-target.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import { readNewestEventId } from '../store.ts';
+import type { EventStream } from './event-stream.ts';
+import { streamFilter } from './stream-filter.ts';
+
+export const STREAM_PATH = '/api/events/stream';
+
+const query = z
+  .strictObject({
+    kind: z.enum(EVENT_KINDS).optional(),
+    scope: z.enum(SCOPES).optional(),
+    last_event_id: z.string().optional(),
+  })
+  .refine(({ kind, scope }) => kind === undefined || scope === undefined, 'give kind or scope, not both');
+
+/** 0 comes before the first event. */
+const PLACE = /^(?:0|[1-9]\d{0,14})$/;
+
+const HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  // Proxies that collect answers would keep events back.
+  'x-accel-buffering': 'no',
+};
+
+/** The log pushed to whoever listens: the records of /api/events, oldest first. */
+export function mountEventStream(database: Database, stream: EventStream): Mount {
+  return {
+    method: 'GET',
+    withHead: true,
+    path: STREAM_PATH,
+    answer: async (incoming) => {
+      const parsed = query.safeParse(readQuery(incoming.target.query));
+      if (!parsed.success) throw refuseIssues(parsed.error.issues, 'invalid_query');
+      const { kind, scope, last_event_id: asked } = parsed.data;
+      const filter = streamFilter(kind !== undefined ? { kind } : scope !== undefined ? { scope } : null);
+      const after = await readPlace(incoming, asked, { database, stream });
+      const { clientNetwork } = incoming;
+      return { status: 200, headers: HEADERS, body: '', ...stream.admit({ filter, after, clientNetwork }) };
+    },
+  };
+}
+
+/** The header counts first: a browser that comes back keeps the address that it began with. */
+async function readPlace(
+  { headers }: Incoming,
+  asked: string | undefined,
+  { database, stream }: { database: Database; stream: EventStream },
+): Promise<number | null> {
+  const text = headers['last-event-id'] ?? asked;
+  if (text === undefined) return null;
+  const place = typeof text === 'string' && PLACE.test(text) ? Number(text) : null;
+  // Another process may have told of events that this one has yet to hear of.
+  const isKnown = place !== null && (place <= stream.head() || place <= (await readNewestEventId(database)));
+  if (!isKnown) throw new Refusal('cursor_invalid', { detail: 'Last-Event-ID does not name an event of the log.' });
+  return place;
+}

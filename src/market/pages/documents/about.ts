@@ -1,0 +1,91 @@
+import { checksummed } from '../../../contract/chain-values.ts';
+import { usdcOfUnits } from '../../../contract/money.ts';
+import { LISTING_FEE_UNITS } from '../../../contract/vocabulary.ts';
+import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
+import { SUMMARY } from '../../guide/guide.ts';
+import { STATEMENT } from '../../official/get-official-facts.ts';
+import { MAINTAINER_POWERS } from '../../official/maintainer-powers.ts';
+import type { DocumentFacts } from './document-facts.ts';
+
+/** What this market is and who runs it. `maintainer`: the handle of merchant 1; null: there is none yet. */
+export function aboutDocument(facts: DocumentFacts, maintainer: string | null): Document {
+  return {
+    title: 'About this market',
+    summary: SUMMARY,
+    blocks: [
+      ...whoRunsIt(facts, maintainer),
+      ...money(facts),
+      ...whatIsFinal(facts),
+      heading('What the maintainer may do'),
+      text('This is all that it may do beyond other merchants. Every use is an event that everybody can read.'),
+      list(
+        MAINTAINER_POWERS.map(
+          ({ power, logged_as: kind }) => `${sentence(power)} Logged as [${kind}](/api/events?kind=${kind}).`,
+        ),
+      ),
+      ...removal(),
+    ],
+  };
+}
+
+function whoRunsIt(
+  { baseUrl, network, treasury, sourceUrl, deploymentCommit }: DocumentFacts,
+  maintainer: string | null,
+): Block[] {
+  const commit = deploymentCommit === null ? '' : ` What runs here was built from commit \`${deploymentCommit}\`.`;
+  return [
+    heading('Who runs it'),
+    list([
+      `The address is \`${baseUrl}\`. Nothing at another address speaks for this market.`,
+      maintainer === null
+        ? 'The maintainer is merchant 1. There is none yet.'
+        : `The maintainer is merchant 1, [${maintainer}](/store/${maintainer}).`,
+      `The treasury is \`${checksummed(treasury)}\` on the network \`${network.name}\`. ${STATEMENT}`,
+      sourceUrl === null
+        ? `It runs Openaisle, which is free software. This instance names no address of its source.${commit}`
+        : `It runs Openaisle, which is free software: [its source](${sourceUrl}).${commit}`,
+      'Programs find the same, and more, in [official facts](/api/official).',
+    ]),
+  ];
+}
+
+function money({ network }: DocumentFacts): Block[] {
+  return [
+    heading('What it does with money'),
+    text('Nothing. It holds none, and takes no share of a sale.'),
+    list([
+      `USDC (\`${checksummed(network.usdc)}\`) goes from the buyer’s wallet to the seller’s, in one transfer. The market watches the chain for it.`,
+      `A listing costs ${usdcOfUnits(LISTING_FEE_UNITS)} USDC. [The books](/treasury) show every fee with its transaction.`,
+      'Whoever brings a signed payment to the chain can change neither payee nor amount: the payer signed both.',
+    ]),
+  ];
+}
+
+function whatIsFinal({ network }: DocumentFacts): Block[] {
+  const minutes = Math.round(network.finalitySeconds / 60);
+  return [
+    heading('What is final'),
+    list([
+      `Goods are handed over once the transfer stands in a block that the network will not take back. On \`${network.name}\` that usually takes about ${minutes} minutes.`,
+      'A payment that is final is not paid back by the market: it never had the money.',
+      'The price and the wallet of a listing never change. What is withdrawn stays withdrawn, and earlier buyers keep what they bought.',
+      'The [log of events](/api/events) only grows. Nothing in it is changed or taken out.',
+    ]),
+  ];
+}
+
+function removal(): Block[] {
+  return [
+    heading('How something is removed'),
+    list([
+      'The maintainer may take a listing off the market, with one of the reasons in the [terms](/terms) and a text. Both stand in the listing for everybody to read, and the removal in the [log](/api/events?kind=moderation).',
+      'Title and preview are shown no more, and nobody can buy it. Who bought it before keeps what they bought.',
+      'A comment is emptied for the same reasons. It keeps its place, its author and its replies.',
+      'The merchant may appeal once against each removal. Statement, outcome and its reason stand in the listing for everybody to read, and the appeal in the [log](/api/events?kind=appeal). A listing that is restored stands as before.',
+    ]),
+  ];
+}
+
+function sentence(words: string): string {
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { endpoints } from '../../../contract/index.ts';
+import { PATHS } from '../../connect/paths.ts';
+import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
+import { CEREMONIES } from '../ceremony/create-ceremonies.ts';
+import { securityContact } from './contact.ts';
+import { robotsText } from './robots-text.ts';
+import { securityText } from './security-text.ts';
+
+const DAY_MS = 86_400_000;
+const NOON = Date.UTC(2026, 6, 1, 12);
+const FACTS = { baseUrl: 'https://market.example', sourceUrl: null };
+
+/** `name: value` on each line. */
+function fieldsOf(text: string): [string, string][] {
+  expect(text.endsWith('\n')).toBe(true);
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const [, name = '', value = ''] = /^([A-Za-z-]+): (\S.*)$/.exec(line) ?? [];
+      expect([line, name]).not.toEqual([line, '']);
+      return [name, value];
+    });
+}
+
+/** As RFC 9309 has it: the longest rule that fits decides, and among equals the one that allows. */
+function mayCrawl(path: string): boolean {
+  const rules = fieldsOf(robotsText()).slice(1);
+  const fits = rules.flatMap(([kind, rule]) => {
+    const source = rule.replaceAll(/[.?+()[\]{}|^]/g, '\\$&').replaceAll('*', '.*');
+    return new RegExp(`^${source}`).test(path) ? [{ allows: kind === 'Allow', length: rule.length }] : [];
+  });
+  const longest = Math.max(...fits.map(({ length }) => length));
+  return fits.some(({ allows, length }) => allows && length === longest);
+}
+
+describe('robots.txt', () => {
+  it('is for all crawlers, and knows no rules but the two', () => {
+    const fields = fieldsOf(robotsText());
+    expect(fields[0]).toEqual(['User-agent', '*']);
+    expect(new Set(fields.slice(1).map(([name]) => name))).toEqual(new Set(['Allow', 'Disallow']));
+  });
+
+  it('opens every public read, and closes writes, private reads, doors and authorization', () => {
+    const at = (path: string): string => path.replaceAll(/:[a-z_]+/g, '12');
+    const open = new Set<string>();
+    for (const { method, path, auth } of Object.values(endpoints)) {
+      if (method === 'GET' && (auth === 'audit' || auth === 'public')) open.add(at(path));
+    }
+    for (const { path } of Object.values(endpoints)) {
+      expect([path, mayCrawl(at(path))]).toEqual([path, open.has(at(path))]);
+    }
+    for (const path of ['/', '/about', '/docs/errors/not_found', '/llms.txt', '/.well-known/security.txt', '/assets/a'])
+      expect([path, mayCrawl(path)]).toEqual([path, true]);
+    for (const path of [...CEREMONIES.map((ceremony) => ceremony.path), ...Object.values(PATHS), STREAM_PATH])
+      expect([path, mayCrawl(path)]).toEqual([path, false]);
+  });
+});
+
+describe('security.txt', () => {
+  const fields = Object.fromEntries(fieldsOf(securityText(FACTS, NOON)));
+
+  it('has the fields that RFC 9116 wants, each once', () => {
+    expect(fieldsOf(securityText(FACTS, NOON))).toHaveLength(Object.keys(fields).length);
+    expect(fields).toMatchObject({
+      Contact: 'https://market.example/support',
+      Canonical: 'https://market.example/.well-known/security.txt',
+      Policy: 'https://market.example/support',
+    });
+  });
+
+  it('runs out in less than a year, and is the same all day', () => {
+    const aheadMs = Date.parse(fields['Expires'] ?? '') - NOON;
+    expect(aheadMs).toBeGreaterThan(90 * DAY_MS);
+    expect(aheadMs).toBeLessThan(365 * DAY_MS);
+    expect(securityText(FACTS, NOON + DAY_MS / 2 - 1)).toBe(securityText(FACTS, NOON));
+    expect(securityText(FACTS, NOON + DAY_MS / 2)).not.toBe(securityText(FACTS, NOON));
+  });
+
+  it('leads to the advisories of the source where its host has them, and nowhere else', () => {
+    const at = (sourceUrl: string) => securityContact({ ...FACTS, sourceUrl }).url;
+    expect(at('https://github.com/somebody/market/')).toBe(
+      'https://github.com/somebody/market/security/advisories/new',
+    );
+    for (const other of ['https://git.example/market', 'https://github.com.example/x'])
+      expect(at(other)).toBe('https://market.example/support');
+  });
+});

@@ -1,0 +1,148 @@
+import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
+import { etagOf, matchesEtag } from '../../../platform/http/etag.ts';
+import { type Incoming, isParts, isPieces, type Outgoing } from '../../../platform/http/incoming.ts';
+import type { Inside, Mount } from '../../../platform/http/mount.ts';
+import type { QuickAnswer, QuickRead, Shortcut } from '../../../platform/http/prepared.ts';
+import { splitTarget } from '../../../platform/http/request-target.ts';
+import type { PageAnswer } from '../../../platform/http/server-options.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market, Merchant } from '../../context.ts';
+import type { EventTail } from '../../events/event-tail.ts';
+import { chooseForm } from '../choose-form.ts';
+import { answerRefusal } from './answer-refusal.ts';
+import { createKeptPages, type KeptPage, type PageForm } from './kept-pages.ts';
+import { headersOf } from './page-headers.ts';
+import type { PagePlan, Scene } from './page-plan.ts';
+import { planPage, STOREFRONT_PATHS } from './plan-page.ts';
+import { AGE_STEP_MS } from './show-facts.ts';
+import { writePage } from './write-page.ts';
+
+/** Some five hundred pages, plain and packed. */
+const KEPT_BYTES = 33_554_432;
+const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom)/;
+
+export interface Storefront {
+  /** Pages whose data lies ready in memory. What else there may be goes the long way. */
+  quick: Shortcut;
+  /** The front page for browsers, if what it shows lies ready; null: it is told as the front door is to programs. */
+  home(accept: string | undefined): PageAnswer | null;
+  mounts(inside: Inside<Merchant>): Mount[];
+}
+
+/** The pages on which people look at goods: what the routes of programs answer, made readable. Kept by the ETag of that answer. */
+export function createStorefront(
+  market: Market,
+  { events, reads }: { events: EventTail; reads: Shortcut },
+): Storefront {
+  const { clock, config } = market;
+  const kept = createKeptPages(KEPT_BYTES);
+  const scene = (): Scene => {
+    const now = clock.now();
+    return { config, events, nowMs: now - (now % AGE_STEP_MS) };
+  };
+  const pageOf = (plan: PagePlan, etag: string, read: () => string): Found => {
+    const at = scene();
+    const key = `${plan.key}\n${etag}\n${plan.document === undefined ? at.nowMs : ''}`;
+    return { plan, key, page: kept.get(key) ?? kept.put(key, writePage(plan, read(), at)) };
+  };
+  const formOf = ({ key, page }: Found, isPacked: boolean): PageForm =>
+    isPacked ? kept.packed(key, page) : page.plain;
+
+  const glance = (plan: PagePlan): Found | null => {
+    const answer = reads({
+      ...{ target: plan.glance, accept: 'application/json' },
+      ...{ ifNoneMatch: undefined, acceptsGzip: false },
+    });
+    if (answer === null || answer.status !== 200) return null;
+    try {
+      return pageOf(plan, answer.etag, () => textOf('body' in answer ? answer.body : Buffer.concat(answer.pieces)));
+    } finally {
+      answer.release?.();
+    }
+  };
+  return {
+    quick: (read) => {
+      if (!OURS.test(read.target)) return null;
+      const plan = planQuickly(read, events);
+      const found = plan && glance(plan);
+      return found && quickAnswer(found, formOf(found, read.acceptsGzip), read);
+    },
+    home: (accept) => {
+      if (chooseForm(accept) !== 'html') return null;
+      const found = glance(mustPlan('/', events));
+      if (found === null) return null;
+      const { body, etag } = found.page.plain;
+      return { status: 200, headers: headersOf(found.plan), body, etag };
+    },
+    mounts: (inside) => {
+      const answer = async (incoming: Incoming): Promise<Outgoing> => {
+        let plan: PagePlan | undefined;
+        try {
+          plan = mustPlan(incoming.target.whole, events);
+        } catch (error) {
+          return await answerRefusal(inside.refuse(error, incoming), incoming);
+        }
+        const outgoing = await inside.ask({ ...plan.request, headers: { accept: 'application/json' } }, incoming);
+        if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming, plan);
+        const text = await readText(outgoing);
+        const tag = outgoing.headers['etag'];
+        const found = pageOf(plan, typeof tag === 'string' ? tag : etagOf(text), () => text);
+        const { body, etag } = found.page.plain;
+        return cacheAnswer(
+          { status: 200, headers: headersOf(plan), body, etag },
+          ...(['public', incoming.headers['if-none-match']] as const),
+        );
+      };
+      return STOREFRONT_PATHS.map((path) => ({ method: 'GET', path, withHead: true, answer }));
+    },
+  };
+}
+
+interface Found {
+  plan: PagePlan;
+  key: string;
+  page: KeptPage;
+}
+
+/** What a refusal is due for is left to the long way, which says so. */
+function planQuickly({ target, accept }: QuickRead, events: EventTail): PagePlan | null {
+  const split = splitTarget(target);
+  if (split.path === '/' && chooseForm(accept) !== 'html') return null;
+  try {
+    return planPage(split, events);
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
+}
+
+function mustPlan(target: string, events: EventTail): PagePlan {
+  const plan = planPage(splitTarget(target), events);
+  if (plan === null) throw new Refusal('not_found');
+  return plan;
+}
+
+function quickAnswer({ plan }: Found, { etag, body }: PageForm, read: QuickRead): QuickAnswer {
+  const { route } = plan;
+  const coding = read.acceptsGzip ? { 'content-encoding': 'gzip' } : {};
+  const head = Object.entries({ ...headersOf(plan), ...coding }).flat();
+  if (matchesEtag(read.ifNoneMatch, etag)) return { status: 304, etag, head: [], route };
+  return { status: 200, etag, head, body, route };
+}
+
+async function readText(outgoing: Outgoing): Promise<string> {
+  const { body } = outgoing;
+  try {
+    if (typeof body === 'string') return body;
+    if (!isPieces(body)) return textOf(isParts(body) ? Buffer.concat(body) : body);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body) pieces.push(piece);
+    return textOf(Buffer.concat(pieces));
+  } finally {
+    outgoing.release?.();
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}

@@ -1,0 +1,102 @@
+import { html } from 'ghtml';
+import type { ListingDetail } from '../../../contract/listings.ts';
+import { unitsOfUsdc } from '../../../contract/money.ts';
+import type { MarketConfig } from '../../context.ts';
+import { MCP_PATH } from '../../guide/mcp-server.ts';
+
+interface Way {
+  id: string;
+  name: string;
+  says: string;
+  /** To be copied as it stands. */
+  text: string;
+}
+
+/** What works for this listing, as it stands; nothing that is not built. */
+export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): string {
+  if (listing.state !== 'live') return '';
+  const ways = listing.delivery_kind === 'city_ownership' ? waysToThing(listing, config) : waysToGoods(listing, config);
+  return html`<section aria-labelledby="how">
+<h2 id="how">${listing.price_usdc === 0 ? 'How to get it' : 'How to buy'}</h2>
+<p id="said" class="heard" role="status"></p>
+!${ways.map(renderWay)}
+</section>`;
+}
+
+function renderWay({ id, name, says, text }: Way): string {
+  return html`<section class="shown" aria-labelledby="${id}-name">
+<h3 id="${id}-name">${name}</h3>
+<p>${says}</p>
+<code class="key copied" id="${id}">${text}</code>
+<div class="row"><button type="button" data-copy="${id}" hidden aria-describedby="${id}-name">Copy</button></div>
+</section>`;
+}
+
+function waysToGoods(listing: ListingDetail, config: MarketConfig): Way[] {
+  const { id, price_usdc: price } = listing;
+  const { baseUrl, limits } = config;
+  if (price === 0) {
+    return [
+      {
+        id: 'by-http',
+        name: 'Over HTTP',
+        says: 'One request, and the goods are the answer.',
+        text: post(baseUrl, `/api/buy/${id}`),
+      },
+      byTool(config, 'buy', { id }),
+    ];
+  }
+  if ((unitsOfUsdc(price) ?? 0n) < BigInt(limits.x402_floor_units)) {
+    const intent = post(baseUrl, `/api/purchase-intent/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
+    const says = 'This price is too small for x402. The answer says where to send it and which words to sign.';
+    return [
+      { id: 'by-transfer', name: 'By a transfer', says, text: intent },
+      byTool(config, 'purchase_intent', { id }),
+    ];
+  }
+  return [byPaidRequest(listing, config), bySdk(listing, config), byTool(config, 'buy', { id, max_price_usdc: price })];
+}
+
+function byPaidRequest({ id }: ListingDetail, { baseUrl }: MarketConfig): Way {
+  return {
+    id: 'by-http',
+    name: 'Agent, over HTTP',
+    says: 'Without a payment the answer is 402 and says what to sign (x402). The same request with the signed proof buys; it answers 202 until the transfer is final, then with the goods. Repeat it with the same proof, and sign nothing new.',
+    text: `${post(baseUrl, `/api/buy/${id}`)}
+${post(baseUrl, `/api/buy/${id}`, '-H "X-PAYMENT: $PROOF"')}`,
+  };
+}
+
+function bySdk({ id, price_usdc: price }: ListingDetail, { baseUrl, network }: MarketConfig): Way {
+  const onNetwork = network.name === 'base' ? '' : `, network: '${network.name}'`;
+  return {
+    id: 'by-sdk',
+    name: 'Agent, in TypeScript',
+    says: 'Signs once with your wallet, waits until the transfer is final, and checks the goods against the commitment below.',
+    text: `import { createClient } from 'openaisle';
+import { buy } from 'openaisle/sdk/payments/buy';
+
+const client = createClient({ baseUrl: '${baseUrl}' });
+const terms = { listingId: ${id}, maxPriceUsdc: ${price}${onNetwork} };
+const goods = await buy({ client, wallet, ...terms });`,
+  };
+}
+
+function waysToThing({ id, city_url: city }: ListingDetail, config: MarketConfig): Way[] {
+  const text = post(config.baseUrl, `/api/world/checkout/${id}`, '-H "Authorization: Bearer $OPENAISLE_KEY"');
+  const says = `This is a thing of the city${city === null ? '' : ` at ${city}`}: your resident reserves it there and pays for it there. A checkout here comes first.`;
+  return [{ id: 'by-http', name: 'Over HTTP', says, text }, byTool(config, 'checkout_world', { id })];
+}
+
+function byTool({ baseUrl }: MarketConfig, name: string, given: Readonly<Record<string, number>>): Way {
+  return {
+    id: 'by-tool',
+    name: 'As a tool, over MCP',
+    says: `At ${baseUrl}${MCP_PATH}, in any host that speaks MCP:`,
+    text: JSON.stringify({ name, arguments: given }),
+  };
+}
+
+function post(baseUrl: string, path: string, more = ''): string {
+  return `curl -X POST ${more}${more === '' ? '' : ' '}${baseUrl}${path}`;
+}

@@ -1,0 +1,41 @@
+import type { Problem } from '../../../contract/errors.ts';
+import type { InsideRequest } from '../../../platform/http/mount.ts';
+import type { MarketConfig } from '../../context.ts';
+import type { EventTail } from '../../events/event-tail.ts';
+
+/** What a page may say beyond what its route answers. */
+export interface Scene {
+  config: MarketConfig;
+  events: EventTail;
+  /** In steps, so that a page stays the same between them. */
+  nowMs: number;
+}
+
+export interface Shown {
+  title: string;
+  /** HTML. */
+  main: string;
+  /** The place in the header that it belongs to. */
+  path?: string;
+  /** HTML of the head. */
+  head?: string;
+  scripts?: readonly string[];
+}
+
+/** One page before anything is known of it: what to ask for, and what to make of the answer. */
+export interface PagePlan {
+  /** The pattern of its address. */
+  route: string;
+  /** Its own address, in one spelling. */
+  key: string;
+  /** Path and query under which the answer may lie ready in memory. */
+  glance: string;
+  request: InsideRequest;
+  /** Anything that is no HTML has its type and its whole text here. */
+  document?: { type: string; write(answer: string, scene: Scene): string };
+  show(answer: string, scene: Scene): Shown;
+  /** HTML between the heading and the way on, where a refusal can be put right on the page. */
+  again?(problem: Problem): string;
+  /** Where to go when it is refused. */
+  back: { path: string; name: string };
+}

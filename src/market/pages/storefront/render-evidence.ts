@@ -1,0 +1,87 @@
+import { html } from 'ghtml';
+import type { ListingDetail } from '../../../contract/listings.ts';
+import type { MarketConfig } from '../../context.ts';
+import { renderLine, seen } from './render-written.ts';
+import { renderDay, showNumber } from './show-facts.ts';
+
+/** What can be checked, beside the claims of the merchant. */
+export function renderEvidence(listing: ListingDetail, config: MarketConfig): string {
+  return html`<section aria-labelledby="evidence">
+<h2 id="evidence">Evidence</h2>
+<dl class="facts">
+!${factsOf(listing, config).map(([name, value]) => html`<dt>${name}</dt><dd>!${value}</dd>`)}
+</dl>
+</section>`;
+}
+
+function factsOf(listing: ListingDetail, config: MarketConfig): [name: string, html: string][] {
+  const { id, sales, verified_sales, votes, created_at, seller_wallet } = listing;
+  return [
+    ...artifactFacts(listing),
+    ...thingFacts(listing),
+    ['Versions', renderVersions(listing)],
+    [
+      'Sales',
+      html`${showNumber(sales)}, and ${showNumber(verified_sales)} verified: wallets that paid and are not the seller’s`,
+    ],
+    ['Votes', showNumber(votes)],
+    ['Listed', renderDay(created_at)],
+    ['Paid to', renderWallet(seller_wallet, config.explorerUrl)],
+    ['As data', html`<a href="/api/listing/${id}">/api/listing/${id}</a>`],
+  ];
+}
+
+function artifactFacts(listing: ListingDetail): [string, string][] {
+  const { artifact_commitment: commitment, artifact_bytes: size, artifact_media_type: type } = listing;
+  if (commitment === null) return [];
+  return [
+    [
+      'Commitment',
+      html`<code>${commitment}</code><br><span class="quiet">SHA-256 over a salt and the goods; the salt comes with them.</span>`,
+    ],
+    ['Size', size === null ? '' : `${showNumber(size)} bytes`],
+    ['Type', type === null ? '' : html`<code>${seen(type)}</code>`],
+  ];
+}
+
+function thingFacts(listing: ListingDetail): [string, string][] {
+  const { world_asset_id: thing, world_asset_url, city_offer_url, world_seller_handle: seller } = listing;
+  if (thing === null) return [];
+  return [
+    ['Thing', renderPlace(`number ${thing}`, world_asset_url)],
+    [
+      'Offer in the city',
+      renderPlace(listing.world_offer_id === null ? 'none' : `number ${listing.world_offer_id}`, city_offer_url),
+    ],
+    ...(seller === null ? [] : ([['Sold by', html`resident <bdi>${seller}</bdi>`]] as [string, string][])),
+  ];
+}
+
+/** Addresses of the linked city, which is configured; another kind of address is shown and not followed. */
+function renderPlace(name: string, url: string | null): string {
+  if (url === null) return html`${name}`;
+  return /^https?:\/\//.test(url)
+    ? html`<a href="${url}" rel="nofollow noopener">${name}</a>`
+    : html`${name}, ${seen(url)}`;
+}
+
+function renderVersions({ supersedes, superseded_by: newer }: ListingDetail): string {
+  const words = [
+    ...(supersedes === null
+      ? []
+      : [html`takes the place of <a href="/listing/${supersedes}">listing ${supersedes}</a>`]),
+    ...(newer === null ? [] : [html`<a href="/listing/${newer}">listing ${newer}</a> takes its place`]),
+  ];
+  return words.length === 0 ? 'This is the only one' : words.join('; ');
+}
+
+function renderWallet(wallet: string, explorerUrl: string | null): string {
+  const address = html`<code>${wallet}</code>`;
+  if (explorerUrl === null) return address;
+  return html`<a href="${explorerUrl}/address/${wallet}" rel="noopener">!${address}</a>`;
+}
+
+export function renderTags(tags: readonly string[]): string {
+  if (tags.length === 0) return '';
+  return html`<ul class="tags" aria-label="Tags">!${tags.map((tag) => html`<li><a href="/shelves?tag=${encodeURIComponent(tag)}">!${renderLine(tag)}</a></li>`)}</ul>`;
+}

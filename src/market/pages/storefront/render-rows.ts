@@ -1,0 +1,61 @@
+import { html } from 'ghtml';
+import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
+import { drawMark } from '../marks/draw-mark.ts';
+import { AISLE_WORDS } from './render-search.ts';
+import { beginningOf, renderLine } from './render-written.ts';
+import { renderAge, showCount, showPrice } from './show-facts.ts';
+
+const LONGEST_DESCRIPTION = 160;
+/** No title that the market takes is longer. */
+const LONGEST_TITLE = 120;
+
+export function storePath(handle: string): string {
+  return `/store/${encodeURIComponent(handle)}`;
+}
+
+/** Goods as they lie on a shelf. */
+export function renderListings(listings: readonly ListingSummary[], nowMs: number): string {
+  return html`<ol class="rows">!${listings.map((listing) => renderListing(listing, nowMs))}</ol>`;
+}
+
+function renderListing(listing: ListingSummary, nowMs: number): string {
+  const { id, title, merchant, aisle, price_usdc, verified_sales, created_at, text_flags, pinned, description } =
+    listing;
+  return html`<li class="row-of-goods">
+!${drawMark({ listing: id, aisle }, 'small')}
+<div class="what">
+<a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a>
+<p class="line">!${renderLine(beginningOf(description, LONGEST_DESCRIPTION))}</p>
+<p class="meta"><a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a> <span>${AISLE_WORDS[aisle].name}</span> !${verified_sales > 0 ? html`<span>${showCount(verified_sales, 'verified sale')}</span> ` : ''}<span>!${renderAge(created_at, nowMs)}</span>!${pinned ? ' <span>Pinned</span>' : ''}!${text_flags.length > 0 ? ' <span class="flagged">Flagged text</span>' : ''}</p>
+</div>
+<p class="price">${showPrice(price_usdc)}</p>
+</li>`;
+}
+
+export function renderMerchants(merchants: readonly MerchantRecord[], nowMs: number): string {
+  return html`<ol class="rows">!${merchants.map((merchant) => renderMerchant(merchant, nowMs))}</ol>`;
+}
+
+function renderMerchant(merchant: MerchantRecord, nowMs: number): string {
+  const { id, handle, store_line, listings, sales, joined_at, maintainer } = merchant;
+  return html`<li class="row-of-goods">
+!${drawMark({ merchant: id }, 'small')}
+<div class="what">
+<a class="title" href="${storePath(handle)}"><bdi>${handle}</bdi></a>
+<p class="line">!${store_line === '' ? html`<span class="quiet">No store line yet</span>` : renderLine(store_line)}</p>
+<p class="meta"><span>Joined !${renderAge(joined_at, nowMs)}</span>!${maintainer ? ' <span>Maintainer</span>' : ''}</p>
+</div>
+<p class="price">${showCount(listings, 'listing')} <span class="quiet">${showCount(sales, 'sale')}</span></p>
+</li>`;
+}
+
+/** To the rest of a list, and back to its beginning. */
+export function renderPaging(next: { path: string; name: string } | null, first: string | null): string {
+  if (next === null && first === null) return '';
+  return html`<nav class="paging" aria-label="More of this list">!${first === null ? '' : html`<a class="button" href="${first}">From the start</a>`}!${next === null ? '' : html`<a class="button" rel="next" href="${next.path}">${next.name}</a>`}</nav>`;
+}
+
+/** A list with nothing on it, and one way on. */
+export function renderEmpty(text: string, way: { path: string; name: string }): string {
+  return html`<p class="empty">${text} <a href="${way.path}">${way.name}</a>.</p>`;
+}

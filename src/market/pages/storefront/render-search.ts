@@ -1,0 +1,84 @@
+import { html } from 'ghtml';
+import { AISLES, type Aisle } from '../../../contract/vocabulary.ts';
+import { type ShelfAddress, shelfPath } from './shelf-address.ts';
+import { showNumber } from './show-facts.ts';
+
+export const AISLE_WORDS: Readonly<Record<Aisle, { name: string; holds: string }>> = {
+  skills: { name: 'Skills', holds: 'what an agent can learn to do' },
+  prompts: { name: 'Prompts', holds: 'words that were tried' },
+  tools: { name: 'Tools', holds: 'programs and servers' },
+  data: { name: 'Data', holds: 'sets, tables and feeds' },
+  knowledge: { name: 'Knowledge', holds: 'research and reports' },
+  services: { name: 'Services', holds: 'work that is done for you' },
+  wanted: { name: 'Wanted', holds: 'what somebody looks for' },
+  world: { name: 'World', holds: 'single things of the city' },
+  other: { name: 'Other', holds: 'what fits nowhere else' },
+};
+
+const SORT_WORDS: readonly [value: string, name: string][] = [
+  ['', 'Newest, or best match'],
+  ['new', 'Newest'],
+  ['karma', 'Most votes'],
+  ['sales', 'Most sales'],
+  ['price_asc', 'Price, lowest first'],
+  ['price_desc', 'Price, highest first'],
+  ['relevance', 'Best match'],
+];
+const FREE_WORDS: readonly [value: string, name: string][] = [
+  ['', 'Free or not'],
+  ['true', 'Free'],
+  ['false', 'Not free'],
+];
+
+/** Words, and everything else by which shelves can be narrowed. */
+export function renderSearch(address: ShelfAddress): string {
+  const { q, sort, aisle, free, price, tag } = address;
+  const isNarrowed = sort !== '' || free !== '' || price !== '';
+  return html`<form class="search" role="search" action="/shelves" method="get">
+!${renderWords(q)}
+<details!${isNarrowed ? ' open' : ''}>
+<summary>Sort and narrow</summary>
+<div class="narrow">
+!${renderSelect('aisle', 'Aisle', aisle ?? '', [['', 'All aisles'], ...AISLES.map((one): [string, string] => [one, AISLE_WORDS[one].name])])}
+!${renderSelect('sort', 'Order', sort, SORT_WORDS)}
+!${renderSelect('free', 'Price', free, FREE_WORDS)}
+<label>At most, in USDC <input type="text" name="price" value="${price}" inputmode="decimal" autocomplete="off" placeholder="10.00"></label>
+</div>
+</details>
+!${tag === '' ? '' : html`<input type="hidden" name="tag" value="${tag}">`}
+</form>`;
+}
+
+/** The field alone, where there is nothing to narrow yet. */
+export function renderShortSearch(): string {
+  return html`<form class="search" role="search" action="/shelves" method="get">
+!${renderWords('')}
+</form>`;
+}
+
+function renderWords(q: string): string {
+  return html`<div class="words"><label for="q" class="heard">Search the shelves</label><input type="search" id="q" name="q" value="${q}" maxlength="100" placeholder="Words, or &quot;a phrase&quot;" autocomplete="off" autocapitalize="none" spellcheck="false"><button class="main" type="submit">Search</button></div>`;
+}
+
+function renderSelect(
+  name: string,
+  label: string,
+  chosen: string,
+  options: readonly (readonly [value: string, name: string])[],
+): string {
+  return html`<label>${label} <select name="${name}">!${options.map(([value, text]) => html`<option value="${value}"!${value === chosen ? ' selected' : ''}>${text}</option>`)}</select></label>`;
+}
+
+/** All aisles with what lies on them; what was searched for goes along. */
+export function renderAisles(
+  aisles: readonly { name: Aisle; count: number }[],
+  address: ShelfAddress | null,
+  all: number | null = null,
+): string {
+  const here = address?.aisle ?? null;
+  const line = (aisle: Aisle | null, name: string, count: number): string => {
+    const isHere = address !== null && aisle === here;
+    return html`<li><a href="${shelfPath({ aisle })}"!${isHere ? ' aria-current="page"' : ''} class="of ${aisle ?? 'all'}">${name} <span class="count">${showNumber(count)}</span></a></li>`;
+  };
+  return html`<nav class="aisles" aria-label="Aisles"><ul>!${all === null ? '' : line(null, 'All', all)}!${aisles.map(({ name, count }) => line(name, AISLE_WORDS[name].name, count))}</ul></nav>`;
+}

@@ -1,0 +1,62 @@
+import { html } from 'ghtml';
+import { TEXT_FLAGS, type TextFlag } from '../../../contract/text-flags.ts';
+
+/** Nobody sees them, and some turn around what stands beside them. None gets in today; a page does not rest on that. */
+const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
+/** A letter with more marks than any alphabet puts on one: they would be drawn over what stands around. */
+const PILED = /(\p{M}{3})\p{M}+/gu;
+/** In printable ASCII only: a letter that looks like another one could lead to another place than it says. */
+const ADDRESS = /(https?:\/\/[!-~]+)/;
+const CLOSERS = /[.,;:!?'")\]}>]+$/;
+
+export const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
+  instructions: 'reads like instructions to a model',
+  role_markup: 'holds markup of a conversation with a model',
+  tool_call: 'looks like a call of a tool',
+  asks_for_secret: 'asks for a secret',
+  payment_request: 'asks for money elsewhere',
+  encoded: 'holds encoded text',
+};
+
+/** What somebody wrote, made fit to be looked at. Not HTML yet. */
+export function seen(text: string): string {
+  return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
+}
+
+/** One line of somebody's words, kept apart from the direction of what stands around it. */
+export function renderLine(text: string): string {
+  return html`<bdi>${seen(text).replaceAll(/\s+/g, ' ').trim()}</bdi>`;
+}
+
+/** As written: lines stay, nothing is interpreted, and a plain address can be followed. */
+export function renderWritten(text: string): string {
+  // Splitting by one group puts what it caught at the odd places.
+  const pieces = seen(text).split(ADDRESS);
+  return html`<div class="written" dir="auto">!${pieces.map((piece, at) => (at % 2 === 0 ? html`${piece}` : renderAddress(piece)))}</div>`;
+}
+
+function renderAddress(given: string): string {
+  const address = given.replace(CLOSERS, '');
+  const rest = given.slice(address.length);
+  if (!isPlainAddress(address)) return html`${given}`;
+  return html`<a href="${address}" rel="nofollow ugc noopener">${address}</a>${rest}`;
+}
+
+/** What comes before an @ reads like the host and is not. */
+function isPlainAddress(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && url.username === '' && url.password === '' && !address.includes('\\');
+}
+
+/** What of a text looks as if it was meant for the model that reads it, in words. */
+export function renderFlags(flags: readonly string[]): string {
+  const words = TEXT_FLAGS.filter((flag) => flags.includes(flag)).map((flag) => FLAG_WORDS[flag]);
+  if (words.length === 0) return '';
+  return html`<p class="flags"><strong>Flagged text:</strong> ${words.join('; ')}.</p>`;
+}
+
+/** The beginning of a text, in one line. */
+export function beginningOf(text: string, most: number): string {
+  const letters = [...seen(text).replaceAll(/\s+/g, ' ').trim()];
+  return letters.length <= most ? letters.join('') : `${letters.slice(0, most).join('').trimEnd()}…`;
+}

@@ -1,0 +1,54 @@
+import { AISLES, type Aisle } from '../../../contract/vocabulary.ts';
+
+/** How shelves are asked for in an address of a page: short names, and whatever a form leaves empty is as if it was not there. */
+export interface ShelfAddress {
+  aisle: Aisle | null;
+  q: string;
+  sort: string;
+  free: string;
+  price: string;
+  tag: string;
+  cursor: string;
+}
+
+type Written = Omit<ShelfAddress, 'aisle'>;
+
+/** In the order in which addresses have them. */
+const NAMES: readonly (keyof Written)[] = ['q', 'sort', 'free', 'price', 'tag', 'cursor'];
+
+export function readShelfAddress(aisle: Aisle | null, query: Readonly<Record<string, string>>): ShelfAddress {
+  const read = (name: keyof Written): string => (query[name] ?? '').trim();
+  const q = read('q');
+  const sort = read('sort');
+  return {
+    aisle: aisle ?? AISLES.find((one) => one === query['aisle']) ?? null,
+    q,
+    // The form cannot know whether words will be typed.
+    sort: sort === 'relevance' && q === '' ? '' : sort,
+    free: read('free'),
+    price: read('price').replace(',', '.'),
+    tag: read('tag'),
+    cursor: read('cursor'),
+  };
+}
+
+export function shelfPath({ aisle, ...others }: Partial<ShelfAddress>): string {
+  const query = new URLSearchParams();
+  for (const name of NAMES) {
+    const value = others[name] ?? '';
+    if (value !== '') query.append(name, value);
+  }
+  const path = aisle === null || aisle === undefined ? '/shelves' : `/shelves/${aisle}`;
+  return query.size === 0 ? path : `${path}?${query.toString()}`;
+}
+
+/** The same as the route takes it. */
+export function shelfQueryOf(address: ShelfAddress, limit: number): string {
+  const { aisle, q, sort, free, price, tag, cursor } = address;
+  const query = new URLSearchParams({ limit: String(limit) });
+  const given = { q, tag, aisle: aisle ?? '', free, max_price_usdc: price, sort, cursor };
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== '') query.append(name, value);
+  }
+  return query.toString();
+}

@@ -1,0 +1,76 @@
+import { html } from 'ghtml';
+import type { ResultOf } from '../../../contract/endpoint.ts';
+import type { Endpoints } from '../../../contract/index.ts';
+import type { ListingSummary } from '../../../contract/listings.ts';
+import { FEED_HEAD } from './feed.ts';
+import type { PagePlan, Scene, Shown } from './page-plan.ts';
+import { renderEmpty, renderListings, renderPaging } from './render-rows.ts';
+import { AISLE_WORDS, renderAisles, renderSearch } from './render-search.ts';
+import { seen } from './render-written.ts';
+import { type ShelfAddress, shelfPath, shelfQueryOf } from './shelf-address.ts';
+import { showCount, showNumber } from './show-facts.ts';
+
+const PAGE = 30;
+
+type Shelves = ResultOf<Endpoints['browseShelves']>['body'];
+
+export function planShelves(address: ShelfAddress, route: string): PagePlan {
+  const query = shelfQueryOf(address, PAGE);
+  return {
+    route,
+    key: shelfPath(address),
+    glance: `/api/shelves?${query}`,
+    request: { route: 'GET /api/shelves', query },
+    show: (answer, scene) => showShelves(address, JSON.parse(answer) as Shelves, scene),
+    again: () => renderSearch({ ...address, cursor: '' }),
+    back: { path: shelfPath({ aisle: address.aisle }), name: 'These shelves from the start' },
+  };
+}
+
+function showShelves(address: ShelfAddress, shelves: Shelves, { nowMs }: Scene): Shown {
+  const { aisles, total, next_cursor: next } = shelves;
+  const listings = shelves.listings as ListingSummary[];
+  const { aisle, cursor } = address;
+  const name = aisle === null ? 'Shelves' : AISLE_WORDS[aisle].name;
+  const all = aisles.reduce((sum, { count }) => sum + count, 0);
+  return {
+    title: `${name} - Openaisle`,
+    path: '/shelves',
+    head: FEED_HEAD,
+    main: html`<div class="wide">
+<h1>${name}</h1>
+<p class="summary">!${sayHowMany(address, total)}</p>
+!${renderSearch(address)}
+!${renderAisles(aisles, address, all)}
+!${listings.length > 0 ? renderListings(listings, nowMs) : renderNothing(address, shelves)}
+!${renderPaging(
+      next === null ? null : { path: shelfPath({ ...address, cursor: next }), name: 'Older' },
+      cursor === '' ? null : shelfPath({ ...address, cursor: '' }),
+    )}
+</div>`,
+  };
+}
+
+function sayHowMany({ q, aisle, free, price, tag }: ShelfAddress, total: number): string {
+  const count = showCount(total, 'listing');
+  const parts = [
+    ...(q === '' ? [] : [html` for <q><bdi>${seen(q)}</bdi></q>`]),
+    ...(tag === '' ? [] : [html` with the tag <bdi>${seen(tag)}</bdi>`]),
+    ...(free === 'true' ? [' that are free'] : free === 'false' ? [' that are not free'] : []),
+    ...(price === '' ? [] : [html` up to ${price} USDC`]),
+  ];
+  const holds = aisle === null ? '' : html`: ${AISLE_WORDS[aisle].holds}`;
+  if (parts.length > 0) return html`<strong>${count}</strong>!${parts.join('')}.`;
+  return html`<strong>${showNumber(total)}</strong> ${total === 1 ? 'listing' : 'listings'}!${holds}.`;
+}
+
+function renderNothing(address: ShelfAddress, { did_you_mean: near }: Shelves): string {
+  if (near !== null) {
+    const path = shelfPath({ ...address, q: near, cursor: '' });
+    return html`<p class="empty">Nothing is called that. Did you mean <a href="${path}"><bdi>${seen(near)}</bdi></a>?</p>`;
+  }
+  const isNarrowed = address.q !== '' || address.free !== '' || address.price !== '' || address.tag !== '';
+  return isNarrowed
+    ? renderEmpty('Nothing here fits.', { path: shelfPath({ aisle: address.aisle }), name: 'Show all of it' })
+    : renderEmpty('Nothing lies here yet.', { path: '/shelves', name: 'Go to all shelves' });
+}

@@ -1,0 +1,25 @@
+const point = (...codes: number[]): string => String.fromCodePoint(...codes);
+
+/** What somebody may write in the hope that a page takes it for more than text. None of it gets in by the API as it stands here in full. */
+export const HOSTILE_TEXTS: readonly string[] = [
+  '<script>alert(1)</script>',
+  '</title><script src=//evil.example/x.js></script>',
+  '"><img src=x onerror=alert(1)>',
+  "' autofocus onfocus='alert(1)",
+  '<svg/onload=alert(1)>',
+  '<svg><animate onbegin=alert(1) attributeName=x>',
+  '</bdi></p></div></main><h1 class=price>Free</h1>',
+  'javascript:alert(1) [click](javascript:alert(1))',
+  '[click](data:text/html,<script>alert(1)</script>) ![](https://evil.example/p.png)',
+  'https://evil.example/"onmouseover="alert(1)',
+  "https://evil.example/'><b>bold</b>",
+  'https://market.example@evil.example/pay and https://user:pass@evil.example',
+  `https://ex${point(0x430)}mple.org/pay ${point(0x455)}hop`,
+  'https://evil.example/\\..\\x <base href=//evil.example>',
+  `${point(0x202e)}drawkcab ${point(0x2066)}isolated ${point(0x200f)}`,
+  `bell${point(7)} escape${point(27)}[31m delete${point(0x7f)} joiner${point(0x200d)}x`,
+  '<!-- comment --><![CDATA[ x ]]><?xml version="1.0"?><!doctype html>',
+  '&lt;script&gt; &#60;b&#62; &amp;amp; &copy; {{7*7}} <%= 7 %>',
+  `Z${point(0x300).repeat(400)}a${point(0x301).repeat(400)}lgo`,
+  `${'W'.repeat(3_000)} ${'wide '.repeat(100)}`,
+];
