@@ -16,8 +16,8 @@ export interface CodeOwner {
 }
 
 /**
- * Whose code this is; null for one that was never made, is over, or whose time has not come. For one that was never made the sets of nobody are
- * looked through, so that it takes as long as one that is over.
+ * Whose code this is; null for one that was never made, is over, or whose time has not come. For one that was never made the sets of somebody
+ * else are looked through, so that it takes as long as one that is over.
  */
 export async function findCodeOwner(
   database: Queryable,
@@ -26,8 +26,9 @@ export async function findCodeOwner(
 ): Promise<CodeOwner | null> {
   const row = await database.maybe<{ merchant_id: bigint; set_number: number }>(sql`
     with named as materialized (
-      (select merchant_id, set_number from recovery_codes where code_hash = any (${hashes}::bytea[]))
-      union all select 0, 0 limit 1
+      select coalesce(code.merchant_id, other.merchant_id) as merchant_id, coalesce(code.set_number, -1) as set_number
+      from (select merchant_id from recovery_codes limit 1) as other
+        left join recovery_codes as code on code.code_hash = any (${hashes}::bytea[])
     )
     select merchant_id, set_number from named where set_number = ${inForce(sql`named.merchant_id`, at)}`);
   return row === null ? null : { merchantId: row.merchant_id, setNumber: row.set_number };
