@@ -29,6 +29,9 @@ const fonts = FONTS.map((font) => ({
 const script = (name: string): Asset =>
   asset(name.slice(0, -'.js'.length), 'js', 'text/javascript; charset=utf-8', file(name));
 
+const style = (name: string): Asset =>
+  asset(name.slice(0, -'.css'.length), 'css', 'text/css; charset=utf-8', file(name));
+
 /** Read once, when the process starts. */
 export const SHELL = {
   fonts,
@@ -38,12 +41,17 @@ export const SHELL = {
     'text/css; charset=utf-8',
     Buffer.concat([Buffer.from(`${fontFaces(fonts)}\n`), file('shell.css')]),
   ),
-  storefront: asset('storefront', 'css', 'text/css; charset=utf-8', file('storefront.css')),
+  storefront: style('storefront.css'),
+  live: style('live.css'),
+  books: style('books.css'),
+  wallet: style('wallet.css'),
   theme: script('theme.js'),
   ceremony: script('ceremony.js'),
   copying: script('copying.js'),
   consent: script('consent.js'),
   grants: script('grants.js'),
+  liveUpdates: script('live-updates.js'),
+  suggest: script('suggest.js'),
   mark: asset('mark', 'svg', 'image/svg+xml', file('mark.svg')),
 } as const;
 

@@ -11,6 +11,9 @@ const FIXED = [
 /** One for every answer, so that a page which has not changed keeps its ETag. Answers to programs are no scripts: nosniff. */
 export const DOCUMENT_POLICY = [...FIXED, "script-src 'self'"].join('; ');
 
+/** For pages whose script reads from this market after it was shown. */
+export const READING_POLICY = `${DOCUMENT_POLICY}; connect-src 'self'`;
+
 /** Only the two scripts of this one answer run. */
 export function noncePolicy(nonce: string): string {
   return [...FIXED, `script-src 'nonce-${nonce}'`].join('; ');

@@ -1,5 +1,6 @@
 import { FOUND_LINKS } from '../found/create-found.ts';
 import { HTML_HEADERS } from '../render-html.ts';
+import { READING_POLICY } from '../shell/policy.ts';
 import type { PagePlan } from './page-plan.ts';
 
 const VARY = { vary: 'accept, accept-encoding' };
@@ -8,7 +9,12 @@ const HTML: Readonly<Record<string, string>> = { ...HTML_HEADERS, ...VARY };
 const FRONT: Readonly<Record<string, string>> = { ...HTML, link: FOUND_LINKS };
 
 /** The same for every answer of a page. */
-export function headersOf({ route, document }: Pick<PagePlan, 'route' | 'document'>): Record<string, string> {
+export function headersOf({
+  route,
+  document,
+  connects,
+}: Pick<PagePlan, 'route' | 'document' | 'connects'>): Record<string, string> {
   if (document !== undefined) return { 'content-type': document.type, ...VARY };
-  return { ...(route === '/' ? FRONT : HTML) };
+  const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
+  return { ...(route === '/' ? FRONT : HTML), ...policy };
 }

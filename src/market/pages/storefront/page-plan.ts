@@ -20,6 +20,8 @@ export interface Shown {
   /** HTML of the head. */
   head?: string;
   scripts?: readonly string[];
+  /** Addresses of stylesheets beside those of every page here. */
+  styles?: readonly string[];
 }
 
 /** One page before anything is known of it: what to ask for, and what to make of the answer. */
@@ -31,6 +33,8 @@ export interface PagePlan {
   /** Path and query under which the answer may lie ready in memory. */
   glance: string;
   request: InsideRequest;
+  /** Its script asks this market for more. */
+  connects?: true;
   /** Anything that is no HTML has its type and its whole text here. */
   document?: { type: string; write(answer: string, scene: Scene): string };
   show(answer: string, scene: Scene): Shown;

@@ -7,5 +7,5 @@ export function writePage(plan: PagePlan, answer: string, scene: Scene): string 
 }
 
 export function writeShown(shown: Shown): string {
-  return renderShell({ ...shown, styles: [SHELL.storefront.path] });
+  return renderShell({ ...shown, styles: [SHELL.storefront.path, ...(shown.styles ?? [])] });
 }
