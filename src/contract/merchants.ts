@@ -134,9 +134,13 @@ export const listEvents = endpoint({
       limit: pageSize(PAGE_SIZES.events),
       kind: z.enum(EVENT_KINDS).optional(),
       scope: z.enum(SCOPES).optional(),
+      listing_id: idCursor.describe('only what tells of this listing'),
       before_id: idCursor,
     })
-    .refine((query) => query.kind === undefined || query.scope === undefined, 'give kind or scope, not both'),
+    .refine(
+      ({ kind, scope, listing_id }) => [kind, scope, listing_id].filter((given) => given !== undefined).length <= 1,
+      'give kind, scope or listing_id, no two of them',
+    ),
   answers: { 200: z.object({ events: z.array(eventOut), ...pageCounts, next_before_id: z.int().nullable() }) },
   errors: ['cursor_invalid'],
   cache: 'public',

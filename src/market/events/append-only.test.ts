@@ -32,7 +32,7 @@ const statements: [string, Sql][] = [
   ],
   ['giving another number', sql`update events set id = 9 where id = 1`],
   ['correcting a running count', sql`update events set nth_of_kind = 7 where id = 1`],
-  ...['kind', 'at', 'canonical', 'in_door', 'in_window', 'queued_at'].map((column): [string, Sql] => [
+  ...['kind', 'at', 'canonical', 'in_door', 'in_window', 'queued_at', 'listing_id'].map((column): [string, Sql] => [
     `changing ${column} while numbering`,
     numberingWith(column),
   ]),
@@ -51,6 +51,7 @@ function numberingWith(column: string): Sql {
     in_door: sql`in_door = not in_door`,
     in_window: sql`in_window = not in_window`,
     queued_at: sql`queued_at = queued_at - interval '1 second'`,
+    listing_id: sql`listing_id = 77`,
   };
   return sql`update events set id = 2, nth_of_kind = 2, nth_of_door = 2, nth_of_window = 2, ${changed[column]}
     where id is null`;

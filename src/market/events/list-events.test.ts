@@ -17,22 +17,26 @@ const db = testDatabase();
 
 const kindOf = (id: number): EventKind => EVENT_KINDS[id % 5] ?? 'sale';
 
-async function queue(database: Database, kind: EventKind): Promise<void> {
+async function queue(database: Database, kind: EventKind, listing: number | null = null): Promise<void> {
   const market = marketContext({ database });
-  await database.transaction((tx) => recordEvent(tx, market, { kind, actor: 'alice', detail: {} }));
+  const detail = listing === null ? { merchant_id: 7 } : { listing_id: listing };
+  await database.transaction((tx) => recordEvent(tx, market, { kind, actor: 'alice', detail }));
 }
+
+/** Every third event tells of one of two listings. */
+const listingOf = (id: number): number | null => (id % 3 === 0 ? 7 + (id % 2) : null);
 
 const number = (database: Database): Promise<void> =>
   createSequencer({ database, clock: systemClock, log: recordingLog().log }).settled();
 
 beforeAll(async () => {
-  for (let id = 1; id <= COUNT; id += 1) await queue(db.database, kindOf(id));
+  for (let id = 1; id <= COUNT; id += 1) await queue(db.database, kindOf(id), listingOf(id));
   await number(db.database);
   // Not numbered: no answer may show or count it.
-  await queue(db.database, 'sale');
+  await queue(db.database, 'sale', 7);
 });
 
-type Given = { kind?: EventKind; scope?: Scope; limit?: string; before_id?: string };
+type Given = { kind?: EventKind; scope?: Scope; listing_id?: string; limit?: string; before_id?: string };
 
 async function list(given: Given) {
   const query = endpoints.listEvents.query.parse(given);
@@ -40,10 +44,10 @@ async function list(given: Given) {
   return (await listEvents(marketContext({ database: db.database }), call)).body;
 }
 
-const idsWhere = (fits: (kind: EventKind) => boolean): number[] =>
-  Array.from({ length: COUNT }, (_, index) => COUNT - index).filter((id) => fits(kindOf(id)));
+const idsWhere = (fits: (kind: EventKind, id: number) => boolean): number[] =>
+  Array.from({ length: COUNT }, (_, index) => COUNT - index).filter((id) => fits(kindOf(id), id));
 
-const filters: [string, Given, (kind: EventKind) => boolean][] = [
+const filters: [string, Given, (kind: EventKind, id: number) => boolean][] = [
   ['everything', {}, () => true],
   ...EVENT_KINDS.slice(0, 5).map((kind): [string, Given, (kind: EventKind) => boolean] => [
     `kind ${kind}`,
@@ -55,6 +59,8 @@ const filters: [string, Given, (kind: EventKind) => boolean][] = [
     { scope },
     (kind) => SCOPE_KINDS[scope].includes(kind),
   ]),
+  ['listing 7', { listing_id: '7' }, (_kind, id) => listingOf(id) === 7],
+  ['listing 8', { listing_id: '8' }, (_kind, id) => listingOf(id) === 8],
 ];
 
 test.each(filters)(
@@ -92,6 +98,15 @@ test('a filter without rows is an empty, complete answer', async () => {
   });
 });
 
+test('what tells of a listing that nobody has heard of is nothing, and two filters at once are refused', async () => {
+  expect(await list({ listing_id: '9' })).toMatchObject({ events: [], total: 0, has_more: false });
+  for (const given of [
+    { kind: 'sale', listing_id: '7' },
+    { scope: 'door', listing_id: '7' },
+  ])
+    expect(endpoints.listEvents.query.safeParse(given).success).toBe(false);
+});
+
 test('a cursor at the oldest row is answered with an empty last page', async () => {
   expect(await list({ before_id: '1' })).toMatchObject({ events: [], total: COUNT, has_more: false });
 });
@@ -100,6 +115,7 @@ test.each<[string, Given]>([
   ['names no event', { before_id: String(COUNT + 1) }],
   ['names an event far off', { before_id: '9007199254740991' }],
   ['names an event of another kind', { kind: kindOf(1), before_id: '2' }],
+  ['names an event of another listing', { listing_id: '7', before_id: '3' }],
   ['names an event outside of the scope', { scope: 'door', before_id: String(EVENT_KINDS.indexOf('rotate')) }],
 ])('a cursor that %s is refused', async (_what, given) => {
   await expect(list(given)).rejects.toMatchObject({ reason: 'cursor_invalid' });

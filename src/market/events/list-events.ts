@@ -4,8 +4,8 @@ import { readEventPage } from './read-event-page.ts';
 import type { EventFilter } from './store.ts';
 
 export const listEvents: MarketOperation<Endpoints['listEvents']> = async (market, call) => {
-  const { limit, kind, scope, before_id } = call.query;
-  const page = await readEventPage(market.database, toFilter(kind, scope), { limit, beforeId: before_id ?? null });
+  const { limit, before_id } = call.query;
+  const page = await readEventPage(market.database, toFilter(call.query), { limit, beforeId: before_id ?? null });
   return {
     status: 200,
     body: {
@@ -21,7 +21,8 @@ export const listEvents: MarketOperation<Endpoints['listEvents']> = async (marke
 
 type Query = Parameters<typeof listEvents>[1]['query'];
 
-function toFilter(kind: Query['kind'], scope: Query['scope']): EventFilter {
+function toFilter({ kind, scope, listing_id: listingId }: Query): EventFilter {
+  if (listingId !== undefined) return { listingId };
   if (kind !== undefined) return { kind };
   if (scope !== undefined) return { scope };
   return null;

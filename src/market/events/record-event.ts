@@ -22,6 +22,7 @@ export async function recordEvent(
   { kind, actor, detail }: EventToRecord,
 ): Promise<void> {
   const now = market.clock.now();
+  const listing = detail['listing_id'];
   const canonical = canonicalJson({ actor, at: isoTime(now), detail, kind });
   insertEvent(tx, {
     kind,
@@ -29,6 +30,7 @@ export async function recordEvent(
     canonical: Buffer.from(canonical, 'utf8'),
     inDoor: SCOPE_KINDS.door.includes(kind),
     inWindow: SCOPE_KINDS.window.includes(kind),
+    listingId: typeof listing === 'number' ? BigInt(listing) : null,
   });
   tx.afterCommit(market.wakeEvents);
 }

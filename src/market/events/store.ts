@@ -8,10 +8,14 @@ export interface QueuedEvent {
   canonical: Buffer;
   inDoor: boolean;
   inWindow: boolean;
+  /** The listing that it tells of. */
+  listingId: bigint | null;
 }
 
-/** Which part of the log: one kind, one fixed view, or all of it. */
-export type EventFilter = { kind: EventKind } | { scope: Scope } | null;
+/** Which part of the log: one kind, one fixed view, what tells of one listing, or all of it. */
+export type EventFilter = StreamedFilter | { listingId: bigint };
+/** Those that are numbered of themselves. */
+export type StreamedFilter = { kind: EventKind } | { scope: Scope } | null;
 
 export interface EventSlice {
   /** Of the whole filter, whatever the cursor. */
@@ -23,8 +27,8 @@ export interface EventSlice {
 
 /** With the next statement of the transaction, or its commit. */
 export function insertEvent(tx: Tx, event: QueuedEvent): void {
-  tx.later(sql`insert into events (kind, at, canonical, in_door, in_window)
-    values (${event.kind}, ${event.at}, ${event.canonical}, ${event.inDoor}, ${event.inWindow})`);
+  tx.later(sql`insert into events (kind, at, canonical, in_door, in_window, listing_id)
+    values (${event.kind}, ${event.at}, ${event.canonical}, ${event.inDoor}, ${event.inWindow}, ${event.listingId})`);
 }
 
 export async function hasUnnumbered(database: Queryable): Promise<boolean> {
@@ -75,7 +79,7 @@ export async function readSlice(
   filter: EventFilter,
   page: { limit: number; beforeId: bigint | null },
 ): Promise<EventSlice> {
-  const { nth, matches } = inSql(filter);
+  const { nth, total, matches } = inSql(filter, page.beforeId);
   const older = page.beforeId === null ? empty : sql`and id < ${page.beforeId}`;
   const known =
     page.beforeId === null ? sql`true` : sql`exists (select from events where id = ${page.beforeId} ${matches})`;
@@ -88,7 +92,7 @@ export async function readSlice(
   }>(sql`
     select whole.total, whole.cursor_known, page.id, page.nth, page.canonical
     from (
-      select coalesce((select ${nth} from events where id is not null ${matches} order by id desc limit 1), 0) as total,
+      select coalesce((${total}), 0) as total,
         ${known} as cursor_known
     ) whole
     left join (
@@ -127,11 +131,37 @@ export async function readWindowBetween(database: Queryable, afterId: bigint, up
     where id > ${afterId} and id <= ${upToId} and in_window and id is not null order by id`);
 }
 
-/** The running count that numbers the filtered log, and what its rows have in common. */
-function inSql(filter: EventFilter): { nth: Sql; matches: Sql } {
+interface FilterInSql {
+  /** Which of the filtered log a row is, counted from its beginning. */
+  nth: Sql;
+  total: Sql;
+  /** What its rows have in common. */
+  matches: Sql;
+}
+
+function inSql(filter: EventFilter, beforeId: bigint | null): FilterInSql {
+  if (filter !== null && 'listingId' in filter) return ofListing(filter.listingId, beforeId);
+  const { nth, matches } = numbered(filter);
+  return {
+    nth,
+    matches,
+    total: sql`select ${nth} from events where id is not null ${matches} order by id desc limit 1`,
+  };
+}
+
+/** The running count that numbers it, which stands in every row. */
+function numbered(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
   if (filter === null) return { nth: sql`id`, matches: empty };
   if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
   return filter.scope === 'door'
     ? { nth: sql`nth_of_door`, matches: sql`and in_door` }
     : { nth: sql`nth_of_window`, matches: sql`and in_window` };
+}
+
+/** Counted where it is read: a listing has few events, and its index alone is looked at. */
+function ofListing(listingId: bigint, beforeId: bigint | null): FilterInSql {
+  const matches = sql`and listing_id = ${listingId}`;
+  const total = sql`select count(*) from events where id is not null ${matches}`;
+  const older = beforeId === null ? total : sql`${total} and id < ${beforeId}`;
+  return { matches, total, nth: sql`(${older}) + 1 - row_number() over (order by id desc)` };
 }

@@ -6,16 +6,17 @@ import { type Page, walkPages } from './walk-pages.ts';
 
 export type EventRecord = ResultOf<Endpoints['listEvents']>['body']['events'][number];
 
-/** Kind or scope, not both. */
+/** Kind, scope or listing, no two of them. */
 export type EventFilters = { limit?: number } & (
-  | { kind?: never; scope?: never }
+  | { kind?: never; scope?: never; listing_id?: never }
   | { kind: EventKind }
   | { scope: Scope }
+  | { listing_id: number }
 );
 
 /** The public log, newest first. Unfiltered its ids fall by one without holes, and the walk insists on that. */
 export function eventPages(client: Client, filters: EventFilters = {}): AsyncGenerator<Page<EventRecord>> {
-  const filtered = 'kind' in filters || 'scope' in filters;
+  const filtered = 'kind' in filters || 'scope' in filters || 'listing_id' in filters;
   return walkPages<EventRecord>({
     read: async (cursor) => {
       const { body } = await client.listEvents({ query: { ...filters, before_id: cursor } });

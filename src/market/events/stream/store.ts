@@ -1,7 +1,7 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
 import type { EventKind } from '../../../contract/vocabulary.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
-import type { EventFilter } from '../store.ts';
+import type { StreamedFilter } from '../store.ts';
 
 export interface StreamRow {
   id: bigint;
@@ -14,7 +14,7 @@ export interface StreamRow {
 /** The filtered log from one event, itself left out, to another, in the order of ids. */
 export async function readEventsAfter(
   queryable: Queryable,
-  filter: EventFilter,
+  filter: StreamedFilter,
   { afterId, upToId, limit }: { afterId: number; upToId: number; limit: number },
 ): Promise<StreamRow[]> {
   return queryable.rows<StreamRow>(sql`
@@ -22,7 +22,7 @@ export async function readEventsAfter(
     where id > ${afterId} and id <= ${upToId} and id is not null ${matches(filter)} order by id limit ${limit}`);
 }
 
-function matches(filter: EventFilter): Sql {
+function matches(filter: StreamedFilter): Sql {
   if (filter === null) return empty;
   if ('kind' in filter) return sql`and kind = ${filter.kind}`;
   return filter.scope === 'door' ? sql`and in_door` : sql`and in_window`;

@@ -22,7 +22,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'Listings can be edited before their first purchase, withdrawn, and superseded by newer versions.',
       'Keys are opened, replaced, recovered and paired in stages; hosted clients connect by OAuth.',
       'Things of a linked city are drafted, listed, reserved and sold.',
-      'The log of events is pushed as well, by `GET /api/events/stream`.',
+      'The log of events is read whole, by kind, by scope or by listing, and pushed as well by `GET /api/events/stream`.',
       'Everything is offered over MCP as well.',
     ],
     endpoints: [
