@@ -19,6 +19,7 @@ import { collectGarbage } from './collect-garbage.ts';
 import type { ListenAnswer, ListenOrder } from './listeners.ts';
 import type { Options } from './options.ts';
 import { type Times, timeRequests } from './time-requests.ts';
+import { type WatchedWindow, watchWindow } from './watch-window.ts';
 import { writeEvents } from './write-events.ts';
 
 export interface StreamOutcome {
@@ -35,6 +36,8 @@ export interface StreamOutcome {
   marketShare: number;
   /** GET /api/shelves on one other connection: with nobody who listens, and with all of them while events come. */
   others: { alone: Times; beside: Times };
+  /** Null: nobody looked at the page. */
+  window: WatchedWindow | null;
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
@@ -69,6 +72,7 @@ export async function measureStream(options: Options, running: Running): Promise
   tell(`connecting ${options.clients} clients`);
   await listeners.ask({ act: 'open', port, count: options.clients });
   const idle = await rssMb(market, signal);
+  const watch = options.window ? await watchWindow(market.url, running.begun) : null;
   tell(`${options.rate} events/s for ${options.seconds} s`);
   const cpu = (await cpuMs([market.pid])) ?? 0;
   const begin = performance.now();
@@ -77,6 +81,8 @@ export async function measureStream(options: Options, running: Running): Promise
   const { faults, slowest, fastest, open } = await arrived(stage, signal);
   if (open !== options.clients) faults.push(`${open} clients are left`);
   if (slowest !== fastest) faults.push(`the slowest client has ${slowest}, the fastest ${fastest}`);
+  const window = (await watch?.end(fastest)) ?? null;
+  faults.push(...(window?.faults ?? []));
   const after = await rssMb(market, signal);
   const perClient = (rss: number): number => ((rss - before) * 1_024) / options.clients;
   return {
@@ -89,6 +95,7 @@ export async function measureStream(options: Options, running: Running): Promise
     rssMb: { before, idle, after },
     marketShare,
     others: { alone: alone.times, beside: times },
+    window,
   };
 }
 

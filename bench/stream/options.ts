@@ -4,16 +4,19 @@ export interface Options {
   clients: number;
   rate: number;
   seconds: number;
+  /** One more listener: the page for people, in a browser. */
+  window: boolean;
   json: boolean;
 }
 
 export const HELP = `Measures what many listeners to the public log cost, and whether each of them hears everything.
 
-  npm run bench:stream -- [--clients 2000] [--rate 50] [--seconds 20] [--json]
+  npm run bench:stream -- [--clients 2000] [--rate 50] [--seconds 20] [--window] [--json]
 
   --clients  connections that listen at once
   --rate     events a second that are written meanwhile
   --seconds  for how long
+  --window   one more listener is the page /window in Chromium; its rows have to be those of the log
   --json     the outcome as one JSON object on standard output
   --help     this text
 
@@ -28,6 +31,7 @@ export function readOptions(args: readonly string[]): Options | null {
     clients: { type: 'string', default: '2000' },
     rate: { type: 'string', default: '50' },
     seconds: { type: 'string', default: '20' },
+    window: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   } as const;
@@ -42,6 +46,7 @@ export function readOptions(args: readonly string[]): Options | null {
     clients: whole('clients', 4_000),
     rate: whole('rate', 1_000),
     seconds: whole('seconds', 600),
+    window: values.window,
     json: values.json,
   };
 }

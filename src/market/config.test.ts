@@ -43,6 +43,7 @@ describe('readMarketConfig', () => {
       keyPrefix: 'aisle',
       sourceUrl: null,
       explorerUrl: null,
+      contactUrl: null,
       limits: DEFAULT_LIMITS,
       networkLimits: [],
       trustProxy: false,
@@ -74,6 +75,7 @@ describe('readMarketConfig', () => {
       OPENAISLE_DEPLOYMENT_COMMIT: 'abcdef0',
       OPENAISLE_SOURCE_URL: 'https://example.org/source',
       OPENAISLE_EXPLORER_URL: 'https://explorer.example',
+      OPENAISLE_CONTACT: 'mailto:market@operator.example',
       OPENAISLE_LIMITS: '{"registration_per_hour": 0, "artifact_bytes": 1000}',
       OPENAISLE_DOORS: 'register',
       OPENAISLE_HOSTED_HOSTS: 'claude.ai, hosted.example',
@@ -92,6 +94,7 @@ describe('readMarketConfig', () => {
       facilitatorAuth: 'Bearer word',
       cityUrl: 'https://city.example',
       deploymentCommit: 'abcdef0',
+      contactUrl: 'mailto:market@operator.example',
       limits: { ...DEFAULT_LIMITS, registration_per_hour: 0, artifact_bytes: 1000 },
       networkLimits: [],
       hostedHosts: ['claude.ai', 'hosted.example'],
@@ -153,6 +156,15 @@ describe('readMarketConfig', () => {
     ['OPENAISLE_KEY_PREFIX', 'hunter_2'],
     ['OPENAISLE_DEPLOYMENT_COMMIT', 'hunter2'],
     ['OPENAISLE_SOURCE_URL', 'javascript:hunter2'],
+    ['OPENAISLE_CONTACT', 'hunter2@example.org'],
+    ['OPENAISLE_CONTACT', 'mailto:hunter2'],
+    ['OPENAISLE_CONTACT', 'mailto:hunter2@example.org?bcc=x@example.org'],
+    ['OPENAISLE_CONTACT', 'mailto:hunter2@example.org,x@example.org'],
+    ['OPENAISLE_CONTACT', 'http://example.org/hunter2'],
+    ['OPENAISLE_CONTACT', 'https://me:hunter2@example.org'],
+    ['OPENAISLE_CONTACT', 'https://example.org/hunter2)(x'],
+    ['OPENAISLE_CONTACT', 'https://example.org/#hunter2'],
+    ['OPENAISLE_CONTACT', 'javascript:hunter2'],
     ['OPENAISLE_LIMITS', '{"registration_per_hour":"hunter2"}'],
     ['OPENAISLE_LIMITS', '{"registration_per_hour":1.5}'],
     ['OPENAISLE_LIMITS', '{"registration_per_hour":1,"registration_per_hour":2}'],
@@ -189,6 +201,13 @@ describe('readMarketConfig', () => {
     const faults = faultsOf({ OPENAISLE_DOORS: 'register,window' });
     expect(faults).toEqual([expect.stringMatching(/^OPENAISLE_DOORS .*register, rotate, recovery, pair/)]);
   });
+});
+
+it('takes a mail address or a page as the contact', () => {
+  const contact = (value: string) => readMarketConfig({ ...least, OPENAISLE_CONTACT: value }).contactUrl;
+  for (const url of ['mailto:Market+help@mail.operator.example', 'https://operator.example/contact?about=market'])
+    expect(contact(url)).toBe(url);
+  expect(contact('')).toBeNull();
 });
 
 it('closes every identity door at the word none, and at nothing else', () => {

@@ -20,6 +20,7 @@ import {
   rpcUrlsVariable,
   wholeNumberVariable,
 } from '../platform/variables.ts';
+import { contactVariable } from './config-contact.ts';
 import { type ConfiguredLimits, readLimits } from './config-limits.ts';
 import { wholeNumberFrom } from './config-numbers.ts';
 import { readProxies } from './config-proxies.ts';
@@ -65,6 +66,7 @@ const variables = {
   ),
   OPENAISLE_SOURCE_URL: optionalHttpUrl(),
   OPENAISLE_EXPLORER_URL: optionalHttpUrl(),
+  OPENAISLE_CONTACT: contactVariable(),
   OPENAISLE_LIMITS: optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
     limits: DEFAULT_LIMITS,
     networkLimits: [],
@@ -130,6 +132,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     deploymentCommit: read.OPENAISLE_DEPLOYMENT_COMMIT,
     sourceUrl: read.OPENAISLE_SOURCE_URL,
     explorerUrl: read.OPENAISLE_EXPLORER_URL,
+    contactUrl: read.OPENAISLE_CONTACT,
     ...read.OPENAISLE_LIMITS,
     catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,
     openDoors: read.OPENAISLE_DOORS,

@@ -47,6 +47,8 @@ export interface MarketConfig {
   deploymentCommit: string | null;
   sourceUrl: string | null;
   explorerUrl: string | null;
+  /** Where people reach the operator in private: a mailto: or https: URL. */
+  contactUrl: string | null;
   limits: Limits;
   networkLimits: readonly NetworkRule[];
   /** How much of the listings' bytes one catalog keeps in memory. */

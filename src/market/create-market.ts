@@ -27,7 +27,10 @@ import { createConnectPages } from './pages/connect/create-connect-pages.ts';
 import { showConnectFault } from './pages/connect/show-connect-fault.ts';
 import { createPages } from './pages/create-pages.ts';
 import { refusedPage } from './pages/documents/refused-page.ts';
+import { createPictures, type Pictures } from './pages/pictures/create-pictures.ts';
 import { createStorefront } from './pages/storefront/create-storefront.ts';
+import { createTreasuryFace } from './pages/treasury/create-treasury.ts';
+import { createWalletPage } from './pages/wallet/create-wallet-page.ts';
 import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
@@ -107,7 +110,8 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const payments = createPayments(market, completions, paces);
   const parts = { payments, catalog, events };
   const connector = createConnector(market, { ...options, showFault: showConnectFault(market) });
-  const http = serveHttp(market, { ...parts, connector, stream }, mark);
+  const pictures = createPictures();
+  const http = serveHttp(market, { ...parts, connector, stream, pictures }, mark);
   const background = createBackground(market, payments, paces.worldEveryMs);
   const { metrics } = options;
   metrics?.observeCatalog(catalog.facts);
@@ -132,6 +136,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     stop: async ({ drainMs }) => {
       await stream.stop();
       await http.close({ drainMs });
+      await pictures.stop();
       await background.stop();
       await sequencer.stop();
       await catalog.stop();
@@ -172,7 +177,7 @@ function observePayments(metrics: Metrics | undefined, payments: Payments, clock
 
 function serveHttp(
   market: Market,
-  parts: MarketParts & { connector: Connector; stream: EventStream },
+  parts: MarketParts & { connector: Connector; stream: EventStream; pictures: Pictures },
   mark: NotedDatabase['mark'],
 ): HttpServer {
   const { catalog, connector } = parts;
@@ -196,12 +201,15 @@ function serveHttp(
     preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: createPages(market, { ...parts, home: storefront.home }),
     refusedPage,
+    faces: (inside) => ({ getTreasury: createTreasuryFace(market, inside) }),
     mounts: (inside) => [
       mountEventStream(market.database, parts.stream),
       ...createMcp(market, connector, inside),
       ...connector.mounts(inside),
       ...createConnectPages(market, connector.interactions, inside),
       ...storefront.mounts(inside),
+      ...parts.pictures.mounts(inside),
+      ...createWalletPage(market, inside),
     ],
     shortcut: (read) => storefront.quick(read) ?? reads(read),
   });

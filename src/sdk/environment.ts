@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 /** What the client takes from its surroundings; a test or another runtime may hand in its own. */
 export interface Environment {
   fetch(url: string, init: RequestInit): Promise<Response>;
@@ -16,7 +14,22 @@ export interface Environment {
 export const systemEnvironment: Environment = {
   fetch: (url, init) => fetch(url, init),
   now: () => Date.now(),
-  sleep: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  sleep,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   deadline: (ms) => AbortSignal.timeout(ms),
 };
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted === true) stop();
+  });
+}

@@ -1,7 +1,11 @@
+import { concatBytes } from 'viem';
 import type { EndpointShape } from '../contract/endpoint.ts';
 import { MarketError } from './market-error.ts';
 import { problemIn, type ReadProblem, rowOf } from './problem.ts';
 import { readRetryAfter, UnreadableAnswer } from './unreadable-answer.ts';
+
+/** A mark at the beginning stays, as everything that was sent does. */
+const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export interface LooseAnswer {
   status: number;
@@ -86,7 +90,7 @@ async function readText(response: Response, limit: number): Promise<string> {
   let size = 0;
   try {
     // Leaving the loop cancels the stream, so that an endless body costs no more than the limit.
-    for await (const chunk of body ?? []) {
+    for await (const chunk of chunksOf(body)) {
       size += chunk.byteLength;
       if (size > limit) break;
       chunks.push(chunk);
@@ -97,5 +101,22 @@ async function readText(response: Response, limit: number): Promise<string> {
   if (size > limit) {
     throw new UnreadableAnswer('too_large', `the answer is larger than ${limit} bytes`, { status, headers });
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return TEXT.decode(concatBytes(chunks));
+}
+
+/** Not every browser walks a stream by itself. */
+async function* chunksOf(body: Response['body']): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  const reader = body.getReader();
+  let isOver = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      isOver = done;
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    if (!isOver) await reader.cancel();
+  }
 }

@@ -16,7 +16,10 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 const SHOTS = join(import.meta.dirname, 'shots');
-const WIDTHS = [390, 820, 1440] as const;
+const [NARROWEST, MIDDLE, WIDEST] = [390, 820, 1440];
+const WIDTHS = [NARROWEST, MIDDLE, WIDEST];
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'];
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
 const HEIGHT = 900;
 export const SCHEMES = ['light', 'dark'] as const;
 
@@ -50,7 +53,7 @@ export interface Visitor {
   tabTo(selector: string): Promise<void>;
   /** What a page may keep beyond itself: storage of both kinds, and the state of the history. */
   kept(): Promise<string>;
-  /** What axe calls serious or critical on this page. */
+  /** Whatever axe finds on this page by WCAG 2.2 A and AA and by best practice, light and dark, on a phone and on a wide screen. */
   findings(): Promise<string[]>;
   /** Pictures of this state at every width, light and dark; and nothing sticks out sideways. */
   shoot(name: string): Promise<void>;
@@ -105,10 +108,26 @@ function createVisitor(page: Page): Visitor {
 }
 
 async function findingsOf(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' | ')}`);
+  const before = page.viewportSize();
+  const found = new Map<string, string>();
+  for (const width of [NARROWEST, WIDEST]) {
+    await page.setViewportSize({ width, height: HEIGHT });
+    for (const colorScheme of SCHEMES) {
+      await page.emulateMedia({ colorScheme });
+      const axe = new AxeBuilder({ page });
+      // Nothing else changes with the colours.
+      if (colorScheme === 'light') axe.withTags(RULES);
+      else axe.withRules(COLOUR_RULES);
+      const { violations } = await axe.analyze();
+      for (const { id, impact, help, nodes } of violations) {
+        const finding = `${id} (${impact}): ${help}: ${nodes.map(({ html }) => html).join(' | ')}`;
+        if (!found.has(finding)) found.set(finding, `${width} ${colorScheme}: ${finding}`);
+      }
+    }
+  }
+  if (before !== null) await page.setViewportSize(before);
+  await page.emulateMedia({ colorScheme: null });
+  return [...found.values()];
 }
 
 async function shoot(page: Page, name: string): Promise<void> {
@@ -124,7 +143,7 @@ async function shoot(page: Page, name: string): Promise<void> {
     expect(await page.evaluate<number>(STICKS_OUT), `${name} at ${width} px sticks out sideways`).toBeLessThanOrEqual(
       0,
     );
-    if (width === WIDTHS[0]) expect(await page.evaluate<string[]>(SMALL_TARGETS), `${name}: small targets`).toEqual([]);
+    if (width === NARROWEST) expect(await page.evaluate<string[]>(SMALL_TARGETS), `${name}: small targets`).toEqual([]);
   }
   if (before !== null) await page.setViewportSize(before);
   await page.emulateMedia({ colorScheme: null });

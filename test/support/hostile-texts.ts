@@ -1,6 +1,10 @@
-const point = (...codes: number[]): string => String.fromCodePoint(...codes);
+import * as letters from './hostile/letters.ts';
+import * as links from './hostile/links.ts';
+import * as markup from './hostile/markup.ts';
 
-/** What somebody may write in the hope that a page takes it for more than text. None of it gets in by the API as it stands here in full. */
+const { point } = letters;
+
+/** A few of each kind, for tests that have no time for all: what somebody may write in the hope that a page takes it for more than text. None of it gets in by the API as it stands here in full. */
 export const HOSTILE_TEXTS: readonly string[] = [
   '<script>alert(1)</script>',
   '</title><script src=//evil.example/x.js></script>',
@@ -23,3 +27,33 @@ export const HOSTILE_TEXTS: readonly string[] = [
   `Z${point(0x300).repeat(400)}a${point(0x301).repeat(400)}lgo`,
   `${'W'.repeat(3_000)} ${'wide '.repeat(100)}`,
 ];
+
+/** All of them, by what they try. */
+export const HOSTILE_FAMILIES = {
+  scriptTags: markup.SCRIPT_TAGS,
+  eventHandlers: markup.EVENT_HANDLERS,
+  svgAndMath: markup.SVG_AND_MATH,
+  breakers: markup.BREAKERS,
+  attributeBreakers: markup.ATTRIBUTE_BREAKERS,
+  loaders: markup.LOADERS,
+  styles: markup.STYLES,
+  clobbers: markup.CLOBBERS,
+  scriptLinks: links.SCRIPT_LINKS,
+  markdown: links.MARKDOWN,
+  foreignAddresses: links.FOREIGN_ADDRESSES,
+  entities: letters.ENTITIES,
+  templates: letters.TEMPLATES,
+  names: letters.NAMES,
+  otherTongues: letters.OTHER_TONGUES,
+  bidi: letters.BIDI,
+  controls: letters.CONTROLS,
+  zeroWidths: letters.ZERO_WIDTHS,
+  tagCharacters: letters.TAG_CHARACTERS,
+  lookalikes: letters.LOOKALIKES,
+  piles: letters.PILES,
+  sizes: letters.SIZES,
+  emoji: letters.EMOJI,
+  rightToLeft: letters.RIGHT_TO_LEFT,
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export const EVERY_HOSTILE_TEXT: readonly string[] = [...new Set(Object.values(HOSTILE_FAMILIES).flat())];

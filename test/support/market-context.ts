@@ -77,6 +77,7 @@ export function marketContext(options: {
       deploymentCommit: null,
       sourceUrl: null,
       explorerUrl: null,
+      contactUrl: null,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       networkLimits: [],
       catalogMemoryBytes: CATALOG_BYTES,

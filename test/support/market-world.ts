@@ -114,6 +114,7 @@ export function worldConfig(given: {
     deploymentCommit: null,
     sourceUrl: null,
     explorerUrl: null,
+    contactUrl: null,
     limits: { ...DEFAULT_LIMITS, registration_per_ip_hour: 1_000, ...given.limits },
     networkLimits: [],
     catalogMemoryBytes: 67_108_864,

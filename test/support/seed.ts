@@ -223,7 +223,8 @@ export async function seedEvent(
   const inDoor = SCOPE_KINDS.door.includes(kind);
   const inWindow = SCOPE_KINDS.window.includes(kind);
   await database.run(sql`
-    insert into events (kind, at, canonical, in_door, in_window) values (${kind}, ${at}, ${canonical}, ${inDoor}, ${inWindow})`);
+    insert into events (kind, at, canonical, in_door, in_window, listing_id)
+    values (${kind}, ${at}, ${canonical}, ${inDoor}, ${inWindow}, ${detail['listing_id'] ?? null})`);
   await database.run(sql`
     update events set id = n.id, nth_of_kind = n.of_kind, nth_of_door = n.of_door, nth_of_window = n.of_window
     from (

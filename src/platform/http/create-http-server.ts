@@ -22,6 +22,7 @@ import { type Route, routeOfMount, routesOf } from './route.ts';
 import { type AllowedMethod, createRouteTable } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
+import { showFaces } from './show-faces.ts';
 import { standingHeaders } from './standing-headers.ts';
 
 export interface HttpServer {
@@ -47,8 +48,9 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const guard = createSecretGuard(options.secretPrefixes);
   const exchanges = createExchanges({ clock, log });
   const ownRoutes = routesOf(options, guard);
-  const mounts = options.mounts?.(createInside(ownRoutes, guard, options)) ?? [];
-  const routes = [...ownRoutes, ...mounts.map(routeOfMount<Caller>)];
+  const inside = createInside(ownRoutes, guard, options);
+  const mounts = options.mounts?.(inside) ?? [];
+  const routes = [...showFaces(ownRoutes, options, inside), ...mounts.map(routeOfMount<Caller>)];
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
   let isClosing = false;

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { Refusal } from '../refusal.ts';
+import type { Incoming, Outgoing } from './incoming.ts';
 import type { Inside, Mount } from './mount.ts';
 import type { ReadOperation } from './operation.ts';
 import type { Shortcut } from './prepared.ts';
@@ -98,6 +99,9 @@ export interface RefusedPage {
   body: string;
 }
 
+/** Another form of a public read at the same address, for who asks for that form; null: the endpoint answers. */
+export type Face = (incoming: Incoming) => Promise<Outgoing | null>;
+
 export interface ServerOptions<E extends Endpoints, Context, Caller> {
   endpoints: E;
   operations: Operations<E, Context, Caller>;
@@ -125,6 +129,8 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   pages?: readonly AnyPageRoute[];
   /** How a refusal looks to people, wherever no page has a `refused` of its own; null: as a problem. */
   refusedPage?(refusal: Refusal, request: RefusedRequest): RefusedPage | null;
+  /** How endpoints that are read look to people, where they have pages at their own addresses. */
+  faces?(inside: Inside<Caller>): { readonly [Name in keyof E]?: Face };
   /** Other protocols on the same server. */
   mounts?(inside: Inside<Caller>): readonly Mount[];
   /** Asked first about every GET and HEAD whose head is plain: sound, without a secret, without a body. */

@@ -1,11 +1,12 @@
 import { concatBytes, hexToBytes, sha256, stringToBytes } from 'viem';
 import type { Delivery } from '../../contract/listings.ts';
+import { fromBase64 } from '../base64.ts';
 
 type Goods = Pick<Delivery, 'artifact' | 'artifact_encoding' | 'artifact_salt'>;
 
 /** The delivered bytes. */
 export function artifactBytes(goods: Pick<Goods, 'artifact' | 'artifact_encoding'>): Uint8Array {
-  return goods.artifact_encoding === 'base64' ? Buffer.from(goods.artifact, 'base64') : stringToBytes(goods.artifact);
+  return goods.artifact_encoding === 'base64' ? fromBase64(goods.artifact) : stringToBytes(goods.artifact);
 }
 
 /** SHA-256 over the 32 salt bytes and the artifact bytes: what the listing published before it was bought (W6). */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { toBase64 } from '../base64.ts';
 import type { Environment } from '../environment.ts';
 import { chooseOffer, type ExpectedPayment } from './choose-offer.ts';
 import type { Offer, PaymentRequired } from './payment-required.ts';
@@ -61,5 +62,5 @@ export function encodeProof(
 }
 
 function base64(value: unknown): string {
-  return Buffer.from(JSON.stringify(value), 'utf8').toString('base64');
+  return toBase64(new TextEncoder().encode(JSON.stringify(value)));
 }

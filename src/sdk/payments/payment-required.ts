@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fromBase64 } from '../base64.ts';
 import { TermsRefused } from './terms-refused.ts';
 
 export type X402Version = 1 | 2;
@@ -68,7 +69,7 @@ function readV1(body: unknown): PaymentRequired {
 
 function readV2(header: string | null): PaymentRequired {
   if (header === null) throw new TermsRefused('version_not_offered', 'the answer carries no terms of x402 v2');
-  const parsed = requiredV2.safeParse(fromBase64(header));
+  const parsed = requiredV2.safeParse(readHeader(header));
   if (!parsed.success) throw unreadable();
   const { accepts, resource, extensions } = parsed.data;
   return {
@@ -84,9 +85,9 @@ function toOffer(raw: z.output<typeof entryV1> | z.output<typeof entryV2>, amoun
   return { scheme, network, asset, payTo, maxTimeoutSeconds, amountUnits: BigInt(amount), extra: raw.extra ?? {}, raw };
 }
 
-function fromBase64(text: string): unknown {
+function readHeader(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(text, 'base64').toString('utf8'));
+    return JSON.parse(new TextDecoder().decode(fromBase64(text)));
   } catch {
     throw unreadable();
   }

@@ -5,6 +5,7 @@ import { type Block, type Document, heading, list, text } from '../../guide/docu
 import { SUMMARY } from '../../guide/guide.ts';
 import { STATEMENT } from '../../official/get-official-facts.ts';
 import { MAINTAINER_POWERS } from '../../official/maintainer-powers.ts';
+import { operatorContact } from './contact.ts';
 import type { DocumentFacts } from './document-facts.ts';
 
 /** What this market is and who runs it. `maintainer`: the handle of merchant 1; null: there is none yet. */
@@ -29,9 +30,10 @@ export function aboutDocument(facts: DocumentFacts, maintainer: string | null): 
 }
 
 function whoRunsIt(
-  { baseUrl, network, treasury, sourceUrl, deploymentCommit }: DocumentFacts,
+  { baseUrl, network, treasury, sourceUrl, contactUrl, deploymentCommit }: DocumentFacts,
   maintainer: string | null,
 ): Block[] {
+  const contact = operatorContact({ contactUrl });
   const commit = deploymentCommit === null ? '' : ` What runs here was built from commit \`${deploymentCommit}\`.`;
   return [
     heading('Who runs it'),
@@ -44,6 +46,7 @@ function whoRunsIt(
       sourceUrl === null
         ? `It runs Openaisle, which is free software. This instance names no address of its source.${commit}`
         : `It runs Openaisle, which is free software: [its source](${sourceUrl}).${commit}`,
+      ...(contact === null ? [] : [contact]),
       'Programs find the same, and more, in [official facts](/api/official).',
     ]),
   ];

@@ -19,6 +19,7 @@ const OWN: Partial<MarketConfig> = {
   treasury: `0x${'ab'.repeat(20)}`,
   cityUrl: 'https://city.example',
   sourceUrl: 'https://git.example/aisle',
+  contactUrl: 'mailto:desk@market.example',
   deploymentCommit: 'abcdef0123',
   limits: { ...DEFAULT_LIMITS, registration_per_ip_hour: 4_711 },
 };
@@ -96,7 +97,7 @@ describe('the plain pages', () => {
       }
       expect(lost).toEqual([]);
       const outside = [...links].filter((link) => !/^[/#]/.test(link));
-      expect(outside.filter((link) => !link.startsWith('https://'))).toEqual([]);
+      expect(outside.filter((link) => !link.startsWith('https://') && link !== OWN.contactUrl)).toEqual([]);
     }
   });
 });
@@ -143,6 +144,16 @@ describe('what the pages say', () => {
     for (const { power, logged_as: kind } of maintainer.powers)
       expect(text.toLowerCase()).toContain(`- ${power}. logged as [${kind}](/api/events?kind=${kind}).`);
     expect(await read(plain, '/about')).toContain('names no address of its source');
+  });
+
+  it('says where the operator is reached, if that is known', async () => {
+    for (const path of ['/about', '/support']) {
+      expect([path, await read(own, path)]).toEqual([
+        path,
+        expect.stringContaining('[desk@market.example](mailto:desk@market.example)'),
+      ]);
+      expect([path, await read(plain, path)]).toEqual([path, expect.not.stringContaining('desk@')]);
+    }
   });
 
   it('tells of the city where there is one, and that there is none', async () => {

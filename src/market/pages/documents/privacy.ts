@@ -109,6 +109,9 @@ function cookies(): Block[] {
       `\`${interaction}\` and \`${resume}\`, when you connect a program: keep your attempt apart from others. Until it has ended, 15 minutes at most.`,
       'If you choose a light or dark theme, your browser remembers the word. It is not sent to us.',
     ]),
+    text(
+      'If you buy with a wallet in your browser, it remembers the purchase in its own storage for this site: the signed payment until it has ended, how far it has come, the wallet that paid, and the delivery token with which the goods can be shown again. Scripts of this site read it; it goes to this market alone, with requests for these goods, and never into an address. It stays until you press “Forget this purchase” or clear the data of this site.',
+    ),
   ];
 }
 

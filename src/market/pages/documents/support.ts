@@ -1,6 +1,6 @@
 import { RECOVERY_CODE_COUNT, REVIEW_DAYS } from '../../../contract/vocabulary.ts';
 import { type Block, type Document, heading, text } from '../../guide/document.ts';
-import { securityContact } from './contact.ts';
+import { operatorContact, securityContact } from './contact.ts';
 import type { DocumentFacts } from './document-facts.ts';
 
 /** Each kind of trouble with the one thing to do next. */
@@ -83,7 +83,12 @@ function others(facts: DocumentFacts): Case[] {
     ],
     [
       'Something else',
-      'The guide is at [Help](/help). Who runs this market is on [About](/about); a comment under a listing of the maintainer is read by everybody, a flag by the maintainer alone.',
+      `The guide is at [Help](/help). Who runs this market is on [About](/about); a comment under a listing of the maintainer is read by everybody, a flag by the maintainer alone.${alsoAt(facts)}`,
     ],
   ];
+}
+
+function alsoAt(facts: DocumentFacts): string {
+  const contact = operatorContact(facts);
+  return contact === null ? '' : ` ${contact}`;
 }

@@ -9,7 +9,7 @@ import { securityText } from './security-text.ts';
 
 const DAY_MS = 86_400_000;
 const NOON = Date.UTC(2026, 6, 1, 12);
-const FACTS = { baseUrl: 'https://market.example', sourceUrl: null };
+const FACTS = { baseUrl: 'https://market.example', sourceUrl: null, contactUrl: null };
 
 /** `name: value` on each line. */
 function fieldsOf(text: string): [string, string][] {
@@ -85,5 +85,11 @@ describe('security.txt', () => {
     );
     for (const other of ['https://git.example/market', 'https://github.com.example/x'])
       expect(at(other)).toBe('https://market.example/support');
+  });
+
+  it('names the contact of the operator before anything else', () => {
+    const facts = { ...FACTS, sourceUrl: 'https://github.com/somebody/market', contactUrl: 'mailto:a@b.example' };
+    expect(fieldsOf(securityText(facts, NOON))[0]).toEqual(['Contact', 'mailto:a@b.example']);
+    expect(securityContact(facts).says).toContain('[a@b.example](mailto:a@b.example)');
   });
 });

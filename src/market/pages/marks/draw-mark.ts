@@ -1,4 +1,3 @@
-import { html } from 'ghtml';
 import type { Aisle } from '../../../contract/vocabulary.ts';
 import { type Cloth, weave } from './weave.ts';
 
@@ -8,6 +7,16 @@ export type Marked = { listing: number; aisle: Aisle } | { merchant: number };
 /** Threads of the small form, out of the middle of the cloth: three pixels each at 24, five at 40. */
 const SMALL_THREADS = 8;
 const MERCHANT_HUES = 12;
+
+/** Where each stretch can begin, and how long it can be, as text: a page draws a hundred and fifty, and numbers are slow to write. */
+const MOST_THREADS = 24;
+const places = (write: (line: number, at: number) => string): string[] =>
+  Array.from({ length: MOST_THREADS ** 2 }, (_, place) =>
+    write(Math.floor(place / MOST_THREADS), place % MOST_THREADS),
+  );
+const ACROSS = places((row, at) => `M${2 * at} ${2 * row + 1}h`);
+const DOWN = places((column, at) => `M${2 * column + 1} ${2 * at}v`);
+const LENGTHS = Array.from({ length: MOST_THREADS + 1 }, (_, length) => String(2 * length));
 
 /** A picture for one thing, the same each time; decoration, so nothing is read out for it. */
 export function drawMark(marked: Marked, size: 'small' | 'large'): string {
@@ -26,49 +35,54 @@ function drawSmall(cloth: Cloth, hue: string): string {
 
 /** Both, with gaps between the threads. */
 function drawLarge(cloth: Cloth, hue: string): string {
-  const weft = runs(cloth.size, (row, column) => !cloth.isWarpUp(column, row))
-    .map(({ line, at, length }) => `M${2 * at} ${2 * line + 1}h${2 * length}`)
-    .join('');
+  let weft = '';
+  eachRun(
+    cloth.size,
+    (row, column) => !cloth.isWarpUp(column, row),
+    (row, at, length) => {
+      weft += `${ACROSS[row * MOST_THREADS + at]}${LENGTHS[length]}`;
+    },
+  );
   return svg(`mark large ${hue}`, cloth.size, `${path('w', weft)}${warpPaths(cloth, 0, cloth.size)}`);
 }
 
 function warpPaths(cloth: Cloth, from: number, to: number): string {
-  const found = runs(to - from, (column, row) => cloth.isWarpUp(from + column, from + row));
-  const strand = (isSecond: boolean): string =>
-    found
-      .filter(({ line }) => cloth.isSecondTone(from + line) === isSecond)
-      .map(({ line, at, length }) => `M${2 * line + 1} ${2 * at}v${2 * length}`)
-      .join('');
-  return path('a', strand(false)) + path('b', strand(true));
-}
-
-interface Run {
-  line: number;
-  at: number;
-  length: number;
+  let [first, second] = ['', ''];
+  eachRun(
+    to - from,
+    (column, row) => cloth.isWarpUp(from + column, from + row),
+    (column, at, length) => {
+      const line = `${DOWN[column * MOST_THREADS + at]}${LENGTHS[length]}`;
+      if (cloth.isSecondTone(from + column)) second += line;
+      else first += line;
+    },
+  );
+  return path('a', first) + path('b', second);
 }
 
 /** Where a thread lies on top, as stretches that are as long as they get. */
-function runs(size: number, isOnTop: (line: number, at: number) => boolean): Run[] {
-  const found: Run[] = [];
+function eachRun(
+  size: number,
+  isOnTop: (line: number, at: number) => boolean,
+  take: (line: number, at: number, length: number) => void,
+): void {
   for (let line = 0; line < size; line += 1) {
-    let last: Run | null = null;
-    for (let at = 0; at < size; at += 1) {
-      if (!isOnTop(line, at)) last = null;
-      else if (last !== null) last.length += 1;
-      else {
-        last = { line, at, length: 1 };
-        found.push(last);
-      }
+    let from = -1;
+    for (let at = 0; at <= size; at += 1) {
+      const isOn = at < size && isOnTop(line, at);
+      if (isOn && from < 0) from = at;
+      if (isOn || from < 0) continue;
+      take(line, from, at - from);
+      from = -1;
     }
   }
-  return found;
 }
 
+/** Of numbers and letters of our own: nothing to escape. */
 function path(name: string, d: string): string {
-  return d === '' ? '' : html`<path class="${name}" d="${d}"/>`;
+  return d === '' ? '' : `<path class="${name}" d="${d}"/>`;
 }
 
 function svg(names: string, threads: number, paths: string): string {
-  return html`<svg class="${names}" viewBox="0 0 ${2 * threads} ${2 * threads}" aria-hidden="true">!${paths}</svg>`;
+  return `<svg class="${names}" viewBox="0 0 ${2 * threads} ${2 * threads}" aria-hidden="true">${paths}</svg>`;
 }

@@ -20,6 +20,8 @@ export interface ShellOptions {
 const PLACES = [
   { path: '/shelves', name: 'Shelves' },
   { path: '/merchants', name: 'Merchants' },
+  { path: '/window', name: 'Window' },
+  { path: '/treasury', name: 'Treasury' },
   { path: '/join', name: 'Join' },
 ];
 
@@ -31,6 +33,8 @@ const FOOT = [
   { path: '/support', name: 'Support' },
   { path: '/changelog', name: 'Changelog' },
   { path: '/docs', name: 'Docs' },
+  { path: '/events', name: 'Events' },
+  { path: '/moderation', name: 'Moderation' },
   { path: '/docs/errors', name: 'Refusals' },
   { path: '/rotate', name: 'Rotate a key' },
   { path: '/recovery', name: 'Recover' },

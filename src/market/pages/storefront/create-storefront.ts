@@ -19,7 +19,7 @@ import { writePage } from './write-page.ts';
 
 /** Some five hundred pages, plain and packed. */
 const KEPT_BYTES = 33_554_432;
-const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom)/;
+const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
 export interface Storefront {
   /** Pages whose data lies ready in memory. What else there may be goes the long way. */
@@ -49,6 +49,7 @@ export function createStorefront(
     isPacked ? kept.packed(key, page) : page.plain;
 
   const glance = (plan: PagePlan): Found | null => {
+    if (plan.glance === null) return null;
     const answer = reads({
       ...{ target: plan.glance, accept: 'application/json' },
       ...{ ifNoneMatch: undefined, acceptsGzip: false },
@@ -82,7 +83,7 @@ export function createStorefront(
         } catch (error) {
           return await answerRefusal(inside.refuse(error, incoming), incoming);
         }
-        const outgoing = await inside.ask({ ...plan.request, headers: { accept: 'application/json' } }, incoming);
+        const outgoing = await askFor(plan, { database: market.database, inside }, incoming);
         if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming, plan);
         const text = await readText(outgoing);
         const tag = outgoing.headers['etag'];
@@ -96,6 +97,21 @@ export function createStorefront(
       return STOREFRONT_PATHS.map((path) => ({ method: 'GET', path, withHead: true, answer }));
     },
   };
+}
+
+async function askFor(
+  { request }: PagePlan,
+  { database, inside }: Pick<Market, 'database'> & { inside: Inside<Merchant> },
+  incoming: Incoming,
+): Promise<Outgoing> {
+  if (typeof request !== 'function') {
+    return await inside.ask({ ...request, headers: { accept: 'application/json' } }, incoming);
+  }
+  try {
+    return { status: 200, headers: {}, body: JSON.stringify(await request(database)) };
+  } catch (error) {
+    return inside.refuse(error, incoming);
+  }
 }
 
 interface Found {

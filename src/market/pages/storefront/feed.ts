@@ -39,6 +39,7 @@ function writeFeed(listings: readonly ListingSummary[], { config: { baseUrl } }:
 <title>Openaisle: new listings</title>
 <updated>${updated}</updated>
 <author><name>Openaisle</name></author>
+<icon>${baseUrl}/favicon.ico</icon>
 <link rel="self" type="application/atom+xml" href="${baseUrl}${FEED_PATH}"/>
 <link rel="alternate" type="text/html" href="${baseUrl}/shelves"/>
 !${byTime.map((listing) => writeEntry(listing, baseUrl))}</feed>

@@ -1,11 +1,11 @@
 import { html } from 'ghtml';
 import type { ListingSummary } from '../../../contract/listings.ts';
-import type { EventKind } from '../../../contract/vocabulary.ts';
-import type { EventRecord } from '../../events/read-event-page.ts';
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
+import { sayEvent } from '../live/event-words.ts';
+import { SHELL } from '../shell/assets.ts';
 import { FEED_HEAD } from './feed.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
-import { renderEmpty, renderListings, storePath } from './render-rows.ts';
+import { renderEmpty, renderListings } from './render-rows.ts';
 import { renderAisles, renderShortSearch } from './render-search.ts';
 import { renderAge, showNumber } from './show-facts.ts';
 
@@ -23,6 +23,7 @@ export function planFront(events: Scene['events']): PagePlan {
     key: `/ ${events.version()}`,
     glance: `/api/shelves?${query}`,
     request: { route: 'GET /api/shelves', query },
+    connects: true,
     show: (answer, scene) =>
       showFront(JSON.parse(answer) as { aisles: Aisles; listings: ListingSummary[]; total: number }, scene),
     back: { path: '/shelves', name: 'All shelves' },
@@ -37,6 +38,7 @@ function showFront(
   return {
     title: 'Openaisle: a market of AI agents',
     head: FEED_HEAD,
+    scripts: [SHELL.suggest.path],
     main: html`<div class="front wide">
 <h1>A market where agents sell to agents, and to people</h1>
 <p class="summary">Buyers pay sellers wallet to wallet, in USDC on ${NETWORK_NAMES[config.network.name]}; the market never holds the money. Goods are handed over once the payment is final.</p>
@@ -66,24 +68,8 @@ function renderActivity({ events, nowMs }: Scene): string {
       ? html`<p class="quiet">Nothing has happened yet.</p>`
       : html`<ol class="activity">!${shown.map((event) => html`<li>!${sayEvent(event)} !${renderAge(event.at, nowMs)}</li>`)}</ol>`
   }
-<p class="quiet">Showing ${shown.length} of ${showNumber(total)}. The <a href="/api/events">public log</a> has all of it.</p>
+<p class="quiet">Showing ${shown.length} of ${showNumber(total)}. The <a href="/window">window</a> shows it as it happens, the <a href="/events">public log</a> has all of it.</p>
 </section>`;
-}
-
-const ACTS: Readonly<Partial<Record<EventKind, string>>> = {
-  register: 'opened a store',
-  listing: 'listed',
-  maintainer_seed: 'listed',
-  sale: 'bought',
-  world_sale: 'bought',
-  world_canceled: 'took back',
-};
-
-function sayEvent({ kind, actor, detail }: EventRecord): string {
-  const who = actor === 'system' ? html`Somebody` : html`<a href="${storePath(actor)}"><bdi>${actor}</bdi></a>`;
-  const id = detail['listing_id'];
-  const what = typeof id === 'number' ? html` <a href="/listing/${id}">listing ${id}</a>` : '';
-  return html`!${who} ${ACTS[kind] ?? kind.replaceAll('_', ' ')}!${what}`;
 }
 
 function renderWays(baseUrl: string): string {

@@ -3,6 +3,7 @@ import type { ListingDetail } from '../../../contract/listings.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
 import type { MarketConfig } from '../../context.ts';
 import { MCP_PATH } from '../../guide/mcp-server.ts';
+import { walletPath, walletUseOf } from '../wallet/wallet-use.ts';
 
 interface Way {
   id: string;
@@ -19,7 +20,33 @@ export function renderHowToBuy(listing: ListingDetail, config: MarketConfig): st
   return html`<section aria-labelledby="how">
 <h2 id="how">${listing.price_usdc === 0 ? 'How to get it' : 'How to buy'}</h2>
 <p id="said" class="heard" role="status"></p>
+!${renderWallet(listing, config)}
 !${ways.map(renderWay)}
+</section>`;
+}
+
+/** Only where it works; the other ways follow. */
+function renderWallet(listing: ListingDetail, { limits, network }: MarketConfig): string {
+  const use = walletUseOf(listing, limits);
+  const path = walletPath(listing.id);
+  if (use === 'get') {
+    return renderLink(path, 'In this browser', 'Get it', 'It costs nothing, and no wallet is needed.');
+  }
+  if (use !== 'buy') return '';
+  const onNetwork = network.name === 'base' ? 'Base' : 'Base Sepolia';
+  return renderLink(
+    path,
+    'With a wallet',
+    'Buy with a wallet',
+    `In this browser, with USDC on ${onNetwork}. You sign once, see beforehand what you sign, and pay no gas.`,
+  );
+}
+
+function renderLink(path: string, name: string, words: string, says: string): string {
+  return html`<section class="shown" aria-labelledby="by-wallet">
+<h3 id="by-wallet">${name}</h3>
+<p>${says}</p>
+<div class="row"><a class="button" href="${path}">${words}</a></div>
 </section>`;
 }
 

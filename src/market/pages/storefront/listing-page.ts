@@ -1,6 +1,7 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import { drawMark } from '../marks/draw-mark.ts';
+import { renderListingPreview } from '../pictures/render-preview-tags.ts';
 import { SHELL } from '../shell/assets.ts';
 import { renderHowToBuy } from './how-to-buy.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
@@ -34,7 +35,8 @@ function showListing(answer: ListingAnswer, isLater: boolean, { config, nowMs }:
   return {
     title: `${seen(title)} - Openaisle`,
     head: html`<meta name="description" content="${beginningOf(description, LONGEST_SUMMARY)}">
-<link rel="alternate" type="application/json" href="/api/listing/${id}">`,
+<link rel="alternate" type="application/json" href="/api/listing/${id}">
+!${renderListingPreview(listing, config.baseUrl)}`,
     scripts: listing.state === 'live' ? [SHELL.copying.path] : [],
     main: html`<div class="goods">
 !${renderHeading(listing, nowMs)}

@@ -1,4 +1,5 @@
 import type { Problem } from '../../../contract/errors.ts';
+import type { Queryable } from '../../../platform/database/database.ts';
 import type { InsideRequest } from '../../../platform/http/mount.ts';
 import type { MarketConfig } from '../../context.ts';
 import type { EventTail } from '../../events/event-tail.ts';
@@ -24,15 +25,19 @@ export interface Shown {
   styles?: readonly string[];
 }
 
+/** For pages that show what no route tells as a whole. What comes back becomes the answer, as JSON. */
+export type PageRead = (queryable: Queryable) => Promise<unknown>;
+
 /** One page before anything is known of it: what to ask for, and what to make of the answer. */
 export interface PagePlan {
   /** The pattern of its address. */
   route: string;
   /** Its own address, in one spelling. */
   key: string;
-  /** Path and query under which the answer may lie ready in memory. */
-  glance: string;
-  request: InsideRequest;
+  /** Path and query under which the answer may lie ready in memory; null: it never does. */
+  glance: string | null;
+  /** The route that knows it, or how it is read where none does. */
+  request: InsideRequest | PageRead;
   /** Its script asks this market for more. */
   connects?: true;
   /** Anything that is no HTML has its type and its whole text here. */
@@ -40,6 +45,8 @@ export interface PagePlan {
   show(answer: string, scene: Scene): Shown;
   /** HTML between the heading and the way on, where a refusal can be put right on the page. */
   again?(problem: Problem): string;
+  /** Addresses of stylesheets that this needs beside those of every page here. */
+  styles?: readonly string[];
   /** Where to go when it is refused. */
   back: { path: string; name: string };
 }

@@ -2,6 +2,9 @@ import { AISLES } from '../../../contract/vocabulary.ts';
 import { decodeComponent, readQuery, type Target } from '../../../platform/http/request-target.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { EventTail } from '../../events/event-tail.ts';
+import { planEvents } from '../live/events-page.ts';
+import { planModeration } from '../live/moderation/moderation-page.ts';
+import { planWindow } from '../live/window-page.ts';
 import { planFeed } from './feed.ts';
 import { planFront } from './front-page.ts';
 import { planListing } from './listing-page.ts';
@@ -18,6 +21,9 @@ export const STOREFRONT_PATHS = [
   '/store/:handle',
   '/merchants',
   '/feed.atom',
+  '/window',
+  '/events',
+  '/moderation',
 ] as const;
 
 /** What to do for an address; null where it is not one of ours. Refuses what nothing can be found by. */
@@ -44,6 +50,12 @@ function planPlace(place: string, query: string, events: EventTail): PagePlan | 
       return planMerchants(readQuery(query)['after_id'] ?? '');
     case 'feed.atom':
       return planFeed();
+    case 'window':
+      return planWindow();
+    case 'events':
+      return planEvents(readQuery(query));
+    case 'moderation':
+      return planModeration(readQuery(query));
     default:
       return null;
   }

@@ -2,13 +2,15 @@ import { html } from 'ghtml';
 import type { Problem } from '../../../contract/errors.ts';
 import type { PagePlan, Shown } from './page-plan.ts';
 
-const ANYWHERE: Pick<PagePlan, 'back' | 'again'> = { back: { path: '/shelves', name: 'All shelves' } };
+type Around = Pick<PagePlan, 'back' | 'again' | 'styles'>;
+const ANYWHERE: Around = { back: { path: '/shelves', name: 'All shelves' } };
 
 /** What the route said no to, as a page: what happened, and one way on. */
-export function showRefusal(problem: Problem, plan: Pick<PagePlan, 'back' | 'again'> = ANYWHERE): Shown {
+export function showRefusal(problem: Problem, plan: Around = ANYWHERE): Shown {
   const { title, detail, reason, errors = [] } = problem;
   return {
     title: `${title} - Openaisle`,
+    styles: plan.styles ?? [],
     main: html`<div>
 <h1>${title}</h1>
 <p class="summary">${detail === title ? problem.next_step : detail}</p>

@@ -26,6 +26,7 @@ function factsOf(listing: ListingDetail, config: MarketConfig): [name: string, h
     ],
     ['Votes', showNumber(votes)],
     ['Listed', renderDay(created_at)],
+    ['History', html`<a href="/events?listing_id=${id}">All that happened to it</a>`],
     ['Paid to', renderWallet(seller_wallet, config.explorerUrl)],
     ['As data', html`<a href="/api/listing/${id}">/api/listing/${id}</a>`],
   ];

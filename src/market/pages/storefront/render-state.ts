@@ -13,7 +13,7 @@ function renderRemoval({ removed, removed_at, removed_reason, removed_reason_cod
   const code = removed_reason_code === null ? '' : ` (${removed_reason_code.replaceAll('_', ' ')})`;
   return html`<div class="notice danger">
 <h2>Why it was removed</h2>
-<p>It is not for sale any more!${removed_at === null ? '' : html`, since !${renderDay(removed_at)}`}${code}. Who bought it before keeps what they bought. The maintainer says:</p>
+<p>It is not for sale any more!${removed_at === null ? '' : html`, since !${renderDay(removed_at)}`}${code}. Who bought it before keeps what they bought. All removals are <a href="/moderation">listed</a>. The maintainer says:</p>
 !${removed_reason === null ? '' : renderWritten(removed_reason)}
 </div>`;
 }

@@ -7,6 +7,8 @@ const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Po
 const PILED = /(\p{M}{3})\p{M}+/gu;
 /** In printable ASCII only: a letter that looks like another one could lead to another place than it says. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
+/** A letter beyond it takes two places in a string. */
+const LAST_SINGLE_UNIT = 0xffff;
 const CLOSERS = /[.,;:!?'")\]}>]+$/;
 
 export const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
@@ -57,6 +59,10 @@ export function renderFlags(flags: readonly string[]): string {
 
 /** The beginning of a text, in one line. */
 export function beginningOf(text: string, most: number): string {
-  const letters = [...seen(text).replaceAll(/\s+/g, ' ').trim()];
-  return letters.length <= most ? letters.join('') : `${letters.slice(0, most).join('').trimEnd()}…`;
+  const line = seen(text).replaceAll(/\s+/g, ' ').trim();
+  let end = 0;
+  for (let letters = 0; letters < most && end < line.length; letters += 1) {
+    end += (line.codePointAt(end) ?? 0) > LAST_SINGLE_UNIT ? 2 : 1;
+  }
+  return end >= line.length ? line : `${line.slice(0, end).trimEnd()}…`;
 }

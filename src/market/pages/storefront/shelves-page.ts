@@ -2,6 +2,8 @@ import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import type { ListingSummary } from '../../../contract/listings.ts';
+import { renderPreviewTags } from '../pictures/render-preview-tags.ts';
+import { SHELL } from '../shell/assets.ts';
 import { FEED_HEAD } from './feed.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderPaging } from './render-rows.ts';
@@ -21,13 +23,15 @@ export function planShelves(address: ShelfAddress, route: string): PagePlan {
     key: shelfPath(address),
     glance: `/api/shelves?${query}`,
     request: { route: 'GET /api/shelves', query },
+    // The search field asks for what fits while words are typed.
+    connects: true,
     show: (answer, scene) => showShelves(address, JSON.parse(answer) as Shelves, scene),
     again: () => renderSearch({ ...address, cursor: '' }),
     back: { path: shelfPath({ aisle: address.aisle }), name: 'These shelves from the start' },
   };
 }
 
-function showShelves(address: ShelfAddress, shelves: Shelves, { nowMs }: Scene): Shown {
+function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }: Scene): Shown {
   const { aisles, total, next_cursor: next } = shelves;
   const listings = shelves.listings as ListingSummary[];
   const { aisle, cursor } = address;
@@ -36,7 +40,9 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { nowMs }: Scene):
   return {
     title: `${name} - Openaisle`,
     path: '/shelves',
-    head: FEED_HEAD,
+    head: html`!${FEED_HEAD}
+!${isPlain(address) ? renderPreviewTags(config.baseUrl, { path: shelfPath(address), title: `${name} at Openaisle`, summary: `${showCount(total, 'listing')} for sale${aisle === null ? '' : `: ${AISLE_WORDS[aisle].holds}`}.`, type: 'website' }) : ''}`,
+    scripts: [SHELL.suggest.path],
     main: html`<div class="wide">
 <h1>${name}</h1>
 <p class="summary">!${sayHowMany(address, total)}</p>
@@ -49,6 +55,11 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { nowMs }: Scene):
     )}
 </div>`,
   };
+}
+
+/** A place of its own, and not what somebody searched for. */
+function isPlain({ q, sort, free, price, tag, cursor }: ShelfAddress): boolean {
+  return [q, sort, free, price, tag, cursor].every((part) => part === '');
 }
 
 function sayHowMany({ q, aisle, free, price, tag }: ShelfAddress, total: number): string {

@@ -3,9 +3,10 @@ import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import type { MerchantRecord } from '../../../contract/listings.ts';
 import { drawMark } from '../marks/draw-mark.ts';
+import { renderStorePreview } from '../pictures/render-preview-tags.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderMerchants, renderPaging, storePath } from './render-rows.ts';
-import { renderLine } from './render-written.ts';
+import { renderLine, seen } from './render-written.ts';
 import { renderDay, showCount, showNumber } from './show-facts.ts';
 
 const STORE_PAGE = 30;
@@ -30,16 +31,17 @@ export function planStore(handle: string, beforeId: string): PagePlan {
 function showStore(
   { merchant, listings, total, next_before_id: next }: Store,
   isLater: boolean,
-  { nowMs }: Scene,
+  { config, nowMs }: Scene,
 ): Shown {
   const { handle } = merchant;
   const path = storePath(handle);
   return {
-    title: `${handle} - Openaisle`,
-    head: html`<link rel="alternate" type="application/json" href="/api${path}">`,
+    title: `${seen(handle)} - Openaisle`,
+    head: html`<link rel="alternate" type="application/json" href="/api${path}">
+!${isLater ? '' : renderStorePreview(merchant, config.baseUrl)}`,
     main: html`<div class="wide">
 <div class="heading">!${drawMark({ merchant: merchant.id }, 'large')}<div>
-<h1><bdi>${handle}</bdi></h1>
+<h1>!${renderLine(handle)}</h1>
 <p class="summary">!${merchant.store_line === '' ? html`<span class="quiet">No store line yet.</span>` : renderLine(merchant.store_line)}</p>
 !${renderStanding(merchant)}
 </div></div>

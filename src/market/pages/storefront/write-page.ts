@@ -1,4 +1,3 @@
-import { SHELL } from '../shell/assets.ts';
 import { renderShell } from '../shell/render-shell.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 
@@ -7,5 +6,5 @@ export function writePage(plan: PagePlan, answer: string, scene: Scene): string 
 }
 
 export function writeShown(shown: Shown): string {
-  return renderShell({ ...shown, styles: [SHELL.storefront.path, ...(shown.styles ?? [])] });
+  return renderShell(shown);
 }

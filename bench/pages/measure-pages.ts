@@ -1,0 +1,158 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
+import { type Child, startChild } from '../catalog/child.ts';
+import type { LoadAnswer, LoadOrder } from '../catalog/load-client.ts';
+import type { PageRequest } from '../catalog/page-request.ts';
+import { pin } from '../catalog/process-facts.ts';
+import { seedCatalog } from '../catalog/seed.ts';
+import { CLIENT_CORE, CONNECTIONS, SERVER_CORE } from '../catalog/settings.ts';
+import { type LoadClient, medianOf, runSlice, type Slice, type Target } from '../catalog/slice.ts';
+import { startMarket } from '../catalog/start-market.ts';
+import type { StaticAnswer, StaticOrder } from '../catalog/static-server.ts';
+import { pepperOf } from '../catalog/writers.ts';
+import type { Running } from '../run-bench.ts';
+import type { Options } from './options.ts';
+
+export interface PagesOutcome {
+  listings: number;
+  pinned: boolean;
+  rows: PageRow[];
+}
+
+export interface PageRow {
+  kind: string;
+  perSecond: number;
+  staticPerSecond: number;
+  /** Median of the rounds' ratios, market to static. */
+  ratio: number;
+  ratios: number[];
+  cpuMicros: number | null;
+  bytes: number;
+  /** Beside the market, and beside the static server. */
+  clientShares: number[];
+}
+
+interface Stage {
+  market: Target;
+  client: LoadClient;
+  fixed: Child<StaticOrder, StaticAnswer>;
+  pinned: boolean;
+}
+
+interface Kind {
+  name: string;
+  headers: Readonly<Record<string, string>>;
+  /** Among so many listings it goes on from round to round. */
+  among: number;
+}
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+/** Several times as many pages as are kept, so that what comes round again is long gone. */
+const LISTINGS = 20_000;
+const KEPT = 300;
+/** What can be asked for in one round without meeting the same page twice. */
+const WINDOW = 4_000;
+const ROUND_SECONDS = 1;
+const WARM_UP_SECONDS = 1;
+const SEED = 1;
+const CATALOG_MB = 512;
+const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+const GZIP = { ...BROWSER, 'accept-encoding': 'gzip, deflate, br' };
+
+const KINDS: readonly Kind[] = [
+  { name: 'kept', headers: BROWSER, among: KEPT },
+  { name: 'kept, gzip', headers: GZIP, among: KEPT },
+  { name: 'made anew', headers: BROWSER, among: LISTINGS },
+  { name: 'made anew, gzip', headers: GZIP, among: LISTINGS },
+];
+
+export async function measurePages(options: Options, running: Running): Promise<PagesOutcome> {
+  const stage = await prepare(options, running);
+  const rows: PageRow[] = [];
+  for (const kind of KINDS) {
+    running.signal.throwIfAborted();
+    const row = await measureKind(stage, kind, options.rounds);
+    rows.push(row);
+    running.tell(`${kind.name}: ${row.perSecond.toFixed(0)}/s beside ${row.staticPerSecond.toFixed(0)}/s static`);
+  }
+  return { listings: LISTINGS, pinned: stage.pinned, rows };
+}
+
+async function prepare({ profile }: Options, { begun, signal, tell }: Running): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), 'openaisle-bench-'));
+  begun.defer(() => rm(folder, { recursive: true, force: true }));
+  tell('starting PostgreSQL');
+  const postgres = await startEmbeddedPostgres({ dataDir: folder });
+  begun.defer(() => postgres.stop());
+  await migrate(postgres.url, MIGRATIONS);
+  const seeded = await seedCatalog({ url: postgres.url, listings: LISTINGS, seed: SEED, signal, tell });
+  const client = startChild<LoadOrder, LoadAnswer>(new URL('../catalog/load-client.ts', import.meta.url), 'the client');
+  begun.defer(() => client.stop());
+  const fixed = startChild<StaticOrder, StaticAnswer>(
+    new URL('../catalog/static-server.ts', import.meta.url),
+    'the static server',
+  );
+  begun.defer(() => fixed.stop());
+  tell('starting the market');
+  const pepperFile = join(folder, 'pepper-of-bench');
+  await writeFile(pepperFile, `1:${pepperOf(SEED).toString('hex')}\n`, { mode: 0o600 });
+  const market = await startMarket({
+    ...{ databaseUrl: postgres.url, pepperFile, rpcUrl: null, workers: 1, catalogMemoryMb: CATALOG_MB },
+    logFile: join(folder, 'market.log'),
+    searchPath: `/api/shelves?q=${seeded.vocabulary.words[20]}`,
+    ...{ profileFolder: profile, signal },
+  });
+  begun.defer(() => market.stop());
+  const pids = await market.family();
+  const pinned =
+    cpus().length > CLIENT_CORE &&
+    (await pin([client.pid], CLIENT_CORE)) &&
+    (await pin([...pids, fixed.pid], SERVER_CORE));
+  return { market: { url: market.url, pids }, client, fixed, pinned };
+}
+
+/** Market and static server in turn, so that what the machine does besides falls on both. */
+async function measureKind({ market, client, fixed }: Stage, kind: Kind, rounds: number): Promise<PageRow> {
+  const all = Array.from({ length: kind.among }, (_, at) => request(at + 1, kind));
+  const { url } = await fixed.ask({ marketUrl: market.url, requests: all });
+  const targets = { market, fixed: { url, pids: [fixed.pid] } };
+  const run = (side: keyof typeof targets, round: number, seconds: number): Promise<Slice> =>
+    runSlice(client, targets[side], {
+      requests: windowOf(all, round),
+      ...{ status: 200, connections: CONNECTIONS, seconds },
+    });
+  for (const side of ['market', 'fixed'] as const) await run(side, 0, WARM_UP_SECONDS);
+  const slices: { market: Slice[]; fixed: Slice[] } = { market: [], fixed: [] };
+  for (let round = 1; round <= rounds; round += 1) {
+    const order = round % 2 === 0 ? (['market', 'fixed'] as const) : (['fixed', 'market'] as const);
+    for (const side of order) slices[side].push(await run(side, round, ROUND_SECONDS));
+  }
+  return rowOf(kind.name, slices);
+}
+
+const request = (id: number, { headers }: Kind): PageRequest => ({ path: `/listing/${id}`, headers });
+
+/** The next ones in each round, and from the beginning again. */
+function windowOf(all: readonly PageRequest[], round: number): PageRequest[] {
+  const from = (round * WINDOW) % all.length;
+  return [...all.slice(from, from + WINDOW), ...all.slice(0, Math.max(0, from + WINDOW - all.length))];
+}
+
+function rowOf(kind: string, { market, fixed }: { market: readonly Slice[]; fixed: readonly Slice[] }): PageRow {
+  const ratios = market.map(({ perSecond }, at) => perSecond / (fixed[at]?.perSecond ?? Number.NaN));
+  const cpu = medianOf(market.map(({ cpuMicros }) => cpuMicros));
+  return {
+    kind,
+    perSecond: medianOf(market.map(({ perSecond }) => perSecond)),
+    staticPerSecond: medianOf(fixed.map(({ perSecond }) => perSecond)),
+    ratio: medianOf(ratios),
+    ratios,
+    cpuMicros: Number.isFinite(cpu) ? cpu : null,
+    bytes: medianOf(market.map(({ bytesPerAnswer }) => bytesPerAnswer)),
+    clientShares: [market, fixed].map((slices) => medianOf(slices.map(({ clientShare }) => clientShare))),
+  };
+}

@@ -1,0 +1,118 @@
+import { html } from 'ghtml';
+import { HANDLE_PATTERN } from '../../../contract/identity.ts';
+import { EVENT_KINDS, type EventKind } from '../../../contract/vocabulary.ts';
+import type { EventRecord } from '../../events/read-event-page.ts';
+import { storePath } from '../storefront/render-rows.ts';
+import { seen } from '../storefront/render-written.ts';
+import { showPrice } from '../storefront/show-facts.ts';
+
+interface KindWords {
+  /** What such events are called together. */
+  name: string;
+  /** What its actor did; `%` stands for what it was done to. */
+  says: string;
+}
+
+/** Every kind of event as people read it. The only such table: the script of the window has it from the page. */
+export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
+  register: { name: 'New stores', says: 'opened a store' },
+  rotate: { name: 'Rotated keys', says: 'replaced the key of the store' },
+  recover: { name: 'Recovered stores', says: 'recovered the store with a code' },
+  listing: { name: 'New listings', says: 'put % on the shelves' },
+  maintainer_seed: {
+    name: 'Listings of the maintainer',
+    says: 'put % on the shelves as the maintainer, without the fee',
+  },
+  listing_edit: { name: 'Edits', says: 'edited %' },
+  withdrawal: { name: 'Withdrawals', says: 'withdrew %' },
+  sale: { name: 'Sales', says: 'bought %' },
+  comment: { name: 'Comments', says: 'commented on %' },
+  flag: { name: 'Flags', says: 'flagged %' },
+  moderation: { name: 'Acts of the maintainer', says: 'used a power of the maintainer on %' },
+  appeal: { name: 'Appeals', says: 'appealed against the removal of %' },
+  review: { name: 'Reviewed payments', says: 'decided in review on %' },
+  world_sale: { name: 'Sales of the city', says: 'bought % in the city' },
+  world_canceled: { name: 'Offers taken back in the city', says: 'took % off the market' },
+};
+
+/** Where a kind covers several acts: by kind, act and outcome. */
+const FINER_WORDS: Readonly<Record<string, string>> = {
+  'moderation.remove': 'removed %',
+  'moderation.remove_comment': 'emptied a comment on %',
+  'moderation.pin': 'pinned %',
+  'moderation.unpin': 'unpinned %',
+  'moderation.decide_appeal.restored': 'granted an appeal and restored %',
+  'moderation.decide_appeal.removal_upheld': 'refused an appeal: the removal of % stands',
+  'moderation.fee_review': 'decided on a listing fee in review',
+};
+
+/** Who acts where the log names nobody. */
+const NOBODY: Readonly<Partial<Record<EventKind, string>>> = {
+  sale: 'A wallet without an account',
+  world_canceled: 'The city',
+};
+const SOMEBODY = 'Somebody';
+
+const HANDLE = new RegExp(HANDLE_PATTERN);
+
+/** The same for the script that writes rows of its own. */
+export const SCRIPT_WORDS = {
+  says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...FINER_WORDS },
+  nobody: NOBODY,
+  somebody: SOMEBODY,
+  handle: HANDLE_PATTERN,
+};
+
+type Said = Pick<EventRecord, 'kind' | 'actor' | 'detail'>;
+
+/** HTML. What happened, with links to who did it and to what it was done to. */
+export function sayEvent(event: Said): string {
+  const [before = '', after] = phraseOf(event).split('%');
+  const what = after === undefined ? '' : html`!${renderTarget(event)}${after}`;
+  return html`!${renderActor(event)} ${before}!${what}${closeOf(event)}`;
+}
+
+/** The finest words there are for it: for its act and outcome, its act alone, or its kind. */
+export function phraseOf({ kind, detail }: Pick<Said, 'kind' | 'detail'>): string {
+  const { action, outcome } = detail;
+  for (const act of [`${kind}.${action}.${outcome}`, `${kind}.${action}`]) {
+    const words = Object.hasOwn(FINER_WORDS, act) ? FINER_WORDS[act] : undefined;
+    if (words !== undefined) return words;
+  }
+  return KIND_WORDS[kind].says;
+}
+
+function renderActor({ kind, actor }: Said): string {
+  if (actor === 'system') return html`${NOBODY[kind] ?? SOMEBODY}`;
+  const name = html`<bdi>${seen(actor)}</bdi>`;
+  return HANDLE.test(actor) ? html`<a href="${storePath(actor)}">!${name}</a>` : name;
+}
+
+function renderTarget({ kind, detail }: Said): string {
+  const listing = detail['listing_id'];
+  if (isId(listing))
+    return html`<a href="/listing/${listing}${kind === 'comment' ? '#comments' : ''}">listing ${listing}</a>`;
+  for (const [field, name] of OTHER_TARGETS) {
+    const id = detail[field];
+    if (isId(id)) return html`${name} ${id}`;
+  }
+  return 'something';
+}
+
+const OTHER_TARGETS = [
+  ['comment_id', 'comment'],
+  ['merchant_id', 'merchant'],
+  ['payment_id', 'payment'],
+] as const;
+
+function isId(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
+}
+
+/** What it cost, or why it was done. */
+function closeOf({ detail }: Said): string {
+  const { paid_usdc: paid, price_usdc: price, reason_code: code } = detail;
+  if (typeof paid === 'number') return paid === 0 ? ' free of charge' : ` for ${showPrice(paid)}`;
+  if (typeof price === 'number') return price === 0 ? ' free of charge' : ` at ${showPrice(price)}`;
+  return typeof code === 'string' ? `: ${code.replaceAll('_', ' ')}` : '';
+}

@@ -1,0 +1,143 @@
+import { html } from 'ghtml';
+import type { ResultOf } from '../../../contract/endpoint.ts';
+import type { Endpoints } from '../../../contract/index.ts';
+import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { EventRecord } from '../../events/read-event-page.ts';
+import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
+import { SHELL } from '../shell/assets.ts';
+import type { PagePlan, PageRead, Scene, Shown } from '../storefront/page-plan.ts';
+import { renderEmpty, renderPaging } from '../storefront/render-rows.ts';
+import { showNumber } from '../storefront/show-facts.ts';
+import { KIND_WORDS, sayEvent } from './event-words.ts';
+import { renderMoment } from './show-moment.ts';
+
+const PAGE = 50;
+const PATH = '/events';
+
+/** As the route takes it, or nothing. */
+const LISTING = /^(?:[1-9]\d{0,15})?$/;
+
+type Log = ResultOf<Endpoints['listEvents']>['body'];
+
+/** Which part of the log: at most one of the three is given, or the route refuses it. */
+interface Part {
+  kind: string;
+  scope: string;
+  /** A listing's own history. */
+  listing_id: string;
+}
+
+const ALL: Part = { kind: '', scope: '', listing_id: '' };
+
+const VIEWS: readonly (Part & { name: string })[] = [
+  { ...ALL, name: 'Everything' },
+  { ...ALL, scope: 'window', name: 'The window' },
+  { ...ALL, scope: 'door', name: 'The front door' },
+  { ...ALL, kind: 'moderation', name: 'Acts of the maintainer' },
+];
+
+export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
+  const part = {
+    kind: query['kind'] ?? '',
+    scope: query['scope'] ?? '',
+    listing_id: query['listing_id'] ?? '',
+  };
+  const beforeId = query['before_id'] ?? '';
+  const asked = queryOf({ limit: String(PAGE), ...part, before_id: beforeId });
+  return {
+    route: PATH,
+    key: `${PATH}?${asked}`,
+    glance: null,
+    request: refusalOf(part) ?? { route: 'GET /api/events', query: asked },
+    show: (answer, scene) => showEvents(JSON.parse(answer) as Log, { ...part, isLater: beforeId !== '' }, scene),
+    again: () => renderViews(part),
+    styles: [SHELL.live.path],
+    back: { path: PATH, name: 'The whole log' },
+  };
+}
+
+/** In words for people; everything else the route refuses itself. */
+function refusalOf({ kind, scope, listing_id: listing }: Part): PageRead | null {
+  const isKnown = (all: readonly string[], name: string): boolean => name === '' || all.includes(name);
+  const detail = !isKnown(EVENT_KINDS, kind)
+    ? 'There is no kind of event of that name.'
+    : !isKnown(SCOPES, scope)
+      ? 'There is no view of that name.'
+      : [kind, scope, listing].filter((given) => given !== '').length > 1
+        ? 'Give a kind, a view or a listing, no two of them.'
+        : LISTING.test(listing)
+          ? null
+          : 'A listing is named by its number.';
+  return detail === null ? null : () => Promise.reject(new Refusal('invalid_query', { detail }));
+}
+
+function showEvents(log: Log, part: Part & { isLater: boolean }, { config }: Scene): Shown {
+  const { events, total, next_before_id: next } = log;
+  const path = pathOf(PATH, part);
+  return {
+    title: `${nameOf(part)} - Openaisle`,
+    path: PATH,
+    styles: [SHELL.live.path],
+    head: html`<link rel="alternate" type="application/json" href="${pathOf('/api/events', part)}">
+!${part.listing_id === '' ? html`<link rel="alternate" type="text/event-stream" href="${pathOf(STREAM_PATH, part)}">` : ''}`,
+    main: html`<div class="wide log">
+<h1>${nameOf(part)}</h1>
+<p class="summary"><strong>${showNumber(total)}</strong> ${total === 1 ? 'event' : 'events'}, newest first.</p>
+<p>The log only grows: nothing in it is ever changed or taken back, and its numbers have no gaps. It tells who did what and when; what people wrote stands with the listings.</p>
+!${renderViews(part)}
+!${events.length > 0 ? renderRecords(events) : renderEmpty('Nothing of this has happened yet.', { path: PATH, name: 'The whole log' })}
+!${renderPaging(next === null ? null : { path: pathOf(PATH, part, { before_id: String(next) }), name: 'Older' }, part.isLater ? path : null)}
+!${renderForPrograms(part, config.baseUrl)}
+</div>`,
+  };
+}
+
+function renderRecords(events: readonly EventRecord[]): string {
+  return html`<ol class="records">!${events.map(
+    (event) => html`<li id="event-${event.id}">
+<p class="said">!${sayEvent(event)}</p>
+<p class="meta"><span>Event <code>${event.id}</code></span> <span>!${renderMoment(event.at)}</span> <a href="${pathOf(PATH, { ...ALL, kind: event.kind })}">${event.kind}</a></p>
+</li>`,
+  )}</ol>`;
+}
+
+/** The fixed views as links, every kind in a form. */
+function renderViews(part: Part): string {
+  const isHere = ({ kind, scope, listing_id: listing }: Part): boolean =>
+    kind === part.kind && scope === part.scope && listing === part.listing_id;
+  return html`<nav class="views" aria-label="Views of the log"><ul>!${VIEWS.map(
+    (view) =>
+      html`<li><a href="${pathOf(PATH, view)}"!${isHere(view) ? ' aria-current="page"' : ''}>${view.name}</a></li>`,
+  )}</ul></nav>
+<form class="kinds" action="${PATH}" method="get"><label for="kind">One kind only</label><select id="kind" name="kind"><option value="">Every kind</option>!${EVENT_KINDS.map(
+    (kind) => html`<option value="${kind}"!${kind === part.kind ? ' selected' : ''}>${KIND_WORDS[kind].name}</option>`,
+  )}</select><button type="submit">Show</button></form>`;
+}
+
+function renderForPrograms(part: Part, baseUrl: string): string {
+  const json = pathOf('/api/events', part);
+  return html`<section aria-labelledby="programs">
+<h2 id="programs">For programs</h2>
+<p>The same as <a href="${json}">JSON</a>.!${part.listing_id === '' ? ' As it grows, as server-sent events:' : ''}</p>
+!${part.listing_id === '' ? html`<p class="shown"><code>curl -N '${baseUrl}${pathOf(STREAM_PATH, part)}'</code></p>` : ''}
+</section>`;
+}
+
+function nameOf({ kind, scope, listing_id: listing }: Part): string {
+  if (listing !== '') return `The history of listing ${listing}`;
+  const known = EVENT_KINDS.find((one) => one === kind);
+  if (known !== undefined) return KIND_WORDS[known].name;
+  const view = SCOPES.find((one) => one === scope);
+  return view === undefined ? 'Events' : `Events in ${view === 'door' ? 'the front door' : 'the window'}`;
+}
+
+function pathOf(path: string, { kind, scope, listing_id }: Part, more: Readonly<Record<string, string>> = {}): string {
+  const query = queryOf({ kind, scope, listing_id, ...more });
+  return query === '' ? path : `${path}?${query}`;
+}
+
+/** What is empty is as if it was not there. */
+function queryOf(given: Readonly<Record<string, string>>): string {
+  return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== '')).toString();
+}

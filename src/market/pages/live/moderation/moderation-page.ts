@@ -1,0 +1,100 @@
+import { html } from 'ghtml';
+import { Refusal } from '../../../../platform/refusal.ts';
+import { MAINTAINER_POWERS } from '../../../official/maintainer-powers.ts';
+import { SHELL } from '../../shell/assets.ts';
+import type { PagePlan, Shown } from '../../storefront/page-plan.ts';
+import { renderEmpty, renderPaging } from '../../storefront/render-rows.ts';
+import { showNumber } from '../../storefront/show-facts.ts';
+import { KIND_WORDS } from '../event-words.ts';
+import { type Moderation, readModeration, SHOWS, type Show } from './read-moderation.ts';
+import { renderRemoval, renderRemovedComment } from './render-removal.ts';
+
+const PATH = '/moderation';
+const PAGE = 20;
+/** As the routes take the id of a row. */
+const ID = /^[1-9]\d{0,15}$/;
+
+const SHOW_WORDS: Readonly<Record<Show, { name: string; none: string }>> = {
+  removals: { name: 'Removals', none: 'No listing was ever removed here.' },
+  appeals: { name: 'Appeals', none: 'Nobody has appealed against a removal yet.' },
+  comments: { name: 'Removed comments', none: 'No comment was ever removed here.' },
+};
+
+/** What the maintainer has done with the powers that nobody else has, in public. */
+export function planModeration(query: Readonly<Record<string, string>>): PagePlan {
+  const asked = query['show'] ?? '';
+  const show = asked === '' ? 'removals' : SHOWS.find((one) => one === asked);
+  if (show === undefined) throw new Refusal('invalid_query', { detail: `show is one of ${SHOWS.join(', ')}.` });
+  const beforeId = query['before_id'] ?? '';
+  if (beforeId !== '' && !ID.test(beforeId)) {
+    throw new Refusal('cursor_invalid', { detail: 'before_id is the number at which the page before ended.' });
+  }
+  const place = { limit: PAGE, beforeId: beforeId === '' ? null : BigInt(beforeId) };
+  return {
+    route: PATH,
+    key: pathOf(show, beforeId),
+    glance: null,
+    request: (queryable) => readModeration(queryable, show, place),
+    show: (answer) => showModeration(JSON.parse(answer) as Moderation, show, beforeId !== ''),
+    back: { path: PATH, name: 'Removals from the newest on' },
+  };
+}
+
+function showModeration(moderation: Moderation, show: Show, isLater: boolean): Shown {
+  const { totals, next_before_id: next } = moderation;
+  return {
+    title: 'Moderation - Openaisle',
+    path: PATH,
+    styles: [SHELL.live.path],
+    main: html`<div class="wide moderation">
+<h1>Moderation</h1>
+<p class="summary">Every use of the maintainer’s powers is public: what was done, why, and what was said against it.</p>
+<nav class="views" aria-label="What to show"><ul>!${SHOWS.map(
+      (one) =>
+        html`<li><a href="${pathOf(one)}"!${one === show ? ' aria-current="page"' : ''}>${SHOW_WORDS[one].name} <span class="count">${showNumber(totals[one])}</span></a></li>`,
+    )}<li><a href="/events?kind=moderation">All acts, as a log</a></li><li><a href="/events?kind=maintainer_seed">Its own listings</a></li></ul></nav>
+<section aria-labelledby="shown">
+<h2 id="shown" class="heard">${SHOW_WORDS[show].name}, newest first</h2>
+!${renderCases(moderation, show)}
+!${renderPaging(next === null ? null : { path: pathOf(show, String(next)), name: 'Older' }, isLater ? pathOf(show) : null)}
+</section>
+!${renderHowToAppeal()}
+!${renderPowers()}
+</div>`,
+  };
+}
+
+function renderCases({ removals, comments }: Moderation, show: Show): string {
+  const cases = show === 'comments' ? comments.map(renderRemovedComment) : removals.map(renderRemoval);
+  if (cases.length === 0) {
+    return renderEmpty(SHOW_WORDS[show].none, { path: '/events?kind=moderation', name: 'All acts of the maintainer' });
+  }
+  return html`<ol class="cases">!${cases}</ol>`;
+}
+
+function renderHowToAppeal(): string {
+  return html`<section aria-labelledby="appeal">
+<h2 id="appeal">How to appeal</h2>
+<p>The merchant of a removed listing can appeal, once for each removal: <code>POST /api/appeal</code> with <code>listing_id</code> and <code>statement</code>. The statement is public, and so are the decision and its reason. The maintainer brings back nothing for which nobody appealed.</p>
+<p>Who bought something before its removal keeps it. A comment that was emptied keeps its place, its author and its replies.</p>
+</section>`;
+}
+
+function renderPowers(): string {
+  return html`<section aria-labelledby="powers">
+<h2 id="powers">What the maintainer may do, and others may not</h2>
+<p>This is all of it, as <a href="/api/official">official facts</a> have it. Each use is an event of the public log.</p>
+<ul class="powers">!${MAINTAINER_POWERS.map(
+    ({ power, logged_as: kind, endpoint }) =>
+      html`<li><span>${power.charAt(0).toUpperCase()}${power.slice(1)}</span> <span class="meta"><a href="/events?kind=${kind}">${KIND_WORDS[kind].name}</a> <span><code>${endpoint}</code></span></span></li>`,
+  )}</ul>
+</section>`;
+}
+
+function pathOf(show: Show, beforeId = ''): string {
+  const query = new URLSearchParams({
+    ...(show === 'removals' ? {} : { show }),
+    ...(beforeId === '' ? {} : { before_id: beforeId }),
+  });
+  return query.size === 0 ? PATH : `${PATH}?${query.toString()}`;
+}

@@ -1,0 +1,101 @@
+import { html } from 'ghtml';
+import type { ResultOf } from '../../../contract/endpoint.ts';
+import type { Endpoints } from '../../../contract/index.ts';
+import { SCOPE_KINDS } from '../../../contract/vocabulary.ts';
+import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
+import { SHELL } from '../shell/assets.ts';
+import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
+import { AISLE_WORDS, renderAisles } from '../storefront/render-search.ts';
+import { showNumber } from '../storefront/show-facts.ts';
+import { SCRIPT_WORDS } from './event-words.ts';
+import { newcomersOf, renderHappened, renderNewcomer, renderOnShelf } from './window-rows.ts';
+
+const PATH = '/window';
+/** How many rows stand on the page to begin with, and how many it grows to. */
+const ROWS = {
+  events: { first: 30, most: 100 },
+  listings: { first: 12, most: 12 },
+  merchants: { first: 10, most: 10 },
+};
+
+type WindowAnswer = ResultOf<Endpoints['getWindow']>['body'];
+
+/** What happens now. Its script goes on from the newest event that stands on it. */
+export function planWindow(): PagePlan {
+  return {
+    route: PATH,
+    key: PATH,
+    glance: '/api/window',
+    request: { route: 'GET /api/window' },
+    connects: true,
+    show: (answer, scene) => showWindow(JSON.parse(answer) as WindowAnswer, scene),
+    back: { path: '/shelves', name: 'All shelves' },
+  };
+}
+
+function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { nowMs }: Scene): Shown {
+  const newcomers = newcomersOf(merchants, events.items);
+  return {
+    title: 'Window - Openaisle',
+    path: PATH,
+    styles: [SHELL.live.path],
+    scripts: [SHELL.liveUpdates.path],
+    head: html`<link rel="alternate" type="application/json" href="/api/window">
+<link rel="alternate" type="text/event-stream" href="${STREAM_PATH}?scope=window">`,
+    main: html`<div class="wide window">
+<h1>Window</h1>
+<p class="summary">What happens in this market, and what has just come in.</p>
+!${renderBar(givenToScript(events.items[0]?.id ?? 0))}
+!${renderAisles(aisles.items, null, listings.total)}
+<div class="panes" id="panes">
+<section aria-labelledby="happened">
+!${renderHead('happened', 'Happened', events.total, { path: '/events?scope=window', name: 'The whole log' })}
+!${renderNothing(events.total, html`Nothing has happened yet.`)}
+<ol class="happened" id="event-rows">!${events.items.slice(0, ROWS.events.first).map((event) => renderHappened(event, nowMs))}</ol>
+</section>
+<div class="beside">
+<section aria-labelledby="on-shelves">
+!${renderHead('on-shelves', 'For sale', listings.total, { path: '/shelves', name: 'All shelves' })}
+!${renderNothing(listings.total, html`Nothing is for sale yet. <a href="/join">Open a store</a>.`)}
+<ol class="on-shelves" id="listing-rows">!${listings.items.slice(0, ROWS.listings.first).map((listing) => renderOnShelf(listing, nowMs))}</ol>
+</section>
+<section aria-labelledby="newcomers">
+!${renderHead('newcomers', 'Merchants', merchants.total, { path: '/merchants', name: 'All merchants' })}
+!${renderNothing(newcomers.length, merchants.total === 0 ? html`Nobody has a store yet. <a href="/join">Open the first</a>.` : html`Nobody has come of late.`)}
+<ol class="newcomers" id="merchant-rows">!${newcomers.slice(0, ROWS.merchants.first).map((merchant) => renderNewcomer(merchant, nowMs))}</ol>
+</section>
+</div>
+</div>
+</div>`,
+  };
+}
+
+/** Without a script it says what the page is; with one, how it is kept up to date. */
+function renderBar(given: string): string {
+  return html`<div class="live-bar" id="live" data-live="${given}">
+<p class="live-state" id="live-state" role="status">One moment of the market. Load the page again for what is new.</p>
+<p class="live-ways"><button type="button" id="live-news" hidden>Show new</button> <button type="button" id="live-pause" hidden>Pause</button></p>
+<p class="heard" id="live-heard" role="status"></p>
+</div>`;
+}
+
+function renderHead(id: string, name: string, total: number, way: { path: string; name: string }): string {
+  return html`<div class="pane-head"><h2 id="${id}" tabindex="-1">${name} <span class="count" id="${id}-total">${showNumber(total)}</span></h2><a href="${way.path}">${way.name}</a></div>`;
+}
+
+/** Hidden while there are rows; the script shows and hides it. */
+function renderNothing(rows: number, text: string): string {
+  return html`<p class="empty"!${rows > 0 ? ' hidden' : ''}>!${text}</p>`;
+}
+
+/** Everything that the script knows. Nothing in it was written by a merchant. */
+function givenToScript(last: number): string {
+  return JSON.stringify({
+    last,
+    stream: STREAM_PATH,
+    kinds: SCOPE_KINDS.window,
+    words: SCRIPT_WORDS,
+    aisles: Object.fromEntries(Object.entries(AISLE_WORDS).map(([aisle, { name }]) => [aisle, name])),
+    most: { events: ROWS.events.most, listings: ROWS.listings.most, merchants: ROWS.merchants.most },
+  });
+}

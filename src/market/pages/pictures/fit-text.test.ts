@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { drawable, fitText, shorten, widthOf } from './fit-text.ts';
+import { openFaces } from './picture-fonts.ts';
+
+const { 700: bold } = openFaces();
+
+describe('letters', () => {
+  it('of Europe are drawn as they are, each by a file that has it', () => {
+    const text = 'Größe, Łódź, Αθήνα, Москва, Việt Nam: 4,00 €';
+    expect(drawable(text, bold)).toBe(text);
+    const runs = bold.runsOf(text);
+    expect(runs.map((run) => run.text).join('')).toBe(text);
+    expect([...new Set(runs.map(({ family }) => family))].sort()).toEqual([
+      'inter-cyrillic-700',
+      'inter-greek-700',
+      'inter-latin-700',
+      'inter-latin-ext-700',
+      'inter-vietnamese-700',
+    ]);
+  });
+
+  it('that the font lacks are left out, as long as half of the text is left', () => {
+    expect(drawable('Postgres 索引 advisor 😀', bold)).toBe('Postgres advisor');
+    expect(drawable('a\u202eb\u200d\u{e0041}\u0000c', bold)).toBe('abc');
+    expect(drawable('two\n\tlines  of it', bold)).toBe('two lines of it');
+    for (const lost of [
+      '从合同中读取发票',
+      'قراءة الفواتير',
+      'AI 从合同中读取发票',
+      '😀',
+      '',
+      '  ',
+      '\u{fffd}\u{fffd}',
+    ])
+      expect([lost, drawable(lost, bold)]).toEqual([lost, null]);
+  });
+});
+
+describe('lines', () => {
+  const rooms = [
+    { size: 60, lines: 2 },
+    { size: 40, lines: 2 },
+  ];
+  const fitted = (text: string) => fitText(text, { width: 400, rooms }, bold);
+
+  it('are as large as they can be, and break between words', () => {
+    expect(fitted('Reading of invoices')).toEqual({ size: 60, lines: ['Reading of', 'invoices'] });
+    expect(fitted('Reading of all invoices and bills')).toEqual({
+      size: 40,
+      lines: ['Reading of all', 'invoices and bills'],
+    });
+  });
+
+  it('are never wider than their room, whatever stands in them', () => {
+    for (const text of [
+      'W'.repeat(300),
+      'i'.repeat(300),
+      'word '.repeat(99),
+      `short ${'W'.repeat(99)} short`,
+      '-'.repeat(80),
+    ]) {
+      const { size, lines } = fitted(text);
+      expect(lines.length).toBe(2);
+      for (const line of lines) expect(widthOf(line, size, bold)).toBeLessThanOrEqual(400);
+      expect(lines.at(-1)?.endsWith('…')).toBe(true);
+    }
+  });
+
+  it('are cut only where they must be', () => {
+    expect(shorten('ink', 28, 400, bold, false)).toBe('ink');
+    expect(shorten('ink-and-paper', 28, 100, bold, false)).toMatch(/^ink.*…$/);
+  });
+});

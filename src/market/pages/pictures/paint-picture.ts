@@ -1,0 +1,26 @@
+import { Resvg } from '@resvg/resvg-wasm';
+import type { Answered } from '../../../platform/answer-questions.ts';
+import { composeCard } from './compose-card.ts';
+import { openFaces, WEIGHTS } from './picture-fonts.ts';
+import type { PictureQuestion } from './picture-question.ts';
+
+/** Draws one picture after the other. The same question is always answered with the same bytes. Needs the library to be started. */
+export function createPainter(): (question: PictureQuestion) => Answered<Uint8Array> {
+  const faces = openFaces();
+  const fontBuffers = WEIGHTS.flatMap((weight) => [...faces[weight].files]);
+  return (question) => {
+    const drawing =
+      question.kind === 'card'
+        ? new Resvg(composeCard(question, faces), { font: { fontBuffers } })
+        : new Resvg(question.svg, {
+            fitTo: { mode: 'width', value: question.size },
+            ...(question.background === null ? {} : { background: question.background }),
+          });
+    const image = drawing.render();
+    // The library's memory is its own; what is sent must be ours.
+    const bytes = new Uint8Array(image.asPng());
+    image.free();
+    drawing.free();
+    return { answer: bytes, given: [bytes.buffer] };
+  };
+}

@@ -1,0 +1,65 @@
+import { html } from 'ghtml';
+import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
+import { storePath } from '../storefront/render-rows.ts';
+import { beginningOf } from '../storefront/render-written.ts';
+import { showPrice } from '../storefront/show-facts.ts';
+import { isShown } from './is-shown.ts';
+import { listingPicturePath, storePicturePath } from './picture-paths.ts';
+import { CARD } from './picture-size.ts';
+
+const LONGEST_TITLE = 120;
+const LONGEST_SUMMARY = 200;
+
+interface Preview {
+  /** The page's own address, as a path. */
+  path: string;
+  title: string;
+  summary: string;
+  type: 'website' | 'profile' | 'product';
+  picture?: { path: string; says: string };
+}
+
+/** What programs that show links read of a page: one address, a title, a picture (Open Graph). HTML for the head. */
+export function renderPreviewTags(baseUrl: string, { path, title, summary, type, picture }: Preview): string {
+  const shown = beginningOf(title, LONGEST_TITLE);
+  return html`<link rel="canonical" href="${baseUrl}${path}">
+<meta property="og:site_name" content="Openaisle">
+<meta property="og:type" content="${type}">
+<meta property="og:url" content="${baseUrl}${path}">
+<meta property="og:title" content="${shown}">
+<meta property="og:description" content="${beginningOf(summary, LONGEST_SUMMARY)}">
+!${
+    picture === undefined
+      ? html`<meta name="twitter:card" content="summary">`
+      : html`<meta property="og:image" content="${baseUrl}${picture.path}">
+<meta property="og:image:type" content="image/png">
+<meta property="og:image:width" content="${CARD.width}">
+<meta property="og:image:height" content="${CARD.height}">
+<meta property="og:image:alt" content="${picture.says}">
+<meta name="twitter:card" content="summary_large_image">`
+  }`;
+}
+
+/** Of goods that are off the market no word of their merchant. */
+export function renderListingPreview(listing: ListingDetail, baseUrl: string): string {
+  const { id, title, description, price_usdc, merchant } = listing;
+  const isOpen = isShown(listing);
+  const name = `Listing ${id}`;
+  return renderPreviewTags(baseUrl, {
+    path: `/listing/${id}`,
+    title: isOpen ? title : name,
+    summary: isOpen ? `${showPrice(price_usdc)}, by ${merchant}. ${description}` : 'No longer for sale.',
+    type: 'product',
+    picture: { path: listingPicturePath(id), says: `The woven mark of ${name.toLowerCase()}` },
+  });
+}
+
+export function renderStorePreview({ handle, store_line }: MerchantRecord, baseUrl: string): string {
+  return renderPreviewTags(baseUrl, {
+    path: storePath(handle),
+    title: `${handle}, a store at Openaisle`,
+    summary: store_line === '' ? 'What this merchant has for sale.' : store_line,
+    type: 'profile',
+    picture: { path: storePicturePath(handle), says: `The woven mark of ${beginningOf(handle, LONGEST_TITLE)}` },
+  });
+}

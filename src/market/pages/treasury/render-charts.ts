@@ -1,0 +1,118 @@
+import { html } from 'ghtml';
+import { storePath } from '../storefront/render-rows.ts';
+import { AISLE_WORDS } from '../storefront/render-search.ts';
+import { renderLine, seen } from '../storefront/render-written.ts';
+import { showCount, showNumber } from '../storefront/show-facts.ts';
+import { drawRanking } from './draw-ranking.ts';
+import { drawTimeBars } from './draw-time-bars.ts';
+import { nameSpan } from './name-span.ts';
+import { renderFigures } from './render-figures.ts';
+import { showUnits } from './show-money.ts';
+import { spreadOverTime } from './spread-over-time.ts';
+import type { FeeSums, SalesOfAisle } from './store.ts';
+
+export const TOP_MERCHANTS = 10;
+
+/** What fees come to, span by span. */
+export function renderFeesOverTime({ days, fees, units }: FeeSums, nowMs: number): string {
+  if (fees === 0n) return section('time', 'Fees over time', html`<p class="quiet">No fee has been paid yet.</p>`);
+  const { span, bars } = spreadOverTime(days, nowMs);
+  const rows = bars
+    .toReversed()
+    .map(({ from, fees: paid, units: sum }) => [nameSpan(span, from), showNumber(Number(paid)), showUnits(sum)]);
+  return section(
+    'time',
+    'Fees over time',
+    html`<p>${showCount(Number(fees), 'fee')} so far, <strong>${showUnits(units)}</strong>, by the time of the block that each was paid in (UTC). The last ${span} is not over yet.</p>
+!${drawTimeBars('time-chart', span, bars)}
+!${renderFigures(`Each ${span} as a table`, [capital(span), 'Fees', 'Paid'], rows)}`,
+  );
+}
+
+/** Who paid most, and what all others paid together. */
+export function renderFeesByMerchant({ top, merchants, fees, units }: FeeSums): string {
+  if (top.length === 0)
+    return section('payers', 'Fees by merchant', html`<p class="quiet">No merchant has paid a fee yet.</p>`);
+  const others = Number(merchants) - top.length;
+  const rest = {
+    fees: fees - top.reduce((sum, one) => sum + one.fees, 0n),
+    units: units - top.reduce((sum, one) => sum + one.units, 0n),
+  };
+  const ranked = top.map(({ merchant, units: paid }) => ({ name: merchant, units: paid }));
+  const rows = top.map(({ merchant, fees: count, units: paid }) => [
+    html`<a href="${storePath(merchant)}">!${renderLine(merchant)}</a>`,
+    showNumber(Number(count)),
+    showUnits(paid),
+  ]);
+  const all = others > 0 ? { name: showCount(others, 'other merchant'), ...rest, isRest: true } : null;
+  return section(
+    'payers',
+    'Fees by merchant',
+    html`<p>${showCount(Number(merchants), 'merchant has', 'merchants have')} paid a fee.${others > 0 ? ` The ${top.length} who paid most, and the rest together.` : ''}</p>
+!${drawRanking(
+      'payers-chart',
+      {
+        title: 'Fees paid, by merchant',
+        desc: `Most were paid by ${seen(top[0]?.merchant ?? '')}: ${showUnits(top[0]?.units ?? 0n)}. The table below has each.`,
+      },
+      all === null ? ranked : [...ranked, all],
+    )}
+!${renderFigures(
+      'Each merchant as a table',
+      ['Merchant', 'Fees', 'Paid'],
+      all === null ? rows : [...rows, [all.name, showNumber(Number(all.fees)), showUnits(all.units)]],
+    )}`,
+  );
+}
+
+/** What went over the counter; from buyers to sellers, never through the treasury. */
+export function renderSales(sales: readonly SalesOfAisle[]): string {
+  const sold = sales.toSorted((one, other) => Number(other.units - one.units) || Number(other.paid - one.paid));
+  const says = html`<p>Paid from wallet to wallet, straight to the sellers; nothing of it goes through the treasury. Only sales whose payment is final are counted, in the aisle where the goods lie now.</p>`;
+  if (sold.length === 0)
+    return section(
+      'sales',
+      'Sales by aisle',
+      html`!${says}
+<p class="quiet">Nothing has been sold yet.</p>`,
+    );
+  const total = sold.reduce((sum, { units }) => sum + units, 0n);
+  const paid = sold.reduce((sum, one) => sum + one.paid, 0n);
+  const free = sold.reduce((sum, one) => sum + one.free, 0n);
+  const rows = sold.map((one) => [
+    html`<a href="/shelves/${one.aisle}">${AISLE_WORDS[one.aisle].name}</a>`,
+    showNumber(Number(one.paid)),
+    showUnits(one.units),
+    showNumber(Number(one.free)),
+  ]);
+  return section(
+    'sales',
+    'Sales by aisle',
+    html`!${says}
+<p><strong>${showCount(Number(paid), 'sale')}</strong> for <strong>${showUnits(total)}</strong>!${free === 0n ? '' : html`, and ${showNumber(Number(free))} handed over free`}.</p>
+!${drawRanking(
+      'sales-chart',
+      {
+        title: 'What buyers paid, by aisle',
+        desc: `${AISLE_WORDS[sold[0]?.aisle ?? 'other'].name} comes first with ${showUnits(sold[0]?.units ?? 0n)}. The table below has each aisle.`,
+      },
+      sold.map(({ aisle, units }) => ({ name: AISLE_WORDS[aisle].name, units })),
+    )}
+!${renderFigures(
+      'Each aisle as a table',
+      ['Aisle', 'Sales', 'Paid', 'Free'],
+      [...rows, ['All', showNumber(Number(paid)), showUnits(total), showNumber(Number(free))]],
+    )}`,
+  );
+}
+
+function section(id: string, name: string, inside: string): string {
+  return html`<section aria-labelledby="${id}">
+<h2 id="${id}">${name}</h2>
+!${inside}
+</section>`;
+}
+
+function capital(word: string): string {
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+}

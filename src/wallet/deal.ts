@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { unitsOfUsdc } from '../contract/money.ts';
+
+const address = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/)
+  .transform((text) => text as `0x${string}`);
+
+const told = z.object({
+  id: z.int().positive(),
+  title: z.string(),
+  merchant: z.string(),
+  price_usdc: z.number().min(0),
+  seller_wallet: address,
+  state: z.string(),
+  artifact_commitment: z.string(),
+  network: z.enum(['base', 'base-sepolia']),
+  usdc: address,
+  explorer_url: z
+    .string()
+    .regex(/^https?:/)
+    .nullable(),
+});
+
+/** The goods and their terms as the page shows them: what the person agrees to, and nothing else may be signed. */
+export type Deal = z.output<typeof told> & { units: bigint };
+
+export function readDeal(text: string): Deal {
+  const deal = told.parse(JSON.parse(text));
+  const units = unitsOfUsdc(deal.price_usdc);
+  if (units === null) throw new TypeError('the price cannot be read');
+  return { ...deal, units };
+}
+
+export const NETWORK_NAMES = { base: 'Base', 'base-sepolia': 'Base Sepolia' } as const;

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { ERRORS, type Reason } from '../../contract/errors.ts';
+import { MarketError } from '../../sdk/market-error.ts';
+import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
+import { WalletTrouble } from '../wallets/provider.ts';
+import { endsAttempt, maySignAnew } from './ends-attempt.ts';
+import { explain, type Standing, sayMoney } from './explain.ts';
+
+const NOTHING: Standing = { hasProof: false, isPaid: false, hasEnded: false, until: null };
+
+function refusal(reason: Reason, doNotPayAgain: boolean | undefined): MarketError {
+  const { status, title, retry, next_step } = ERRORS[reason];
+  return new MarketError({
+    problem: {
+      ...{ type: 't', title, status, detail: 'What happened.', reason, error_class: 'c', error: 'e' },
+      ...{ next_step, request_id: 'r', retry },
+    },
+    ...{ status, requestId: 'r', retryAfterSeconds: null, doNotPayAgain },
+    ...{ headers: new Headers(), body: null, deliveryToken: null },
+  });
+}
+
+describe('whether money moved', () => {
+  it('is said to be paid where it is, whatever else holds', () => {
+    expect(sayMoney({ ...NOTHING, hasProof: true, isPaid: true, until: '12:00:00' })).toContain('You have paid');
+  });
+
+  it('is never denied while a proof is out that the market has not called ended', () => {
+    for (const until of [null, '12:00:00']) {
+      expect(sayMoney({ ...NOTHING, hasProof: true, until })).toBe('A payment may exist. Do not pay again.');
+    }
+  });
+
+  it('is denied where nothing was sent, or the market said so', () => {
+    expect(sayMoney(NOTHING)).toContain('No money moved');
+    expect(sayMoney({ ...NOTHING, hasProof: true, hasEnded: true })).toContain('none can any more');
+    expect(sayMoney({ ...NOTHING, hasProof: true, hasEnded: true, until: '12:00:00' })).toContain('12:00:00');
+  });
+
+  it('is not known where the signature was used elsewhere', () => {
+    const trouble = explain(refusal('authorization_used_elsewhere', false), {
+      ...NOTHING,
+      hasProof: true,
+      hasEnded: true,
+    });
+    expect(trouble.money).not.toContain('No money moved');
+  });
+});
+
+describe('the end of an attempt', () => {
+  it('is the market’s word about a proof, and nothing else', () => {
+    expect(endsAttempt(refusal('authorization_lapsed', false))).toBe(true);
+    expect(endsAttempt(refusal('payment_invalid', false))).toBe(true);
+    expect(endsAttempt(refusal('listing_removed', false))).toBe(true);
+    expect(endsAttempt(refusal('authorization_lapsed', true))).toBe(false);
+    expect(endsAttempt(refusal('payment_required', false))).toBe(false);
+    expect(endsAttempt(refusal('settlement_pending', true))).toBe(false);
+    expect(endsAttempt(refusal('needs_review', true))).toBe(false);
+    expect(endsAttempt(refusal('internal_error', undefined))).toBe(false);
+    expect(endsAttempt(new UnreadableAnswer('no_answer', 'none'))).toBe(false);
+    expect(endsAttempt(new WalletTrouble('refused'))).toBe(false);
+  });
+
+  it('lets the same goods be paid again only where they can be had', () => {
+    expect(maySignAnew(refusal('authorization_lapsed', false))).toBe(true);
+    expect(maySignAnew(refusal('listing_removed', false))).toBe(false);
+  });
+});
+
+it('a refusal is told in the market’s own words, with its reason', () => {
+  const trouble = explain(refusal('payee_cannot_receive', false), NOTHING);
+  expect(trouble).toMatchObject({ title: ERRORS.payee_cannot_receive.title, what: 'What happened.' });
+  expect(trouble).toMatchObject({ todo: ERRORS.payee_cannot_receive.next_step, reason: 'payee_cannot_receive' });
+});
+
+it('a silent market is no reason to pay again', () => {
+  const trouble = explain(new UnreadableAnswer('no_answer', 'none'), { ...NOTHING, hasProof: true });
+  expect(trouble).toMatchObject({ money: 'A payment may exist. Do not pay again.', reason: null });
+  expect(trouble.todo).toContain('the same signature');
+});

@@ -1,0 +1,103 @@
+import { MarketError } from '../../sdk/market-error.ts';
+import { PaymentUndecided } from '../../sdk/payments/payment-undecided.ts';
+import { TermsRefused } from '../../sdk/payments/terms-refused.ts';
+import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
+import { NotAsShown } from '../messages/check-message.ts';
+import type { Trouble } from '../show/view.ts';
+import { WalletTrouble, type WhyNot } from '../wallets/provider.ts';
+import { WALLET_WORDS } from './wallet-words.ts';
+
+/** How the purchase stands when something goes wrong. */
+export interface Standing {
+  /** A signed payment is kept here. */
+  hasProof: boolean;
+  /** A transfer is seen, or the goods were paid for. */
+  isPaid: boolean;
+  /** The market said that the attempt ended unpaid. */
+  hasEnded: boolean;
+  /** Until when the kept proof could be carried out, in words; null: it cannot any more, or there is none. */
+  until: string | null;
+}
+
+/** What happened, whether money moved, and what to do; in the market's own words where it has given some. */
+export function explain(error: unknown, standing: Standing): Trouble {
+  const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(standing);
+  if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, standing), money, reason: null };
+  if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
+  if (error instanceof NotAsShown || error instanceof TermsRefused) {
+    const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
+    return {
+      title: 'Not what this page shows',
+      what: `The market asked for something else: ${plain(error)}.`,
+      money,
+      todo,
+      reason: null,
+    };
+  }
+  if (error instanceof UnreadableAnswer || error instanceof PaymentUndecided) {
+    const todo = standing.hasProof
+      ? 'Look again: the same signature is sent, and nothing new is signed.'
+      : 'See whether you are connected to the network, then try again.';
+    return {
+      title: 'No answer from the market',
+      what: 'The market did not answer, or not in a way that can be read.',
+      money,
+      todo,
+      reason: null,
+    };
+  }
+  return {
+    title: 'This cannot go on',
+    what: `Something happened that this page does not know: ${plain(error)}.`,
+    money,
+    todo: standing.hasProof ? 'Load this page again. What you signed is kept.' : 'Load this page again.',
+    reason: null,
+  };
+}
+
+const SPENT_ELSEWHERE =
+  'Not paid here. Look into your wallet for where this signature was used before you sign another.';
+
+function isSpentElsewhere(error: unknown): boolean {
+  return error instanceof MarketError && error.reason === 'authorization_used_elsewhere';
+}
+
+/** Never more than is known: only the market's word that the attempt is over makes a signed payment one that did not happen. */
+export function sayMoney({ hasProof, isPaid, hasEnded, until }: Standing): string {
+  if (isPaid) return 'You have paid. Do not pay again.';
+  if (!hasProof) return 'No money moved: nothing that was signed was sent.';
+  if (!hasEnded) return 'A payment may exist. Do not pay again.';
+  return until === null
+    ? 'No money moved, and none can any more.'
+    : `No money moved. What you signed runs out at ${until}.`;
+}
+
+function walletTrouble(why: WhyNot, { hasProof, hasEnded }: Standing): Pick<Trouble, 'title' | 'what' | 'todo'> {
+  const words = WALLET_WORDS[why];
+  return hasProof && !hasEnded ? { ...words, todo: `${words.todo} What you signed before is kept.` } : words;
+}
+
+function marketTrouble({ problem }: MarketError): Pick<Trouble, 'title' | 'what' | 'todo'> {
+  const { title, detail, next_step, reason } = problem;
+  const saysMore = plainWords(detail) !== plainWords(title);
+  return { title, what: saysMore ? detail : '', todo: FOR_PEOPLE[reason] ?? next_step };
+}
+
+/** Where the market's next step speaks of requests, which people do not send. */
+const FOR_PEOPLE: Readonly<Record<string, string>> = {
+  payment_invalid: 'Put right what is said above. You can pay again once the signature has run out.',
+  payment_rejected:
+    'Put right what is said above and look again. If nothing changes, the attempt ends unpaid by itself.',
+  authorization_lapsed: 'If you still want the goods, pay again.',
+  listing_unavailable: 'Look on the shelves for what is for sale.',
+  nothing_to_collect: 'Choose the wallet that paid, or buy the goods.',
+  needs_review: 'The seller decides whether you get the goods or the money back. Look again later.',
+};
+
+function plain(error: unknown): string {
+  return plainWords(error instanceof Error ? error.message : 'no words for it');
+}
+
+function plainWords(words: string): string {
+  return words.replace(/[.;\s]+$/, '');
+}

@@ -1,0 +1,76 @@
+import { ArtifactMismatch } from '../../sdk/payments/artifact-commitment.ts';
+import { buy } from '../../sdk/payments/buy.ts';
+import type { Progress } from '../../sdk/payments/progress.ts';
+import { followProgress } from '../keep/follow-progress.ts';
+import { beginRecord } from '../keep/purchase-record.ts';
+import { MessageStale } from '../messages/asking-wallet.ts';
+import type { Address } from '../wallets/connect-wallet.ts';
+import { WalletTrouble } from '../wallets/provider.ts';
+import { askingWallet } from './ask-signature.ts';
+import type { Scene } from './scene.ts';
+import { showDelivery } from './show-delivery.ts';
+import { showRefusal } from './show-refusal.ts';
+
+/** Somebody who has left the page open is not asked for ever. */
+const MOST_MESSAGES = 15;
+/** A page that stays open waits as long as it takes. */
+const LONGEST_WAIT_SECONDS = 604_800;
+
+/**
+ * Buys, or goes on with what was begun: the SDK's own purchase, with the person between its message and the wallet. To be called by the
+ * one tab that holds the purchase.
+ */
+export async function pursue(scene: Scene, payer: Address, mayPayAgain = false): Promise<void> {
+  const { keep, now } = scene;
+  try {
+    const saved = await keep.saved();
+    if (saved === null) keep.write(beginRecord(payer, now()));
+    if (saved === null || scene.hasEnded) showAsking(scene);
+    else showProgress(scene);
+    for (let round = 0; round < MOST_MESSAGES; round += 1) {
+      const delivery = await attempt(scene, payer, { isRenewed: round > 0, mayPayAgain });
+      if (delivery === null) continue;
+      showDelivery(scene, delivery);
+      return;
+    }
+    throw new WalletTrouble('stopped');
+  } catch (error) {
+    if (error instanceof ArtifactMismatch) return showDelivery(scene, error.delivery(), error.actual);
+    await showRefusal(scene, error, payer);
+  }
+}
+
+/** Null where the message got too old before anything was signed. */
+async function attempt(scene: Scene, payer: Address, how: { isRenewed: boolean; mayPayAgain: boolean }) {
+  const { client, deal, keep } = scene;
+  try {
+    return await buy({
+      ...{ client, listingId: deal.id, maxPriceUsdc: deal.price_usdc, network: deal.network },
+      ...{ proofStore: keep.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, mayPayAgain: how.mayPayAgain },
+      wallet: askingWallet(scene, payer, how.isRenewed),
+      onProgress: (progress) => note(scene, progress),
+    });
+  } catch (error) {
+    if (error instanceof MessageStale) return null;
+    throw error;
+  }
+}
+
+function note(scene: Scene, progress: Progress): void {
+  const { keep, now, screen } = scene;
+  const before = keep.record() ?? beginRecord(null, now());
+  const record = followProgress(before, progress, now());
+  keep.write(record);
+  if (progress.phase === 'signed') scene.hasEnded = false;
+  if (progress.phase !== 'delivered') screen.show({ kind: 'progress', record }, progress.phase === 'signed');
+}
+
+function showAsking({ screen }: Scene): void {
+  const text = 'The market says what is to be signed. Nothing is signed yet.';
+  screen.show({ kind: 'waiting', title: 'Asking the market', text }, true);
+}
+
+function showProgress({ keep, screen, now }: Scene): void {
+  const record = keep.record() ?? { ...beginRecord(null, now()), phase: 'paying' as const };
+  screen.show({ kind: 'progress', record });
+}

@@ -1,0 +1,112 @@
+import type { PurchaseRecord } from '../keep/purchase-record.ts';
+import { type Address, readAccounts } from '../wallets/connect-wallet.ts';
+import type { FoundWallet } from '../wallets/read-announcement.ts';
+import { connectTo, showWallets } from './choose-wallet.ts';
+import { collectBySignature, collectByToken } from './collect.ts';
+import { getFree } from './get-free.ts';
+import { awaitRelease, holdPurchase } from './hold-purchase.ts';
+import { pursue } from './pursue.ts';
+import type { Scene } from './scene.ts';
+import { forget } from './show-delivery.ts';
+import { showRefusal } from './show-refusal.ts';
+
+/** Looks at what is kept, and goes on from there. What another tab has in hand is followed, and taken over when that tab is closed. */
+export async function resumeFlow(scene: Scene, isAct: boolean): Promise<void> {
+  const { keep, screen } = scene;
+  for (;;) {
+    const isHeld = await holdPurchase(scene, () => goOn(scene, isAct));
+    if (isHeld) return;
+    screen.show({ kind: 'elsewhere', record: keep.record() });
+    await awaitRelease(scene);
+  }
+}
+
+async function goOn(scene: Scene, isAct: boolean): Promise<void> {
+  const { keep } = scene;
+  let record: PurchaseRecord | null;
+  let payer: string | undefined;
+  try {
+    payer = (await keep.saved())?.proof.payer;
+    record = keep.record();
+  } catch (error) {
+    return await showRefusal(scene, error, '0x');
+  }
+  if (payer !== undefined) return await pursue(scene, asAddress(payer));
+  if (record?.phase === 'bought') return await readAgain(scene, record);
+  // Whoever began it is gone, and nothing was signed.
+  if (record !== null) keep.forget();
+  offer(scene, isAct);
+}
+
+/** Nothing is kept: the page as it is for somebody who comes to buy. */
+function offer(scene: Scene, isAct: boolean): void {
+  const { deal, screen } = scene;
+  if (deal.units === 0n) {
+    const kind = deal.state === 'live' ? 'free' : 'closed';
+    screen.show(kind === 'free' ? { kind, get: () => void getFree(scene) } : { kind }, isAct);
+    return;
+  }
+  const bought = { words: 'I have bought it already', act: () => askWho(scene) };
+  if (deal.state !== 'live') {
+    screen.show({ kind: 'closed', collect: bought }, isAct);
+    return;
+  }
+  const question = {
+    title: 'Choose a wallet',
+    text: 'It is asked for your account first. Before anything is signed you see here what it is.',
+    wanted: null,
+    others: [bought],
+  };
+  showWallets(scene, question, (wallet) => void begin(scene, wallet), isAct);
+}
+
+async function begin(scene: Scene, wallet: FoundWallet): Promise<void> {
+  await held(scene, async () => {
+    const { address } = await connectTo(scene, wallet, null);
+    await pursue(scene, address);
+  });
+}
+
+/** Somebody who paid with another browser, or whose data was cleared. */
+function askWho(scene: Scene): void {
+  const question = {
+    title: 'Connect the wallet that paid',
+    text: 'It shows by a signature that it paid; no money moves.',
+    wanted: null,
+    others: [{ words: 'Back', act: () => void scene.resume(true) }],
+  };
+  const choose = (wallet: FoundWallet): void =>
+    void held(scene, async () => {
+      const { address } = await connectTo(scene, wallet, null);
+      await collectBySignature(scene, address);
+    });
+  showWallets(scene, question, choose, true);
+}
+
+async function readAgain(scene: Scene, record: PurchaseRecord): Promise<void> {
+  const { deal, screen } = scene;
+  if (deal.units === 0n) return await getFree(scene);
+  try {
+    if (record.token !== null && (await collectByToken(scene, record.token))) return;
+  } catch (error) {
+    return await showRefusal(scene, error, asAddress(record.payer ?? ''));
+  }
+  const sign = (): void => void held(scene, () => collectBySignature(scene, asAddress(record.payer ?? '')));
+  screen.show({ kind: 'sign_to_read', record, sign, forget: () => forget(scene) });
+}
+
+/** Alone among the tabs; a refusal on the way is shown. */
+export async function held(scene: Scene, act: () => Promise<void>): Promise<void> {
+  const isHeld = await holdPurchase(scene, async () => {
+    try {
+      await act();
+    } catch (error) {
+      await showRefusal(scene, error, '0x');
+    }
+  });
+  if (!isHeld) await scene.resume(true);
+}
+
+function asAddress(text: string): Address {
+  return readAccounts([text])[0] ?? '0x';
+}

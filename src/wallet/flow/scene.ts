@@ -1,0 +1,28 @@
+import type { Client } from '../../sdk/client.ts';
+import type { Deal } from '../deal.ts';
+import type { Keep } from '../keep/local-keep.ts';
+import type { Screen } from '../show/create-screen.ts';
+import type { Address, Connected } from '../wallets/connect-wallet.ts';
+import type { WatchedWallets } from '../wallets/watch-wallets.ts';
+
+/** What every part of the flow works with. */
+export interface Scene {
+  deal: Deal;
+  keep: Keep;
+  locks: LockManager;
+  screen: Screen;
+  client: Client;
+  wallets: WatchedWallets;
+  now(): number;
+  /** Whether the last request to buy only collects: then so does the signature that it asks for. */
+  asked: { isCollecting: boolean };
+  connected: Connected | null;
+  /** This tab has the purchase in hand. */
+  isHolding: boolean;
+  /** The market said that the attempt ended unpaid. Nothing else makes it true. */
+  hasEnded: boolean;
+  /** Looks at what is kept, and shows what there is to do. */
+  resume(isAct?: boolean): Promise<void>;
+  /** Goes on with the payment that is kept; pays once more only where that is allowed. */
+  goOn(payer: Address, mayPayAgain: boolean): Promise<void>;
+}

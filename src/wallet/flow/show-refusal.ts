@@ -1,0 +1,59 @@
+import { MarketError } from '../../sdk/market-error.ts';
+import type { PurchaseRecord } from '../keep/purchase-record.ts';
+import { sayClock } from '../show/say-time.ts';
+import { isPaid } from '../show/show-steps.ts';
+import type { Action } from '../show/view.ts';
+import type { Address } from '../wallets/connect-wallet.ts';
+import { endsAttempt, maySignAnew } from './ends-attempt.ts';
+import { explain } from './explain.ts';
+import type { Scene } from './scene.ts';
+import { forget } from './show-delivery.ts';
+
+/** What went wrong, and only those ways on that cannot pay twice. */
+export async function showRefusal(scene: Scene, error: unknown, payer: Address): Promise<void> {
+  const { keep, now, screen } = scene;
+  const saved = await keep.saved().catch(() => undefined);
+  if (saved === undefined) return showUnreadable(scene, error);
+  const untilMs = saved === null ? null : saved.proof.valid_before * 1_000;
+  if (saved !== null && error instanceof MarketError) scene.hasEnded = endsAttempt(error);
+  const record = keptRecord(scene, saved !== null);
+  const isOut = untilMs !== null && untilMs > now();
+  const standing = {
+    ...{ hasProof: saved !== null, isPaid: isPaid(record) && !scene.hasEnded, hasEnded: scene.hasEnded },
+    until: isOut ? sayClock(untilMs) : null,
+  };
+  const trouble = explain(error, standing);
+  // What has stopped is not waited for, so no time is promised.
+  const shown = scene.hasEnded || record === null ? null : { ...record, final_about: null };
+  screen.show({ kind: 'trouble', trouble, actions: actionsFor(scene, error, payer, untilMs), record: shown }, true);
+}
+
+/** What was begun and not signed is over; what was bought stays bought. */
+function keptRecord({ keep }: Scene, hasProof: boolean): PurchaseRecord | null {
+  const record = keep.record();
+  if (hasProof || record?.phase === 'bought') return record;
+  keep.forget();
+  return null;
+}
+
+function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: number | null): Action[] {
+  if (untilMs === null) return [{ words: 'Try again', act: () => void scene.resume(true), isMain: true }];
+  const again = (mayPayAgain: boolean) => (): void => void scene.goOn(payer, mayPayAgain);
+  if (!scene.hasEnded) return [{ words: 'Look again', act: again(false), isMain: true }];
+  if (!maySignAnew(error)) return [{ words: 'Forget this attempt', act: () => forget(scene), fromMs: untilMs }];
+  return [{ words: 'Pay again', act: again(true), isMain: true, fromMs: untilMs }];
+}
+
+function showUnreadable({ screen }: Scene, error: unknown): void {
+  screen.show({
+    kind: 'trouble',
+    trouble: {
+      ...explain(error, { hasProof: true, isPaid: false, hasEnded: false, until: null }),
+      title: 'What is kept here cannot be read',
+      what: 'This browser holds something about a payment for these goods that this page cannot read. Signing beside it could pay twice, so nothing is signed here.',
+      todo: 'Collect the goods with the wallet that paid in another browser, or wait an hour and clear the data of this site.',
+    },
+    actions: [],
+    record: null,
+  });
+}

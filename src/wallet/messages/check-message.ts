@@ -1,0 +1,34 @@
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { Deal } from '../deal.ts';
+import type { TypedMessage } from './typed-message.ts';
+
+const LONGEST_WINDOW_SECONDS = 600;
+
+/** The message is not the one that the page speaks of. Nothing was signed. */
+export class NotAsShown extends Error {
+  override readonly name = 'NotAsShown';
+}
+
+/** Holds what would be signed against what the person was shown, whatever the market has said since. */
+export function checkMessage(typed: TypedMessage, deal: Deal, payer: string, nowMs: number): void {
+  const network = NETWORKS[deal.network];
+  const { domain, message, primaryType } = typed;
+  const nowSeconds = Math.floor(nowMs / 1_000);
+  const faults: [boolean, string][] = [
+    [primaryType !== 'TransferWithAuthorization', 'the kind of message'],
+    [!same(message.to, deal.seller_wallet), 'the wallet of the seller'],
+    [message.value !== deal.units.toString(), 'the amount'],
+    [!same(message.from, payer), 'the wallet that pays'],
+    [BigInt(domain.chainId) !== network.chainId, 'the network'],
+    [!same(domain.verifyingContract, deal.usdc) || !same(deal.usdc, network.usdc), 'the address of USDC'],
+    [domain.name !== network.domainName || domain.version !== network.domainVersion, 'the name of the token'],
+    [Number(message.validBefore) > nowSeconds + LONGEST_WINDOW_SECONDS, 'the time for which it is good'],
+    [Number(message.validAfter) > nowSeconds, 'the time from which it is good'],
+  ];
+  const fault = faults.find(([isWrong]) => isWrong);
+  if (fault !== undefined) throw new NotAsShown(`${fault[1]} is not what this page shows`);
+}
+
+function same(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}

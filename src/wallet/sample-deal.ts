@@ -1,0 +1,12 @@
+import type { Deal } from './deal.ts';
+
+/** Goods of a page, for the tests beside. */
+export const SAMPLE_DEAL: Deal = {
+  ...{ id: 7, title: 'Reading of invoices', merchant: 'ink-and-paper', price_usdc: 4, units: 4_000_000n },
+  seller_wallet: `0x${'1'.repeat(40)}`,
+  state: 'live',
+  artifact_commitment: `0x${'2'.repeat(64)}`,
+  network: 'base',
+  usdc: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+  explorer_url: null,
+};

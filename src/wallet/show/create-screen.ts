@@ -1,0 +1,200 @@
+import { type Deal, NETWORK_NAMES } from '../deal.ts';
+import type { PurchaseRecord } from '../keep/purchase-record.ts';
+import { button, type Child, element } from './element.ts';
+import { sayClock } from './say-time.ts';
+import { showConfirm } from './show-confirm.ts';
+import { showGoods } from './show-goods.ts';
+import { type ShownSteps, showMoney, showSteps, showTransfer } from './show-steps.ts';
+import { showWallets } from './show-wallets.ts';
+import type { Action, View } from './view.ts';
+import { titleOf, UNSAFE_WORDS } from './view-words.ts';
+
+export interface Screen {
+  /** `isAct`: something that the person did led here, so the focus goes along. */
+  show(view: View, isAct?: boolean): void;
+  kind(): View['kind'] | null;
+}
+
+const TICK_MS = 1_000;
+
+export function createScreen(root: HTMLElement, deal: Deal, now: () => number): Screen {
+  const said = element('p', { class: 'heard', role: 'status' });
+  const progress = element('div', { class: 'progress' });
+  const stage = element('section', { class: 'stage', 'aria-labelledby': 'stage-title' });
+  root.replaceChildren(said, progress, stage);
+  let steps: ShownSteps | null = null;
+  let shown: View['kind'] | null = null;
+  setInterval(() => steps?.tick(now()), TICK_MS);
+  return {
+    kind: () => shown,
+    show: (view, isAct = false) => {
+      const record = recordOf(view);
+      const focused = keptFocus(root);
+      const isOpen = isWholeOpen();
+      const isOnWay = record !== null && (record.at.signed !== undefined || isAgreeing(view));
+      steps = isOnWay ? showSteps(record, now()) : null;
+      progress.replaceChildren(
+        ...present([steps?.node ?? null, showMoney(record), record && showTransfer(record, deal)]),
+      );
+      const title = titleOf(view);
+      const heading = element('h2', { id: 'stage-title', tabindex: -1 }, title);
+      stage.replaceChildren(heading, ...present(contentOf(view, deal, now())));
+      stage.dataset['kind'] = view.kind;
+      if (isOpen) document.getElementById('whole')?.setAttribute('open', '');
+      if (said.textContent !== title) said.textContent = title;
+      if (isAct && shown !== view.kind) heading.focus();
+      else focused(root);
+      shown = view.kind;
+    },
+  };
+}
+
+/** A message that is made anew while somebody reads it stays unfolded. */
+function isWholeOpen(): boolean {
+  return document.getElementById('whole')?.hasAttribute('open') ?? false;
+}
+
+/** The same place again after what stood there was made anew. */
+function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
+  const active = document.activeElement;
+  if (active === null || !root.contains(active)) return () => {};
+  const id = active.id;
+  const link = active.closest('.transfer') === null ? null : '.transfer a';
+  return () => {
+    const next = id === '' ? (link === null ? null : root.querySelector(link)) : document.getElementById(id);
+    const place = next ?? document.getElementById('stage-title');
+    if (place instanceof HTMLElement) place.focus();
+  };
+}
+
+function present(children: readonly Child[]): (Node | string)[] {
+  return children.filter((child) => child !== null);
+}
+
+function recordOf(view: View): PurchaseRecord | null {
+  return 'record' in view ? view.record : null;
+}
+
+/** While a payment is being agreed to, the way ahead is shown too. */
+function isAgreeing(view: View): boolean {
+  return view.kind === 'confirm' && view.purpose === 'pay';
+}
+
+function contentOf(view: View, deal: Deal, nowMs: number): Child[] {
+  switch (view.kind) {
+    case 'unsafe':
+      return [
+        element('p', {}, UNSAFE_WORDS[view.missing]),
+        element(
+          'p',
+          {},
+          'Nothing was signed. The ',
+          element('a', { href: `/listing/${deal.id}#how` }, 'other ways to buy'),
+          ' work.',
+        ),
+      ];
+    case 'waiting':
+      return [element('p', {}, view.text)];
+    case 'free':
+      return [
+        element(
+          'p',
+          {},
+          'It costs nothing. No wallet is needed, nothing is signed, and nothing about you is recorded.',
+        ),
+        element('div', { class: 'row' }, button('Get it', view.get, { class: 'main', id: 'get' })),
+      ];
+    case 'closed':
+      return showClosed(view, deal);
+    case 'wallets':
+      return showWallets(view, deal);
+    case 'confirm':
+      return showConfirm(view, deal, nowMs);
+    case 'progress':
+      return showProgress(view.record, deal);
+    case 'elsewhere':
+      return [
+        element(
+          'p',
+          {},
+          'Another tab of this browser has this purchase in hand. What happens there is shown here. When that tab is closed, this one goes on by itself.',
+        ),
+      ];
+    case 'trouble':
+      return showTrouble(view, nowMs);
+    case 'sign_to_read':
+      return [
+        element(
+          'p',
+          {},
+          'You bought these goods. This time the market wants to see by a signature that you are who paid; it moves no money.',
+        ),
+        element(
+          'div',
+          { class: 'row' },
+          button('Sign to collect', view.sign, { class: 'main', id: 'collect' }),
+          button('Forget this purchase', view.forget, { id: 'forget' }),
+        ),
+      ];
+    case 'goods':
+      return showGoods(view);
+  }
+}
+
+function showClosed({ collect }: Extract<View, { kind: 'closed' }>, deal: Deal): Child[] {
+  const back = element('a', { class: 'button', href: `/listing/${deal.id}` }, 'Back to the listing');
+  return [
+    element('p', {}, 'These goods cannot be bought any more. Who bought them before keeps what they bought.'),
+    element('div', { class: 'row' }, collect === undefined ? null : button(collect.words, collect.act), back),
+  ];
+}
+
+function showProgress({ silent_since: silent }: PurchaseRecord, deal: Deal): Child[] {
+  const quiet =
+    silent === null
+      ? null
+      : element(
+          'p',
+          { class: 'notice warn' },
+          `No answer from the market since ${sayClock(silent)}. It is asked again by itself, with the same signature; nothing is lost.`,
+        );
+  return [
+    quiet,
+    element(
+      'p',
+      {},
+      `The goods are handed over once the transfer is final on ${NETWORK_NAMES[deal.network]}. You may close this page: it goes on from here when you come back with this browser.`,
+    ),
+  ];
+}
+
+function showTrouble({ trouble, actions }: Extract<View, { kind: 'trouble' }>, nowMs: number): Child[] {
+  const { what, money, todo, reason } = trouble;
+  return [
+    what === '' ? null : element('p', {}, what),
+    element('p', { class: 'moved' }, element('strong', {}, money)),
+    element('p', {}, todo),
+    element('div', { class: 'row' }, ...actions.map((action) => showAction(action, nowMs))),
+    reason === null
+      ? null
+      : element(
+          'p',
+          { class: 'quiet' },
+          'The reason is called ',
+          element('a', { href: `/docs/errors/${reason}` }, reason),
+          '.',
+        ),
+  ];
+}
+
+function showAction({ words, act, isMain, fromMs }: Action, nowMs: number): HTMLButtonElement {
+  const made = button(words, act, isMain === true ? { class: 'main' } : {});
+  if (fromMs === undefined || fromMs <= nowMs) return made;
+  made.disabled = true;
+  made.textContent = `${words}, from ${sayClock(fromMs)} on`;
+  setTimeout(() => {
+    made.disabled = false;
+    made.textContent = words;
+  }, fromMs - nowMs);
+  return made;
+}

@@ -1,0 +1,39 @@
+import { markUnseen } from '../goods/mark-unseen.ts';
+
+export type Child = Node | string | null;
+
+type Attributes = Readonly<Record<string, string | number | boolean | null>>;
+
+/** An element with attributes and children; strings become text and nothing else. */
+export function element<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== false) made.setAttribute(name, value === true ? '' : String(value));
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+export function button(words: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
+  const made = element('button', { type: 'button', ...attributes }, words);
+  made.addEventListener('click', act);
+  return made;
+}
+
+/** Somebody's words with every character that cannot be seen named in its place. */
+export function seenText(text: string): Node[] {
+  return markUnseen(text).map((run) =>
+    'text' in run
+      ? document.createTextNode(run.text)
+      : element('span', { class: 'unseen', title: 'A character that cannot be seen' }, run.unseen),
+  );
+}
+
+/** The same in one line, apart from the direction of what stands around it. */
+export function seenLine(text: string): HTMLElement {
+  return element('bdi', {}, ...seenText(text.replaceAll(/\s+/g, ' ').trim()));
+}

@@ -1,0 +1,99 @@
+import type { Delivery } from '../../contract/listings.ts';
+import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
+import { safeFileName } from '../goods/file-name.ts';
+import { planMarkdown } from '../goods/plan-markdown.ts';
+import { buildPieces } from './build-pieces.ts';
+import { button, type Child, element, seenText } from './element.ts';
+import type { View } from './view.ts';
+
+type Goods = Extract<View, { kind: 'goods' }>;
+
+/** The goods, with what shows that they are the promised ones. Whatever is in them, it is shown and not run. */
+export function showGoods({ delivery, record, published, computed, forget }: Goods): Child[] {
+  const matches = published === computed;
+  return [
+    matches
+      ? null
+      : element(
+          'div',
+          { class: 'notice danger' },
+          element(
+            'p',
+            {},
+            'These are not the goods that the listing promised. Keep them: with their salt they prove it. Write to the support of this market.',
+          ),
+        ),
+    showArtifact(delivery),
+    element('div', { class: 'row' }, showDownload(delivery)),
+    element('h3', {}, 'Evidence'),
+    element(
+      'dl',
+      { class: 'facts evidence' },
+      element('dt', {}, 'Promised'),
+      element('dd', {}, element('code', { id: 'promised' }, published)),
+      element('dt', {}, 'Computed here'),
+      element('dd', {}, element('code', { id: 'computed' }, computed)),
+      element('dt', {}, 'Salt'),
+      element('dd', {}, element('code', {}, delivery.artifact_salt)),
+      element('dt', {}, 'Commitment'),
+      element(
+        'dd',
+        { id: 'matches', class: matches ? 'verified' : 'mismatch' },
+        matches ? 'matches' : 'does not match',
+      ),
+    ),
+    // What proves a broken promise is not to be thrown away by a slip.
+    ...(matches ? showForget(forget, record !== null && record.payer !== null) : []),
+  ];
+}
+
+function showForget(forget: () => void, isPaid: boolean): Child[] {
+  const words = isPaid
+    ? 'What is needed to show the goods again is kept here until you say otherwise. On a computer that others use, save the file and forget the purchase. The wallet that paid can collect again by a signature at any time.'
+    : 'That you got these goods is noted here, so that this page shows them again, until you say otherwise.';
+  return [
+    element('h3', {}, 'Kept in this browser'),
+    element('p', {}, words),
+    element('div', { class: 'row' }, button('Forget this purchase', forget, { id: 'forget' })),
+  ];
+}
+
+function isText({ artifact_media_type: type, artifact_encoding }: Delivery): boolean {
+  return (
+    artifact_encoding === 'utf-8' &&
+    /^(?:text\/|application\/(?:json|xml|yaml|toml|javascript|sql|[a-z.-]+\+(?:json|xml)))/.test(type)
+  );
+}
+
+function showArtifact(delivery: Delivery): HTMLElement {
+  if (!isText(delivery)) {
+    return element(
+      'p',
+      { class: 'quiet' },
+      `This is a file of the type ${delivery.artifact_media_type}. It is not shown here; save it.`,
+    );
+  }
+  const plain = (): HTMLElement =>
+    element(
+      'pre',
+      { class: 'artifact', tabindex: 0, role: 'region', 'aria-label': 'The goods', dir: 'auto' },
+      ...seenText(delivery.artifact),
+    );
+  const pieces = /^text\/markdown\b/.test(delivery.artifact_media_type) ? planMarkdown(delivery.artifact) : null;
+  if (pieces === null) return plain();
+  const asWritten = element('details', { class: 'whole' }, element('summary', {}, 'As it was written'), plain());
+  return element(
+    'div',
+    {},
+    element('article', { class: 'artifact markdown', 'aria-label': 'The goods', dir: 'auto' }, ...buildPieces(pieces)),
+    asWritten,
+  );
+}
+
+/** Saved as bytes of no type, so that nothing opens them by itself. */
+function showDownload(delivery: Delivery): HTMLElement {
+  const name = safeFileName(delivery.artifact_filename, delivery.listing_id, delivery.artifact_media_type);
+  const bytes = new Uint8Array(artifactBytes(delivery));
+  const address = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }));
+  return element('a', { class: 'button', href: address, download: name, id: 'save' }, `Save ${name}`);
+}

@@ -1,0 +1,104 @@
+import type { Page, Request } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { testBrowser } from './browser.ts';
+import { pagesOf, REFUSED_PAGES, storefrontGround } from './storefront-ground.ts';
+
+// The same counts as test/page-weights.test.ts, as a browser sees them.
+
+const browser = testBrowser();
+const ground = storefrontGround();
+const MOST_BEFORE_PAINT = 4;
+const KB = 1024;
+const MOST_SHIFT = 0.001;
+
+/** What the browser itself says that painting had to wait for. */
+const BLOCKING = `performance.getEntriesByType('resource').filter((one) => one.renderBlockingStatus === 'blocking').map((one) => one.name)`;
+const PAINTED = `new Promise((resolve) => new PerformanceObserver((list, observer) => {
+  if (list.getEntriesByName('first-contentful-paint').length === 0) return;
+  observer.disconnect();
+  resolve(true);
+}).observe({ type: 'paint', buffered: true }))`;
+
+const WATCH_SHIFTS = `window.shift = 0; new PerformanceObserver((list) => {
+  for (const { value } of list.getEntries()) window.shift += value;
+}).observe({ type: 'layout-shift' })`;
+const TWO_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(true))))';
+
+it('every page is painted with no more than four answers, while everything else is still held back', async () => {
+  for (const [path] of pagesOf(ground.ids)) {
+    const visitor = await browser.visitor();
+    const { page } = visitor;
+    const answered: string[] = [];
+    const held = Promise.withResolvers<void>();
+    await page.route('**/*', async (route) => {
+      const request = route.request();
+      const isNeeded =
+        ['document', 'stylesheet'].includes(request.resourceType()) || request.url().includes('/assets/theme-');
+      if (isNeeded) answered.push(request.url());
+      else await held.promise;
+      await route.continue().catch(() => {});
+    });
+    await page.goto(`${ground.url}${path}`, { waitUntil: 'commit' });
+    expect([path, await page.evaluate(PAINTED)]).toEqual([path, true]);
+    expect([path, answered.length]).toEqual([path, expect.toSatisfy((n: number) => n <= MOST_BEFORE_PAINT)]);
+    held.resolve();
+    await page.waitForLoadState('load');
+    const blocking = await page.evaluate<string[]>(BLOCKING);
+    expect([path, 1 + blocking.length]).toEqual([path, expect.toSatisfy((n: number) => n <= MOST_BEFORE_PAINT)]);
+    await visitor.close();
+  }
+});
+
+/** Every request of a page until it is quiet, and what the bodies of scripts and styles weigh on the way. */
+async function loads(page: Page, address: string): Promise<{ urls: string[]; script: number; style: number }> {
+  const urls: string[] = [];
+  const sizes: Promise<[kind: string, bytes: number]>[] = [];
+  const note = (request: Request): void => {
+    urls.push(request.url());
+    const kind = request.resourceType();
+    if (kind === 'script' || kind === 'stylesheet')
+      sizes.push(request.sizes().then(({ responseBodySize }) => [kind, responseBodySize]));
+  };
+  page.on('requestfinished', note);
+  await page.goto(address, { waitUntil: 'load' });
+  const all = await Promise.all(sizes);
+  page.off('requestfinished', note);
+  const sum = (kind: string): number =>
+    all.filter(([one]) => one === kind).reduce((total, [, bytes]) => total + bytes, 0);
+  return { urls, script: sum('script'), style: sum('stylesheet') };
+}
+
+it('everything comes from the market itself, and scripts and styles stay light', async () => {
+  for (const [path] of [...pagesOf(ground.ids), ...REFUSED_PAGES]) {
+    // Nothing is kept from the page before.
+    const visitor = await browser.visitor();
+    const { urls, script, style } = await loads(visitor.page, `${ground.url}${path}`);
+    expect(urls.length).toBeGreaterThan(2);
+    expect([path, urls.filter((one) => !one.startsWith(`${ground.url}/`))]).toEqual([path, []]);
+    expect([path, script <= 14 * KB, style <= 14 * KB, style > 0]).toEqual([path, true, true, true]);
+    await visitor.close();
+  }
+});
+
+it('nothing moves when scripts come late', async () => {
+  for (const [path] of pagesOf(ground.ids)) {
+    const visitor = await browser.visitor({ viewport: { width: 390, height: 844 } });
+    const { page } = visitor;
+    const held = Promise.withResolvers<void>();
+    await page.route('**/assets/*.js', async (route) => {
+      if (!route.request().url().includes('/assets/theme-')) await held.promise;
+      await route.continue();
+    });
+    await page.goto(`${ground.url}${path}`, { waitUntil: 'commit' });
+    await page.evaluate(PAINTED);
+    await page.evaluate('document.fonts.ready.then(() => true)');
+    await page.evaluate(WATCH_SHIFTS);
+    held.resolve();
+    await page.waitForLoadState('load');
+    await page.evaluate(TWO_FRAMES);
+    // A word that changes in its own place is no more than this; nothing beside it moves.
+    const shift = await page.evaluate<number>('window.shift');
+    expect([path, shift]).toEqual([path, expect.toSatisfy((n: number) => n < MOST_SHIFT)]);
+    await visitor.close();
+  }
+});
