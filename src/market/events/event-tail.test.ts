@@ -20,7 +20,7 @@ const shown = (tail: EventTail) => ({
 async function seedMany(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) {
     await seedEvent(db.database, turn % 3 === 0 ? 'sale' : turn % 3 === 1 ? 'listing' : 'withdrawal', {
-      listing_id: turn,
+      listing_id: turn + 1,
     });
   }
 }
