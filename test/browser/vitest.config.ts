@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/browser/**/*.browser.ts'],
     globalSetup: 'test/support/global-setup.ts',
-    maxWorkers: 1,
+    maxWorkers: 2,
     testTimeout: 300_000,
     hookTimeout: 180_000,
     retry: 0,

@@ -42,7 +42,7 @@ function toJson({ title, summary, url, facts, hosts }: ConnectText, baseUrl: str
 function renderConnect({ title, summary, url, facts, hosts, reach }: ConnectText): string {
   return html`<h1>${title}</h1>
 <p class="summary">${summary}</p>
-!${renderCopy('address', 'The address to paste', url)}
+!${renderCopy('address', 'The address to paste', url, 'h2')}
 !${reach === null ? '' : html`<div class="notice warn"><p>${reach}</p></div>`}
 <p id="said" class="heard" role="status"></p>
 <h2>What it is</h2>
@@ -56,12 +56,12 @@ function renderConnect({ title, summary, url, facts, hosts, reach }: ConnectText
 function renderHost({ name, steps, block }: Host, index: number): string {
   return html`<h2>${name}</h2>
 <ol>!${steps.map((step) => html`<li>!${renderCoded(step)}</li>`)}</ol>
-!${block === null ? '' : renderCopy(`host-${index}`, `The ${block.what}`, block.text)}`;
+!${block === null ? '' : renderCopy(`host-${index}`, `The ${block.what} for ${name}`, block.text, 'h3')}`;
 }
 
-function renderCopy(id: string, what: string, text: string): string {
+function renderCopy(id: string, what: string, text: string, level: 'h2' | 'h3'): string {
   return html`<section class="shown" aria-labelledby="${id}-name">
-<h3 id="${id}-name">${what}</h3>
+<${level} id="${id}-name">${what}</${level}>
 <code class="key copied" id="${id}">${text}</code>
 <div class="row"><button type="button" data-copy="${id}" hidden aria-describedby="${id}-name">Copy</button></div>
 </section>`;
