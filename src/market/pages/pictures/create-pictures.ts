@@ -2,6 +2,7 @@ import type { ListingDetail, MerchantRecord } from '../../../contract/listings.t
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, InsideRequest, Mount } from '../../../platform/http/mount.ts';
+import { readOutgoing } from '../../../platform/http/read-outgoing.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Merchant } from '../../context.ts';
 import { SHELL } from '../shell/assets.ts';
@@ -9,7 +10,6 @@ import { answerRefusal } from '../storefront/answer-refusal.ts';
 import { createPainting } from './create-painting.ts';
 import { pictureOfListing, pictureOfStore } from './picture-of.ts';
 import type { CardQuestion, IconQuestion } from './picture-question.ts';
-import { readRecord } from './read-record.ts';
 import { writeIcon } from './write-icon.ts';
 
 export interface Pictures {
@@ -47,7 +47,7 @@ export function createPictures(): Pictures {
       const request = { ...plan(name.slice(0, -'.png'.length)), headers: { accept: 'application/json' } };
       const outgoing = await inside.ask(request, incoming);
       if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming);
-      return answer(await paint(show(await readRecord(outgoing))), PNG, incoming);
+      return answer(await paint(show(JSON.parse(await readOutgoing(outgoing)))), PNG, incoming);
     };
   return {
     stop,

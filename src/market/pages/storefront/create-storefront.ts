@@ -1,8 +1,9 @@
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { etagOf, matchesEtag } from '../../../platform/http/etag.ts';
-import { type Incoming, isParts, isPieces, type Outgoing } from '../../../platform/http/incoming.ts';
+import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../../platform/http/mount.ts';
 import type { QuickAnswer, QuickRead, Shortcut } from '../../../platform/http/prepared.ts';
+import { readOutgoing, textOf } from '../../../platform/http/read-outgoing.ts';
 import { splitTarget } from '../../../platform/http/request-target.ts';
 import type { PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
@@ -85,7 +86,7 @@ export function createStorefront(
         }
         const outgoing = await askFor(plan, { database: market.database, inside }, incoming);
         if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming, plan);
-        const text = await readText(outgoing);
+        const text = await readOutgoing(outgoing);
         const tag = outgoing.headers['etag'];
         const found = pageOf(plan, typeof tag === 'string' ? tag : etagOf(text), () => text);
         const { body, etag } = found.page.plain;
@@ -144,21 +145,4 @@ function quickAnswer({ plan }: Found, { etag, body }: PageForm, read: QuickRead)
   const head = Object.entries({ ...headersOf(plan), ...coding }).flat();
   if (matchesEtag(read.ifNoneMatch, etag)) return { status: 304, etag, head: [], route };
   return { status: 200, etag, head, body, route };
-}
-
-async function readText(outgoing: Outgoing): Promise<string> {
-  const { body } = outgoing;
-  try {
-    if (typeof body === 'string') return body;
-    if (!isPieces(body)) return textOf(isParts(body) ? Buffer.concat(body) : body);
-    const pieces: Uint8Array[] = [];
-    for await (const piece of body) pieces.push(piece);
-    return textOf(Buffer.concat(pieces));
-  } finally {
-    outgoing.release?.();
-  }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

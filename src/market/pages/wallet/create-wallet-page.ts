@@ -1,5 +1,6 @@
-import { type Incoming, isParts, isPieces, type Outgoing } from '../../../platform/http/incoming.ts';
+import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../../platform/http/mount.ts';
+import { readOutgoing } from '../../../platform/http/read-outgoing.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy } from '../shell/policy.ts';
@@ -17,7 +18,7 @@ export function createWalletPage(market: Market, inside: Inside<Merchant>): Moun
     const request = { route: 'GET /api/listing/:id', params, query: 'comments_limit=1' };
     const outgoing = await inside.ask({ ...request, headers: { accept: 'application/json' } }, incoming);
     if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming);
-    const { listing } = JSON.parse(await readText(outgoing)) as ListingAnswer;
+    const { listing } = JSON.parse(await readOutgoing(outgoing)) as ListingAnswer;
     const nonce = market.random.bytes(18).toString('base64url');
     const { title, main } = renderWalletPage(listing, market.config);
     return {
@@ -39,16 +40,4 @@ export function createWalletPage(market: Market, inside: Inside<Merchant>): Moun
 /** The script asks this market alone, and wallets bring their own pictures with them. */
 function walletPolicy(nonce: string): string {
   return `${noncePolicy(nonce).replace("img-src 'self'", "img-src 'self' data:")}; connect-src 'self'`;
-}
-
-async function readText({ body, release }: Outgoing): Promise<string> {
-  try {
-    if (typeof body === 'string') return body;
-    if (!isPieces(body)) return Buffer.concat(isParts(body) ? body : [body]).toString('utf8');
-    const pieces: Uint8Array[] = [];
-    for await (const piece of body) pieces.push(piece);
-    return Buffer.concat(pieces).toString('utf8');
-  } finally {
-    release?.();
-  }
 }
