@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { type Child, startChild } from '../catalog/child.ts';
+import { createZipf, diceFor } from '../catalog/dice.ts';
 import type { LoadAnswer, LoadOrder } from '../catalog/load-client.ts';
 import type { PageRequest } from '../catalog/page-request.ts';
 import { pin } from '../catalog/process-facts.ts';
@@ -46,17 +47,20 @@ interface Stage {
 interface Kind {
   name: string;
   headers: Readonly<Record<string, string>>;
-  /** Among so many listings it goes on from round to round. */
-  among: number;
+  /** The numbers of listings, asked for in turn; each round goes on where the market was. */
+  ids: readonly number[];
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
-/** Several times as many pages as are kept, so that what comes round again is long gone. */
+/** Twice as many pages as are kept at most, so that what comes round again is long gone. */
 const LISTINGS = 20_000;
 const KEPT = 300;
-/** What can be asked for in one round without meeting the same page twice. */
-const WINDOW = 4_000;
+const READS = 60_000;
+/** Without a common factor with their number, so that each rank is a listing of its own. */
+const SPREAD = 7_919;
 const ROUND_SECONDS = 1;
+/** A round takes a little longer than it is meant to. */
+const SLACK = 1.1;
 const WARM_UP_SECONDS = 1;
 const SEED = 1;
 const CATALOG_MB = 512;
@@ -64,11 +68,23 @@ const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9
 const GZIP = { ...BROWSER, 'accept-encoding': 'gzip, deflate, br' };
 
 const KINDS: readonly Kind[] = [
-  { name: 'kept', headers: BROWSER, among: KEPT },
-  { name: 'kept, gzip', headers: GZIP, among: KEPT },
-  { name: 'made anew', headers: BROWSER, among: LISTINGS },
-  { name: 'made anew, gzip', headers: GZIP, among: LISTINGS },
+  { name: 'as people read', headers: BROWSER, ids: asRead() },
+  { name: 'as people read, gzip', headers: GZIP, ids: asRead() },
+  { name: 'kept', headers: BROWSER, ids: first(KEPT) },
+  { name: 'kept, gzip', headers: GZIP, ids: first(KEPT) },
+  { name: 'made anew', headers: BROWSER, ids: first(LISTINGS) },
+  { name: 'made anew, gzip', headers: GZIP, ids: first(LISTINGS) },
 ];
+
+function first(count: number): number[] {
+  return Array.from({ length: count }, (_, at) => at + 1);
+}
+
+/** The second listing half as often as the first, the third a third, and so on; which ones these are has nothing to do with their age. */
+function asRead(): number[] {
+  const draw = createZipf(LISTINGS, diceFor(SEED, 'readers'));
+  return Array.from({ length: READS }, () => 1 + ((draw() * SPREAD) % LISTINGS));
+}
 
 export async function measurePages(options: Options, running: Running): Promise<PagesOutcome> {
   const stage = await prepare(options, running);
@@ -117,30 +133,35 @@ async function prepare({ profile }: Options, { begun, signal, tell }: Running): 
 
 /** Market and static server in turn, so that what the machine does besides falls on both. */
 async function measureKind({ market, client, fixed }: Stage, kind: Kind, rounds: number): Promise<PageRow> {
-  const all = Array.from({ length: kind.among }, (_, at) => request(at + 1, kind));
+  const all = kind.ids.map((id) => request(id, kind));
   const { url } = await fixed.ask({ marketUrl: market.url, requests: all });
   const targets = { market, fixed: { url, pids: [fixed.pid] } };
-  const run = (side: keyof typeof targets, round: number, seconds: number): Promise<Slice> =>
+  let next = 0;
+  const run = (side: keyof typeof targets, seconds: number): Promise<Slice> =>
     runSlice(client, targets[side], {
-      requests: windowOf(all, round),
+      requests: [...all.slice(next), ...all.slice(0, next)],
       ...{ status: 200, connections: CONNECTIONS, seconds },
     });
-  for (const side of ['market', 'fixed'] as const) await run(side, 0, WARM_UP_SECONDS);
+  const goOn = ({ perSecond }: Slice, seconds: number): void => {
+    next = (next + Math.ceil(perSecond * seconds * SLACK)) % all.length;
+  };
+  await run('fixed', WARM_UP_SECONDS);
+  goOn(await run('market', WARM_UP_SECONDS), WARM_UP_SECONDS);
   const slices: { market: Slice[]; fixed: Slice[] } = { market: [], fixed: [] };
   for (let round = 1; round <= rounds; round += 1) {
     const order = round % 2 === 0 ? (['market', 'fixed'] as const) : (['fixed', 'market'] as const);
-    for (const side of order) slices[side].push(await run(side, round, ROUND_SECONDS));
+    let made: Slice | undefined;
+    for (const side of order) {
+      const slice = await run(side, ROUND_SECONDS);
+      slices[side].push(slice);
+      if (side === 'market') made = slice;
+    }
+    if (made !== undefined) goOn(made, ROUND_SECONDS);
   }
   return rowOf(kind.name, slices);
 }
 
 const request = (id: number, { headers }: Kind): PageRequest => ({ path: `/listing/${id}`, headers });
-
-/** The next ones in each round, and from the beginning again. */
-function windowOf(all: readonly PageRequest[], round: number): PageRequest[] {
-  const from = (round * WINDOW) % all.length;
-  return [...all.slice(from, from + WINDOW), ...all.slice(0, Math.max(0, from + WINDOW - all.length))];
-}
 
 function rowOf(kind: string, { market, fixed }: { market: readonly Slice[]; fixed: readonly Slice[] }): PageRow {
   const ratios = market.map(({ perSecond }, at) => perSecond / (fixed[at]?.perSecond ?? Number.NaN));

@@ -6,7 +6,7 @@ const ELEMENTS = new Set(
   ),
 );
 const ATTRIBUTES = new Set(
-  'lang charset name property content rel href type as crossorigin title src defer class aria-label aria-current aria-labelledby aria-describedby aria-hidden id tabindex role action method for value maxlength placeholder autocomplete autocapitalize spellcheck inputmode selected open viewbox d x y x1 x2 y1 y2 rx width height scope colspan dir datetime hidden data-copy data-live'.split(
+  'lang charset name property content rel href type as crossorigin title src defer class aria-label aria-current aria-labelledby aria-describedby aria-hidden id tabindex role action method for value maxlength placeholder autocomplete autocapitalize spellcheck inputmode selected open viewbox d stroke-dasharray x y x1 x2 y1 y2 rx width height scope colspan dir datetime hidden data-copy data-live'.split(
     ' ',
   ),
 );

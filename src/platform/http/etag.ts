@@ -1,10 +1,10 @@
-import { sha256 } from '../canonical-json.ts';
+import { hash } from 'node:crypto';
 
 const ETAG_CHARACTERS = 27;
 
 /** A strong ETag: the beginning of the SHA-256 of the bytes that are sent. */
 export function etagOf(bytes: string | Uint8Array): string {
-  return `"${sha256(bytes).toString('base64url').slice(0, ETAG_CHARACTERS)}"`;
+  return `"${hash('sha256', bytes, 'base64url').slice(0, ETAG_CHARACTERS)}"`;
 }
 
 /** Whether If-None-Match names this tag (weak comparison, RFC 9110 13.1.2). */

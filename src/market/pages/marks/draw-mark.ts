@@ -1,5 +1,5 @@
 import type { Aisle } from '../../../contract/vocabulary.ts';
-import { type Cloth, weave } from './weave.ts';
+import { type Cloth, SHAFTS, weave } from './weave.ts';
 
 /** Whose mark it is. A listing has the hue of its aisle, a merchant one of its own. */
 export type Marked = { listing: number; aisle: Aisle } | { merchant: number };
@@ -8,7 +8,7 @@ export type Marked = { listing: number; aisle: Aisle } | { merchant: number };
 const SMALL_THREADS = 8;
 const MERCHANT_HUES = 12;
 
-/** Where each stretch can begin, and how long it can be, as text: a page draws a hundred and fifty, and numbers are slow to write. */
+/** Where each thread can begin, and how long it can be, as text: a page draws hundreds, and numbers are slow to write. */
 const MOST_THREADS = 24;
 const places = (write: (line: number, at: number) => string): string[] =>
   Array.from({ length: MOST_THREADS ** 2 }, (_, place) =>
@@ -27,60 +27,75 @@ export function drawMark(marked: Marked, size: 'small' | 'large'): string {
 }
 
 /** The warp alone, on a ground that stands for the weft. */
-function drawSmall(cloth: Cloth, hue: string): string {
+function drawSmall({ threading, treadling, ...cloth }: Cloth, hue: string): string {
   const from = (cloth.size - SMALL_THREADS) / 2;
   const to = from + SMALL_THREADS;
-  return svg(`mark small ${hue}`, SMALL_THREADS, warpPaths(cloth, from, to));
+  const middle: Cloth = {
+    ...cloth,
+    threading: threading.slice(from, to),
+    treadling: treadling.slice(from, to),
+    isSecondTone: (column) => cloth.isSecondTone(from + column),
+  };
+  return svg(`mark small ${hue}`, SMALL_THREADS, warpPaths(middle));
 }
 
 /** Both, with gaps between the threads. */
 function drawLarge(cloth: Cloth, hue: string): string {
-  let weft = '';
-  eachRun(
-    cloth.size,
-    (row, column) => !cloth.isWarpUp(column, row),
-    (row, at, length) => {
-      weft += `${ACROSS[row * MOST_THREADS + at]}${LENGTHS[length]}`;
-    },
-  );
-  return svg(`mark large ${hue}`, cloth.size, `${path('w', weft)}${warpPaths(cloth, 0, cloth.size)}`);
+  return svg(`mark large ${hue}`, cloth.size, weftPaths(cloth) + warpPaths(cloth));
 }
 
-function warpPaths(cloth: Cloth, from: number, to: number): string {
-  let [first, second] = ['', ''];
-  eachRun(
-    to - from,
-    (column, row) => cloth.isWarpUp(from + column, from + row),
-    (column, at, length) => {
-      const line = `${DOWN[column * MOST_THREADS + at]}${LENGTHS[length]}`;
-      if (cloth.isSecondTone(from + column)) second += line;
-      else first += line;
-    },
-  );
-  return path('a', first) + path('b', second);
-}
-
-/** Where a thread lies on top, as stretches that are as long as they get. */
-function eachRun(
-  size: number,
-  isOnTop: (line: number, at: number) => boolean,
-  take: (line: number, at: number, length: number) => void,
-): void {
-  for (let line = 0; line < size; line += 1) {
-    let from = -1;
-    for (let at = 0; at <= size; at += 1) {
-      const isOn = at < size && isOnTop(line, at);
-      if (isOn && from < 0) from = at;
-      if (isOn || from < 0) continue;
-      take(line, from, at - from);
-      from = -1;
+/** Rows of the same treadle look alike, so each treadle is one path. */
+function weftPaths({ threading, treadling, isLifted }: Cloth): string {
+  let paths = '';
+  for (let treadle = 0; treadle < SHAFTS; treadle += 1) {
+    const { first, dashes } = dashesOf(threading, (shaft) => !isLifted(treadle, shaft));
+    let lines = '';
+    for (let row = 0; row < treadling.length; row += 1) {
+      if (treadling[row] === treadle) lines += lineFrom(ACROSS, row, first, treadling.length);
     }
+    paths += path('w', dashes, lines);
   }
+  return paths;
 }
 
-/** Of numbers and letters of our own: nothing to escape. */
-function path(name: string, d: string): string {
-  return d === '' ? '' : `<path class="${name}" d="${d}"/>`;
+/** Threads on the same shaft look alike but for their colour. */
+function warpPaths({ threading, treadling, isLifted, isSecondTone }: Cloth): string {
+  let paths = '';
+  for (let shaft = 0; shaft < SHAFTS; shaft += 1) {
+    const { first, dashes } = dashesOf(treadling, (treadle) => isLifted(treadle, shaft));
+    let [one, other] = ['', ''];
+    for (let column = 0; column < threading.length; column += 1) {
+      if (threading[column] !== shaft) continue;
+      const line = lineFrom(DOWN, column, first, threading.length);
+      if (isSecondTone(column)) other += line;
+      else one += line;
+    }
+    paths += path('a', dashes, one) + path('b', dashes, other);
+  }
+  return paths;
+}
+
+/** Where a thread lies on top along others: from which on, and lengths on top and below in turn; none where it never does. */
+function dashesOf(across: readonly number[], isOnTop: (one: number) => boolean): { first: number; dashes: string } {
+  let first = 0;
+  while (first < across.length && !isOnTop(across[first] ?? 0)) first += 1;
+  let dashes = '';
+  let [from, wasOnTop] = [first, true];
+  for (let at = first + 1; at <= across.length; at += 1) {
+    if (at < across.length && isOnTop(across[at] ?? 0) === wasOnTop) continue;
+    dashes += dashes === '' ? LENGTHS[at - from] : ` ${LENGTHS[at - from]}`;
+    [from, wasOnTop] = [at, !wasOnTop];
+  }
+  return { first, dashes };
+}
+
+function lineFrom(begins: readonly string[], line: number, first: number, threads: number): string {
+  return `${begins[line * MOST_THREADS + first]}${LENGTHS[threads - first]}`;
+}
+
+/** Dashes begin anew with each line of a path (SVG 2, 13.5.6). Of numbers and letters of our own: nothing to escape. */
+function path(name: string, dashes: string, lines: string): string {
+  return dashes === '' || lines === '' ? '' : `<path class="${name}" stroke-dasharray="${dashes}" d="${lines}"/>`;
 }
 
 function svg(names: string, threads: number, paths: string): string {

@@ -24,6 +24,7 @@ function read(markup: string): Record<string, string> {
 it('names one address, a title, a text and a picture of a listing', () => {
   expect(read(renderListingPreview(listing({}), BASE))).toEqual({
     canonical: `${BASE}/listing/12`,
+    description: '4.00 USDC, by ink. For small harbours. Checked.',
     'og:site_name': 'Openaisle',
     'og:type': 'product',
     'og:url': `${BASE}/listing/12`,
@@ -42,7 +43,12 @@ it('says nothing that its merchant wrote of what is off the market', () => {
   for (const state of [{ state: 'removed', removed: true }, { state: 'withdrawn' }, { state: 'sold', removed: true }]) {
     const markup = renderListingPreview(listing({ ...state, title: 'BAD', description: 'BAD', merchant: 'bad' }), BASE);
     expect(markup).not.toMatch(/bad/i);
-    expect(read(markup)).toMatchObject({ 'og:title': 'Listing 12', 'og:description': 'No longer for sale.' });
+    const summary = 'No longer for sale.';
+    expect(read(markup)).toMatchObject({
+      'og:title': 'Listing 12',
+      'og:description': summary,
+      description: summary,
+    });
   }
 });
 

@@ -22,12 +22,14 @@ interface Preview {
 /** What programs that show links read of a page: one address, a title, a picture (Open Graph). HTML for the head. */
 export function renderPreviewTags(baseUrl: string, { path, title, summary, type, picture }: Preview): string {
   const shown = beginningOf(title, LONGEST_TITLE);
+  const says = beginningOf(summary, LONGEST_SUMMARY);
   return html`<link rel="canonical" href="${baseUrl}${path}">
+<meta name="description" content="${says}">
 <meta property="og:site_name" content="Openaisle">
 <meta property="og:type" content="${type}">
 <meta property="og:url" content="${baseUrl}${path}">
 <meta property="og:title" content="${shown}">
-<meta property="og:description" content="${beginningOf(summary, LONGEST_SUMMARY)}">
+<meta property="og:description" content="${says}">
 !${
     picture === undefined
       ? html`<meta name="twitter:card" content="summary">`

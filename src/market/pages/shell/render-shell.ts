@@ -45,9 +45,19 @@ const PRELOADS = SHELL.fonts
   .map(({ path }) => html`<link rel="preload" href="${path}" as="font" type="font/woff2" crossorigin>`)
   .join('\n');
 
+interface Frame {
+  places: string;
+  foot: string;
+}
+
+/** The same on every page but for the mark on the one that somebody looks at, so written once. */
+const FRAMES = new Map([...PLACES, ...FOOT].map(({ path }) => [path, frame(path)]));
+const FRAME = frame(undefined);
+
 /** The one layout of all pages. Readable and usable without its scripts. */
 export function renderShell({ title, main, path, nonce, scripts = [], styles = [], head = '' }: ShellOptions): string {
   const allowed = nonce === undefined ? '' : html` nonce="${nonce}"`;
+  const { places, foot } = (path === undefined ? undefined : FRAMES.get(path)) ?? FRAME;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -68,7 +78,7 @@ export function renderShell({ title, main, path, nonce, scripts = [], styles = [
 <header class="top">
 <div class="bar">
 <a class="name" href="/">Openaisle</a>
-<nav aria-label="Pages"><ul>!${PLACES.map((place) => renderPlace(place, path))}</ul></nav>
+<nav aria-label="Pages"><ul>!${places}</ul></nav>
 </div>
 </header>
 <main id="content" tabindex="-1">
@@ -77,12 +87,17 @@ export function renderShell({ title, main, path, nonce, scripts = [], styles = [
 <footer class="bottom">
 <div class="bar">
 <p>Sellers and buyers pay wallet to wallet. There is no token; <a href="/api/official">official facts</a> name the only official address.</p>
-<ul>!${FOOT.map((place) => renderPlace(place, path))}<li><a href="/llms.txt">llms.txt</a></li><li><a href="/openapi.json">openapi.json</a></li><li><button class="theme" type="button" id="theme" hidden>Dark theme</button></li></ul>
+<ul>!${foot}<li><a href="/llms.txt">llms.txt</a></li><li><a href="/openapi.json">openapi.json</a></li><li><button class="theme" type="button" id="theme" hidden>Dark theme</button></li></ul>
 </div>
 </footer>
 </body>
 </html>
 `;
+}
+
+function frame(path: string | undefined): Frame {
+  const write = (places: typeof PLACES): string => places.map((place) => renderPlace(place, path)).join('');
+  return { places: write(PLACES), foot: write(FOOT) };
 }
 
 function renderPlace({ path, name }: { path: string; name: string }, current: string | undefined): string {

@@ -11,15 +11,15 @@ import type { Market, Merchant } from '../../context.ts';
 import type { EventTail } from '../../events/event-tail.ts';
 import { chooseForm } from '../choose-form.ts';
 import { answerRefusal } from './answer-refusal.ts';
-import { createKeptPages, type KeptPage, type PageForm } from './kept-pages.ts';
-import { headersOf } from './page-headers.ts';
+import { createKeptPages, type KeptPage } from './kept-pages.ts';
+import { headersOf, headOf } from './page-headers.ts';
 import type { PagePlan, Scene } from './page-plan.ts';
 import { planPage, STOREFRONT_PATHS } from './plan-page.ts';
 import { AGE_STEP_MS } from './show-facts.ts';
 import { writePage } from './write-page.ts';
 
-/** Some five hundred pages, plain and packed. */
-const KEPT_BYTES = 33_554_432;
+/** Some three thousand pages, or twice as many that are packed. */
+const KEPT_MEGABYTES = 32;
 const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
 export interface Storefront {
@@ -36,20 +36,17 @@ export function createStorefront(
   { events, reads }: { events: EventTail; reads: Shortcut },
 ): Storefront {
   const { clock, config } = market;
-  const kept = createKeptPages(KEPT_BYTES);
+  const kept = createKeptPages(KEPT_MEGABYTES);
   const scene = (): Scene => {
     const now = clock.now();
     return { config, events, nowMs: now - (now % AGE_STEP_MS) };
   };
-  const pageOf = (plan: PagePlan, etag: string, read: () => string): Found => {
+  const give = (plan: PagePlan, etag: string, isPacked: boolean, read: () => string): KeptPage => {
     const at = scene();
-    const key = `${plan.key}\n${etag}\n${plan.document === undefined ? at.nowMs : ''}`;
-    return { plan, key, page: kept.get(key) ?? kept.put(key, writePage(plan, read(), at)) };
+    const name = `${plan.key}\n${etag}\n${plan.document === undefined ? at.nowMs : ''}`;
+    return kept.give(name, isPacked, () => writePage(plan, read(), at));
   };
-  const formOf = ({ key, page }: Found, isPacked: boolean): PageForm =>
-    isPacked ? kept.packed(key, page) : page.plain;
-
-  const glance = (plan: PagePlan): Found | null => {
+  const glance = (plan: PagePlan, isPacked: boolean): KeptPage | null => {
     if (plan.glance === null) return null;
     const answer = reads({
       ...{ target: plan.glance, accept: 'application/json' },
@@ -57,7 +54,8 @@ export function createStorefront(
     });
     if (answer === null || answer.status !== 200) return null;
     try {
-      return pageOf(plan, answer.etag, () => textOf('body' in answer ? answer.body : Buffer.concat(answer.pieces)));
+      const read = (): string => textOf('body' in answer ? answer.body : Buffer.concat(answer.pieces));
+      return give(plan, answer.etag, isPacked, read);
     } finally {
       answer.release?.();
     }
@@ -66,15 +64,14 @@ export function createStorefront(
     quick: (read) => {
       if (!OURS.test(read.target)) return null;
       const plan = planQuickly(read, events);
-      const found = plan && glance(plan);
-      return found && quickAnswer(found, formOf(found, read.acceptsGzip), read);
+      const page = plan && glance(plan, read.acceptsGzip);
+      return page && quickAnswer(plan, page, read);
     },
     home: (accept) => {
       if (chooseForm(accept) !== 'html') return null;
-      const found = glance(mustPlan('/', events));
-      if (found === null) return null;
-      const { body, etag } = found.page.plain;
-      return { status: 200, headers: headersOf(found.plan), body, etag };
+      const plan = mustPlan('/', events);
+      const page = glance(plan, false);
+      return page && { status: 200, headers: headersOf(plan), ...page };
     },
     mounts: (inside) => {
       const answer = async (incoming: Incoming): Promise<Outgoing> => {
@@ -88,10 +85,9 @@ export function createStorefront(
         if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming, plan);
         const text = await readOutgoing(outgoing);
         const tag = outgoing.headers['etag'];
-        const found = pageOf(plan, typeof tag === 'string' ? tag : etagOf(text), () => text);
-        const { body, etag } = found.page.plain;
+        const page = give(plan, typeof tag === 'string' ? tag : etagOf(text), false, () => text);
         return cacheAnswer(
-          { status: 200, headers: headersOf(plan), body, etag },
+          { status: 200, headers: headersOf(plan), ...page },
           ...(['public', incoming.headers['if-none-match']] as const),
         );
       };
@@ -115,12 +111,6 @@ async function askFor(
   }
 }
 
-interface Found {
-  plan: PagePlan;
-  key: string;
-  page: KeptPage;
-}
-
 /** What a refusal is due for is left to the long way, which says so. */
 function planQuickly({ target, accept }: QuickRead, events: EventTail): PagePlan | null {
   const split = splitTarget(target);
@@ -139,10 +129,11 @@ function mustPlan(target: string, events: EventTail): PagePlan {
   return plan;
 }
 
-function quickAnswer({ plan }: Found, { etag, body }: PageForm, read: QuickRead): QuickAnswer {
+function quickAnswer(plan: PagePlan, { etag, body, release }: KeptPage, read: QuickRead): QuickAnswer {
   const { route } = plan;
-  const coding = read.acceptsGzip ? { 'content-encoding': 'gzip' } : {};
-  const head = Object.entries({ ...headersOf(plan), ...coding }).flat();
-  if (matchesEtag(read.ifNoneMatch, etag)) return { status: 304, etag, head: [], route };
-  return { status: 200, etag, head, body, route };
+  if (matchesEtag(read.ifNoneMatch, etag)) {
+    release();
+    return { status: 304, etag, head: [], route };
+  }
+  return { status: 200, etag, head: headOf(plan, read.acceptsGzip), body, release, route };
 }

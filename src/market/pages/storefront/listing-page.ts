@@ -10,11 +10,10 @@ import { renderEvidence, renderTags } from './render-evidence.ts';
 import { storePath } from './render-rows.ts';
 import { AISLE_WORDS } from './render-search.ts';
 import { renderState } from './render-state.ts';
-import { beginningOf, renderFlags, renderLine, renderWritten, seen } from './render-written.ts';
+import { renderFlags, renderLine, renderWritten, seen } from './render-written.ts';
 import { renderAge, showPrice } from './show-facts.ts';
 
 const COMMENTS_PAGE = 20;
-const LONGEST_SUMMARY = 200;
 
 export function planListing(id: string, commentsAfter: string): PagePlan {
   const query = `comments_limit=${COMMENTS_PAGE}${commentsAfter === '' ? '' : `&comments_after_id=${encodeURIComponent(commentsAfter)}`}`;
@@ -31,11 +30,10 @@ export function planListing(id: string, commentsAfter: string): PagePlan {
 
 function showListing(answer: ListingAnswer, isLater: boolean, { config, nowMs }: Scene): Shown {
   const { listing } = answer;
-  const { id, title, description } = listing;
+  const { id, title } = listing;
   return {
     title: `${seen(title)} - Openaisle`,
-    head: html`<meta name="description" content="${beginningOf(description, LONGEST_SUMMARY)}">
-<link rel="alternate" type="application/json" href="/api/listing/${id}">
+    head: html`<link rel="alternate" type="application/json" href="/api/listing/${id}">
 !${renderListingPreview(listing, config.baseUrl)}`,
     scripts: listing.state === 'live' ? [SHELL.copying.path] : [],
     main: html`<div class="goods">

@@ -18,3 +18,16 @@ export function headersOf({
   const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
   return { ...(route === '/' ? FRONT : HTML), ...policy };
 }
+
+const HEADS = new Map<string, readonly string[]>();
+
+/** The same as names and values in turn; put together once for each kind of page. */
+export function headOf(plan: PagePlan, isPacked: boolean): readonly string[] {
+  const kind = `${plan.route} ${isPacked}`;
+  const known = HEADS.get(kind);
+  if (known !== undefined) return known;
+  const coding = isPacked ? { 'content-encoding': 'gzip' } : {};
+  const head = Object.entries({ ...headersOf(plan), ...coding }).flat();
+  HEADS.set(kind, head);
+  return head;
+}

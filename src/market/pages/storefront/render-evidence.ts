@@ -22,7 +22,7 @@ function factsOf(listing: ListingDetail, config: MarketConfig): [name: string, h
     ['Versions', renderVersions(listing)],
     [
       'Sales',
-      html`${showNumber(sales)}, and ${showNumber(verified_sales)} verified: wallets that paid and are not the seller’s`,
+      html`${showNumber(sales)}, and ${showNumber(verified_sales)} verified: paid from wallets other than the seller's`,
     ],
     ['Votes', showNumber(votes)],
     ['Listed', renderDay(created_at)],

@@ -7,8 +7,12 @@ const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Po
 const PILED = /(\p{M}{3})\p{M}+/gu;
 /** In printable ASCII only: a letter that looks like another one could lead to another place than it says. */
 const ADDRESS = /(https?:\/\/[!-~]+)/;
+/** Most of what is written. Nothing of it is unseen or piled up. */
+const PLAIN = /^[\n\t -~]*$/;
 /** A letter beyond it takes two places in a string. */
 const LAST_SINGLE_UNIT = 0xffff;
+/** Of ASCII: one wider letter makes the text of a whole page twice as wide in memory, and slower to send. */
+const DOTS = '...';
 const CLOSERS = /[.,;:!?'")\]}>]+$/;
 
 export const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
@@ -22,6 +26,7 @@ export const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
 
 /** What somebody wrote, made fit to be looked at. Not HTML yet. */
 export function seen(text: string): string {
+  if (PLAIN.test(text)) return text;
   return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
 }
 
@@ -57,12 +62,18 @@ export function renderFlags(flags: readonly string[]): string {
   return html`<p class="flags"><strong>Flagged text:</strong> ${words.join('; ')}.</p>`;
 }
 
-/** The beginning of a text, in one line. */
+/** The beginning of a text, in one line, dots included. */
 export function beginningOf(text: string, most: number): string {
   const line = seen(text).replaceAll(/\s+/g, ' ').trim();
+  if (line.length <= most || placeOf(line, most) >= line.length) return line;
+  return `${line.slice(0, placeOf(line, most - DOTS.length)).trimEnd()}${DOTS}`;
+}
+
+/** Where so many letters end. */
+function placeOf(line: string, letters: number): number {
   let end = 0;
-  for (let letters = 0; letters < most && end < line.length; letters += 1) {
+  for (let letter = 0; letter < letters && end < line.length; letter += 1) {
     end += (line.codePointAt(end) ?? 0) > LAST_SINGLE_UNIT ? 2 : 1;
   }
-  return end >= line.length ? line : `${line.slice(0, end).trimEnd()}…`;
+  return end;
 }

@@ -19,7 +19,7 @@ import { countFreeListings, sumFees, sumSales } from './store.ts';
 import type { TreasuryBody } from './treasury-body.ts';
 import { type BookSums, showOlderFees, showTreasury } from './treasury-page.ts';
 
-const KEPT_BYTES = 4_194_304;
+const KEPT_MEGABYTES = 4;
 /** Half of what programs get: a page is read to its end. */
 const ROWS = 25;
 const BACK = {
@@ -34,7 +34,7 @@ export function createTreasuryFace(
   inside: Inside<Merchant>,
 ): Face {
   const { clock, config, database } = market;
-  const kept = createKeptPages(KEPT_BYTES);
+  const kept = createKeptPages(KEPT_MEGABYTES);
   const readSums = keepSums(clock, async (): Promise<BookSums> => {
     // One after the other: whoever looks at charts takes one connection at most.
     const fees = await sumFees(database, TOP_MERCHANTS);
@@ -58,13 +58,11 @@ export function createTreasuryFace(
     } catch (error) {
       return refusedPage(inside.refuse(error, incoming));
     }
-    const key = etagOf(text);
-    const page = kept.get(key) ?? kept.put(key, text);
     const isPacked = acceptsGzip(incoming.headers['accept-encoding']);
-    const { body, etag } = isPacked ? kept.packed(key, page) : page.plain;
+    const page = kept.give(etagOf(text), isPacked, () => text);
     const coding: Record<string, string> = isPacked ? { 'content-encoding': 'gzip' } : {};
     return cacheAnswer(
-      { status: 200, headers: { ...HTML_HEADERS, ...coding, vary: 'accept-encoding' }, body, etag },
+      { status: 200, headers: { ...HTML_HEADERS, ...coding, vary: 'accept-encoding' }, ...page },
       'public',
       incoming.headers['if-none-match'],
     );
