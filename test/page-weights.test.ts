@@ -21,7 +21,10 @@ const MOST_LISTING = 30 * KB;
 const MOST_BEFORE_PAINT = 4;
 const MOST_PRELOADED = 2;
 const COMMENTS = 20;
-const LONG_COMMENT = 2_500;
+/** No longer one is taken. */
+const LONGEST_TEXT = 4_000;
+/** As pages are packed while somebody waits: larger than with the usual level. */
+const QUICK = { level: 4 };
 const PAGES = [
   ...['/', '/shelves', '/shelves/data', '/shelves?q=goods', '/listing/1', '/store/ink', '/merchants', '/listing/999'],
   ...['/window', '/events', '/moderation', '/treasury'],
@@ -60,14 +63,14 @@ afterAll(async () => {
   await drop();
 });
 
-/** What people write, in pieces as long as a long comment: our own documents. */
+/** What people write, in pieces as long as the longest text: our own documents. */
 function piecesOfProse(): string[] {
   const folder = fileURLToPath(new URL('../docs/decisions/', import.meta.url));
   const names = readdirSync(folder)
     .filter((name) => name.endsWith('.md'))
     .sort();
   const prose = names.map((name) => readFileSync(`${folder}${name}`, 'utf8')).join('\n');
-  return Array.from({ length: COMMENTS + 1 }, (_, at) => prose.slice(at * LONG_COMMENT, (at + 1) * LONG_COMMENT));
+  return Array.from({ length: COMMENTS + 1 }, (_, at) => prose.slice(at * LONGEST_TEXT, (at + 1) * LONGEST_TEXT));
 }
 
 const get = (path: string) => running.http.inject({ url: path, headers: { accept: BROWSER } });
@@ -136,9 +139,9 @@ it('no page loads anything that is not ours', async () => {
   expect(faces).not.toMatch(/@import|image-set/);
 });
 
-it('a listing with twenty long comments has at most 30 KB, packed', async () => {
+it('a listing whose texts and comments are as long as they get has at most 30 KB, packed', async () => {
   const { body } = await get('/listing/1');
   expect(body).toContain(`${COMMENTS} comments`);
   expect(body.length).toBeGreaterThan(50 * KB);
-  expect(gzipSync(body).byteLength).toBeLessThanOrEqual(MOST_LISTING);
+  expect(gzipSync(body, QUICK).byteLength).toBeLessThanOrEqual(MOST_LISTING);
 });

@@ -13,7 +13,8 @@ import { renderState } from './render-state.ts';
 import { renderFlags, renderLine, renderWritten, seen } from './render-written.ts';
 import { renderAge, showPrice } from './show-facts.ts';
 
-const COMMENTS_PAGE = 20;
+/** Of the longest prose, these and the listing come to less than 30 KB as they are sent. */
+const COMMENTS_PAGE = 15;
 
 export function planListing(id: string, commentsAfter: string): PagePlan {
   const query = `comments_limit=${COMMENTS_PAGE}${commentsAfter === '' ? '' : `&comments_after_id=${encodeURIComponent(commentsAfter)}`}`;
