@@ -9,7 +9,7 @@ import { seedEvent } from '../support/seed.ts';
 import { testBrowser, type Visitor } from './browser.ts';
 
 // In a real browser: no script of theirs runs, no dialog comes, nothing is asked of another host. With the policy of the pages, and without
-// it, since the pages must hold by themselves. test/hostile-pages.test.ts looks at the markup of each text for itself.
+// it, since the pages must hold by themselves. test/hostile-pages.heavy.ts looks at the markup of each text for itself.
 
 const NOON = Date.UTC(2026, 0, 8, 12, 5, 0);
 /** So many texts stand in each field of one listing. */

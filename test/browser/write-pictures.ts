@@ -22,8 +22,8 @@ const context = await browser.newContext({ deviceScaleFactor: 1.5 });
 for (const [name, shot, width, height] of PICTURES) {
   const page = await context.newPage();
   await page.setViewportSize({ width, height });
-  const png = readFileSync(join(import.meta.dirname, 'shots', `${shot}.png`)).toString('base64');
-  await page.setContent(`<body style="margin:0"><img style="width:${width}px" src="data:image/png;base64,${png}">`);
+  const image = readFileSync(join(import.meta.dirname, 'shots', `${shot}.jpg`)).toString('base64');
+  await page.setContent(`<body style="margin:0"><img style="width:${width}px" src="data:image/jpeg;base64,${image}">`);
   await page.locator('img').evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode());
   const jpeg = await page.screenshot({ type: 'jpeg', quality: QUALITY });
   writeFileSync(join(folder, `${name}.jpg`), jpeg);
