@@ -110,6 +110,8 @@ function createVisitor(page: Page): Visitor {
 }
 
 async function findingsOf(page: Page): Promise<string[]> {
+  // Colours that are on their way from one to the other belong to neither scheme.
+  await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))');
   const before = page.viewportSize();
   const found = new Map<string, string>();
   for (const width of [NARROWEST, WIDEST]) {

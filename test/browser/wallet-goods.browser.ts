@@ -102,6 +102,7 @@ describe('hostile goods run nothing', () => {
       expect(links.filter((href) => !/^https?:\/\/[!-~]+$/.test(href ?? '') || href?.includes('@'))).toEqual([]);
       if (type.startsWith('text/')) {
         await page.locator('.artifact .unseen', { hasText: 'U+202E' }).first().waitFor();
+        expect(await visitor.findings()).toEqual([]);
         await visitor.shoot(`wallet-hostile-${type.slice(5)}`);
       }
       expect([dialogs, elsewhere]).toEqual([0, []]);

@@ -157,6 +157,7 @@ describe('the browser', () => {
     await person.page.locator('#stage-title', { hasText: 'cannot be read' }).waitFor();
     expect(await person.page.locator('#flow button').count()).toBe(0);
     expect(await person.said()).toContain(UNKNOWN);
+    expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-unreadable');
   });
 
@@ -165,6 +166,7 @@ describe('the browser', () => {
     const visitor = await browser.visitor({ javaScriptEnabled: false });
     await visitor.page.goto(`${world.url}/listing/${listed.id}/buy`);
     expect(await visitor.page.locator('noscript').innerText()).toContain('This page needs its script');
+    expect(await visitor.findings()).toEqual([]);
     await visitor.shoot('wallet-no-script');
     await visitor.page.click('noscript a');
     expect(await visitor.page.locator('#how').innerText()).toBe('How to buy');
@@ -263,6 +265,7 @@ describe('the market', () => {
     await person.page.locator('.moved').waitFor();
     expect(await person.said()).not.toContain('You have paid');
     expect(await person.page.locator('button:enabled', { hasText: 'Pay again' }).count()).toBe(0);
+    expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-too-little');
     await expectNothingPaid(person);
   });

@@ -105,6 +105,7 @@ describe('a reload pays nothing twice', () => {
     const first = await held.sent;
     await page.locator('.money', { hasText: 'You have signed.' }).waitFor();
     expect(await person.said()).not.toContain('You have paid');
+    expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-signed');
     await held.release();
     const next = page.waitForRequest((request) => request.headers()['payment-signature'] !== undefined);
@@ -136,6 +137,7 @@ describe('a reload pays nothing twice', () => {
     await world.finalize();
     // The token went with the answer that was cut off, so the wallet shows who it is: a signature that moves nothing.
     await page.locator('#stage-title', { hasText: 'Connect the wallet that paid' }).waitFor();
+    expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-connect-payer');
     await page.click('#wallet-0');
     await page.locator('#stage-title', { hasText: 'Sign to show that you paid' }).waitFor();
@@ -204,6 +206,8 @@ describe('two tabs', () => {
     await first.locator('.money.paid').waitFor();
     await second.locator('.money.paid').waitFor();
     expect(await second.locator('#sign, #wallet-0').count()).toBe(0);
+    expect(await person.visitor.findings()).toEqual([]);
+    expect(await other.findings()).toEqual([]);
     await (leads ? person.visitor : other).shoot('wallet-first-tab');
     await (leads ? other : person.visitor).shoot('wallet-second-tab');
     await first.close();
