@@ -166,7 +166,7 @@ describe('the browser', () => {
     const visitor = await browser.visitor({ javaScriptEnabled: false });
     await visitor.page.goto(`${world.url}/listing/${listed.id}/buy`);
     expect(await visitor.page.locator('noscript').innerText()).toContain('This page needs its script');
-    expect(await visitor.findings()).toEqual([]);
+    // Without findings: axe is a script itself, and does not run here.
     await visitor.shoot('wallet-no-script');
     await visitor.page.click('noscript a');
     expect(await visitor.page.locator('#how').innerText()).toBe('How to buy');
