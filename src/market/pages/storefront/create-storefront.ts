@@ -18,7 +18,7 @@ import { planPage, STOREFRONT_PATHS } from './plan-page.ts';
 import { AGE_STEP_MS } from './show-facts.ts';
 import { writePage } from './write-page.ts';
 
-/** Some three thousand pages, or twice as many that are packed. */
+/** Some three thousand pages, or eight thousand that are packed. */
 const KEPT_MEGABYTES = 32;
 const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 

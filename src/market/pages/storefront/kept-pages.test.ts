@@ -6,7 +6,7 @@ import { createKeptPages, type KeptPage } from './kept-pages.ts';
 const never = (): never => {
   throw new Error('made again');
 };
-/** Room is set aside for the widest letters, so seven of these fill a megabyte's worth of it, and more follow. */
+/** 40 to 80 KB: a megabyte holds a dozen or two. */
 const long = (at: number): string => `${at} `.repeat(20_000);
 const textOf = ({ body }: KeptPage): string => body.toString();
 
