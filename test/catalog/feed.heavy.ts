@@ -217,8 +217,8 @@ it('the same change taken in twice is taken in once', async () => {
   const ids = await seedStock(database, seller(), stockOf(6));
   const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, giveWay });
   model.textUpTo = Number.POSITIVE_INFINITY;
-  const followers = { database, followers: [] };
-  const { snapshot } = await loadModel(model, { ...followers, tell: () => {} });
+  const followers = { database, followers: [], wanted: [] };
+  const { snapshot } = await loadModel(model, { ...followers, tell: () => {}, stopped: () => false });
   for (const kind of ['withdraw', 'pin', 'free sale', 'remove', 'pin', 'paid sale'] as const) {
     await perform(stage, [...ids], { kind, which: ids.length - 1 });
     await perform(stage, [...ids], {

@@ -38,7 +38,10 @@ const idAt = (at: number): bigint => ids[at] ?? 0n;
 
 async function read(): Promise<{ model: Model; snapshot: string }> {
   const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, giveWay });
-  return { model, ...(await loadModel(model, { database: db.database, followers: [], tell: () => {} })) };
+  return {
+    model,
+    ...(await loadModel(model, { database: db.database, followers: [], tell: () => {}, stopped: () => false })),
+  };
 }
 
 const indexing = (): Indexing => ({
@@ -107,7 +110,7 @@ it('what changes while a thread finds words is in the index as it became', async
         }
         await seedStock(database, stage.sellers[1] ?? 0n, [{ title: 'Brass atlas', tags: ['lamp'] }]);
       }
-      const step = await readStep(model, since, { database, followers: [] });
+      const step = await readStep(model, since, { database, followers: [], wanted: [] });
       step?.apply();
       since = step?.snapshot ?? since;
       await giveWay();

@@ -30,7 +30,7 @@ const SEARCHES = ['map', 'lamp', 'atlas', 'brass', 'goods -lamp&sort=new', '"goo
 
 async function read(fragmentBytes = ROOMY_BYTES): Promise<{ model: Model; snapshot: string }> {
   const model = createModel({ fragmentBytes, deflatedBytes: ROOMY_BYTES, giveWay });
-  const loading = { database: db.database, followers: [], tell: () => {} };
+  const loading = { database: db.database, followers: [], tell: () => {}, stopped: () => false };
   return { model, ...(await loadModel(model, loading)) };
 }
 
@@ -98,7 +98,7 @@ for (const [name, budget] of [
       giveWay: async () => {
         pauses += 1;
         if (pauses === 1) await changeAll();
-        const step = await readStep(model, since, { database: db.database, followers: [] });
+        const step = await readStep(model, since, { database: db.database, followers: [], wanted: [] });
         step?.apply();
         since = step?.snapshot ?? since;
       },
@@ -124,7 +124,7 @@ it('what changes between the question to the database and its answer is in the i
       if (asked === 1) {
         await editListing(db.database, ids[10] ?? 0n, { title: 'Quickly changed' });
         await withdrawListing(db.database, ids[12] ?? 0n);
-        (await readStep(model, snapshot, { database: db.database, followers: [] }))?.apply();
+        (await readStep(model, snapshot, { database: db.database, followers: [], wanted: [] }))?.apply();
       }
       return rows as never;
     },

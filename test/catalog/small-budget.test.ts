@@ -69,7 +69,7 @@ it('with memory for a few listings every answer is byte for byte what it is with
 it('a listing that changes while absent ones of its page are read is on the page as it was or as it is, tag and counts with it', async () => {
   const { database } = db;
   const model = createModel({ fragmentBytes: LITTLE_BYTES, deflatedBytes: ROOMY_BYTES, giveWay });
-  await loadModel(model, { database, followers: [], tell: () => {} });
+  await loadModel(model, { database, followers: [], tell: () => {}, stopped: () => false });
   let taken = Promise.withResolvers<void>();
   const market = marketOf(database, model, { changed: { fresh: () => taken.promise } });
   // Both pages hold one that is in memory and ones that are not.
@@ -83,7 +83,7 @@ it('a listing that changes while absent ones of its page are read is on the page
     return row;
   };
   const take = (row: ListingRow): void => {
-    applyListing(model, row, { orders: true });
+    applyListing(model, row);
     model.version += 1;
   };
   take(await rowOf(newest));

@@ -26,11 +26,16 @@ export interface CatalogFacts {
 export interface Catalog {
   /** The copy as it is now. Take it anew for each answer: after a fault it is exchanged for another. */
   model(): Model;
-  /** Reads everything, then begins to follow. Resolves when shelves can be served; the text index comes later. */
+  /** Reads what decides on the shelves, then begins to follow. Resolves when they can be served; the rest comes later. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Resolves when everything that was committed before the call is in the model. */
   fresh(): Promise<void>;
+  /**
+   * Resolves after a step that read the JSON of these listings, which a model that was opened a moment ago need not have yet. With very
+   * many of them at a time some may still be without.
+   */
+  bring(ids: readonly number[]): Promise<void>;
   /** Resolves when words can be searched for. */
   searchable(): Promise<void>;
   facts(): CatalogFacts;
@@ -49,7 +54,11 @@ export interface CatalogOptions {
 export function createCatalog(options: CatalogOptions): Catalog {
   const { clock, log } = options;
   const stopping = new AbortController();
-  const feed = createFeed({ ...options, followers: options.followers ?? [], stopped: stopping.signal });
+  const bring = async (ids: readonly number[]): Promise<void> => {
+    for (const id of ids) feed.wanted.add(id);
+    await passes.fresh();
+  };
+  const feed = createFeed({ ...options, followers: options.followers ?? [], stopped: stopping.signal, bring });
   const passes = createPasses(() => stepForward(feed), { clock, everyMs: STEP_EVERY_MS, atOnce: STEPS_AT_ONCE });
   let polling: Promise<void> | null = null;
 
@@ -79,9 +88,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
       stopping.abort();
       await polling;
       await passes.ended();
-      await feed.state.indexed;
+      await feed.state.completed;
     },
     fresh: () => passes.fresh(),
+    bring,
     searchable: () => feed.state.searchable,
     facts: () => {
       const { model, freshAt, shelvesSeconds, textSeconds } = feed.state;

@@ -1,11 +1,13 @@
 import type { QueryOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import type { Database } from '../../platform/database/database.ts';
+import type { Prepared } from '../../platform/http/prepared.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
 import { presentComment } from './comments/present-comment.ts';
 import { readCommentPage } from './comments/store.ts';
 import type { MarketCatalog } from './market-catalog.ts';
+import { isFilled } from './model/filling.ts';
 import type { Model } from './model/model.ts';
 import { commentsJson, detailTail, hasComments, isListed, joinDetail, noComments, wrapDetail } from './serve/detail.ts';
 import { detailTag, prepareDetail } from './serve/quick-listing.ts';
@@ -23,22 +25,37 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
       const { json: comments, buyers } = await readComments(catalog.model(), database, call.params.id, call.query);
       // A purchase that makes a verified buyer is a sale of the listing beside it.
       if (buyers > (catalog.model().columns.sales[id] ?? 0)) await catalog.fresh();
-      // From here on all is of one moment of the model again. The comments are of the database, which is never behind it.
-      const model = catalog.model();
-      const tail = detailTail(model, id, comments);
-      if (tail === null) throw noListing(call.params.id);
-      const body = joinDetail(model.fragments, id, tail);
-      if (body !== null) return { status: 200, prepared: prepareDetail(model, id, body, tail) };
-      const tag = detailTag(model, id, tail);
-      const summary = (await readAbsent(model, database, [id]))?.get(id)?.bytes;
-      // While it was read, what the model knows of it may have changed.
-      if (summary !== undefined && detailTail(model, id, comments) === tail && detailTag(model, id, tail) === tag) {
-        return { status: 200, prepared: prepareDetail(model, id, wrapDetail(summary, tail), tail) };
-      }
-      await catalog.fresh();
+      const prepared = await answerWith(catalog, database, id, comments);
+      if (prepared !== null) return { status: 200, prepared };
     }
     throw new Refusal('unavailable', { retryAfterSeconds: 1 });
   };
+}
+
+/** All of one moment of the model, but the comments: they are of the database, which is never behind it. Null: the next step knows more. */
+async function answerWith(
+  catalog: MarketCatalog,
+  database: Database,
+  id: number,
+  comments: string,
+): Promise<Prepared | null> {
+  const model = catalog.model();
+  if (!isFilled(model, id)) {
+    await catalog.bring([id]);
+    return null;
+  }
+  const tail = detailTail(model, id, comments);
+  if (tail === null) throw noListing(BigInt(id));
+  const body = joinDetail(model.fragments, id, tail);
+  if (body !== null) return prepareDetail(model, id, body, tail);
+  const tag = detailTag(model, id, tail);
+  const summary = (await readAbsent(model, database, [id]))?.get(id)?.bytes;
+  // While it was read, what the model knows of it may have changed.
+  if (summary !== undefined && detailTail(model, id, comments) === tail && detailTag(model, id, tail) === tag) {
+    return prepareDetail(model, id, wrapDetail(summary, tail), tail);
+  }
+  await catalog.fresh();
+  return null;
 }
 
 function noListing(id: bigint): Refusal {

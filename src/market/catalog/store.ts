@@ -1,4 +1,4 @@
-import sql, { empty, raw } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { AppealOutcome } from '../../contract/appeals.ts';
 import type { TextFlag } from '../../contract/text-flags.ts';
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
@@ -87,6 +87,12 @@ export interface PackedRow
   facts: string;
 }
 
+/** What decides on which shelves a listing stands, and where: packed like the rows above. */
+export interface PackedFigures {
+  facts: string;
+  tags: string[];
+}
+
 const columns = `l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
     l.aisle, l.state, l.pinned, l.created_at, l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at,
     l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type, l.edited_act,
@@ -135,10 +141,9 @@ export async function readListings(database: Queryable, ids: readonly bigint[]):
   return database.rows<ListingRow>(sql`${listings} where l.id = any(${ids}) order by l.id`);
 }
 
-/** Those with an id above the one and up to the other, oldest first. For reading very many: it counts once for all of them. */
-export async function readListingsBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedRow[]> {
-  return database.rows<PackedRow>(sql`
-    with sold as (
+/** Counts once for all of these listings. */
+const countsBetween = (above: bigint, upTo: bigint): Sql => sql`
+    sold as (
       select p.listing_id, count(*) as sales, ${raw(verified)}
       from purchases p join listings l on l.id = p.listing_id
       where p.listing_id > ${above} and p.listing_id <= ${upTo} group by p.listing_id
@@ -148,7 +153,24 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
     ), commented as (
       select listing_id, count(*) as comments from comments
       where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
-    ), newer as (
+    )`;
+
+/** Of the listings with an id above the one and up to the other, oldest first. Touches none of their texts. */
+export async function readFiguresBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedFigures[]> {
+  return database.rows<PackedFigures>(sql`
+    with ${countsBetween(above, upTo)}
+    select concat_ws(' ', l.id, l.merchant_id, l.price_units, l.aisle, l.state, l.edited_act, coalesce(sold.sales, 0),
+        coalesce(sold.verified_sales, 0), coalesce(voted.votes, 0), coalesce(commented.comments, 0)) as facts,
+      to_json(l.tags) as tags
+    from listings l left join sold on sold.listing_id = l.id left join voted on voted.listing_id = l.id
+    left join commented on commented.listing_id = l.id
+    where l.id > ${above} and l.id <= ${upTo} order by l.id`);
+}
+
+/** The whole rows of the same. */
+export async function readListingsBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedRow[]> {
+  return database.rows<PackedRow>(sql`
+    with ${countsBetween(above, upTo)}, newer as (
       select id, supersedes from listings where supersedes > ${above} and supersedes <= ${upTo}
     ), appealed as (
       select distinct on (r.listing_id) r.listing_id, ${raw(appealJson)} as appeal

@@ -2,6 +2,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { PreparedStream } from '../../platform/http/prepared.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { joinPage } from '../catalog/fragments/page-bytes.ts';
+import { areFilled } from '../catalog/model/filling.ts';
 import { LIVE } from '../catalog/model/model.ts';
 import { readAbsent } from '../catalog/serve/read-page.ts';
 import { liveBelow, merchantNamed, storePrefix } from './store-parts.ts';
@@ -10,7 +11,7 @@ const PORTION = 100;
 const NOTHING = new Uint8Array();
 
 interface Source {
-  catalog: Pick<Catalog, 'model' | 'fresh'>;
+  catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>;
   database: Database;
 }
 
@@ -35,6 +36,10 @@ async function* piecesOf(
     const portion = liveBelow(merchantNamed(model, handle), below, PORTION);
     const last = portion.at(-1);
     if (last === undefined) break;
+    if (!areFilled(model, portion)) {
+      await catalog.bring(portion);
+      continue;
+    }
     const elsewhere = await readAbsent(model, database, portion);
     const current = portion.filter((id) => model.columns.state[id] === LIVE);
     const page =

@@ -32,6 +32,8 @@ export interface Step {
 interface Source {
   database: Database;
   followers: readonly Follower[];
+  /** Listings to be read though they have not changed. */
+  wanted: readonly number[];
 }
 
 /** Reads everything that was committed since that snapshot. Null: it is not known any more, or too much; then only a full reading helps. */
@@ -52,7 +54,7 @@ function stepOf(model: Model, { snapshot, lastAct }: Moment, { merchants, listin
     // Without a pause in between, so that no reader ever sees half of it.
     apply: () => {
       for (const row of merchants) applyMerchant(model, row);
-      for (const row of listings) applyListing(model, row, { orders: true });
+      for (const row of listings) applyListing(model, row);
       applyPins(model, pins, lastAct);
       for (const apply of applies) apply();
       if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
@@ -61,25 +63,30 @@ function stepOf(model: Model, { snapshot, lastAct }: Moment, { merchants, listin
 }
 
 /** By one statement, and a second one where something follows; null when that is not enough. */
-async function readSmallStep(model: Model, since: string, { database, followers }: Source): Promise<Step | null> {
+async function readSmallStep(
+  model: Model,
+  since: string,
+  { database, followers, wanted }: Source,
+): Promise<Step | null> {
   const glance = await glanceAtChanges(database, since, {
     newestId: model.newestId,
     act: BigInt(model.act),
     marks: followers.map(({ mark }) => mark),
     most: MOST_AT_A_GLANCE,
+    wanted: wanted.map(BigInt),
   });
   if (glance.listings === null) return null;
   const applies = await readFollowersTo(database, followers, glance.marks);
   return applies && stepOf(model, glance, { merchants: [], listings: glance.listings, pins: [], applies });
 }
 
-async function readAnyStep(model: Model, since: string, { database, followers }: Source): Promise<Step | null> {
+async function readAnyStep(model: Model, since: string, { database, followers, wanted }: Source): Promise<Step | null> {
   return database.transaction(
     async (tx) => {
       const changes = await readChanges(tx, since, model.newestId);
       if (changes.lost || changes.listingIds.length > MOST_AT_ONCE) return null;
       const merchants = changes.merchantIds.length > 0 ? await readMerchants(tx, changes.merchantIds) : [];
-      const listings = await readInPortions(tx, changes.listingIds);
+      const listings = await readInPortions(tx, [...new Set([...changes.listingIds, ...wanted.map(BigInt)])]);
       const pins = changes.lastAct > BigInt(model.act) ? await readPinPeriods(tx, BigInt(model.act)) : [];
       const applies = await readFollowers(tx, followers);
       return stepOf(model, changes, { merchants, listings, pins, applies });

@@ -49,8 +49,9 @@ async function indexWithThread(model: Model, given: Indexing): Promise<void> {
 /** Up to the last of those that were read, or to the newest of all. */
 async function indexUpTo(model: Model, given: Indexing, read: ReadTexts | null): Promise<void> {
   while (model.textUpTo < (read?.upTo ?? model.newestId)) {
+    const filled = await model.filling.past(model.textUpTo);
     if (given.stopped()) return;
-    const upTo = Math.min(model.textUpTo + SLICE, read?.upTo ?? model.newestId);
+    const upTo = Math.min(model.textUpTo + SLICE, filled, read?.upTo ?? model.newestId);
     const absent: bigint[] = [];
     for (let id = model.textUpTo + 1; id <= upTo; id += 1) {
       if (model.columns.state[id] === LIVE && !putListing(model, id, read)) absent.push(BigInt(id));

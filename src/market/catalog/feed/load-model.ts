@@ -1,17 +1,18 @@
-import type { Database } from '../../../platform/database/database.ts';
-import { giveWay } from '../../../platform/give-way.ts';
-import { unpackListing } from '../listing-facts.ts';
-import { applyListing } from '../model/apply-listing.ts';
+import type { Database, Tx } from '../../../platform/database/database.ts';
+import { applyFigures } from '../model/apply-listing.ts';
 import { applyMerchant } from '../model/apply-merchant.ts';
+import { unpackFigures } from '../model/listing-figures.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { applyPins } from '../model/pins.ts';
 import { fillSorted } from '../sets/sorted-ids.ts';
-import { readListingsBetween } from '../store.ts';
+import { readFiguresBetween } from '../store.ts';
+import { eachRange } from './each-range.ts';
+import { fillFirst, fillModel } from './fill-model.ts';
 import { type Follower, readFollowers } from './followers.ts';
 import { type Moment, readMerchantsFrom, readMoment, readPinPeriods } from './store.ts';
 
 const PORTION = 2000;
-const SLICE = 50;
+const FIGURES_AT_ONCE = 10_000;
 /** After a restart of the machine everything comes from the disk. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 
@@ -20,59 +21,57 @@ export interface Loading {
   followers: readonly Follower[];
   /** Called after each portion with the number of listings read so far. */
   tell(count: number): void;
+  /** Nobody needs the rest of it any more. */
+  stopped(): boolean;
 }
 
-/** Fills an empty model with everything that one snapshot shows, and says which snapshot. The text index is not part of it. */
-export async function loadModel(model: Model, { database, followers, tell }: Loading): Promise<Moment> {
-  return database.transaction(
+/** The shelves are complete; the JSON of most listings is still to be read. */
+export interface Opened extends Moment {
+  /** Settles when all of it is read, or as soon as that fails. */
+  filled: Promise<void>;
+}
+
+/**
+ * Fills an empty model with everything that one snapshot shows, and says which snapshot. First comes what decides on the shelves, so
+ * that they can be served; then, from the same snapshot, the JSON of the listings. The text index is not part of it.
+ */
+export async function loadModel(model: Model, loading: Loading): Promise<Opened> {
+  const opened = Promise.withResolvers<Moment>();
+  const filled = loading.database.transaction(
     async (tx) => {
-      const moment = await readMoment(tx);
-      await eachPortion(
-        (after) => readMerchantsFrom(tx, after, PORTION),
-        (row) => applyMerchant(model, row),
-      );
-      await eachRange(
-        moment.newestId,
-        (above, upTo) => readListingsBetween(tx, above, upTo),
-        (row) => applyListing(model, unpackListing(row), { orders: false }),
-        () => tell(model.newestId),
-      );
-      fillOrders(model);
-      applyPins(model, await readPinPeriods(tx, 0n), moment.lastAct);
-      const applies = await readFollowers(tx, followers);
-      for (const apply of applies) apply();
-      return moment;
+      const moment = await openShelves(model, tx, loading);
+      await fillFirst(model, tx, moment.newestId);
+      opened.resolve(moment);
+      await fillModel(model, tx, { newestId: moment.newestId, stopped: loading.stopped });
     },
     { isolation: 'repeatable read', readOnly: true, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
   );
+  // What fails after that is for whoever waits for the rest.
+  filled.catch(opened.reject);
+  const { snapshot, lastAct } = await opened.promise;
+  return { snapshot, lastAct, filled };
 }
 
-/** Of ids. The next range is asked for before this one is worked on, so that database and process work side by side. */
-async function eachRange<Row>(
-  last: bigint,
-  read: (above: bigint, upTo: bigint) => Promise<Row[]>,
-  act: (row: Row) => void,
-  tell: () => void,
-): Promise<void> {
-  const size = BigInt(PORTION);
-  const ask = (above: bigint): Promise<Row[]> | null => {
-    if (above >= last) return null;
-    const asked = read(above, above + size);
-    // Whoever waits for it may never come to, where the work on the one before throws.
-    asked.catch(() => {});
-    return asked;
-  };
-  let asked = ask(0n);
-  for (let above = size; asked !== null; above += size) {
-    const rows = await asked;
-    asked = ask(above);
-    for (let from = 0; from < rows.length; from += SLICE) {
-      // So that the next range is asked for, and what has come of it taken off the line.
-      await giveWay();
-      for (const row of rows.slice(from, from + SLICE)) act(row);
-    }
-    tell();
-  }
+async function openShelves(model: Model, tx: Tx, { followers, tell }: Loading): ReturnType<typeof readMoment> {
+  const moment = await readMoment(tx);
+  await eachPortion(
+    (after) => readMerchantsFrom(tx, after, PORTION),
+    (row) => applyMerchant(model, row),
+  );
+  await eachRange(
+    { last: moment.newestId, size: FIGURES_AT_ONCE },
+    (above, upTo) => readFiguresBetween(tx, above, upTo),
+    (row) => applyFigures(model, unpackFigures(row), { orders: false }),
+    () => {
+      tell(model.newestId);
+      return true;
+    },
+  );
+  fillOrders(model);
+  applyPins(model, await readPinPeriods(tx, 0n), moment.lastAct);
+  const applies = await readFollowers(tx, followers);
+  for (const apply of applies) apply();
+  return moment;
 }
 
 async function eachPortion<Row extends { id: bigint }>(

@@ -22,7 +22,7 @@ export interface ReadTexts {
 }
 
 export interface ReadAhead {
-  /** The next listings in order. Null when there are no more. */
+  /** The next listings in order, as soon as their JSON is there. Null when there are no more. */
   next(): Promise<ReadTexts | null>;
   stop(): Promise<void>;
 }
@@ -45,7 +45,8 @@ export function readAhead(model: Model): ReadAhead {
 
   return {
     next: async () => {
-      while (asked.length < QUESTIONS_AHEAD && above < model.newestId) {
+      if (asked.length === 0 && above < model.newestId) await model.filling.past(above);
+      while (asked.length < QUESTIONS_AHEAD && above < Math.min(model.newestId, model.filling.upTo())) {
         const asking = ask();
         // Nobody may wait for it any more when it fails.
         asking.catch(() => {});
@@ -59,7 +60,7 @@ export function readAhead(model: Model): ReadAhead {
 
 function textsAbove(model: Model, above: number) {
   const { columns, fragments } = model;
-  const upTo = Math.min(above + ASKED_AT_ONCE, model.newestId);
+  const upTo = Math.min(above + ASKED_AT_ONCE, model.newestId, model.filling.upTo());
   const ends = new Uint32Array(upTo - above);
   const versions = new Uint32Array(upTo - above);
   let end = 0;

@@ -2,6 +2,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { giveWay } from '../../../platform/give-way.ts';
 import type { Log } from '../../../platform/log.ts';
+import { nextUnfilled } from '../model/filling.ts';
 import { createModel, type Model } from '../model/model.ts';
 import { readStep } from './follow.ts';
 import type { Follower } from './followers.ts';
@@ -15,6 +16,8 @@ export interface FeedOptions {
   memoryBytes: number;
   followers: readonly Follower[];
   stopped: AbortSignal;
+  /** Resolves after a step that has read these listings. */
+  bring(ids: readonly number[]): Promise<void>;
 }
 
 export interface FeedState {
@@ -23,8 +26,8 @@ export interface FeedState {
   snapshot: string | null;
   /** Settles as the text index of this model does. */
   searchable: Promise<void>;
-  /** Resolves when nothing is being indexed. */
-  indexed: Promise<void>;
+  /** Resolves when nothing is being read or indexed beside requests any more. */
+  completed: Promise<void>;
   freshAt: number;
   shelvesSeconds: number | null;
   textSeconds: number | null;
@@ -32,23 +35,29 @@ export interface FeedState {
 
 export interface Feed extends FeedOptions {
   state: FeedState;
+  /** Listings that somebody waits for, whose JSON was not read yet. */
+  wanted: Set<number>;
 }
 
 /** Of the budget: what fragments may take, plain and in gzip. The rest is for finished answers. */
 const FRAGMENT_SHARE = 0.92;
 const DEFLATED_SHARE = 0.04;
 
+/** So that no step takes long. */
+const WANTED_AT_ONCE = 1_000;
+
 const TELL_EVERY = 100_000;
-const SEARCH_RETRY_MS = 1_000;
+const RETRY_MS = 1_000;
 
 export function createFeed(options: FeedOptions): Feed {
   return {
     ...options,
+    wanted: new Set(),
     state: {
       model: emptyModel(options),
       snapshot: null,
       searchable: Promise.resolve(),
-      indexed: Promise.resolve(),
+      completed: Promise.resolve(),
       freshAt: options.clock.now(),
       shelvesSeconds: null,
       textSeconds: null,
@@ -69,7 +78,8 @@ export async function stepForward(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
   if (state.snapshot === null) return loadAll(feed);
   const asked = clock.now();
-  const step = await readStep(state.model, state.snapshot, feed);
+  const wanted = [...feed.wanted].slice(0, WANTED_AT_ONCE);
+  const step = await readStep(state.model, state.snapshot, { ...feed, wanted });
   if (step === null) {
     log.warn('catalog_lost_track');
     return loadAll(feed);
@@ -77,6 +87,7 @@ export async function stepForward(feed: Feed): Promise<void> {
   // Until it is taken in whole nothing is known of the model: if that throws, the next step reads everything anew.
   state.snapshot = null;
   step.apply();
+  for (const id of wanted) feed.wanted.delete(id);
   state.snapshot = step.snapshot;
   state.freshAt = asked;
 }
@@ -85,18 +96,24 @@ async function loadAll(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
   const begun = clock.now();
   const model = emptyModel(feed);
-  const { snapshot } = await loadModel(model, { ...feed, tell: createProgress(log) });
+  const givenUp = (): boolean => feed.stopped.aborted || state.model !== model;
+  const { snapshot, filled } = await loadModel(model, { ...feed, tell: createProgress(log), stopped: givenUp });
   const loadedAt = clock.now();
   // Answers that are kept are of one model and one version.
   model.version = state.model.version + 1;
-  // Before it is indexed, as the index of any other is given up.
+  // Before it is filled and indexed, as that is given up for any other.
   state.model = model;
-  const searchable = index(feed, model, begun);
+  const rest = { ...feed, model, begun, givenUp };
+  const searchable = index(rest);
+  const done = Promise.all([fill(rest, filled), searchable]);
   Object.assign(state, {
     model,
     snapshot,
     searchable,
-    indexed: searchable.catch((error: unknown) => log.error('catalog_not_searchable', { error })),
+    completed: done.then(
+      () => {},
+      (error: unknown) => log.error('catalog_not_searchable', { error }),
+    ),
     freshAt: begun,
     shelvesSeconds: (loadedAt - begun) / 1_000,
     textSeconds: null,
@@ -104,11 +121,46 @@ async function loadAll(feed: Feed): Promise<void> {
   log.info('catalog_loaded', { count: model.newestId, ms: loadedAt - begun });
 }
 
-async function index({ state, database, clock, log, stopped }: Feed, model: Model, begun: number): Promise<void> {
-  const givenUp = (): boolean => stopped.aborted || state.model !== model;
+/** What goes on while shelves are served. */
+interface Rest extends Feed {
+  model: Model;
+  begun: number;
+  /** Nobody needs it any more. */
+  givenUp(): boolean;
+}
+
+/** Where one reading of everything was cut off, what it left is read by steps. */
+async function fill(rest: Rest, filled: Promise<void>): Promise<void> {
+  const { model, clock, log, begun, givenUp } = rest;
+  try {
+    await filled;
+  } catch (error) {
+    log.warn('catalog_filled_by_steps', { error });
+    await fillBySteps(rest);
+  }
+  model.filling.rise(Number.POSITIVE_INFINITY);
+  if (!givenUp()) log.info('catalog_filled', { count: model.newestId, ms: clock.now() - begun });
+}
+
+async function fillBySteps({ model, givenUp, bring, clock, log, stopped }: Rest): Promise<void> {
+  let missing = nextUnfilled(model, 0, WANTED_AT_ONCE);
+  while (missing.length > 0 && !givenUp()) {
+    try {
+      await bring(missing);
+    } catch (error) {
+      log.warn('catalog_not_filled_yet', { error });
+      await clock.sleep(RETRY_MS, stopped);
+    }
+    const [first = 0] = missing;
+    model.filling.rise(first - 1);
+    missing = nextUnfilled(model, first - 1, WANTED_AT_ONCE);
+  }
+}
+
+async function index({ state, model, begun, givenUp, database, clock, log, stopped }: Rest): Promise<void> {
   const failed = async (error: unknown): Promise<void> => {
     log.warn('catalog_not_searchable_yet', { error });
-    await clock.sleep(SEARCH_RETRY_MS, stopped);
+    await clock.sleep(RETRY_MS, stopped);
   };
   await indexText(model, { database, giveWay, stopped: givenUp, failed });
   if (givenUp()) return;

@@ -83,7 +83,7 @@ export async function readChanges(tx: Queryable, since: string, newestId: number
 export type MarkQuery = Sql;
 
 export interface Glance extends Moment {
-  /** All that is new of the listings, and there is nothing else; null: there may be more than that. */
+  /** All that is new of the listings and those that were wanted, and there is nothing else; null: there may be more than that. */
   listings: ListingRow[] | null;
   /** One for each query that was handed in, of the same snapshot. */
   marks: bigint[];
@@ -100,9 +100,9 @@ interface GlanceRow {
 export async function glanceAtChanges(
   queryable: Queryable,
   since: string,
-  known: { newestId: number; act: bigint; marks: readonly MarkQuery[]; most: number },
+  known: { newestId: number; act: bigint; marks: readonly MarkQuery[]; most: number; wanted: readonly bigint[] },
 ): Promise<Glance> {
-  const { newestId, act, most } = known;
+  const { newestId, act, most, wanted } = known;
   const marks = known.marks.length === 0 ? empty : join(known.marks.map((mark) => sql`(${mark})`));
   const rows = await queryable.rows<GlanceRow & (ListingRow | { id: null })>(sql`
     with ${changesSince(since, newestId)}, head as materialized (
@@ -115,7 +115,7 @@ export async function glanceAtChanges(
     )
     select head.*, fresh.* from head left join (
       ${listings}
-      where l.id = any (case when (select simple from head) then array(select listing_id from touched) else '{}' end)
+      where l.id = any (case when (select simple from head) then array(select listing_id from touched) || ${wanted}::int8[] else '{}' end)
     ) fresh on true order by fresh.id`);
   const [head] = rows;
   if (head === undefined) throw new TypeError('the state of the catalog is gone');

@@ -4,57 +4,73 @@ import { createPosting, setLevel } from '../sets/posting.ts';
 import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.ts';
 import type { ListingRow } from '../store.ts';
 import { reachId, TAGS_PER_LISTING } from './columns.ts';
+import { figuresOf, type ListingFigures } from './listing-figures.ts';
 import { LIVE, type Model } from './model.ts';
 import { CHANGE, noteRecent } from './recent-changes.ts';
 import { moveValue } from './value-sums.ts';
 
-/** How a listing is taken in: orders of a first load are filled in one go afterwards. */
-export interface Applying {
-  orders: boolean;
-}
-
 /** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
-export function applyListing(model: Model, row: ListingRow, { orders }: Applying): void {
-  const { columns } = model;
-  const id = Number(row.id);
-  reachId(columns, id);
-  if (id > model.newestId) model.newestId = id;
-  const state = LISTING_STATES.indexOf(row.state) + 1;
-  const wasLive = columns.state[id] === LIVE;
-  const isLive = state === LIVE;
-  const edited = columns.editedAct[id] !== Number(row.edited_act);
-  const known = columns.state[id] !== 0;
-
-  if (!known) {
-    columns.merchant[id] = Number(row.merchant_id);
-    columns.priceUnits[id] = Number(row.price_units);
-  }
-  const turn = { wasLive, isLive };
-  const ranked = orders ? turn : { wasLive: false, isLive: false };
-  rank(model.orders.edited, columns.editedAct, { id, value: Number(row.edited_act), ...ranked });
-  model.editAct = Math.max(model.editAct, Number(row.edited_act));
-  columns.state[id] = state;
-  const aisleBefore = columns.aisle[id] ?? 0;
-  const tagsBefore = columns.tags.slice(id * TAGS_PER_LISTING, (id + 1) * TAGS_PER_LISTING);
-  const moved = moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
-  const tagged = moveTags(model, id, row.tags, turn);
-  noteChange(model, id, row, { ...turn, known, moved, edited: edited || tagged, aisleBefore, tagsBefore });
-  countSales(model, id, row);
-  if (isLive !== wasLive) showOrHide(model, id, isLive);
-  moveValue(model.votes, columns.votes[id] ?? 0, Number(row.votes));
-  moveValue(model.sales, columns.sales[id] ?? 0, Number(row.sales));
-  rank(model.orders.karma, columns.votes, { id, value: Number(row.votes), ...ranked });
-  rank(model.orders.sales, columns.sales, { id, value: Number(row.sales), ...ranked });
-  columns.verifiedSales[id] = Number(row.verified_sales);
-  columns.comments[id] = Number(row.comments);
-  setLevel(model.verified, id, isLive && row.verified_sales > 0n ? 1 : 0);
-  rankByPrice(model, id, ranked);
+export function applyListing(model: Model, row: ListingRow): void {
+  const figures = figuresOf(row);
+  const { id } = figures;
+  const { wasLive, isLive, edited } = applyFigures(model, figures, { orders: true });
   putFragment(model, id, row);
   if (id <= model.textUpTo && (isLive !== wasLive || (isLive && edited))) {
     if (isLive) model.text.put(id, row);
     else model.text.remove(id);
   }
 }
+
+/** How a listing is taken in: orders of a first load are filled in one go afterwards. */
+export interface Applying {
+  orders: boolean;
+}
+
+/** All of it but its texts. */
+export function applyFigures(
+  model: Model,
+  row: ListingFigures,
+  { orders }: Applying,
+): { wasLive: boolean; isLive: boolean; edited: boolean } {
+  const { columns } = model;
+  const { id } = row;
+  reachId(columns, id);
+  if (id > model.newestId) model.newestId = id;
+  const state = LISTING_STATES.indexOf(row.state) + 1;
+  const wasLive = columns.state[id] === LIVE;
+  const isLive = state === LIVE;
+  const edited = columns.editedAct[id] !== row.editedAct;
+  const known = columns.state[id] !== 0;
+
+  if (!known) {
+    columns.merchant[id] = row.merchantId;
+    columns.priceUnits[id] = row.priceUnits;
+  }
+  const turn = { wasLive, isLive };
+  const ranked = orders ? turn : { wasLive: false, isLive: false };
+  rank(model.orders.edited, columns.editedAct, { id, value: row.editedAct, ...ranked });
+  model.editAct = Math.max(model.editAct, row.editedAct);
+  columns.state[id] = state;
+  const aisleBefore = columns.aisle[id] ?? 0;
+  const tagsBefore = known ? columns.tags.slice(id * TAGS_PER_LISTING, (id + 1) * TAGS_PER_LISTING) : NO_TAGS;
+  const moved = moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
+  const tagged = moveTags(model, id, row.tags, turn);
+  noteChange(model, row, { ...turn, known, moved, edited: edited || tagged, aisleBefore, tagsBefore });
+  countSales(model, row);
+  if (isLive !== wasLive) showOrHide(model, id, isLive);
+  moveValue(model.votes, columns.votes[id] ?? 0, row.votes);
+  moveValue(model.sales, columns.sales[id] ?? 0, row.sales);
+  rank(model.orders.karma, columns.votes, { id, value: row.votes, ...ranked });
+  rank(model.orders.sales, columns.sales, { id, value: row.sales, ...ranked });
+  columns.verifiedSales[id] = row.verifiedSales;
+  columns.comments[id] = row.comments;
+  setLevel(model.verified, id, isLive && row.verifiedSales > 0 ? 1 : 0);
+  rankByPrice(model, id, ranked);
+  return { ...turn, edited };
+}
+
+/** Of a listing that was not known. */
+const NO_TAGS = new Uint32Array(TAGS_PER_LISTING);
 
 interface Turn {
   wasLive: boolean;
@@ -70,13 +86,14 @@ interface Moves extends Turn {
 }
 
 /** Before the numbers of the listing are overwritten. The change is part of the next version. */
-function noteChange(model: Model, id: number, row: ListingRow, moves: Moves): void {
+function noteChange(model: Model, row: ListingFigures, moves: Moves): void {
+  const { id } = row;
   const { changed, columns } = model;
   const { known, moved, edited, wasLive, isLive, aisleBefore, tagsBefore } = moves;
   const version = model.version + 1;
   const turned = wasLive !== isLive;
-  const voted = columns.votes[id] !== Number(row.votes);
-  const sold = columns.sales[id] !== Number(row.sales) || columns.verifiedSales[id] !== Number(row.verified_sales);
+  const voted = columns.votes[id] !== row.votes;
+  const sold = columns.sales[id] !== row.sales || columns.verifiedSales[id] !== row.verifiedSales;
   columns.changedAt[id] = version;
   if (!known || moved || turned) changed.shape = version;
   if (!known || moved || turned || edited) changed.words = version;
@@ -135,10 +152,10 @@ function tagNamed(model: Model, name: string) {
 }
 
 /** A seller's sales count over listings of every state. */
-function countSales(model: Model, id: number, row: ListingRow): void {
-  const merchant = model.merchants[Number(row.merchant_id)];
+function countSales(model: Model, { id, merchantId, sales }: ListingFigures): void {
+  const merchant = model.merchants[merchantId];
   if (merchant === undefined) throw new Error(`listing ${id} is of a merchant that is not known`);
-  const more = Number(row.sales) - (model.columns.sales[id] ?? 0);
+  const more = sales - (model.columns.sales[id] ?? 0);
   if (more === 0) return;
   merchant.sales += more;
   merchant.json = null;
@@ -171,7 +188,8 @@ function rankByPrice({ orders }: Model, id: number, { wasLive, isLive }: Turn): 
   move(orders.price_desc, id);
 }
 
-function putFragment(model: Model, id: number, row: ListingRow): void {
+/** Its JSON, and what its detail says beyond that. */
+export function putFragment(model: Model, id: number, row: ListingRow): void {
   const { bytes, head } = fragmentOf(row);
   model.fragments.put(id, bytes, head);
   if (row.state === 'live' && row.appeal === null) model.endings.delete(id);

@@ -7,6 +7,7 @@ import { createPosting, type Posting } from '../sets/posting.ts';
 import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
 import { createTextIndex, type TextIndex } from '../text/text-index.ts';
 import { type Columns, createColumns } from './columns.ts';
+import { createFilling, type Filling } from './filling.ts';
 import type { Pin } from './pins.ts';
 import { createRecentChanges, type RecentChanges } from './recent-changes.ts';
 import { createValueSums, type ValueSums } from './value-sums.ts';
@@ -59,6 +60,7 @@ export interface Model {
   verified: Posting;
   orders: Orders;
   fragments: Fragments;
+  filling: Filling;
   /** Fragments and what is needed to write pages of them. */
   pages: PageSources;
   text: TextIndex;
@@ -137,6 +139,7 @@ export function createModel(options: ModelOptions): Model {
       edited: createSortedIds(editedOf, 'descending'),
     },
     fragments,
+    filling: createFilling(),
     pages: {
       fragments,
       deflated: createDeflated(fragments, { budgetBytes: options.deflatedBytes }),

@@ -5,6 +5,7 @@ import type { Prepared, QuickAnswer, QuickRead } from '../../../platform/http/pr
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
 import { joinGzipPage, joinPage, type PageParts } from '../fragments/page-bytes.ts';
+import { areFilled } from '../model/filling.ts';
 import type { Model } from '../model/model.ts';
 import {
   createKeptAnswers,
@@ -50,13 +51,13 @@ const plainTag = (tag: string): string => `"${tag}"`;
 const gzipTag = (tag: string): string => `"${tag}.gz"`;
 
 interface Parts {
-  catalog: Pick<Catalog, 'model' | 'fresh'>;
+  catalog: Pick<Catalog, 'model'>;
   clock: Clock;
   kept: KeptAnswers;
 }
 
 export function createAnswers(given: {
-  catalog: Pick<Catalog, 'model' | 'fresh'>;
+  catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>;
   database: Database;
   clock: Clock;
   /** How many may be kept. */
@@ -119,7 +120,7 @@ function answerKept({ catalog, clock, kept }: Parts, read: QuickRead, asked: Ask
   let entry = kept.get(asked.key);
   if (entry === undefined || !isCurrent(entry, model, minute, asked.basis)) {
     const page = asked.build(model);
-    if (page === null) return null;
+    if (page === null || !areFilled(model, page.ids)) return null;
     entry = renew(entry, { model, minute, page });
     kept.put(asked.key, entry);
   }
@@ -150,7 +151,7 @@ function isCurrent(entry: Kept, model: Model, minute: number, basis: Asked['basi
   if (entry.model !== model || entry.minute !== minute || entry.outdated) return false;
   if (entry.version === model.version) return true;
   const now = partsNow(entry, model, basis);
-  if (now === null) {
+  if (now === null || !areFilled(model, now.ids)) {
     entry.outdated = true;
     return false;
   }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { matchesEtag } from '../../../platform/http/etag.ts';
 import type { Prepared, QuickAnswer, QuickRead } from '../../../platform/http/prepared.ts';
+import { isFilled } from '../model/filling.ts';
 import type { Model } from '../model/model.ts';
 import { detailTail, hasComments, joinDetail, NO_COMMENTS } from './detail.ts';
 
@@ -13,7 +14,7 @@ const stamp = Buffer.alloc(STAMP_BYTES);
 export function quickListing(model: Model, read: QuickRead, idText: string): QuickAnswer | null {
   if (!ID.test(idText)) return null;
   const id = Number(idText);
-  if (hasComments(model, id)) return null;
+  if (!isFilled(model, id) || hasComments(model, id)) return null;
   const tail = detailTail(model, id, NO_COMMENTS);
   if (tail === null) return null;
   const etag = detailTag(model, id, tail);

@@ -4,6 +4,7 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
 import { joinPage, type PageBytes, type PageParts } from '../fragments/page-bytes.ts';
 import { fragmentOf } from '../model/apply-listing.ts';
+import { areFilled } from '../model/filling.ts';
 import type { Model } from '../model/model.ts';
 import { readListings } from '../store.ts';
 import { tagOfParts } from './tag-of-parts.ts';
@@ -25,13 +26,17 @@ export interface ReadPage {
  * have moved on, the model does too and the page is made anew. So no page is ever of two moments.
  */
 export async function readPage(
-  catalog: Pick<Catalog, 'model' | 'fresh'>,
+  catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>,
   database: Database,
   build: (model: Model) => PageParts,
 ): Promise<ReadPage> {
   for (let round = 0; round < ROUNDS; round += 1) {
     const model = catalog.model();
     const parts = build(model);
+    if (!areFilled(model, parts.ids)) {
+      await catalog.bring(parts.ids);
+      continue;
+    }
     const tag = tagOfParts(model.fragments, parts);
     // Nothing is waited for in between: it is all of this moment.
     const page = joinPage(model.pages, parts) ?? (await joinWithAbsent(model, database, parts, tag));

@@ -1,0 +1,67 @@
+import type { Aisle, ListingState } from '../../../contract/vocabulary.ts';
+import type { ListingRow, PackedFigures } from '../store.ts';
+
+/** What decides on which shelves a listing stands, and where. */
+export interface ListingFigures {
+  id: number;
+  merchantId: number;
+  priceUnits: number;
+  aisle: Aisle;
+  state: ListingState;
+  tags: readonly string[];
+  /** The act with which its texts were last changed. */
+  editedAct: number;
+  sales: number;
+  verifiedSales: number;
+  votes: number;
+  comments: number;
+}
+
+export function figuresOf(row: ListingRow): ListingFigures {
+  return {
+    id: Number(row.id),
+    merchantId: Number(row.merchant_id),
+    priceUnits: Number(row.price_units),
+    aisle: row.aisle,
+    state: row.state,
+    tags: row.tags,
+    editedAct: Number(row.edited_act),
+    sales: Number(row.sales),
+    verifiedSales: Number(row.verified_sales),
+    votes: Number(row.votes),
+    comments: Number(row.comments),
+  };
+}
+
+/** In the order of the query. */
+type Facts = [
+  id: string,
+  merchantId: string,
+  priceUnits: string,
+  aisle: Aisle,
+  state: ListingState,
+  editedAct: string,
+  sales: string,
+  verifiedSales: string,
+  votes: string,
+  comments: string,
+];
+
+export function unpackFigures({ facts, tags }: PackedFigures): ListingFigures {
+  const [id, merchantId, priceUnits, aisle, state, editedAct, sales, verifiedSales, votes, comments] = facts.split(
+    ' ',
+  ) as Facts;
+  return {
+    id: Number(id),
+    merchantId: Number(merchantId),
+    priceUnits: Number(priceUnits),
+    aisle,
+    state,
+    tags,
+    editedAct: Number(editedAct),
+    sales: Number(sales),
+    verifiedSales: Number(verifiedSales),
+    votes: Number(votes),
+    comments: Number(comments),
+  };
+}
