@@ -6,18 +6,19 @@ import type { ListingRow } from '../store.ts';
 import { reachId, TAGS_PER_LISTING } from './columns.ts';
 import { figuresOf, type ListingFigures } from './listing-figures.ts';
 import { LIVE, type Model } from './model.ts';
-import { CHANGE, noteRecent } from './recent-changes.ts';
+import { CHANGE, noteRecent, noteSignature } from './recent-changes.ts';
 import { moveValue } from './value-sums.ts';
 
 /** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
 export function applyListing(model: Model, row: ListingRow): void {
   const figures = figuresOf(row);
   const { id } = figures;
+  const noted = model.recent.count;
   const { wasLive, isLive, edited } = applyFigures(model, figures, { orders: true });
   putFragment(model, id, row);
   if (id <= model.textUpTo && (isLive !== wasLive || (isLive && edited))) {
-    if (isLive) model.text.put(id, row);
-    else model.text.remove(id);
+    const signature = isLive ? model.text.put(id, row) : model.text.remove(id);
+    if (signature !== null && model.recent.count > noted) noteSignature(model.recent, signature);
   }
 }
 

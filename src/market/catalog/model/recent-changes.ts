@@ -1,3 +1,4 @@
+import { mayHave, type Needed, SIGNATURE_WORDS } from '../text/stem-signature.ts';
 import { type Columns, TAGS_PER_LISTING } from './columns.ts';
 
 /** In what a listing changed, as far as shelves filter and sort by it. */
@@ -17,6 +18,8 @@ export interface RecentChanges {
   aisles: Uint8Array;
   /** TAGS_PER_LISTING places a change. */
   tags: Uint32Array;
+  /** A signature a change: of the text that the listing had and has. Nothing but ones where that is not known. */
+  signatures: Uint32Array;
 }
 
 const KEPT = 4_096;
@@ -30,6 +33,7 @@ export function createRecentChanges(): RecentChanges {
     wasLive: new Uint8Array(KEPT),
     aisles: new Uint8Array(KEPT),
     tags: new Uint32Array(KEPT * TAGS_PER_LISTING),
+    signatures: new Uint32Array(KEPT * SIGNATURE_WORDS),
   };
 }
 
@@ -51,7 +55,18 @@ export function noteRecent(
   recent.wasLive[slot] = change.wasLive ? 1 : 0;
   recent.aisles[slot] = change.aisleBefore;
   recent.tags.set(change.tagsBefore, slot * TAGS_PER_LISTING);
+  recent.signatures.fill(0xffffffff, slot * SIGNATURE_WORDS, (slot + 1) * SIGNATURE_WORDS);
   recent.count += 1;
+}
+
+/** Of the change that was noted last. */
+export function noteSignature(recent: RecentChanges, signature: Uint32Array): void {
+  recent.signatures.set(signature, slotOf(recent.count, 0) * SIGNATURE_WORDS);
+}
+
+/** Whether the text of the listing may have had or may have all that is needed. */
+export function mayMatch({ signatures }: RecentChanges, slot: number, needed: Needed): boolean {
+  return mayHave(signatures, slot * SIGNATURE_WORDS, needed);
 }
 
 /** How many of the last changes came after that version; -1 where some of them are forgotten. */

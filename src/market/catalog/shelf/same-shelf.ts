@@ -1,8 +1,9 @@
 import { LIVE, type Model } from '../model/model.ts';
-import { CHANGE, countSince, hadTag, hasTag, slotOf } from '../model/recent-changes.ts';
+import { CHANGE, countSince, hadTag, hasTag, mayMatch, slotOf } from '../model/recent-changes.ts';
 import { levelOf } from '../sets/posting.ts';
 import type { Selection, Weighted } from '../sets/select.ts';
 import { isMatch } from '../sets/selection.ts';
+import { type Needed, neededFor } from '../text/stem-signature.ts';
 import type { Search } from '../text/text-index.ts';
 import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
 import { leadsPinned, reachOf } from './reach.ts';
@@ -60,7 +61,7 @@ function compareWithout(model: Model, shown: ShownShelf, since: number): Samenes
   const { recent } = model;
   const changes = countSince(recent, since);
   if (changes < 0) return 'nothing';
-  const looked = { moving: kindsThatMove(shown.plan), sorting: kindsThatSort(shown.plan) };
+  const looked = lookedAt(shown.plan);
   let sameness: Sameness = 'all';
   for (let back = 0; back < changes; back += 1) {
     const slot = slotOf(recent.count, back);
@@ -80,7 +81,7 @@ function compareWith(model: Model, shown: ShownShelf, since: number, compiled: S
   const { recent } = model;
   const changes = countSince(recent, since);
   if (changes < 0) return 'nothing';
-  const looked = { moving: kindsThatMove(plan), sorting: kindsThatSort(plan) };
+  const looked = lookedAt(plan);
   let search = compiled;
   let selection: Selection | null = null;
   let sameness: Sameness = 'all';
@@ -141,12 +142,21 @@ function keyAhead({ orders }: Model, { sort }: ShelfPlan, id: number, scored: re
 interface Looked {
   moving: number;
   sorting: number;
+  /** By a text, to match. */
+  needed: Needed;
 }
 
+function lookedAt(plan: ShelfPlan): Looked {
+  const needed = plan.words === null ? NOTHING_NEEDED : neededFor(plan.words);
+  return { moving: kindsThatMove(plan), sorting: kindsThatSort(plan), needed };
+}
+
+const NOTHING_NEEDED: Needed = [];
+
 /** Whether that change may have brought a listing in or out, or moved it within, as far as that can be said without looking for words. */
-function concerns(model: Model, shown: ShownShelf, slot: number, { moving, sorting }: Looked): boolean {
+function concerns(model: Model, shown: ShownShelf, slot: number, { moving, sorting, needed }: Looked): boolean {
   const kinds = (model.recent.kinds[slot] ?? 0) & (moving | sorting);
-  if (kinds === 0 || !couldMatch(model, shown.plan, slot)) return false;
+  if (kinds === 0 || !couldMatch(model, shown.plan, slot) || !mayMatch(model.recent, slot, needed)) return false;
   const isThere = isAmong(model, shown.plan, slot);
   if ((kinds & moving) !== 0) return isThere || wasAmong(model, shown.plan, slot);
   return isThere && !comesLater(model, shown, model.recent.ids[slot] ?? 0);

@@ -2,7 +2,7 @@ import type { Posting } from '../sets/posting.ts';
 import type { DerivedSets } from './derived-sets.ts';
 import { type Found, findBeginning, findPhrase, MISSING, makeBeginning, makePhrase } from './find-derived.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
-import { stemOf } from './stem.ts';
+import { stemsOfTerm } from './stem-signature.ts';
 import { postingOfStem } from './stem-table.ts';
 import { rarity } from './term-level.ts';
 import type { TextState } from './text-state.ts';
@@ -58,7 +58,7 @@ function wordsFirst(query: ParsedQuery): readonly QueryTerm[] {
 function findTerm(sets: DerivedSets, state: TextState, term: QueryTerm): Found {
   const word = term.words[0] ?? '';
   if (term.kind === 'word') {
-    const posting = postingOfStem(state.stems, stemOf(word));
+    const posting = postingOfStem(state.stems, stemsOfTerm(term)[0] ?? '');
     return posting === null || posting.count === 0 ? null : posting;
   }
   return nonEmpty(term.kind === 'beginning' ? findBeginning(sets, state, word) : findPhrase(sets, state, term.words));
@@ -80,10 +80,7 @@ function addScored(state: TextState, search: Search, names: Set<string>, term: Q
   };
   if (term.kind === 'beginning') add(`${term.words[0] ?? ''}*`, found);
   else {
-    for (const word of term.words) {
-      const stem = stemOf(word);
-      add(stem, postingOfStem(state.stems, stem));
-    }
+    for (const stem of stemsOfTerm(term)) add(stem, postingOfStem(state.stems, stem));
   }
 }
 
