@@ -13,7 +13,7 @@ import { measureWrites } from './measure-writes.ts';
 import type { Options } from './options.ts';
 import { pageKinds } from './page-kinds.ts';
 import type { PageRequest } from './page-request.ts';
-import { memoryOf, pin } from './process-facts.ts';
+import { familyOf, memoryOf, pin } from './process-facts.ts';
 import { startQuietChain } from './quiet-chain.ts';
 import { machineFacts, type Outcome } from './report.ts';
 import { type Seeded, seedCatalog } from './seed.ts';
@@ -65,6 +65,8 @@ export async function measureCatalog(options: Options, around: Surroundings): Pr
   const begin = performance.now();
   const stage = await prepare(options, around);
   const market = await launch(stage, 1);
+  if (stage.pinned && !(await pin(await market.family(), SERVER_CORE)))
+    throw new Error('the market cannot be bound to a core');
   const measured = await measure(stage, market);
   const memory = await memoryOf(await market.family());
   return {
@@ -93,7 +95,7 @@ async function prepare(options: Options, around: Surroundings): Promise<Stage> {
   const seeded = await seedCatalog({ ...around, url: postgres.url, listings: options.listings, seed: options.seed });
   const client = startChild<LoadOrder, LoadAnswer>(new URL('./load-client.ts', import.meta.url), 'the client');
   begun.defer(() => client.stop());
-  const together = cpus().length > CLIENT_CORE && options.workers === 1 && !options.elsewhere;
+  const together = cpus().length > CLIENT_CORE && options.workers === 1;
   const pinned = together && (await pin([client.pid], CLIENT_CORE));
   return { ...around, options, folder, databaseUrl: postgres.url, seeded, pinned, client };
 }
@@ -132,8 +134,6 @@ async function launch(stage: Stage, workers: number): Promise<MarketServer> {
   begun.defer(() => market.stop());
   const { shelvesSeconds, textSeconds } = market.load;
   tell(`shelves after ${shelvesSeconds.toFixed(1)} s, words after ${textSeconds.toFixed(1)} s`);
-  if (stage.pinned && !(await pin(await market.family(), SERVER_CORE)))
-    throw new Error('the market cannot be bound to a core');
   return market;
 }
 
@@ -159,10 +159,20 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
     const requests = await mixedRequests(stage, market);
     const target = { url: market.url, pids: await market.family() };
     const writesTo = options.elsewhere ? (await launch(stage, 1)).url : market.url;
+    if (stage.pinned && !options.elsewhere) await leaveCoreTo(target.pids);
     const order = { client, market: target, writesTo, databaseUrl, seeded, requests, next, tell };
     return { ...nothing, writes: await measureWrites({ ...order, rate: options.writes, seconds: options.seconds }) };
   }
   return { ...nothing, rows: await measureKinds(stage, market) };
+}
+
+/** What else there is of ours, the database among it, goes to the core of the client: otherwise it is now on the one and now on the other. */
+async function leaveCoreTo(market: readonly number[]): Promise<void> {
+  const ours = await familyOf(process.pid);
+  await pin(
+    ours.filter((pid) => !market.includes(pid)),
+    CLIENT_CORE,
+  );
 }
 
 async function measureKinds(stage: Stage, market: MarketServer): Promise<Row[]> {
