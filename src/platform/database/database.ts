@@ -39,6 +39,11 @@ export interface TransactionOptions {
   readOnly?: boolean;
   /** How long one statement may take, in place of what the database was opened with: for reading very much from a cold disk. */
   statementTimeoutMs?: number;
+  /**
+   * Each statement is planned once a connection, without a look at its parameters: for what runs all the time, of which planning would
+   * be most of the work, and whose best plan does not depend on them.
+   */
+  plannedOnce?: boolean;
 }
 
 export interface Database extends Queryable {

@@ -72,7 +72,8 @@ function beginText(options: TransactionOptions): string {
 function beginning(options: TransactionOptions): Statement[] {
   const { statementTimeoutMs: limitMs } = options;
   const limit = limitMs === undefined ? [] : [commandOf(`set local statement_timeout = ${Math.ceil(limitMs)}`)];
-  return [commandOf(beginText(options)), ...limit];
+  const plans = options.plannedOnce === true ? [commandOf('set local plan_cache_mode = force_generic_plan')] : [];
+  return [commandOf(beginText(options)), ...limit, ...plans];
 }
 
 /** Shutdown, lost connections, internal errors and full disks: after these a commit may be on disk all the same. */
