@@ -39,7 +39,8 @@ export interface Changes extends Moment {
 
 /**
  * What this snapshot sees and the earlier one did not. A new listing also changes those that its wallet bought from the same seller: no
- * verified sales any more. That is asked here, as neither of two transactions side by side sees the other.
+ * verified sales any more. That is asked here, as neither of two transactions side by side sees the other. `offset 0` keeps it a question
+ * for each new listing: a plan that is made without a look at the snapshot expects thousands of them, and would join all purchases.
  */
 const changesSince = (since: string, newestId: number): Sql => sql`
     changed as materialized (
@@ -48,10 +49,12 @@ const changesSince = (since: string, newestId: number): Sql => sql`
     ), touched as materialized (
       select listing_id from changed where listing_id is not null
       union
-      select p.listing_id from changed c
-        join listings made on made.id = c.listing_id
-        join purchases p on p.payer = made.seller_wallet
-        join listings sold on sold.id = p.listing_id and sold.merchant_id = made.merchant_id
+      select bought.listing_id from changed c cross join lateral (
+        select p.listing_id from listings made
+          join purchases p on p.payer = made.seller_wallet
+          join listings sold on sold.id = p.listing_id and sold.merchant_id = made.merchant_id
+        where made.id = c.listing_id offset 0
+      ) bought
       where c.listing_id > ${newestId}
     )`;
 
