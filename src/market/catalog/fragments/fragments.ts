@@ -10,8 +10,11 @@ const SMALLEST_SLAB_BYTES = 64 * 1024;
 /** A small budget has small slabs, so that half-empty ones stay a small part of it. */
 const SLABS_PER_BUDGET = 64;
 
-/** The rest of the budget is room for garbage and for the slab that is being filled. */
-const HELD_SHARE = 5 / 6;
+/** Garbage is an eighth of what is held at most, but for a few slabs: one is filled while another one is emptied. */
+const HELD_SHARE = 8 / 9;
+const SLABS_BESIDE = 4;
+/** However large a slab is beside the budget. */
+const LEAST_HELD_SHARE = 5 / 6;
 
 const STAMP_BYTES = 8;
 
@@ -43,10 +46,11 @@ export interface Fragments {
 export function createFragments(options: { budgetBytes: number; slabBytes?: number }): Fragments {
   const { budgetBytes } = options;
   const smallEnough = Math.max(SMALLEST_SLAB_BYTES, Math.floor(budgetBytes / SLABS_PER_BUDGET));
-  const slabs = createSlabs(Math.min(options.slabBytes ?? SLAB_BYTES, smallEnough));
+  const slabBytes = Math.min(options.slabBytes ?? SLAB_BYTES, smallEnough);
+  const slabs = createSlabs(slabBytes);
   const columns = createFragmentColumns();
   const compaction = createCompaction();
-  const mostHeld = budgetBytes * HELD_SHARE;
+  const mostHeld = Math.max(budgetBytes * LEAST_HELD_SHARE, (budgetBytes - SLABS_BESIDE * slabBytes) * HELD_SHARE);
   // Ids below are never held again: whoever must leave first has no claim to come back before the others.
   let lowestHeld = 1;
   let puts = 0;
