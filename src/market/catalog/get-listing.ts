@@ -7,7 +7,7 @@ import type { MarketRead } from '../context.ts';
 import { presentComment } from './comments/present-comment.ts';
 import { readCommentPage } from './comments/store.ts';
 import type { MarketCatalog } from './market-catalog.ts';
-import { isFilled } from './model/filling.ts';
+import { isFilled } from './model/is-filled.ts';
 import type { Model } from './model/model.ts';
 import { commentsJson, detailTail, hasComments, isListed, joinDetail, noComments, wrapDetail } from './serve/detail.ts';
 import { detailTag, prepareDetail } from './serve/quick-listing.ts';

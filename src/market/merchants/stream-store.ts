@@ -2,7 +2,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { PreparedStream } from '../../platform/http/prepared.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { joinPage } from '../catalog/fragments/page-bytes.ts';
-import { areFilled } from '../catalog/model/filling.ts';
+import { areFilled } from '../catalog/model/is-filled.ts';
 import { LIVE } from '../catalog/model/model.ts';
 import { readAbsent } from '../catalog/serve/read-page.ts';
 import { liveBelow, merchantNamed, storePrefix } from './store-parts.ts';

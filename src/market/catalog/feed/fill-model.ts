@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/database/database.ts';
 import { unpackListing } from '../listing-facts.ts';
 import { putFragment } from '../model/apply-listing.ts';
-import { isFilled } from '../model/filling.ts';
+import { isFilled } from '../model/is-filled.ts';
 import type { Model } from '../model/model.ts';
 import { pinnedAt } from '../model/pins.ts';
 import { type PackedRow, readListings, readListingsBetween } from '../store.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { giveWay } from '../../../platform/give-way.ts';
 import type { Log } from '../../../platform/log.ts';
-import { nextUnfilled } from '../model/filling.ts';
+import { nextUnfilled } from '../model/is-filled.ts';
 import { createModel, type Model } from '../model/model.ts';
 import { readStep } from './follow.ts';
 import type { Follower } from './followers.ts';

@@ -5,7 +5,7 @@ import type { Prepared, QuickAnswer, QuickRead } from '../../../platform/http/pr
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
 import { joinGzipPage, joinPage, type PageParts } from '../fragments/page-bytes.ts';
-import { areFilled } from '../model/filling.ts';
+import { areFilled } from '../model/is-filled.ts';
 import type { Model } from '../model/model.ts';
 import {
   createKeptAnswers,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { matchesEtag } from '../../../platform/http/etag.ts';
 import type { Prepared, QuickAnswer, QuickRead } from '../../../platform/http/prepared.ts';
-import { isFilled } from '../model/filling.ts';
+import { isFilled } from '../model/is-filled.ts';
 import type { Model } from '../model/model.ts';
 import { detailTail, hasComments, joinDetail, NO_COMMENTS } from './detail.ts';
 

@@ -4,7 +4,7 @@ import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
 import { joinPage, type PageBytes, type PageParts } from '../fragments/page-bytes.ts';
 import { fragmentOf } from '../model/apply-listing.ts';
-import { areFilled } from '../model/filling.ts';
+import { areFilled } from '../model/is-filled.ts';
 import type { Model } from '../model/model.ts';
 import { readListings } from '../store.ts';
 import { tagOfParts } from './tag-of-parts.ts';
