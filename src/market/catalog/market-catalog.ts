@@ -24,8 +24,10 @@ export interface MarketCatalogOptions extends CatalogOptions {
 /** The catalog and the ways to answer from it. */
 export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalog {
   const { clock, database, memoryBytes, pepper } = options;
-  const catalog = createCatalog(options);
   const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());
+  // Kept or ready to be, it is the same part of the budget.
+  const idleBytes = (): number => keepBytes() - answers.keptBytes();
+  const catalog = createCatalog({ ...options, idleBytes });
   const answers = createAnswers({ catalog, database, clock, keepBytes });
   // No secret of a merchant has this text's form.
   const use = 'key of the cursors of the shelves';

@@ -16,6 +16,8 @@ export interface FeedOptions {
   memoryBytes: number;
   followers: readonly Follower[];
   stopped: AbortSignal;
+  /** Of memory, for pages that were kept and are not any more. */
+  idleBytes(): number;
   /** Resolves after a step that has read these listings. */
   bring(ids: readonly number[]): Promise<void>;
 }
@@ -65,11 +67,12 @@ export function createFeed(options: FeedOptions): Feed {
   };
 }
 
-function emptyModel({ memoryBytes }: FeedOptions): Model {
+function emptyModel({ memoryBytes, idleBytes }: FeedOptions): Model {
   return createModel({
     fragmentBytes: Math.floor(memoryBytes * FRAGMENT_SHARE),
     deflatedBytes: Math.floor(memoryBytes * DEFLATED_SHARE),
     giveWay,
+    idleBytes,
   });
 }
 

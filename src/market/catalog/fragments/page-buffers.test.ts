@@ -4,7 +4,7 @@ import { createPageBuffers } from './page-buffers.ts';
 const KIB = 1024;
 
 test('a buffer that was given back is used again for a page of about its length', () => {
-  const buffers = createPageBuffers({ mostIdleBytes: 256 * KIB });
+  const buffers = createPageBuffers({ mostIdleBytes: () => 256 * KIB });
   const first = buffers.take(80 * KIB);
   expect(first.bytes.length).toBeGreaterThanOrEqual(80 * KIB);
   first.release();
@@ -15,7 +15,7 @@ test('a buffer that was given back is used again for a page of about its length'
 });
 
 test('a buffer that is given back twice is never used for two pages at once', () => {
-  const buffers = createPageBuffers({ mostIdleBytes: 256 * KIB });
+  const buffers = createPageBuffers({ mostIdleBytes: () => 256 * KIB });
   const first = buffers.take(20 * KIB);
   first.release();
   first.release();
@@ -28,7 +28,7 @@ test('a buffer that is given back twice is never used for two pages at once', ()
 });
 
 test('no more lies idle than allowed, and lengths in use push out those that are not', () => {
-  const buffers = createPageBuffers({ mostIdleBytes: 128 * KIB });
+  const buffers = createPageBuffers({ mostIdleBytes: () => 128 * KIB });
   const large = [1, 2, 3, 4].map(() => buffers.take(64 * KIB));
   for (const buffer of large) buffer.release();
   expect(buffers.idleBytes()).toBe(128 * KIB);
@@ -38,13 +38,25 @@ test('no more lies idle than allowed, and lengths in use push out those that are
   expect(buffers.take(16 * KIB).bytes).toBe(small.bytes);
 });
 
+test('what may lie idle may become less: it goes with the next buffer that is made', () => {
+  let most = 256 * KIB;
+  const buffers = createPageBuffers({ mostIdleBytes: () => most });
+  for (const buffer of [1, 2, 3, 4].map(() => buffers.take(64 * KIB))) buffer.release();
+  expect(buffers.idleBytes()).toBe(256 * KIB);
+  most = 64 * KIB;
+  const other = buffers.take(16 * KIB);
+  expect(buffers.idleBytes()).toBe(64 * KIB);
+  other.release();
+  expect(buffers.idleBytes()).toBeLessThanOrEqual(64 * KIB);
+});
+
 test('very long pages and a pool of nothing keep no memory', () => {
-  const buffers = createPageBuffers({ mostIdleBytes: 64 * KIB * KIB });
+  const buffers = createPageBuffers({ mostIdleBytes: () => 64 * KIB * KIB });
   const long = buffers.take(3 * KIB * KIB + 1);
   expect(long.bytes.length).toBeGreaterThan(3 * KIB * KIB);
   long.release();
   expect(buffers.idleBytes()).toBe(0);
-  const none = createPageBuffers({ mostIdleBytes: 0 });
+  const none = createPageBuffers({ mostIdleBytes: () => 0 });
   none.take(10).release();
   expect(none.idleBytes()).toBe(0);
 });

@@ -18,16 +18,18 @@ export interface PageBuffers {
   idleBytes(): number;
 }
 
-export function createPageBuffers(options: { mostIdleBytes: number }): PageBuffers {
+/** How much may lie ready may change: what is too much then goes with the next buffer that has to be made, or is given back. */
+export function createPageBuffers(options: { mostIdleBytes: () => number }): PageBuffers {
   const { mostIdleBytes } = options;
   const classes: Buffer[][] = Array.from({ length: LARGEST_POOLED_BYTES / STEP_BYTES + 1 }, () => []);
   let idle = 0;
 
   /** Buffers of lengths that nobody asks for any more must not keep out those that are needed now. */
   const makeRoom = (needed: number, wanted: number): void => {
-    for (let index = classes.length - 1; index > 0 && idle + needed > mostIdleBytes; index--) {
+    const most = mostIdleBytes();
+    for (let index = classes.length - 1; index > 0 && idle + needed > most; index--) {
       const waiting = index === wanted ? undefined : classes[index];
-      while (waiting !== undefined && waiting.length > 0 && idle + needed > mostIdleBytes) {
+      while (waiting !== undefined && waiting.length > 0 && idle + needed > most) {
         waiting.pop();
         idle -= index * STEP_BYTES;
       }
@@ -38,8 +40,8 @@ export function createPageBuffers(options: { mostIdleBytes: number }): PageBuffe
     const index = bytes.length / STEP_BYTES;
     const waiting = classes[index];
     if (waiting === undefined) return;
-    if (idle + bytes.length > mostIdleBytes) makeRoom(bytes.length, index);
-    if (idle + bytes.length > mostIdleBytes) return;
+    if (idle + bytes.length > mostIdleBytes()) makeRoom(bytes.length, index);
+    if (idle + bytes.length > mostIdleBytes()) return;
     waiting.push(bytes);
     idle += bytes.length;
   };
@@ -49,6 +51,7 @@ export function createPageBuffers(options: { mostIdleBytes: number }): PageBuffe
       const index = Math.max(1, Math.ceil(byteCount / STEP_BYTES));
       const ready = classes[index]?.pop();
       if (ready !== undefined) idle -= ready.length;
+      else makeRoom(0, index);
       const bytes = ready ?? Buffer.allocUnsafeSlow(index * STEP_BYTES);
       let released = false;
       return {

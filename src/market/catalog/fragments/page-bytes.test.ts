@@ -14,7 +14,7 @@ interface Budgets {
 function createSources({ fragments: budgetBytes = 2 ** 30, blocks = 2 ** 26 }: Budgets = {}): PageSources {
   const fragments = createFragments({ budgetBytes, slabBytes: 64 * 1024 });
   const deflated = createDeflated(fragments, { budgetBytes: blocks });
-  return { fragments, deflated, buffers: createPageBuffers({ mostIdleBytes: 2 ** 22 }) };
+  return { fragments, deflated, buffers: createPageBuffers({ mostIdleBytes: () => 2 ** 22 }) };
 }
 
 function textOf(id: number, body: string): string {

@@ -107,12 +107,15 @@ export interface ModelOptions {
   /** For fragments in gzip, kept while they are asked for. */
   deflatedBytes: number;
   giveWay(): Promise<void>;
+  /** For the memory of pages that were kept and are not any more. */
+  idleBytes?(): number;
 }
 
-/** Pages of that many bytes may wait for their clients at a time and find their buffers again. */
-const IDLE_BUFFER_BYTES = 32 * 1_048_576;
+/** Pages of that many bytes may wait for their clients at a time and find their buffers again, however little else is left. */
+const LEAST_IDLE_BYTES = 32 * 1_048_576;
 
 export function createModel(options: ModelOptions): Model {
+  const { idleBytes = () => 0 } = options;
   const columns = createColumns();
   const fragments = createFragments({ budgetBytes: options.fragmentBytes });
   const votesOf = (id: number): number => columns.votes[id] ?? 0;
@@ -143,7 +146,7 @@ export function createModel(options: ModelOptions): Model {
     pages: {
       fragments,
       deflated: createDeflated(fragments, { budgetBytes: options.deflatedBytes }),
-      buffers: createPageBuffers({ mostIdleBytes: IDLE_BUFFER_BYTES }),
+      buffers: createPageBuffers({ mostIdleBytes: () => Math.max(LEAST_IDLE_BYTES, idleBytes()) }),
     },
     text: createTextIndex({ giveWay: options.giveWay }),
     textUpTo: 0,

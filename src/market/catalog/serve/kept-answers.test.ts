@@ -6,7 +6,7 @@ import { sharePage } from './shared-page.ts';
 
 const KIB = 1024;
 const model = createModel({ fragmentBytes: KIB, deflatedBytes: KIB, giveWay: async () => {} });
-const buffers = createPageBuffers({ mostIdleBytes: 0 });
+const buffers = createPageBuffers({ mostIdleBytes: () => 0 });
 
 function page(bytes: number): Kept {
   const { bytes: body, release } = buffers.take(bytes);

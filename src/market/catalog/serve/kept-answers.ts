@@ -53,15 +53,15 @@ export function createKeptAnswers(mostBytes: () => number): KeptAnswers {
   let oldBytes = 0;
 
   const forgetOld = (): void => {
-    for (const forgotten of old.values()) dropBytes(forgotten);
-    old = new Map();
-    oldBytes = 0;
+    const forgotten = old;
+    [old, oldBytes] = [new Map(), 0];
+    dropAll(forgotten);
   };
   const clear = (): void => {
     forgetOld();
-    for (const forgotten of young.values()) dropBytes(forgotten);
-    young = new Map();
-    youngBytes = 0;
+    const forgotten = young;
+    [young, youngBytes] = [new Map(), 0];
+    dropAll(forgotten);
   };
   const account = (key: string, kept: Kept): void => {
     const size = sizeOf(key, kept);
@@ -119,6 +119,11 @@ export function createKeptAnswers(mostBytes: () => number): KeptAnswers {
 function sizeOf(key: string, { parts, listings, gzip }: Kept): number {
   const bodies = (listings?.body.buffer.byteLength ?? 0) + (gzip?.body.buffer.byteLength ?? 0);
   return ENTRY_BYTES + key.length + parts.prefix.length + parts.suffix.length + bodies;
+}
+
+/** When they are not counted any more: how much of their memory may wait to be used again depends on how much is kept. */
+function dropAll(forgotten: ReadonlyMap<string, Kept>): void {
+  for (const kept of forgotten.values()) dropBytes(kept);
 }
 
 /** They are not the bytes of this answer any more. */
