@@ -12,8 +12,22 @@ export interface Font {
   range: string;
   /** Before the first paint; no more than two. */
   preloaded: boolean;
-  /** What stands in until it is there, stretched so that nothing moves when it comes. */
-  fallback: { local: readonly string[]; sizeAdjust: string; ascent: string; descent: string };
+  /** Above and below the line, as parts of its size. */
+  ascent: number;
+  descent: number;
+  /**
+   * What stands in until it is there, stretched to its width so that nothing moves when it comes: fonts of the same widths
+   * together. Where none is installed the system's own comes, which is of any width.
+   */
+  fallbacks: readonly Fallback[];
+}
+
+interface Fallback {
+  /** As it is called behind `family` in the stacks of shell.css. */
+  name: string;
+  local: readonly string[];
+  /** What it is stretched by, so that English text takes the width that it will have. */
+  width: number;
 }
 
 const { resolve } = createRequire(import.meta.url);
@@ -27,12 +41,12 @@ export const FONTS: readonly Font[] = [
     weights: '100 900',
     range: interRanges.latin,
     preloaded: true,
-    fallback: {
-      local: ['Arial', 'Liberation Sans', 'Arimo'],
-      sizeAdjust: '106.4%',
-      ascent: '91%',
-      descent: '22.7%',
-    },
+    ascent: 0.968,
+    descent: 0.2415,
+    fallbacks: [
+      { name: 'Fallback', local: ['Arial', 'Liberation Sans', 'Arimo'], width: 1.064 },
+      { name: 'DejaVu', local: ['DejaVu Sans'], width: 0.935 },
+    ],
   },
   {
     name: 'source-serif',
@@ -41,12 +55,12 @@ export const FONTS: readonly Font[] = [
     weights: '200 900',
     range: serifRanges.latin,
     preloaded: true,
-    fallback: {
-      local: ['Times New Roman', 'Liberation Serif', 'Tinos'],
-      sizeAdjust: '115.8%',
-      ascent: '89.5%',
-      descent: '28.9%',
-    },
+    ascent: 1.036,
+    descent: 0.335,
+    fallbacks: [
+      { name: 'Fallback', local: ['Times New Roman', 'Liberation Serif', 'Tinos'], width: 1.158 },
+      { name: 'DejaVu', local: ['DejaVu Serif'], width: 0.923 },
+    ],
   },
   {
     name: 'jetbrains-mono',
@@ -55,12 +69,12 @@ export const FONTS: readonly Font[] = [
     weights: '100 800',
     range: monoRanges.latin,
     preloaded: false,
-    fallback: {
-      local: ['Courier New', 'Liberation Mono', 'Cousine'],
-      sizeAdjust: '100%',
-      ascent: '102%',
-      descent: '30%',
-    },
+    ascent: 1.02,
+    descent: 0.3,
+    fallbacks: [
+      { name: 'Fallback', local: ['Courier New', 'Liberation Mono', 'Cousine'], width: 1 },
+      { name: 'DejaVu', local: ['DejaVu Sans Mono'], width: 0.9966 },
+    ],
   },
 ];
 
@@ -68,8 +82,17 @@ export function fontFaces(fonts: readonly (Font & { path: string })[]): string {
   return fonts.map(fontFace).join('\n');
 }
 
-function fontFace({ family, path, weights, range, fallback }: Font & { path: string }): string {
-  const local = fallback.local.map((name) => `local("${name}")`).join(', ');
-  return `@font-face { font-family: "${family}"; src: url("${path}") format("woff2"); font-weight: ${weights}; font-display: swap; unicode-range: ${range}; }
-@font-face { font-family: "${family} Fallback"; src: ${local}; size-adjust: ${fallback.sizeAdjust}; ascent-override: ${fallback.ascent}; descent-override: ${fallback.descent}; line-gap-override: 0%; }`;
+function fontFace(font: Font & { path: string }): string {
+  const { family, path, weights, range } = font;
+  const own = `@font-face { font-family: "${family}"; src: url("${path}") format("woff2"); font-weight: ${weights}; font-display: swap; unicode-range: ${range}; }`;
+  return [own, ...font.fallbacks.map((fallback) => standIn(font, fallback))].join('\n');
 }
+
+/** Lines stay as high as they will be: the overrides are parts of the size before it is adjusted. */
+function standIn({ family, ascent, descent }: Font, { name, local, width }: Fallback): string {
+  const sources = local.map((one) => `local("${one}")`).join(', ');
+  const lines = `ascent-override: ${percent(ascent / width)}; descent-override: ${percent(descent / width)}; line-gap-override: 0%`;
+  return `@font-face { font-family: "${family} ${name}"; src: ${sources}; size-adjust: ${percent(width)}; ${lines}; }`;
+}
+
+const percent = (part: number): string => `${Number((part * 100).toFixed(2))}%`;
