@@ -4,6 +4,7 @@ import {
   countAtLevel,
   createPosting,
   forEachMember,
+  gatherPosting,
   levelOf,
   memberBelow,
   type Posting,
@@ -144,5 +145,27 @@ describe('a posting', () => {
       expect(() => setLevel(posting, id, level)).toThrow(RangeError);
     }
     expect(posting.count).toBe(0);
+  });
+
+  it('that is gathered in any order is the one that was built, and goes on from there', () => {
+    const entry = fc.tuple(fc.integer({ min: 1, max: 3_000 }), fc.integer({ min: 1, max: 7 }));
+    const lists = fc.tuple(fc.array(entry, { maxLength: 80 }), runs);
+    fc.assert(
+      fc.property(lists, fc.array(entry, { maxLength: 20 }), ([few, many], later) => {
+        const entries = [...few];
+        for (const { from, length, step } of many)
+          for (let id = from; id < from + length; id += step) entries.push([id, 1 + (id % 7)]);
+        const model = new Map<number, number>();
+        for (const [id, level] of entries) model.set(id, Math.max(level, model.get(id) ?? 0));
+        const posting = gatherPosting(Uint32Array.from(entries, ([id, level]) => id * 8 + level));
+        expectSame(posting, model, [1, 100, 3_000, 12_000]);
+        for (const [id, level] of later) {
+          setLevel(posting, id, level);
+          model.set(id, level);
+        }
+        expectSame(posting, model, [1, 100, 3_000, 12_000]);
+      }),
+      { numRuns: 60 },
+    );
   });
 });

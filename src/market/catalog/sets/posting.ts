@@ -33,6 +33,27 @@ export function createPosting(): Posting {
   return { count: 0, entries: NO_ENTRIES, dense: null, levels: NO_ENTRIES };
 }
 
+/**
+ * A posting of these entries (`entryOf`), whatever their order; where an id has several levels the highest stays. The array is the
+ * posting's from now on.
+ */
+export function gatherPosting(entries: Uint32Array): Posting {
+  const posting: Open = { count: 0, entries, dense: null, levels: NO_ENTRIES };
+  entries.sort();
+  let count = 0;
+  for (const entry of entries) {
+    // Of one id the highest level comes last.
+    if (count > 0 && (entries[count - 1] as number) >>> 3 === entry >>> 3) count -= 1;
+    entries[count] = entry;
+    count += 1;
+  }
+  posting.count = count;
+  if (count * entries.BYTES_PER_ELEMENT < entries.buffer.byteLength) posting.entries = entries.slice(0, count);
+  if (count > COUNTED_BELOW) keepCounts(posting);
+  if (count >= DENSE_FROM) becomeDenseIfFull(posting);
+  return posting;
+}
+
 export function levelOf(posting: Posting, id: number): number {
   const { dense } = posting;
   if (dense !== null) return reaches(dense, id) ? denseLevel(dense, id) : 0;
@@ -137,11 +158,16 @@ function countMove(posting: Open, before: number, level: number): void {
   if (levels !== NO_ENTRIES) {
     if (before !== 0) levels[before] = (levels[before] as number) - 1;
     if (level !== 0) levels[level] = (levels[level] as number) + 1;
-  } else if (posting.count > COUNTED_BELOW) {
-    const counted = new Uint32Array(8);
-    for (let at = 1; at < 8; at += 1) counted[at] = countAtLevel(posting, at);
-    posting.levels = counted;
+  } else if (posting.count > COUNTED_BELOW) keepCounts(posting);
+}
+
+function keepCounts(posting: Open): void {
+  const counted = new Uint32Array(8);
+  for (let place = 0; place < posting.count; place += 1) {
+    const level = (posting.entries[place] as number) & 7;
+    counted[level] = (counted[level] as number) + 1;
   }
+  posting.levels = counted;
 }
 
 /** The level planes a posting with these counts needs. */

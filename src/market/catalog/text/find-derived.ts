@@ -1,5 +1,5 @@
 import { type Posting, setLevel } from '../sets/posting.ts';
-import { beginningLevel, buildBeginning, buildFew, planBeginning } from './beginning.ts';
+import { beginningLevel, buildBeginning, planBeginning } from './beginning.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import { buildPhrase, phraseLevel, phraseWords, planPhrase } from './phrase.ts';
 import { stemOf } from './stem.ts';
@@ -13,8 +13,6 @@ export type Found = Posting | null | typeof MISSING;
 
 /** About a millisecond. */
 const COST_IN_PASSING = 10_000;
-/** Up to here it is less work to sort what is found than to go through all ids. */
-const COST_OF_FEW = 3_000;
 
 /** Listings with a word that begins so; null when there are none. */
 export function findBeginning(sets: DerivedSets, state: TextState, beginning: string): Found {
@@ -29,7 +27,7 @@ export function findBeginning(sets: DerivedSets, state: TextState, beginning: st
     return postingOfStem(state.stems, stemOf(beginning));
   }
   if (plan.cost > COST_IN_PASSING) return MISSING;
-  const posting = plan.cost > COST_OF_FEW ? atOnce(buildBeginning(state, plan)) : buildFew(state, plan);
+  const posting = atOnce(buildBeginning(state, plan, sets.mostSorted));
   keepBeginning(sets, state, beginning, posting);
   return posting;
 }
@@ -52,7 +50,8 @@ export function findPhrase(sets: DerivedSets, state: TextState, words: readonly 
 /** Makes the set of a beginning in slices. */
 export function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): Promise<void> {
   return make(sets, beginningKey(beginning), async (touched) => {
-    const posting = await inSlices(sets, state, buildBeginning(state, planBeginning(state, beginning)));
+    const steps = buildBeginning(state, planBeginning(state, beginning), sets.mostSorted);
+    const posting = await inSlices(sets, state, steps);
     for (const id of touched) setLevel(posting, id, beginningLevel(state, beginning, id));
     keepBeginning(sets, state, beginning, posting);
   });

@@ -1,5 +1,5 @@
 import { compileQuery, prepareQuery, type Search } from './compile-query.ts';
-import { createDerivedSets, type DerivedSets } from './derived-sets.ts';
+import { createDerivedSets, type DerivedSets, type DerivedSetsOptions } from './derived-sets.ts';
 import { followListing, followRemoval } from './follow-listing.ts';
 import { listingTokens } from './listing-tokens.ts';
 import type { ParsedQuery } from './parse-query.ts';
@@ -59,7 +59,7 @@ interface Parts {
   readonly signature: Uint32Array;
 }
 
-export function createTextIndex(options: { giveWay(): Promise<void> }): TextIndex {
+export function createTextIndex(options: DerivedSetsOptions): TextIndex {
   const stems = createStemTable();
   const state: TextState = {
     words: createWordTable(stems),
@@ -69,7 +69,7 @@ export function createTextIndex(options: { giveWay(): Promise<void> }): TextInde
     listings: 0,
     highest: 0,
   };
-  const derived = createDerivedSets(() => options.giveWay());
+  const derived = createDerivedSets(options);
   const parts = createParts(state, derived);
   const whole = (): TextState => {
     writeWaiting(state.waiting, stems);
