@@ -112,7 +112,7 @@ async function openFolder({ dataDir, keep }: Options, { begun, tell }: Surroundi
 }
 
 /** So that all listings stay in memory: their JSON, and room for what is exchanged. */
-const MEMORY_MB_PER_LISTING = 0.00225;
+const MEMORY_MB_PER_LISTING = 0.00195;
 const DEFAULT_MEMORY_MB = 2_048;
 
 async function launch(stage: Stage, workers: number): Promise<MarketServer> {

@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import packageJson from '../../package.json' with { type: 'json' };
 import { DEFAULT_LIMITS } from '../../src/contract/vocabulary.ts';
 import { inheritedEnvironment } from '../../src/local/server-process.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -36,7 +37,9 @@ export interface MarketServer {
   stop(): Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** What stands behind `node` in `npm start`. */
+const START = packageJson.scripts.start.split(' ').slice(1);
 const LEASH = new URL('../../src/local/leash.ts', import.meta.url).href;
 const POLL_MS = 20;
 const LOADED_WITHIN_MS = 600_000;
@@ -53,7 +56,8 @@ export async function startMarket(order: MarketOrder): Promise<MarketServer> {
   const url = `http://127.0.0.1:${port}`;
   const log = openSync(order.logFile, 'a', 0o600);
   const begin = performance.now();
-  const child = spawn(process.execPath, ['--import', LEASH, MAIN], {
+  const child = spawn(process.execPath, ['--import', LEASH, ...START], {
+    cwd: ROOT,
     env: {
       ...inheritedEnvironment(),
       ...profiling(order.profileFolder),

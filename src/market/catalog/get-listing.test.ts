@@ -6,7 +6,7 @@ import { removeListing, seedListing, seedMerchant, withdrawListing } from '../..
 import { checksummed } from '../../contract/chain-values.ts';
 import { endpoints } from '../../contract/index.ts';
 import { makeGetListing } from './get-listing.ts';
-import { REMOVAL_NOTICE } from './present-listing.ts';
+import { REMOVAL_NOTICE, USUAL_JSON } from './present-listing.ts';
 import { readListingDetail } from './read-listing-detail.ts';
 
 const db = testDatabase();
@@ -15,6 +15,14 @@ const get = (id: bigint | string, query: { comments_limit?: string; comments_aft
   const on = market();
   return ask(on, endpoints.getListing, makeGetListing(on.catalog), { params: { id: String(id) }, query });
 };
+
+it('what a usual listing has in common with all others stands in one piece', async () => {
+  const merchant = await seedMerchant(db.database, { handle: 'usual' });
+  const { id } = await seedListing(db.database, merchant.id, { title: 'Ten prompts', artifact: 'the hidden goods' });
+  const { catalog } = market();
+  await catalog.fresh();
+  expect(Buffer.from(catalog.model().fragments.view(Number(id)) ?? []).toString()).toContain(USUAL_JSON);
+});
 
 it('shows every public field of a live listing, and where to buy instead of the goods', async () => {
   const merchant = await seedMerchant(db.database, { handle: 'alice' });

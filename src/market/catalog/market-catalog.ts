@@ -10,8 +10,8 @@ export interface MarketCatalog extends Catalog {
   shelfCursors: Cursors;
 }
 
-/** Of the budget, what finished answers may take: what the listings leave, but so much at least and at most. */
-const LEAST_KEPT_SHARE = 0.04;
+/** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
+const LEAST_KEPT_SHARE = 0.1;
 const MOST_KEPT_SHARE = 0.25;
 /** Of the budget, what is not theirs: listings in gzip, and the piece of memory that the next listings are written to. */
 const OTHERS_SHARE = 0.04 + 1 / 64;
@@ -41,8 +41,8 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
 }
 
 /** Finished answers make room as soon as listings need it. */
-export function roomForAnswers(memoryBytes: number, { fragments }: Pick<Model, 'fragments'>): number {
+export function roomForAnswers(memoryBytes: number, { fragments, text }: Pick<Model, 'fragments' | 'text'>): number {
   const { held, garbage } = fragments.bytes();
-  const left = memoryBytes * (1 - OTHERS_SHARE) - held - garbage;
+  const left = memoryBytes * (1 - OTHERS_SHARE) - held - garbage - text.bytes();
   return Math.floor(Math.min(memoryBytes * MOST_KEPT_SHARE, Math.max(memoryBytes * LEAST_KEPT_SHARE, left)));
 }

@@ -42,7 +42,7 @@ export interface Feed extends FeedOptions {
 }
 
 /** Of the budget: what fragments may take, plain and in gzip. The rest is for finished answers. */
-const FRAGMENT_SHARE = 0.92;
+const FRAGMENT_SHARE = 0.86;
 const DEFLATED_SHARE = 0.04;
 
 /** So that no step takes long. */

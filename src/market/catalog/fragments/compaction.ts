@@ -1,4 +1,4 @@
-import type { FragmentColumns } from './fragment-columns.ts';
+import { type FragmentStore, storedSize } from './fragment-store.ts';
 import { discard, mostWasted, reserve, type Slab, type Slabs } from './slabs.ts';
 
 /** Garbage may be this part of what is held before slabs are emptied for it. */
@@ -23,23 +23,17 @@ export function createCompaction(): Compaction {
  * A small piece of compaction, in proportion to what was just written. Nothing is ever put into a sealed slab, so one walk
  * finds everything that the victim holds, however many writes come between.
  */
-export function compactStep(
-  compaction: Compaction,
-  slabs: Slabs,
-  columns: FragmentColumns,
-  lowestId: number,
-  written: number,
-): void {
+export function compactStep(compaction: Compaction, store: FragmentStore, lowestId: number, written: number): void {
+  const { slabs, columns } = store;
   const victim = compaction.victim ?? chooseVictim(compaction, slabs, lowestId);
   if (victim === null) return;
-  const { slab: places, size: sizes, highest } = columns;
+  const { slab: places, highest } = columns;
   const last = Math.min(highest, compaction.nextId + SCANNED_PER_STEP);
   let moves = written * MOVED_PER_WRITTEN;
   let id = compaction.nextId;
   for (; id <= last && moves > 0 && victim.live > 0; id++) {
     if (places[id] !== victim.number) continue;
-    moveFragment(slabs, columns, victim, id);
-    moves -= sizes[id] ?? 0;
+    moves -= moveFragment(store, victim, id);
   }
   compaction.nextId = id;
   if (victim.live === 0 || id > highest) compaction.victim = null;
@@ -53,12 +47,15 @@ function chooseVictim(compaction: Compaction, slabs: Slabs, lowestId: number): S
   return compaction.victim;
 }
 
-function moveFragment(slabs: Slabs, columns: FragmentColumns, from: Slab, id: number): void {
-  const size = columns.size[id] ?? 0;
+/** Gives how many bytes that were. */
+function moveFragment(store: FragmentStore, from: Slab, id: number): number {
+  const { slabs, columns } = store;
+  const size = storedSize(store, id);
   const at = columns.at[id] ?? 0;
   const to = reserve(slabs, size);
   from.bytes.copy(to.bytes, to.from + 1, at, at + size);
   columns.slab[id] = to.number;
   columns.at[id] = to.from + 1;
   discard(slabs, from, size);
+  return size;
 }

@@ -5,6 +5,9 @@ import type { Block } from './block-generation.ts';
 /** A window of 8 KiB is longer than nearly every fragment, and quicker to set up than the usual one. */
 const OPTIONS = { level: 6, windowBits: 13, memLevel: 6, finishFlush: constants.Z_SYNC_FLUSH };
 
+/** What zlib allows. */
+const LEAST_CHUNK_BYTES = 64;
+
 /** What a sync flush ends with: length and complement of an empty stored block, whose head was written before. */
 const EMPTY_STORED = Buffer.from([0, 0, 0xff, 0xff]);
 
@@ -21,7 +24,11 @@ export function blockBound(size: number): number {
  * follows in a list, so that the separator costs a single byte; `dropLastComma` takes it back behind the last fragment.
  */
 export function deflateFragment(fragment: Uint8Array): Block {
-  const raw = deflateRawSync(fragment, OPTIONS);
+  // Room for this one: the usual 16 KiB for each of many would be garbage in no time.
+  const raw = deflateRawSync(fragment, {
+    ...OPTIONS,
+    chunkSize: Math.max(LEAST_CHUNK_BYTES, blockBound(fragment.length)),
+  });
   const body = raw.length - EMPTY_STORED.length;
   if (EMPTY_STORED.compare(raw, body) !== 0) throw new Error('deflate did not end in a sync flush');
   const source = Buffer.concat([raw.subarray(0, body), STORED_COMMA]);

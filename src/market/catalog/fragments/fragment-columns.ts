@@ -3,7 +3,7 @@ const LAST_ID = 2 ** 29 - 1;
 
 const FIRST_CAPACITY = 1024;
 
-/** What is known of each fragment, by id: 28 bytes a listing and no object. Zero everywhere: an unknown id. */
+/** What is known of each fragment, by id: 32 bytes a listing and no object. Zero everywhere: an unknown id. */
 export interface FragmentColumns {
   capacity: number;
   /** The highest id that was ever put. */
@@ -14,6 +14,8 @@ export interface FragmentColumns {
   at: Uint32Array;
   size: Uint32Array;
   head: Uint32Array;
+  /** Where in the fragment the usual middle belongs, which is not stored with it; 0: nowhere. */
+  cut: Uint32Array;
   version: Uint32Array;
   stamp: Uint8Array;
 }
@@ -26,6 +28,7 @@ export function createFragmentColumns(): FragmentColumns {
     at: new Uint32Array(0),
     size: new Uint32Array(0),
     head: new Uint32Array(0),
+    cut: new Uint32Array(0),
     version: new Uint32Array(0),
     stamp: new Uint8Array(0),
   };
@@ -41,6 +44,7 @@ export function reachId(columns: FragmentColumns, id: number): void {
   columns.at = grown(columns.at, capacity);
   columns.size = grown(columns.size, capacity);
   columns.head = grown(columns.head, capacity);
+  columns.cut = grown(columns.cut, capacity);
   columns.version = grown(columns.version, capacity);
   const stamp = new Uint8Array(capacity * 8);
   stamp.set(columns.stamp);

@@ -11,6 +11,13 @@ function sampleFragment(id: number, size: number, turn = 0): Buffer {
   return Buffer.from(`${start}${'é-'.repeat(size).slice(0, Math.max(1, size - start.length))}"}`);
 }
 
+const USUAL = Buffer.from(',"usual":[null,null,null],"and":"so on"');
+/** The same text with what most have in the middle; nothing else of it is the same. */
+const withUsual = (bytes: Buffer): Buffer => {
+  const at = bytes.indexOf(':"é') + 2;
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from('"'), USUAL, Buffer.from(',"rest":"'), bytes.subarray(at)]);
+};
+
 const headOf = (bytes: Buffer): number => bytes.indexOf(',"text"');
 
 function putText(fragments: Fragments, id: number, bytes: Buffer): void {
@@ -68,6 +75,35 @@ describe('a fragment', () => {
     texts.forEach((bytes, index) => {
       expect(copied(fragments, index + 1)).toEqual(bytes);
     });
+  });
+
+  test('with the usual middle is stored without it, and comes back whole', () => {
+    const fragments = createFragments({ budgetBytes: NO_LIMIT, usualMiddle: USUAL });
+    const texts = [1, 2, 3, 4].map((id) => (id === 3 ? sampleFragment(id, 90) : withUsual(sampleFragment(id, 90))));
+    const plain = texts.reduce((sum, { length }) => sum + length + 1, 0);
+    texts.forEach((bytes, index) => {
+      putText(fragments, index + 1, bytes);
+    });
+    expect(fragments.bytes()).toEqual({ held: plain - 3 * USUAL.length, garbage: 0 });
+    texts.forEach((bytes, index) => {
+      const id = index + 1;
+      expect(copied(fragments, id)).toEqual(bytes);
+      expect(Buffer.from(fragments.view(id) ?? [])).toEqual(bytes);
+      expect([stampOf(fragments, id), fragments.size(id)]).toEqual([stampOfBytes(bytes), bytes.length]);
+    });
+    const version = fragments.version(1);
+    putText(fragments, 1, Buffer.from(texts[0] ?? []));
+    expect(fragments.version(1)).toBe(version);
+    // As long, and another text before the middle, behind it, or without it.
+    for (const change of ['-é', '"}', USUAL.toString()]) {
+      putText(fragments, 1, texts[0] ?? Buffer.alloc(0));
+      const bytes = Buffer.from(texts[0] ?? []);
+      const at = bytes.indexOf(change);
+      bytes[at] = (bytes[at] ?? 0) ^ 1;
+      const before = fragments.version(1);
+      fragments.put(1, bytes, headOf(texts[0] ?? bytes));
+      expect([change, fragments.version(1) === before, copied(fragments, 1)]).toEqual([change, false, bytes]);
+    }
   });
 
   test('that is put again unchanged keeps its version and makes no garbage', () => {
@@ -155,15 +191,17 @@ test('any order of puts, changes and captures leaves what a map would hold, with
     id: fc.integer({ min: 1, max: 80 }),
     size: fc.integer({ min: 40, max: 300 }),
     capture: fc.boolean(),
+    usual: fc.boolean(),
   });
   const budgets = fc.constantFrom(NO_LIMIT, 8192, 3000, 500);
   fc.assert(
     fc.property(fc.array(act, { minLength: 150, maxLength: 600 }), budgets, (acts, budgetBytes) => {
-      const fragments = createFragments({ budgetBytes, slabBytes: 512 });
+      const fragments = createFragments({ budgetBytes, slabBytes: 512, usualMiddle: USUAL });
       const texts = new Map<number, Buffer>();
       const captured: { view: Uint8Array; was: Buffer }[] = [];
-      acts.forEach(({ id, size, capture }, turn) => {
-        const bytes = sampleFragment(id, size, turn);
+      acts.forEach(({ id, size, capture, usual }, turn) => {
+        const plain = sampleFragment(id, size, turn);
+        const bytes = usual ? withUsual(plain) : plain;
         putText(fragments, id, bytes);
         texts.set(id, bytes);
         const view = capture ? fragments.view(id) : null;
@@ -177,7 +215,12 @@ test('any order of puts, changes and captures leaves what a map would hold, with
       const gone = [...texts.keys()].filter((id) => !fragments.held(id));
       expect(Math.max(0, ...gone)).toBeLessThan(Math.min(NO_LIMIT, ...held));
       if (budgetBytes === NO_LIMIT) expect(gone).toEqual([]);
-      expect(fragments.bytes().held).toBe(held.reduce((sum, id) => sum + fragments.size(id) + 1, 0));
+      const storedOf = (id: number): number =>
+        fragments.size(id) - (texts.get(id)?.includes(USUAL) === true ? USUAL.length : 0);
+      expect(fragments.bytes().held).toBe(held.reduce((sum, id) => sum + storedOf(id) + 1, 0));
+      const page = Buffer.alloc(held.reduce((sum, id) => sum + fragments.size(id) + 1, 0));
+      const end = fragments.join(held, page, 0);
+      expect(page.toString('utf8', 0, end)).toBe(held.map((id) => texts.get(id)?.toString()).join(','));
       for (const [id, bytes] of texts) {
         expect([fragments.size(id), fragments.head(id)]).toEqual([bytes.length, headOf(bytes)]);
         expect(stampOf(fragments, id)).toBe(stampOfBytes(bytes));

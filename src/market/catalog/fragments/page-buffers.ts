@@ -1,6 +1,9 @@
 /** Pages of about the same length share a class; steps waste less than powers of two would. */
 const STEP_BYTES = 16 * 1024;
 
+/** A buffer that is longer by so many steps serves as well as a new one, which costs more than its waste. */
+const STEPS_TOO_LONG = 2;
+
 /** Longer pages are rare, and keeping their buffers would push out those of the many short ones. */
 const LARGEST_POOLED_BYTES = 1024 * 1024;
 
@@ -36,6 +39,14 @@ export function createPageBuffers(options: { mostIdleBytes: () => number }): Pag
     }
   };
 
+  const takeReady = (index: number): Buffer | undefined => {
+    for (let longer = index; longer <= index + STEPS_TOO_LONG; longer++) {
+      const ready = classes[longer]?.pop();
+      if (ready !== undefined) return ready;
+    }
+    return undefined;
+  };
+
   const putBack = (bytes: Buffer): void => {
     const index = bytes.length / STEP_BYTES;
     const waiting = classes[index];
@@ -49,7 +60,7 @@ export function createPageBuffers(options: { mostIdleBytes: () => number }): Pag
   return {
     take(byteCount) {
       const index = Math.max(1, Math.ceil(byteCount / STEP_BYTES));
-      const ready = classes[index]?.pop();
+      const ready = takeReady(index);
       if (ready !== undefined) idle -= ready.length;
       else makeRoom(0, index);
       const bytes = ready ?? Buffer.allocUnsafeSlow(index * STEP_BYTES);

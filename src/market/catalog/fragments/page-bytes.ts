@@ -14,7 +14,7 @@ const MOST_MISSING = 60;
 const LONGEST_OUTLINES_BYTES = 32 * 1024;
 
 /** A small window is quicker to set up. */
-const OUTLINES_GZIP = { level: 1, windowBits: 13, memLevel: 6 };
+const OUTLINES_GZIP = { level: 1, windowBits: 13, memLevel: 6, chunkSize: 8 * 1024 };
 
 export interface PageSources {
   fragments: Fragments;

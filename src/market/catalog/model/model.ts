@@ -3,6 +3,7 @@ import { createDeflated } from '../fragments/deflated.ts';
 import { createFragments, type Fragments } from '../fragments/fragments.ts';
 import { createPageBuffers } from '../fragments/page-buffers.ts';
 import type { PageSources } from '../fragments/page-bytes.ts';
+import { USUAL_JSON } from '../present-listing.ts';
 import { createPosting, type Posting } from '../sets/posting.ts';
 import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
 import { createTextIndex, type TextIndex } from '../text/text-index.ts';
@@ -117,7 +118,7 @@ const LEAST_IDLE_BYTES = 32 * 1_048_576;
 export function createModel(options: ModelOptions): Model {
   const { idleBytes = () => 0 } = options;
   const columns = createColumns();
-  const fragments = createFragments({ budgetBytes: options.fragmentBytes });
+  const fragments = createFragments({ budgetBytes: options.fragmentBytes, usualMiddle: Buffer.from(USUAL_JSON) });
   const votesOf = (id: number): number => columns.votes[id] ?? 0;
   const salesOf = (id: number): number => columns.sales[id] ?? 0;
   const priceOf = (id: number): number => columns.priceUnits[id] ?? 0;

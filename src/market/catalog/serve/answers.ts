@@ -139,7 +139,7 @@ function answerEntry({ kept }: Pick<Parts, 'kept'>, read: QuickRead, key: string
   if (entry.asked < WORTH_KEEPING) return answerParts(entry, read);
   const had = read.acceptsGzip ? entry.gzip : entry.listings;
   const answer = answerBytes(entry, read);
-  if (had === null) kept.note(key);
+  if (had === null) kept.note(key, entry);
   return answer;
 }
 

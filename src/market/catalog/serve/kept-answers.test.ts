@@ -35,9 +35,34 @@ it('never counts more than there is room for, and counts buffers as long as they
   }
   // A page of 17 KiB lies in a buffer of 32.
   expect(kept.bytes()).toBeGreaterThan(512 * KIB);
-  const there = Array.from({ length: 500 }, (_, at) => at).filter((at) => kept.get(`page ${at}`) !== undefined);
+  const there = Array.from({ length: 500 }, (_, at) => at).filter(
+    (at) => (kept.get(`page ${at}`)?.listings ?? null) !== null,
+  );
+  expect(there.length).toBeGreaterThan(512 / 32 / 2);
   expect(there.length).toBeLessThanOrEqual(1024 / 32);
   expect(there.at(-1)).toBe(499);
+});
+
+it('knows what a page consists of when its bytes have gone long ago, and makes them a kept one only when it is asked for twice again', () => {
+  const kept = createKeptAnswers(() => 1024 * KIB);
+  const pages = Array.from({ length: 50 }, () => page(100 * KIB));
+  for (const [at, one] of pages.entries()) kept.put(`page ${at}`, one);
+  const [first] = pages;
+  expect(kept.get('page 0')).toBe(first);
+  expect([first?.listings, first?.asked]).toEqual([null, 0]);
+  const { bytes: body, release } = buffers.take(100 * KIB);
+  const before = kept.bytes();
+  if (first !== undefined) {
+    first.listings = sharePage({ body, release });
+    kept.note('page 0', first);
+  }
+  expect(kept.bytes()).toBeGreaterThan(before);
+  // So many others that even the entry goes, and its bytes with it.
+  const shared = first?.listings;
+  for (let at = 0; at < 200; at += 1) kept.put(`other ${at}`, { ...page(KIB), listings: null });
+  expect(kept.get('page 0')).toBeUndefined();
+  expect([first?.listings, shared?.dropped]).toEqual([null, true]);
+  expect(kept.bytes()).toBeLessThan(before);
 });
 
 it('keeps what is asked for again, all of it where it fits into half of the room', () => {
@@ -45,7 +70,7 @@ it('keeps what is asked for again, all of it where it fits into half of the room
   for (let round = 0; round < 5; round += 1) {
     for (let at = 0; at < 12; at += 1) {
       const key = `page ${at}`;
-      if (round > 0) expect(kept.get(key)).toBeDefined();
+      if (round > 0) expect(kept.get(key)?.listings ?? null).not.toBeNull();
       else kept.put(key, page(17 * KIB));
     }
     for (let at = 0; at < 2; at += 1) kept.put(`passing ${round} ${at}`, page(17 * KIB));
@@ -70,4 +95,18 @@ it('gives up what it has as the room shrinks, at the next page or when it is tol
   expect(kept.bytes()).toBe(0);
   expect(kept.get('one more')).toBeUndefined();
   for (const { listings } of pages) expect(listings === null || listings.dropped).toBe(true);
+});
+
+it('gives up a page that is nothing but its frame as a whole, and not before its time', () => {
+  const kept = createKeptAnswers(() => 1024 * KIB);
+  const framed = (): Kept => {
+    const one = { ...page(KIB), listings: null };
+    return { ...one, parts: { ...one.parts, prefix: Buffer.alloc(40 * KIB) } };
+  };
+  for (let at = 0; at < 10; at += 1) kept.put(`frame ${at}`, framed());
+  for (let at = 0; at < 10; at += 1) expect(kept.get(`frame ${at}`)).toBeDefined();
+  for (let at = 10; at < 100; at += 1) kept.put(`frame ${at}`, framed());
+  expect(kept.bytes()).toBeLessThanOrEqual(1024 * KIB);
+  expect(kept.get('frame 0')).toBeUndefined();
+  expect(kept.get('frame 99')).toBeDefined();
 });

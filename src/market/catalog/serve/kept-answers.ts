@@ -1,5 +1,6 @@
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
+import { createGenerations } from './generations.ts';
 import { dropPage, type SharedPage } from './shared-page.ts';
 
 export interface WatchedParts extends PageParts {
@@ -30,8 +31,8 @@ export interface Kept {
 export interface KeptAnswers {
   get(key: string): Kept | undefined;
   put(key: string, kept: Kept): void;
-  /** The bytes under that key may have become more. */
-  note(key: string): void;
+  /** Of an entry that is kept: its bytes may have become more. */
+  note(key: string, kept: Kept): void;
   /** Forgets until what is kept fits into what there is room for now. */
   trim(): void;
   clear(): void;
@@ -41,89 +42,70 @@ export interface KeptAnswers {
 /** An entry without its texts, in bytes: what counts is that many small ones have an end too. */
 const ENTRY_BYTES = 2_048;
 
-/**
- * What was asked for lately, in two generations that have half of the room each: when the younger is full, the older is forgotten. How
- * much room there is may change.
- */
-export function createKeptAnswers(mostBytes: () => number): KeptAnswers {
-  let young = new Map<string, Kept>();
-  let old = new Map<string, Kept>();
-  const sizes = new WeakMap<Kept, number>();
-  let youngBytes = 0;
-  let oldBytes = 0;
+/** Of the room: what a page consists of is a small part of its bytes, and the larger part of the work to make it. */
+const ENTRIES_SHARE = 1 / 8;
 
-  const forgetOld = (): void => {
-    const forgotten = old;
-    [old, oldBytes] = [new Map(), 0];
-    dropAll(forgotten);
-  };
-  const clear = (): void => {
-    forgetOld();
-    const forgotten = young;
-    [young, youngBytes] = [new Map(), 0];
-    dropAll(forgotten);
-  };
-  const account = (key: string, kept: Kept): void => {
-    const size = sizeOf(key, kept);
-    youngBytes += size - (sizes.get(kept) ?? 0);
-    sizes.set(kept, size);
-    const most = mostBytes();
-    if (youngBytes <= most / 2) return;
-    forgetOld();
-    old = young;
-    old.delete(key);
-    oldBytes = youngBytes - size;
-    // One that is larger than the budget is the only young one, and goes with the next.
-    young = new Map([[key, kept]]);
-    youngBytes = size;
-    if (youngBytes + oldBytes > most) forgetOld();
-  };
-  const put = (key: string, kept: Kept): void => {
-    const before = young.get(key);
-    if (before !== undefined && before !== kept) {
-      youngBytes -= sizes.get(before) ?? 0;
-      dropBytes(before);
-    }
-    young.set(key, kept);
-    account(key, kept);
+/** Where what stands around the listings is longer, it is the page, and counts as its bytes. */
+const LONG_FRAME_BYTES = 4_096;
+
+/** What was asked for lately: the entries, and apart from them, as they are given up sooner, their bytes. How much room there is may change. */
+export function createKeptAnswers(mostBytes: () => number): KeptAnswers {
+  const bodies = createGenerations<string, Kept>({
+    mostBytes: () => mostBytes() * (1 - ENTRIES_SHARE),
+    sizeOf: (_, kept) => sizeOfBodies(kept),
+    forget: (kept, key) => {
+      if (longFrameOf(kept) > 0) entries.delete(key);
+      dropBytes(kept);
+      kept.asked = 0;
+    },
+  });
+  const entries = createGenerations<string, Kept>({
+    mostBytes: () => mostBytes() * ENTRIES_SHARE,
+    sizeOf: (key, kept) => ENTRY_BYTES + key.length + frameOf(kept) - longFrameOf(kept),
+    forget: (kept, key) => {
+      bodies.delete(key);
+      dropBytes(kept);
+    },
+  });
+  const countBodies = (key: string, kept: Kept): void => {
+    if (sizeOfBodies(kept) === 0) bodies.delete(key);
+    else bodies.put(key, kept);
   };
 
   return {
     get: (key) => {
-      const kept = young.get(key);
-      if (kept !== undefined) return kept;
-      const aged = old.get(key);
-      if (aged === undefined) return undefined;
-      old.delete(key);
-      oldBytes -= sizes.get(aged) ?? 0;
-      sizes.delete(aged);
-      put(key, aged);
-      return aged;
+      const kept = entries.get(key);
+      if (kept !== undefined) bodies.get(key);
+      return kept;
     },
-    put,
-    note: (key) => {
-      const kept = young.get(key);
-      if (kept !== undefined) account(key, kept);
+    put: (key, kept) => {
+      entries.put(key, kept);
+      countBodies(key, kept);
     },
+    note: countBodies,
     trim: () => {
-      const most = mostBytes();
-      if (youngBytes + oldBytes > most) forgetOld();
-      if (youngBytes > most) clear();
+      entries.trim();
+      bodies.trim();
     },
-    clear,
-    bytes: () => youngBytes + oldBytes,
+    clear: entries.clear,
+    bytes: () => entries.bytes() + bodies.bytes(),
   };
 }
 
-/** Buffers of pages are longer than the pages. What begins a page is shared by many. */
-function sizeOf(key: string, { parts, listings, gzip }: Kept): number {
-  const bodies = (listings?.body.buffer.byteLength ?? 0) + (gzip?.body.buffer.byteLength ?? 0);
-  return ENTRY_BYTES + key.length + parts.prefix.length + parts.suffix.length + bodies;
+/** What begins a page is shared by many. */
+function frameOf({ parts }: Kept): number {
+  return parts.prefix.length + parts.suffix.length;
 }
 
-/** When they are not counted any more: how much of their memory may wait to be used again depends on how much is kept. */
-function dropAll(forgotten: ReadonlyMap<string, Kept>): void {
-  for (const kept of forgotten.values()) dropBytes(kept);
+function longFrameOf(kept: Kept): number {
+  const bytes = frameOf(kept);
+  return bytes > LONG_FRAME_BYTES ? bytes : 0;
+}
+
+/** Buffers of pages are longer than the pages. */
+function sizeOfBodies(kept: Kept): number {
+  const { listings, gzip } = kept;
+  return longFrameOf(kept) + (listings?.body.buffer.byteLength ?? 0) + (gzip?.body.buffer.byteLength ?? 0);
 }
 
 /** They are not the bytes of this answer any more. */

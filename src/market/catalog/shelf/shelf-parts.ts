@@ -67,7 +67,11 @@ function suffixOf({ total, ids, plan }: ShownShelf, nextCursor: string | null, m
     next_cursor: nextCursor,
     did_you_mean: meant,
   };
-  return Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
+  const text = `],${JSON.stringify(rest).slice(1)}`;
+  // Memory of its own: a piece of the runtime's pool would keep all of that piece, 64 KiB, for as long as the page is kept.
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
 }
 
 function watch(model: Model, cursors: Cursors, shown: ShownShelf, suffix: Buffer): WatchedParts {

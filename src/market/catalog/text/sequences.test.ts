@@ -62,4 +62,6 @@ test('memory follows what is held, however often it was replaced', () => {
     for (let id = 1; id <= 100; id += 1) putSequence(store, id, bytes.fill(round), 100);
   }
   expect(sequenceBytes(store)).toBeLessThan(1_024 * 10 + 100 * 100 * 3);
+  const columns = store.slabOf.byteLength + store.placeOf.byteLength + store.lengthOf.byteLength;
+  expect(sequenceBytes(store)).toBe(store.slabs.reduce((sum, slab) => sum + slab.byteLength, columns));
 });

@@ -14,6 +14,8 @@ export interface Sequences {
   /** 0: the listing is unknown. */
   lengthOf: Uint32Array;
   readonly slabBytes: number;
+  /** Of all slabs, kept in step. */
+  bytesOfSlabs: number;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -29,6 +31,7 @@ export function createSequences(slabBytes = 1 << 20): Sequences {
     placeOf: new Uint32Array(1024),
     lengthOf: new Uint32Array(1024),
     slabBytes,
+    bytesOfSlabs: 0,
   };
 }
 
@@ -66,9 +69,7 @@ export function dropSequence(store: Sequences, id: number): void {
 }
 
 export function sequenceBytes(store: Sequences): number {
-  let bytes = store.slabOf.byteLength + store.placeOf.byteLength + store.lengthOf.byteLength;
-  for (const slab of store.slabs) bytes += slab.byteLength;
-  return bytes;
+  return store.slabOf.byteLength + store.placeOf.byteLength + store.lengthOf.byteLength + store.bytesOfSlabs;
 }
 
 function append(store: Sequences, id: number, bytes: Uint8Array, from: number, length: number): void {
@@ -86,7 +87,9 @@ function append(store: Sequences, id: number, bytes: Uint8Array, from: number, l
 function openSlab(store: Sequences, atLeast: number): void {
   const closed = store.current;
   store.current = store.emptied.pop() ?? store.slabs.length;
-  store.slabs[store.current] = new Uint8Array(Math.max(store.slabBytes, atLeast));
+  const bytes = Math.max(store.slabBytes, atLeast);
+  store.slabs[store.current] = new Uint8Array(bytes);
+  store.bytesOfSlabs += bytes;
   store.used[store.current] = 0;
   store.end = 0;
   if (closed >= 0) emptyIfThin(store, closed);
@@ -104,6 +107,7 @@ function emptyIfThin(store: Sequences, slab: number): void {
     }
   }
   store.slabs[slab] = NO_BYTES;
+  store.bytesOfSlabs -= bytes.length;
   store.used[slab] = 0;
   store.emptied.push(slab);
 }
