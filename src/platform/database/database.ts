@@ -40,10 +40,11 @@ export interface TransactionOptions {
   /** How long one statement may take, in place of what the database was opened with: for reading very much from a cold disk. */
   statementTimeoutMs?: number;
   /**
-   * Each statement is planned once a connection, without a look at its parameters: for what runs all the time, of which planning would
-   * be most of the work, and whose best plan does not depend on them.
+   * `once` a connection, without a look at the parameters: for what runs all the time, of which planning would be most of the work, and
+   * whose best plan does not depend on them. `each time`, with a look at them and at how large the tables are by now. Default: PostgreSQL
+   * decides, and may keep for good the plan that it made when they were empty.
    */
-  plannedOnce?: boolean;
+  planned?: 'once' | 'each time';
 }
 
 export interface Database extends Queryable {

@@ -160,10 +160,13 @@ test('statements handed in at once run one after the other, and all of them befo
   expect(await stored()).toHaveLength(23);
 });
 
-test('plans are made once for a transaction that asks for it, and for no other on its connection', async () => {
+test('plans are made once or each time for a transaction that asks for it, and for no other on its connection', async () => {
   const mode = sql`select current_setting('plan_cache_mode') as mode`;
-  const asked = { plannedOnce: true, readOnly: true };
+  const asked = { planned: 'once', readOnly: true } as const;
   expect(await db.database.transaction((tx) => tx.one(mode), asked)).toEqual({ mode: 'force_generic_plan' });
+  expect(await db.database.transaction((tx) => tx.one(mode), { planned: 'each time' })).toEqual({
+    mode: 'force_custom_plan',
+  });
   expect(await db.database.transaction((tx) => tx.one(mode))).toEqual({ mode: 'auto' });
 });
 

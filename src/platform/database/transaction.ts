@@ -69,10 +69,15 @@ function beginText(options: TransactionOptions): string {
   return `begin isolation level ${options.isolation ?? 'read committed'} ${options.readOnly === true ? 'read only' : 'read write'}`;
 }
 
+const PLAN_TEXTS = {
+  once: 'set local plan_cache_mode = force_generic_plan',
+  'each time': 'set local plan_cache_mode = force_custom_plan',
+};
+
 function beginning(options: TransactionOptions): Statement[] {
   const { statementTimeoutMs: limitMs } = options;
   const limit = limitMs === undefined ? [] : [commandOf(`set local statement_timeout = ${Math.ceil(limitMs)}`)];
-  const plans = options.plannedOnce === true ? [commandOf('set local plan_cache_mode = force_generic_plan')] : [];
+  const plans = options.planned === undefined ? [] : [commandOf(PLAN_TEXTS[options.planned])];
   return [commandOf(beginText(options)), ...limit, ...plans];
 }
 
