@@ -215,7 +215,7 @@ it('goes on with what it knows while the database is away, and catches up when i
 it('the same change taken in twice is taken in once', async () => {
   const { database } = db;
   const ids = await seedStock(database, seller(), stockOf(6));
-  const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, giveWay });
+  const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
   model.textUpTo = Number.POSITIVE_INFINITY;
   const followers = { database, followers: [], wanted: [] };
   const { snapshot } = await loadModel(model, { ...followers, tell: () => {}, stopped: () => false });

@@ -210,6 +210,8 @@ it('listings and kept pages together stay within the budget, and pages make room
         expect(taken().all).toBeLessThanOrEqual(memoryBytes);
       }
     }
+    // Nothing is lost of the memory for pages: all that is taken is kept.
+    expect(old.catalog.model().pages.buffers.usedBytes()).toBeLessThanOrEqual(taken().pages);
   };
   readAll();
   const before = taken().pages;

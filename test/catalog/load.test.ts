@@ -37,7 +37,7 @@ beforeAll(async () => {
 const idAt = (at: number): bigint => ids[at] ?? 0n;
 
 async function read(): Promise<{ model: Model; snapshot: string }> {
-  const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, giveWay });
+  const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
   return {
     model,
     ...(await loadModel(model, { database: db.database, followers: [], tell: () => {}, stopped: () => false })),

@@ -29,7 +29,7 @@ const SEARCHES = ['map', 'lamp', 'atlas', 'brass', 'goods -lamp&sort=new', '"goo
 );
 
 async function read(fragmentBytes = ROOMY_BYTES): Promise<{ model: Model; snapshot: string }> {
-  const model = createModel({ fragmentBytes, deflatedBytes: ROOMY_BYTES, giveWay });
+  const model = createModel({ fragmentBytes, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
   const loading = { database: db.database, followers: [], tell: () => {}, stopped: () => false };
   return { model, ...(await loadModel(model, loading)) };
 }

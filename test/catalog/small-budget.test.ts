@@ -68,7 +68,7 @@ it('with memory for a few listings every answer is byte for byte what it is with
 
 it('a listing that changes while absent ones of its page are read is on the page as it was or as it is, tag and counts with it', async () => {
   const { database } = db;
-  const model = createModel({ fragmentBytes: LITTLE_BYTES, deflatedBytes: ROOMY_BYTES, giveWay });
+  const model = createModel({ fragmentBytes: LITTLE_BYTES, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
   await loadModel(model, { database, followers: [], tell: () => {}, stopped: () => false });
   let taken = Promise.withResolvers<void>();
   const market = marketOf(database, model, { changed: { fresh: () => taken.promise } });

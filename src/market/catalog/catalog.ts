@@ -48,8 +48,6 @@ export interface CatalogOptions {
   memoryBytes: number;
   /** Kept of the same moment as the model. */
   followers?: readonly Follower[];
-  /** Of memory, for pages that were kept and are not any more: what was touched once is quicker than what was not. */
-  idleBytes?(): number;
 }
 
 /** A copy of the public part of the market in this process's memory, which follows the database. */
@@ -60,8 +58,8 @@ export function createCatalog(options: CatalogOptions): Catalog {
     for (const id of ids) feed.wanted.add(id);
     await passes.fresh();
   };
-  const { followers = [], idleBytes = () => 0 } = options;
-  const feed = createFeed({ ...options, followers, idleBytes, stopped: stopping.signal, bring });
+  const { followers = [] } = options;
+  const feed = createFeed({ ...options, followers, stopped: stopping.signal, bring });
   const passes = createPasses(() => stepForward(feed), { clock, everyMs: STEP_EVERY_MS, atOnce: STEPS_AT_ONCE });
   let polling: Promise<void> | null = null;
 

@@ -1,6 +1,7 @@
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
 import type { Catalog, CatalogOptions } from './catalog.ts';
 import { createCatalog } from './catalog.ts';
+import { MOST_PAGES_SHARE } from './feed/step-forward.ts';
 import type { Model } from './model/model.ts';
 import { type Answers, createAnswers } from './serve/answers.ts';
 
@@ -12,7 +13,6 @@ export interface MarketCatalog extends Catalog {
 
 /** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
 const LEAST_KEPT_SHARE = 0.1;
-const MOST_KEPT_SHARE = 0.25;
 /** Of the budget, what is not theirs: listings in gzip, and the piece of memory that the next listings are written to. */
 const OTHERS_SHARE = 0.04 + 1 / 64;
 
@@ -25,9 +25,7 @@ export interface MarketCatalogOptions extends CatalogOptions {
 export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalog {
   const { clock, database, memoryBytes, pepper } = options;
   const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());
-  // Kept or ready to be, it is the same part of the budget.
-  const idleBytes = (): number => keepBytes() - answers.keptBytes();
-  const catalog = createCatalog({ ...options, idleBytes });
+  const catalog = createCatalog(options);
   const answers = createAnswers({ catalog, database, clock, keepBytes });
   // No secret of a merchant has this text's form.
   const use = 'key of the cursors of the shelves';
@@ -44,5 +42,5 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
 export function roomForAnswers(memoryBytes: number, { fragments, text }: Pick<Model, 'fragments' | 'text'>): number {
   const { held, garbage } = fragments.bytes();
   const left = memoryBytes * (1 - OTHERS_SHARE) - held - garbage - text.bytes();
-  return Math.floor(Math.min(memoryBytes * MOST_KEPT_SHARE, Math.max(memoryBytes * LEAST_KEPT_SHARE, left)));
+  return Math.floor(Math.min(memoryBytes * MOST_PAGES_SHARE, Math.max(memoryBytes * LEAST_KEPT_SHARE, left)));
 }

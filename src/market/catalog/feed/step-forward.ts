@@ -16,8 +16,6 @@ export interface FeedOptions {
   memoryBytes: number;
   followers: readonly Follower[];
   stopped: AbortSignal;
-  /** Of memory, for pages that were kept and are not any more. */
-  idleBytes(): number;
   /** Resolves after a step that has read these listings. */
   bring(ids: readonly number[]): Promise<void>;
 }
@@ -41,9 +39,10 @@ export interface Feed extends FeedOptions {
   wanted: Set<number>;
 }
 
-/** Of the budget: what fragments may take, plain and in gzip. The rest is for finished answers. */
+/** Of the budget: what fragments may take, plain and in gzip, and finished pages where listings leave it to them. */
 const FRAGMENT_SHARE = 0.86;
 const DEFLATED_SHARE = 0.04;
+export const MOST_PAGES_SHARE = 0.25;
 
 /** So that no step takes long. */
 const WANTED_AT_ONCE = 1_000;
@@ -67,12 +66,12 @@ export function createFeed(options: FeedOptions): Feed {
   };
 }
 
-function emptyModel({ memoryBytes, idleBytes }: FeedOptions): Model {
+function emptyModel({ memoryBytes }: FeedOptions): Model {
   return createModel({
     fragmentBytes: Math.floor(memoryBytes * FRAGMENT_SHARE),
     deflatedBytes: Math.floor(memoryBytes * DEFLATED_SHARE),
     giveWay,
-    idleBytes,
+    pageBytes: Math.floor(memoryBytes * MOST_PAGES_SHARE),
   });
 }
 

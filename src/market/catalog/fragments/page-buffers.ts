@@ -1,11 +1,10 @@
-/** Pages of about the same length share a class; steps waste less than powers of two would. */
+/** What a page takes is rounded up to that. */
 const STEP_BYTES = 16 * 1024;
-
-/** A buffer that is longer by so many steps serves as well as a new one, which costs more than its waste. */
-const STEPS_TOO_LONG = 2;
-
-/** Longer pages are rare, and keeping their buffers would push out those of the many short ones. */
-const LARGEST_POOLED_BYTES = 1024 * 1024;
+const STEPS = 256;
+/** Of one slab; no page lies in two. Longer pages are rare. */
+const SLAB_BYTES = STEPS * STEP_BYTES;
+/** So much may wait for clients at a time, however little else is left. */
+const LEAST_BYTES = 32 * 1_048_576;
 
 export interface PageBuffer {
   readonly bytes: Buffer;
@@ -13,67 +12,99 @@ export interface PageBuffer {
   release(): void;
 }
 
-/** Buffers that are used again: fresh memory for each page costs more than finding and copying its fragments. */
+/**
+ * Memory for pages that is used again and again: touching fresh memory costs more than finding and copying fragments. All of it is
+ * reserved at the start, because V8 looks through the whole heap each time 64 MB outside of it came. What was never written takes no
+ * memory of the machine yet.
+ */
 export interface PageBuffers {
-  /** At least as long as asked for. */
+  /** At least as long as asked for. What finds no room is a piece of memory of its own, which goes when nobody has it any more. */
   take(byteCount: number): PageBuffer;
-  /** What lies ready and is not in use. */
-  idleBytes(): number;
+  /** New pages lie within the first so many bytes, and what is free behind them goes back to the machine. */
+  keepWithin(byteCount: number): void;
+  /** Taken and not yet given back. */
+  usedBytes(): number;
 }
 
-/** How much may lie ready may change: what is too much then goes with the next buffer that has to be made, or is given back. */
-export function createPageBuffers(options: { mostIdleBytes: () => number }): PageBuffers {
-  const { mostIdleBytes } = options;
-  const classes: Buffer[][] = Array.from({ length: LARGEST_POOLED_BYTES / STEP_BYTES + 1 }, () => []);
-  let idle = 0;
+interface Slab {
+  bytes: Buffer;
+  /** A one for each step that is taken. */
+  readonly taken: Uint8Array;
+  /** The longest row of free steps. */
+  longest: number;
+  /** Some of it was written. */
+  touched: boolean;
+}
 
-  /** Buffers of lengths that nobody asks for any more must not keep out those that are needed now. */
-  const makeRoom = (needed: number, wanted: number): void => {
-    const most = mostIdleBytes();
-    for (let index = classes.length - 1; index > 0 && idle + needed > most; index--) {
-      const waiting = index === wanted ? undefined : classes[index];
-      while (waiting !== undefined && waiting.length > 0 && idle + needed > most) {
-        waiting.pop();
-        idle -= index * STEP_BYTES;
-      }
-    }
-  };
+export function createPageBuffers(reservedBytes: number): PageBuffers {
+  const slabs = Array.from({ length: slabsFor(reservedBytes) }, createSlab);
+  let within = slabs.length;
+  let usedSteps = 0;
 
-  const takeReady = (index: number): Buffer | undefined => {
-    for (let longer = index; longer <= index + STEPS_TOO_LONG; longer++) {
-      const ready = classes[longer]?.pop();
-      if (ready !== undefined) return ready;
-    }
-    return undefined;
-  };
-
-  const putBack = (bytes: Buffer): void => {
-    const index = bytes.length / STEP_BYTES;
-    const waiting = classes[index];
-    if (waiting === undefined) return;
-    if (idle + bytes.length > mostIdleBytes()) makeRoom(bytes.length, index);
-    if (idle + bytes.length > mostIdleBytes()) return;
-    waiting.push(bytes);
-    idle += bytes.length;
+  const takeFrom = (slab: Slab, steps: number): PageBuffer => {
+    const first = findRow(slab.taken, steps);
+    slab.taken.fill(1, first, first + steps);
+    slab.longest = longestRow(slab.taken);
+    slab.touched = true;
+    usedSteps += steps;
+    let released = false;
+    return {
+      bytes: slab.bytes.subarray(first * STEP_BYTES, (first + steps) * STEP_BYTES),
+      release() {
+        if (released) return;
+        released = true;
+        slab.taken.fill(0, first, first + steps);
+        slab.longest = longestRow(slab.taken);
+        usedSteps -= steps;
+      },
+    };
   };
 
   return {
     take(byteCount) {
-      const index = Math.max(1, Math.ceil(byteCount / STEP_BYTES));
-      const ready = takeReady(index);
-      if (ready !== undefined) idle -= ready.length;
-      else makeRoom(0, index);
-      const bytes = ready ?? Buffer.allocUnsafeSlow(index * STEP_BYTES);
-      let released = false;
-      return {
-        bytes,
-        release() {
-          if (released) return;
-          released = true;
-          putBack(bytes);
-        },
-      };
+      const steps = Math.max(1, Math.ceil(byteCount / STEP_BYTES));
+      for (let at = 0; at < within; at += 1) {
+        const slab = slabs[at];
+        // From the front, so that what lies behind becomes free when there is less room.
+        if (slab !== undefined && slab.longest >= steps) return takeFrom(slab, steps);
+      }
+      return { bytes: Buffer.allocUnsafeSlow(byteCount), release() {} };
     },
-    idleBytes: () => idle,
+    keepWithin(byteCount) {
+      within = Math.min(slabs.length, slabsFor(byteCount));
+      for (let at = within; at < slabs.length; at += 1) {
+        const slab = slabs[at];
+        if (slab?.touched && slab.longest === STEPS) slabs[at] = createSlab();
+      }
+    },
+    usedBytes: () => usedSteps * STEP_BYTES,
   };
+}
+
+function slabsFor(byteCount: number): number {
+  return Math.floor(Math.max(byteCount, LEAST_BYTES) / SLAB_BYTES);
+}
+
+function createSlab(): Slab {
+  return { bytes: Buffer.allocUnsafeSlow(SLAB_BYTES), taken: new Uint8Array(STEPS), longest: STEPS, touched: false };
+}
+
+/** Where so many free steps begin; there are such. */
+function findRow(taken: Uint8Array, steps: number): number {
+  let free = 0;
+  for (let at = 0; at < taken.length; at += 1) {
+    free = taken[at] === 0 ? free + 1 : 0;
+    if (free === steps) return at + 1 - steps;
+  }
+  throw new TypeError('a slab has less room than it says');
+}
+
+function longestRow(taken: Uint8Array): number {
+  let longest = 0;
+  let free = 0;
+  for (let at = 0; at < taken.length; at += 1) {
+    free = taken[at] === 0 ? free + 1 : 0;
+    if (free > longest) longest = free;
+  }
+  return longest;
 }

@@ -33,6 +33,8 @@ export interface PageParts {
 
 export interface PageBytes {
   body: Uint8Array;
+  /** What the body takes of memory, in bytes. */
+  takenBytes: number;
   /** The bytes may be written again from now on. */
   release(): void;
 }
@@ -54,7 +56,7 @@ export function joinPage(sources: PageSources, parts: PageParts): PageBytes | nu
     return null;
   }
   bytes.set(suffix, at);
-  return { body: bytes.subarray(0, at + suffix.length), release: buffer.release };
+  return { body: bytes.subarray(0, at + suffix.length), takenBytes: bytes.length, release: buffer.release };
 }
 
 /**
@@ -67,12 +69,13 @@ export function joinGzipPage(sources: PageSources, parts: PageParts, mostMissing
   const missing = deflated.missing(parts.ids);
   if (missing < 0 || (missing > mostMissing && deflated.pressed())) return null;
   const buffer = buffers.take(gzipBound(fragments, parts));
-  const length = writeGzip(deflated, parts, buffer.bytes);
+  const { bytes } = buffer;
+  const length = writeGzip(deflated, parts, bytes);
   if (length < 0) {
     buffer.release();
     return null;
   }
-  return { body: buffer.bytes.subarray(0, length), release: buffer.release };
+  return { body: bytes.subarray(0, length), takenBytes: bytes.length, release: buffer.release };
 }
 
 function compressOutlines(sources: PageSources, parts: PageParts): PageBytes | null {
@@ -80,7 +83,7 @@ function compressOutlines(sources: PageSources, parts: PageParts): PageBytes | n
   if (plain === null) return null;
   const body = plain.body.length <= LONGEST_OUTLINES_BYTES ? gzipSync(plain.body, OUTLINES_GZIP) : null;
   plain.release();
-  return body && { body, release: () => {} };
+  return body && { body, takenBytes: body.buffer.byteLength, release: () => {} };
 }
 
 function boundOf(fragments: Fragments, { ids, outline, elsewhere }: PageParts): number {

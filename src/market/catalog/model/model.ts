@@ -108,15 +108,11 @@ export interface ModelOptions {
   /** For fragments in gzip, kept while they are asked for. */
   deflatedBytes: number;
   giveWay(): Promise<void>;
-  /** For the memory of pages that were kept and are not any more. */
-  idleBytes?(): number;
+  /** Reserved for finished pages. */
+  pageBytes: number;
 }
 
-/** Pages of that many bytes may wait for their clients at a time and find their buffers again, however little else is left. */
-const LEAST_IDLE_BYTES = 32 * 1_048_576;
-
 export function createModel(options: ModelOptions): Model {
-  const { idleBytes = () => 0 } = options;
   const columns = createColumns();
   const fragments = createFragments({ budgetBytes: options.fragmentBytes, usualMiddle: Buffer.from(USUAL_JSON) });
   const votesOf = (id: number): number => columns.votes[id] ?? 0;
@@ -147,7 +143,7 @@ export function createModel(options: ModelOptions): Model {
     pages: {
       fragments,
       deflated: createDeflated(fragments, { budgetBytes: options.deflatedBytes }),
-      buffers: createPageBuffers({ mostIdleBytes: () => Math.max(LEAST_IDLE_BYTES, idleBytes()) }),
+      buffers: createPageBuffers(options.pageBytes),
     },
     text: createTextIndex({ giveWay: options.giveWay }),
     textUpTo: 0,

@@ -72,6 +72,7 @@ export function createAnswers(given: {
     if (fitting.model === model && fitting.version === model.version) return;
     if (fitting.model === model) parts.kept.trim();
     else parts.kept.clear();
+    model.pages.buffers.keepWithin(keepBytes() - parts.kept.entryBytes());
     fitting = { model, version: model.version };
   };
   return {

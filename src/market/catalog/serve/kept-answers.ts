@@ -37,6 +37,8 @@ export interface KeptAnswers {
   trim(): void;
   clear(): void;
   bytes(): number;
+  /** Of these, all but finished pages. */
+  entryBytes(): number;
 }
 
 /** An entry without its texts, in bytes: what counts is that many small ones have an end too. */
@@ -89,6 +91,7 @@ export function createKeptAnswers(mostBytes: () => number): KeptAnswers {
     },
     clear: entries.clear,
     bytes: () => entries.bytes() + bodies.bytes(),
+    entryBytes: entries.bytes,
   };
 }
 
@@ -102,10 +105,9 @@ function longFrameOf(kept: Kept): number {
   return bytes > LONG_FRAME_BYTES ? bytes : 0;
 }
 
-/** Buffers of pages are longer than the pages. */
 function sizeOfBodies(kept: Kept): number {
   const { listings, gzip } = kept;
-  return longFrameOf(kept) + (listings?.body.buffer.byteLength ?? 0) + (gzip?.body.buffer.byteLength ?? 0);
+  return longFrameOf(kept) + (listings?.takenBytes ?? 0) + (gzip?.takenBytes ?? 0);
 }
 
 /** They are not the bytes of this answer any more. */

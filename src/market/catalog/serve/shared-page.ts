@@ -1,6 +1,9 @@
+import type { PageBytes } from '../fragments/page-bytes.ts';
+
 /** Bytes that are sent to many. Their memory is given back when the last has them and nobody will send them again. */
 export interface SharedPage {
   readonly body: Uint8Array;
+  readonly takenBytes: number;
   /** Sendings under way. */
   users: number;
   /** No further sending. */
@@ -10,10 +13,11 @@ export interface SharedPage {
   release(): void;
 }
 
-export function sharePage(page: { body: Uint8Array; release(): void } | null): SharedPage | null {
+export function sharePage(page: PageBytes | null): SharedPage | null {
   if (page === null) return null;
   const shared: SharedPage = {
     body: page.body,
+    takenBytes: page.takenBytes,
     users: 0,
     dropped: false,
     giveBack: page.release,
