@@ -1,0 +1,46 @@
+import { beforeAll, expect, it } from 'vitest';
+import { createQuickReads } from '../../src/market/quick-reads.ts';
+import { testDatabase } from '../support/database.ts';
+import { listenSample, openSocket } from '../support/sample-server.ts';
+import { seedStock } from '../support/seed.ts';
+import { openStage, processOn, type Stage } from './stage.ts';
+
+const db = testDatabase();
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage(db.database);
+});
+
+/** Together more than the buffers of both ends of a connection take. */
+const PAGES = 120;
+const READERS = 12;
+
+it('pages that clients never read to their end give their memory back', async () => {
+  const description = 'lamp '.repeat(300);
+  const goods = Array.from({ length: 60 }, (_, at) => ({ title: `Lamp ${at}`, description }));
+  await seedStock(db.database, stage.sellers[0] ?? 0n, goods);
+  const market = processOn(db.database);
+  await market.catalog.fresh();
+  await market.catalog.searchable();
+  const { buffers } = market.catalog.model().pages;
+  const { port } = await listenSample({ shortcut: createQuickReads(market, market) });
+  // Each is asked for once by each reader: made for the first, and kept for the others.
+  const asked = Array.from({ length: PAGES }, (_, at) => {
+    const target = `/api/shelves?limit=50&max_price_usdc=${1_000 + at}`;
+    return `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  }).join('');
+  let most = 0;
+  for (let reader = 0; reader < READERS; reader += 1) {
+    const client = await openSocket(port, asked);
+    await expect.poll(() => client.heard().length, { interval: 2 }).toBeGreaterThan(1_000);
+    client.socket.pause();
+    most = Math.max(most, buffers.usedBytes() - market.catalog.answers.keptBytes());
+    client.socket.destroy();
+  }
+  // Some of it was waiting for them.
+  expect(most).toBeGreaterThan(0);
+  await expect
+    .poll(() => buffers.usedBytes() - market.catalog.answers.keptBytes(), { interval: 5 })
+    .toBeLessThanOrEqual(0);
+  expect(market.catalog.answers.keptBytes()).toBeGreaterThan(0);
+}, 30_000);
