@@ -1,5 +1,5 @@
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
-import type { Catalog, CatalogOptions } from './catalog.ts';
+import type { Catalog, CatalogFacts, CatalogOptions } from './catalog.ts';
 import { createCatalog } from './catalog.ts';
 import { MOST_PAGES_SHARE } from './feed/step-forward.ts';
 import type { Model } from './model/model.ts';
@@ -9,6 +9,7 @@ export interface MarketCatalog extends Catalog {
   answers: Answers;
   /** Of walks along the shelves. */
   shelfCursors: Cursors;
+  facts(): CatalogFacts & { pageBytes: number; pagesMade: number };
 }
 
 /** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
@@ -35,7 +36,8 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
     await catalog.fresh();
     answers.trim();
   };
-  return { ...catalog, fresh, answers, shelfCursors: createCursors([pepper.hash(use), ...kept], clock) };
+  const facts = () => ({ ...catalog.facts(), pageBytes: answers.keptBytes(), pagesMade: answers.pagesMade() });
+  return { ...catalog, fresh, facts, answers, shelfCursors: createCursors([pepper.hash(use), ...kept], clock) };
 }
 
 /** Finished answers make room as soon as listings need it. */

@@ -9,6 +9,10 @@ export interface CatalogFacts {
   live: number;
   fragmentBytes: number;
   textBytes: number;
+  /** Finished pages that are kept. */
+  pageBytes: number;
+  /** How often a page was put together since the start, and not only looked at. */
+  pagesMade: number;
   /** How long ago everything committed until then was known to be in. */
   feedLagSeconds: number;
   /** Null: not loaded yet. */
@@ -149,8 +153,8 @@ function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
     return { live, ended: listings - live };
   });
   byLabel('openaisle_catalog_bytes', 'Memory the catalog takes', 'part', () => {
-    const { fragmentBytes, textBytes } = read();
-    return { fragments: fragmentBytes, text: textBytes };
+    const { fragmentBytes, textBytes, pageBytes } = read();
+    return { fragments: fragmentBytes, text: textBytes, pages: pageBytes };
   });
   byLabel('openaisle_catalog_load_seconds', 'How long it took to load', 'part', () => read().loadSeconds);
   observeNumber(
@@ -161,4 +165,14 @@ function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
       return read().feedLagSeconds;
     },
   );
+  registry.removeSingleMetric('openaisle_catalog_pages_made_total');
+  new Counter({
+    name: 'openaisle_catalog_pages_made_total',
+    help: 'Pages of listings put together, as none that was kept was right',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(read().pagesMade);
+    },
+  });
 }

@@ -16,7 +16,7 @@ import {
   type WatchedParts,
 } from './kept-answers.ts';
 import { readPage } from './read-page.ts';
-import { sharePage } from './shared-page.ts';
+import { frameListings, type SharedPage, sharePage } from './shared-page.ts';
 import { digestOfListings, tagAround } from './tag-of-parts.ts';
 
 export type Build = (model: Model) => WatchedParts | null;
@@ -37,10 +37,11 @@ export interface Answers {
   trim(): void;
   /** Of all that is kept. */
   keptBytes(): number;
+  /** How often a page was put together, and not only looked at. */
+  pagesMade(): number;
 }
 
 const MINUTE_MS = 60_000;
-const NOTHING = new Uint8Array();
 /** Most of what is asked for once is not asked for again. */
 const WORTH_KEEPING = 2;
 const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
@@ -54,6 +55,7 @@ interface Parts {
   catalog: Pick<Catalog, 'model'>;
   clock: Clock;
   kept: KeptAnswers;
+  made: { pages: number };
 }
 
 export function createAnswers(given: {
@@ -64,7 +66,7 @@ export function createAnswers(given: {
   keepBytes: () => number;
 }): Answers {
   const { catalog, clock, database, keepBytes } = given;
-  const parts = { catalog, clock, kept: createKeptAnswers(keepBytes) };
+  const parts = { catalog, clock, kept: createKeptAnswers(keepBytes), made: { pages: 0 } };
   let fitting = { model: catalog.model(), version: 0 };
   /** Gives up what there is no room for any more, and what is of a copy that was exchanged for another. */
   const trim = (): void => {
@@ -97,6 +99,7 @@ export function createAnswers(given: {
     },
     trim,
     keptBytes: () => parts.kept.bytes(),
+    pagesMade: () => parts.made.pages,
   };
 }
 
@@ -115,13 +118,14 @@ function unknownBasis(): number {
   return Number.POSITIVE_INFINITY;
 }
 
-function answerKept({ catalog, clock, kept }: Parts, read: QuickRead, asked: Asked): QuickAnswer | null {
+function answerKept({ catalog, clock, kept, made }: Parts, read: QuickRead, asked: Asked): QuickAnswer | null {
   const model = catalog.model();
   const minute = minuteOf(clock);
   let entry = kept.get(asked.key);
   if (entry === undefined || !isCurrent(entry, model, minute, asked.basis)) {
     const page = asked.build(model);
     if (page === null || !areFilled(model, page.ids)) return null;
+    made.pages += 1;
     entry = renew(entry, { model, minute, page });
     kept.put(asked.key, entry);
   }
@@ -210,18 +214,25 @@ function answerBytes(entry: Kept, read: QuickRead): QuickAnswer | null {
   const { pages } = entry.model;
   const { prefix, suffix } = entry.parts;
   if (read.acceptsGzip) {
-    entry.gzip ??= sharePage(joinGzipPage(pages, entry.parts));
+    entry.gzip ??= shareGzip(entry);
     if (entry.gzip !== null) {
       entry.gzip.users += 1;
       const { body, release } = entry.gzip;
       return { status: 200, etag: gzipTag(entry.tag), head: JSON_GZIP, body, release };
     }
   }
-  entry.listings ??= sharePage(joinPage(pages, { ...entry.parts, prefix: NOTHING, suffix: NOTHING }));
-  if (entry.listings === null) return null;
-  entry.listings.users += 1;
-  const { body, release } = entry.listings;
-  return { status: 200, etag: plainTag(entry.tag), head: JSON_PLAIN, pieces: [prefix, body, suffix], release };
+  entry.listings ??= frameListings(pages, entry.parts);
+  const { listings } = entry;
+  if (listings === null) return null;
+  const whole = listings.within(prefix, suffix);
+  listings.users += 1;
+  const plain = { status: 200, etag: plainTag(entry.tag), head: JSON_PLAIN, release: listings.release } as const;
+  return whole === null ? { ...plain, pieces: [prefix, listings.body, suffix] } : { ...plain, body: whole };
+}
+
+function shareGzip({ model, parts }: Kept): SharedPage | null {
+  const page = joinGzipPage(model.pages, parts);
+  return page && sharePage(page);
 }
 
 function notModified(read: QuickRead, tag: string): QuickAnswer | null {

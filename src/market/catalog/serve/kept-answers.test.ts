@@ -1,18 +1,21 @@
 import { expect, it } from 'vitest';
 import { createPageBuffers } from '../fragments/page-buffers.ts';
+import type { PageBytes } from '../fragments/page-bytes.ts';
 import { createModel } from '../model/model.ts';
 import { createKeptAnswers, type Kept } from './kept-answers.ts';
-import { sharePage } from './shared-page.ts';
+import { type FramedPage, sharePage } from './shared-page.ts';
 
 const KIB = 1024;
 const model = createModel({ fragmentBytes: KIB, deflatedBytes: KIB, pageBytes: 0, giveWay: async () => {} });
 const buffers = createPageBuffers(64 * KIB * KIB);
 
+const framed = (page: PageBytes): FramedPage => Object.assign(sharePage(page), { within: () => null });
+
 function page(bytes: number): Kept {
   const { bytes: body, release } = buffers.take(bytes);
   const takenBytes = body.length;
   const parts = { prefix: Buffer.alloc(100), ids: [], suffix: Buffer.alloc(100), outline: false };
-  const listings = sharePage({ body: body.subarray(0, bytes), takenBytes, release });
+  const listings = framed({ body: body.subarray(0, bytes), takenBytes, release });
   return {
     model,
     version: 1,
@@ -54,7 +57,7 @@ it('knows what a page consists of when its bytes have gone long ago, and makes t
   const { bytes: body, release } = buffers.take(100 * KIB);
   const before = kept.bytes();
   if (first !== undefined) {
-    first.listings = sharePage({ body, takenBytes: body.length, release });
+    first.listings = framed({ body, takenBytes: body.length, release });
     kept.note('page 0', first);
   }
   expect(kept.bytes()).toBeGreaterThan(before);

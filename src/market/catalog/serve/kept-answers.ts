@@ -1,7 +1,7 @@
 import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
 import { createGenerations } from './generations.ts';
-import { dropPage, type SharedPage } from './shared-page.ts';
+import { dropPage, type FramedPage, LONG_FRAME_BYTES, type SharedPage } from './shared-page.ts';
 
 export interface WatchedParts extends PageParts {
   /**
@@ -23,8 +23,8 @@ export interface Kept {
   parts: WatchedParts;
   /** How often; bytes are kept of what is asked for again. */
   asked: number;
-  /** The listings alone: what stands around them changes more often. */
-  listings: SharedPage | null;
+  /** What stands around the listings changes more often. */
+  listings: FramedPage | null;
   gzip: SharedPage | null;
 }
 
@@ -46,9 +46,6 @@ const ENTRY_BYTES = 2_048;
 
 /** Of the room: what a page consists of is a small part of its bytes, and the larger part of the work to make it. */
 const ENTRIES_SHARE = 1 / 8;
-
-/** Where what stands around the listings is longer, it is the page, and counts as its bytes. */
-const LONG_FRAME_BYTES = 4_096;
 
 /** What was asked for lately: the entries, and apart from them, as they are given up sooner, their bytes. How much room there is may change. */
 export function createKeptAnswers(mostBytes: () => number): KeptAnswers {
@@ -100,6 +97,7 @@ function frameOf({ parts }: Kept): number {
   return parts.prefix.length + parts.suffix.length;
 }
 
+/** Where what stands around the listings is the page, it counts as its bytes. */
 function longFrameOf(kept: Kept): number {
   const bytes = frameOf(kept);
   return bytes > LONG_FRAME_BYTES ? bytes : 0;
