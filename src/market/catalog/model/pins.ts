@@ -27,6 +27,11 @@ export function pinnedAt(pins: readonly Pin[], act: number): Pinned {
   return { act, ids: ids.reverse(), posting };
 }
 
+/** Whose pin began or ended after that act. */
+export function movedSince(pins: readonly Pin[], act: number): number[] {
+  return pins.filter(({ began, ended }) => began > act || ended > act).map(({ id }) => id);
+}
+
 /** Takes in the periods that began or ended up to this act. */
 export function applyPins(
   model: { pins: Pin[]; act: number; pinAct: number; version: number; changed: { pins: number } },

@@ -5,9 +5,10 @@ import type { Selection, Weighted } from '../sets/select.ts';
 import { isMatch } from '../sets/selection.ts';
 import { type Needed, neededFor } from '../text/stem-signature.ts';
 import type { Search } from '../text/text-index.ts';
+import { pinnedAsOf, pinsMovedSince } from './known-pins.ts';
 import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
 import { leadsPinned, reachOf } from './reach.ts';
-import { pinnedAsOf, type Walk } from './walk-shelf.ts';
+import type { Walk } from './walk-shelf.ts';
 
 /** What a page of the shelves came of, without the counts around it. */
 export interface ShownShelf {
@@ -17,6 +18,8 @@ export interface ShownShelf {
   ids: readonly number[];
   total: number;
   next: Walk | null;
+  /** Up to which pins are as it shows them, if it is the first. */
+  pinAct: number;
   /** By which it is ranked, if it is the first. */
   weights: readonly number[];
 }
@@ -33,8 +36,9 @@ export type Sameness = 'all' | 'listings' | 'nothing';
 export function compareShelf(model: Model, shown: ShownShelf, since: number): Sameness {
   const { plan, next, total, isFirst, weights } = shown;
   const { changed } = model;
-  if (leadsPinned(plan.sort) && changed.pins > since) return 'nothing';
-  const reached = reachesTheSame(model, plan, next) ? 'all' : 'listings';
+  const led = leadsPinned(plan.sort) && changed.pins > since ? comparePins(model, shown) : 'all';
+  if (led === 'nothing') return led;
+  const reached = reachesTheSame(model, plan, next) ? led : 'listings';
   if (plan.words === null) return less(reached, compareWithout(model, shown, since));
   const wordsMoved = changed.words > since;
   // What is suggested instead depends on all words there are.
@@ -48,6 +52,18 @@ export function compareShelf(model: Model, shown: ShownShelf, since: number): Sa
 function less(one: Sameness, other: Sameness): Sameness {
   if (one === 'nothing' || other === 'all') return one;
   return other;
+}
+
+/** A walk keeps the pins with which it began. Where it begins, one that matches comes first or no longer does; others move its cursor alone. */
+function comparePins(model: Model, shown: ShownShelf): Sameness {
+  const { isFirst, next, plan } = shown;
+  if (!isFirst) return next === null ? 'all' : 'listings';
+  const search = searchOf(model, plan);
+  if (plan.words !== null && search === null) return 'nothing';
+  const selection = selectShelf(model, plan, search);
+  if (selection !== null && pinsMovedSince(model, shown.pinAct).some((id) => isMatch(selection, id))) return 'nothing';
+  if (next === null) return 'all';
+  return canClose(shown) ? 'listings' : 'nothing';
 }
 
 /** By votes and sales the cursor says how many there are from its place upwards. */

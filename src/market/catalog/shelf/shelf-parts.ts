@@ -54,7 +54,7 @@ export function shelfParts(model: Model, cursors: Cursors, asked: ShelfAsked): W
   const { plan, walk } = asked;
   const isFirst = walk === null;
   const meant = total === 0 && isFirst ? didYouMean(model, plan) : null;
-  const shown = { plan, isFirst, ids, total, next, weights };
+  const shown = { plan, isFirst, ids, total, next, weights, pinAct: model.pinAct };
   return watch(model, cursors, shown, suffixOf(shown, nextCursor, meant));
 }
 
@@ -107,7 +107,8 @@ function closeAnew(model: Model, cursors: Cursors, shown: ShownShelf): WatchedPa
   const total = countShelf(model, plan, selection);
   if (selection === null || total <= ids.length) return null;
   const course = { model, plan, selection, scored: search?.scored ?? [], total, walk: null };
-  return close(model, cursors, { ...shown, total, next: standing(course, next, total - ids.length) });
+  const { pinAct } = model;
+  return close(model, cursors, { ...shown, total, pinAct, next: standing(course, next, total - ids.length) });
 }
 
 function close(model: Model, cursors: Cursors, shown: ShownShelf & { next: Walk }): WatchedParts {

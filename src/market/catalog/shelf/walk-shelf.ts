@@ -1,7 +1,8 @@
 import type { Model } from '../model/model.ts';
-import { type Pinned, pinnedAt } from '../model/pins.ts';
+import type { Pinned } from '../model/pins.ts';
 import { bestMatches, matchesInOrder, newestMatches, type Selection, type Weighted } from '../sets/select.ts';
 import { isMatch } from '../sets/selection.ts';
+import { pinnedAsOf } from './known-pins.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
 import { leadsPinned, reachOf } from './reach.ts';
 
@@ -99,17 +100,6 @@ function rowsOf(course: Course, limit: number): Row[] {
   const { must, mustNot, tests } = course.selection;
   const others = { must, mustNot: [...mustNot, pinned.posting], tests };
   return [...leaders, ...behindPins(course, others, limit - leaders.length)];
-}
-
-/** Pins change seldom; a walk of an older act is the exception. */
-const known = new WeakMap<Model, Pinned>();
-
-export function pinnedAsOf(model: Model, act: number): Pinned {
-  const kept = known.get(model);
-  if (kept?.act === act) return kept;
-  const pinned = pinnedAt(model.pins, act);
-  if (act === model.pinAct) known.set(model, pinned);
-  return pinned;
 }
 
 function leadersOf({ model, plan, selection, walk }: Course, pinned: Pinned, limit: number): Row[] {
