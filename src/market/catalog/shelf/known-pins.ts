@@ -25,6 +25,8 @@ function knownOf(model: Model): Known {
 
 /** What was pinned right after that act; what comes later does not change it. */
 export function pinnedAsOf(model: Model, act: number): Pinned {
+  // Not all is known of an act that this copy has not come to.
+  if (act > model.pinAct) return pinnedAt(model.pins, act);
   return remember(knownOf(model).asOf, act, () => pinnedAt(model.pins, act));
 }
 
