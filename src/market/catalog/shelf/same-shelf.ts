@@ -36,9 +36,9 @@ export type Sameness = 'all' | 'listings' | 'nothing';
 export function compareShelf(model: Model, shown: ShownShelf, since: number): Sameness {
   const { plan, next, total, isFirst, weights } = shown;
   const { changed } = model;
-  const led = leadsPinned(plan.sort) && changed.pins > since ? comparePins(model, shown) : 'all';
-  if (led === 'nothing') return led;
-  const reached = reachesTheSame(model, plan, next) ? led : 'listings';
+  const byPins = leadsPinned(plan.sort) && changed.pins > since ? comparePins(model, shown) : 'all';
+  if (byPins === 'nothing') return byPins;
+  const reached = reachesTheSame(model, plan, next) ? byPins : 'listings';
   if (plan.words === null) return less(reached, compareWithout(model, shown, since));
   const wordsMoved = changed.words > since;
   // What is suggested instead depends on all words there are.
