@@ -140,7 +140,8 @@ it('by keyboard alone the address is copied, a table opened and a fee followed',
   await page.goto(`${url}/treasury`);
   await visitor.tabTo('button[data-copy=address]');
   await page.keyboard.press('Enter');
-  await page.waitForFunction('document.getElementById("said").textContent === "Copied."');
+  // A locator, not waitForFunction: that evaluates in the page from its second look on, and the policy refuses it.
+  await page.locator('#said', { hasText: /^Copied\.$/ }).waitFor({ state: 'attached' });
   expect((await page.evaluate<string>('navigator.clipboard.readText()')).toLowerCase()).toBe(TREASURY);
   await visitor.tabTo('details.figures >> nth=0 >> summary');
   await page.keyboard.press('Enter');
