@@ -2,6 +2,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { diceFor } from './dice.ts';
 import { mergeHistograms, quantileMs } from './histogram.ts';
 import type { PageRequest } from './page-request.ts';
+import { cpuMs } from './process-facts.ts';
 import { type ReadAlong, readAlong } from './read-along.ts';
 import { type Recount, recount } from './recount.ts';
 import type { Seeded } from './seed.ts';
@@ -19,6 +20,8 @@ export interface WritesOutcome {
   rounds: readonly { reads_with: number; reads_without: number; ratio: number }[];
   p99_with_ms: number;
   p99_without_ms: number;
+  /** Milliseconds of computing that the market took for a write while hardly anybody read; null where nobody says. */
+  cpu_ms_per_write: number | null;
   /** Of a core, what the market took with writes, and what everything but market and reader took: database and writer. */
   market_share: number;
   other_share: number;
@@ -50,6 +53,7 @@ export interface WritesOrder {
 const SLICE_SECONDS = 1.5;
 /** Until code that runs two hundred times a second is compiled. A market that has been up for a minute is past that. */
 const WRITING_WARM_UP_SECONDS = 15;
+const ALONE_SECONDS = 8;
 /** Every process has to show a change after a quarter of a second. */
 const QUIET_MS = 400;
 
@@ -71,11 +75,15 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
   };
   const along = readAlong(market.url, shelfPaths(requests), seeded);
   let writingMs = 0;
+  let alone: WritesAlone = { cpuMs: null, faults: [] };
   try {
     await read(WARM_UP_SECONDS);
     const warmUp = createWriteLoad();
     await readWithWrites(WRITING_WARM_UP_SECONDS, warmUp);
     load.faults.push(...warmUp.faults);
+    alone = await writeAlone(order);
+    load.faults.push(...alone.faults);
+    tell(`writes alone: ${alone.cpuMs?.toFixed(2) ?? '-'} ms of the market for each`);
     for (let round = 0; round < Math.max(2, Math.round(order.seconds * 2)); round += 1) {
       slices.without.push(await read(SLICE_SECONDS));
       const begin = performance.now();
@@ -94,14 +102,37 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
     await along.stop();
   }
   counted.push(await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, 'last recount') }));
-  return outcomeOf(rate, slices, load, { along, counted, writingMs });
+  return outcomeOf(rate, slices, load, { along, counted, writingMs, cpuMsPerWrite: alone.cpuMs });
+}
+
+interface Measured {
+  along: ReadAlong;
+  counted: readonly Recount[];
+  writingMs: number;
+  cpuMsPerWrite: number | null;
+}
+
+interface WritesAlone {
+  cpuMs: number | null;
+  faults: readonly string[];
+}
+
+/** What a write costs by itself: readers fill whatever it leaves, so this tells more of a change than they do. */
+async function writeAlone({ market, writesTo, rate, next }: WritesOrder): Promise<WritesAlone> {
+  const load = createWriteLoad();
+  const before = await cpuMs(market.pids);
+  const writes = writeAtRate(writesTo, rate, next, load);
+  await systemClock.sleep(ALONE_SECONDS * 1_000);
+  await writes.stop();
+  const after = await cpuMs(market.pids);
+  return { cpuMs: before === null || after === null ? null : (after - before) / load.written, faults: load.faults };
 }
 
 function outcomeOf(
   rate: number,
   slices: { with: readonly Slice[]; without: readonly Slice[] },
   load: WriteLoad,
-  { along, counted, writingMs }: { along: ReadAlong; counted: readonly Recount[]; writingMs: number },
+  { along, counted, writingMs, cpuMsPerWrite }: Measured,
 ): WritesOutcome {
   const rounds = slices.with.map(({ perSecond }, index) => {
     const without = slices.without[index]?.perSecond ?? Number.NaN;
@@ -117,6 +148,7 @@ function outcomeOf(
     rounds,
     p99_with_ms: p99(slices.with),
     p99_without_ms: p99(slices.without),
+    cpu_ms_per_write: cpuMsPerWrite,
     market_share: medianOf(slices.with.map(({ serverShare }) => serverShare)),
     other_share: medianOf(slices.with.map(({ otherShare }) => otherShare)),
     written_per_second: load.written / (writingMs / 1_000),
