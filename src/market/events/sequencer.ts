@@ -128,7 +128,7 @@ function createNumbering({ database, log, takeQueued, stopped }: Numbering): () 
 function numberUnderLock(database: Database): Promise<number> {
   return database.transaction(async (tx) => {
     // Handed in together; the numbering sees what the lock has waited for, as each statement has a snapshot of its own.
-    const [, count] = await Promise.all([tx.lock('events'), numberBatch(tx, BATCH)]);
+    const [, count] = await Promise.all([tx.lock('events'), numberBatch(tx.last, BATCH)]);
     return count;
   });
 }

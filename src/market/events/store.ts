@@ -1,4 +1,4 @@
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { EventKind, Scope } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 
@@ -47,7 +47,7 @@ export async function oldestUnnumberedMs(database: Queryable): Promise<number | 
 }
 
 /** Numbers the first rows of the queue. To be called under the lock that makes this the only one who numbers. */
-export async function numberBatch(tx: Tx, most: number): Promise<number> {
+export async function numberBatch(tx: Queryable, most: number): Promise<number> {
   return tx.run(sql`
     with batch as (
       select queue_id, kind, in_door, in_window from events where id is null order by queue_id limit ${most}
@@ -109,10 +109,8 @@ export async function readSlice(
 }
 
 /** 0 while nothing is numbered. */
-export const newestEventId = sql`select coalesce(max(id), 0) from events`;
-
 export async function readNewestEventId(database: Queryable): Promise<bigint> {
-  const { newest } = await database.one<{ newest: bigint }>(sql`select (${newestEventId}) as newest`);
+  const { newest } = await database.one<{ newest: bigint }>(sql`select coalesce(max(id), 0) as newest from events`);
   return newest;
 }
 
@@ -124,11 +122,19 @@ export interface NewsRow {
   nth_of_window: bigint;
 }
 
-/** What came into the window after the one event, up to the other, oldest first. */
-export async function readWindowBetween(database: Queryable, afterId: bigint, upToId: bigint): Promise<NewsRow[]> {
-  return database.rows<NewsRow>(sql`
-    select id, canonical, in_door, nth_of_door, nth_of_window from events
-    where id > ${afterId} and id <= ${upToId} and in_window and id is not null order by id`);
+/** How far the log goes, 0 while nothing is numbered; and what came into the window after that event, oldest first. */
+export async function readNews(
+  queryable: Queryable,
+  afterId: bigint,
+  most: number,
+): Promise<{ newestId: bigint; news: NewsRow[] }> {
+  // The limit is part of the text, so that every plan knows it.
+  const rows = await queryable.rows<{ newest_id: bigint } & (NewsRow | { id: null })>(sql`
+    select newest.newest_id, news.* from (select coalesce(max(id), 0) as newest_id from events) newest left join (
+      select id, canonical, in_door, nth_of_door, nth_of_window from events
+      where id > ${afterId} and in_window and id is not null order by id limit ${raw(String(most))}
+    ) news on true order by news.id`);
+  return { newestId: rows[0]?.newest_id ?? 0n, news: rows.filter((row) => row.id !== null) };
 }
 
 interface FilterInSql {

@@ -23,6 +23,11 @@ export interface Tx extends Queryable {
    */
   later(query: Sql): void;
   /**
+   * For the last statement: the commit goes to the server with it, so that it costs no turn of its own. Whatever its answer, it is
+   * committed, unless the server refuses it; what is thrown after that takes nothing back. A statement after it throws.
+   */
+  last: Queryable;
+  /**
    * Runs after a successful commit, in the order of registration; never after a rollback, nor when the outcome of the
    * commit is unknown. Named inside a savepoint, it is dropped with that savepoint. Acts must not throw: the row is already there.
    */

@@ -1,10 +1,20 @@
 import sql from 'sql-template-tag';
-import { beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
-import type { Tx } from './database.ts';
+import type { Database, Tx } from './database.ts';
 import { isForeignKeyViolation, isOutcomeUnknown, isUnavailable, isUniqueViolation } from './database-error.ts';
+import { openDatabase } from './open-database.ts';
 
 const db = testDatabase({ migrated: false });
+let elsewhere: Database;
+
+beforeAll(async () => {
+  elsewhere = await openDatabase({ url: db.url, allowUnsafe: true });
+});
+
+afterAll(async () => {
+  await elsewhere.close();
+});
 
 beforeEach(async () => {
   await db.database.run(sql`drop table if exists notes`);
@@ -13,6 +23,8 @@ beforeEach(async () => {
 });
 
 const insert = (n: number, parent: number | null = null) => sql`insert into notes values (${n}, ${parent})`;
+
+const counted = sql`select count(*)::int4 as n from notes`;
 
 async function stored(): Promise<number[]> {
   return (await db.database.rows<{ n: number }>(sql`select n from notes order by n`)).map(({ n }) => n);
@@ -150,6 +162,64 @@ test('a connection lost before the commit is a known outcome, one lost in the co
     .catch((error: unknown) => error);
   expect([isUnavailable(during), isOutcomeUnknown(during)]).toEqual([true, true]);
   expect(acts).toEqual([]);
+});
+
+describe('with its last statement', () => {
+  const last = (n: number, parent: number | null = null) =>
+    db.database.transaction(async (tx) => {
+      tx.later(insert(n));
+      return tx.last.run(insert(n + 1, parent));
+    });
+
+  test('a transaction is committed by the time that this one is answered', async () => {
+    const seen = await db.database.transaction(async (tx) => {
+      await tx.run(insert(1));
+      const [, second] = await Promise.all([tx.run(insert(2)), tx.last.one<{ n: number }>(counted)]);
+      const outside = await elsewhere.rows(sql`select n from notes`);
+      return { inside: second.n, outside: outside.length };
+    });
+    expect(seen).toEqual({ inside: 2, outside: 2 });
+  });
+
+  test('acts for after the commit run after it, and nothing else can be asked', async () => {
+    const acts: string[] = [];
+    await db.database.transaction(async (tx) => {
+      tx.afterCommit(() => acts.push('committed'));
+      const answer = tx.last.run(insert(1));
+      await expect(tx.run(insert(2))).rejects.toThrow('this transaction has ended');
+      await expect(tx.last.run(insert(2))).rejects.toThrow('this transaction has ended');
+      expect(() => tx.later(insert(2))).toThrow('this transaction has ended');
+      await answer;
+      expect(acts).toEqual([]);
+    });
+    expect(acts).toEqual(['committed']);
+    expect(await stored()).toEqual([1]);
+  });
+
+  test('a savepoint cannot be left out', async () => {
+    const inside = db.database.transaction((tx) => tx.savepoint(() => tx.last.run(insert(1))));
+    await expect(inside).rejects.toThrow('inside a savepoint');
+    expect(await stored()).toEqual([]);
+  });
+
+  test('what fails, now or at the commit, leaves nothing, is known to, and leaves the connection whole', async () => {
+    expect(await last(1)).toBe(1);
+    for (const [failing, isItsCause] of [
+      [() => last(1), isUniqueViolation],
+      [() => last(0), isUniqueViolation],
+      [() => last(7, 99), isForeignKeyViolation],
+    ] as const) {
+      const error = await failing().catch((cause: unknown) => cause);
+      expect([isItsCause(error), isUnavailable(error), isOutcomeUnknown(error)]).toEqual([true, false, false]);
+    }
+    expect(await stored()).toEqual([1, 2]);
+  });
+
+  test('a connection that is lost then is an unknown outcome', async () => {
+    const suicide = sql`select pg_terminate_backend(pg_backend_pid())`;
+    const error = await db.database.transaction((tx) => tx.last.rows(suicide)).catch((cause: unknown) => cause);
+    expect([isUnavailable(error), isOutcomeUnknown(error)]).toEqual([true, true]);
+  });
 });
 
 test('statements handed in at once run one after the other, and all of them before the commit', async () => {

@@ -17,12 +17,20 @@ function openTransaction(turns: Turns, scope: TransactionScope): { tx: Tx; after
   const afterCommit: (() => void)[] = [];
   let depth = 0;
 
+  const assertOpen = (): void => {
+    assert(scope.open && !turns.closed(), 'this transaction has ended');
+  };
   const ask = async (query: Sql): Promise<Answer> => {
-    assert(scope.open, 'this transaction has ended');
+    assertOpen();
     return await turns.ask(statementOf(query)).catch(traced);
   };
+  const askLast = async (query: Sql): Promise<Answer> => {
+    assertOpen();
+    assert(depth === 0, 'a transaction does not end inside a savepoint');
+    return await turns.askLast(statementOf(query), COMMIT).catch(asCommit).catch(traced);
+  };
   const command = async (text: string): Promise<void> => {
-    assert(scope.open, 'this transaction has ended');
+    assertOpen();
     await turns.askAlone(commandOf(text));
   };
 
@@ -49,12 +57,13 @@ function openTransaction(turns: Turns, scope: TransactionScope): { tx: Tx; after
 
   const tx: Tx = {
     ...createQueryable(ask),
+    last: createQueryable(askLast),
     afterCommit: (act) => {
       assert(scope.open, 'this transaction has ended');
       afterCommit.push(act);
     },
     later: (query) => {
-      assert(scope.open, 'this transaction has ended');
+      assertOpen();
       turns.later(statementOf(query));
     },
     savepoint,
@@ -68,6 +77,8 @@ function openTransaction(turns: Turns, scope: TransactionScope): { tx: Tx; after
 function beginText(options: TransactionOptions): string {
   return `begin isolation level ${options.isolation ?? 'read committed'} ${options.readOnly === true ? 'read only' : 'read write'}`;
 }
+
+const COMMIT = commandOf('commit');
 
 const PLAN_TEXTS = {
   once: 'set local plan_cache_mode = force_generic_plan',
@@ -87,18 +98,21 @@ function mayHaveCommitted(error: unknown): boolean {
   return /^(?:08|53|57P|58|XX|F0|40003)/.test(error.code);
 }
 
+/** Of what went to the server together with the commit. */
+function asCommit(error: unknown): never {
+  throw mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : error;
+}
+
 async function commit(turns: Turns): Promise<void> {
   // What nobody waited for goes along. If the server says that it failed, there was no commit.
-  const ending = turns.end(commandOf('commit'));
+  const ending = turns.end(COMMIT);
   if (ending === null) return;
   for (const last of ending.trailing) {
     await last.catch((error: unknown) => {
       if (error instanceof DatabaseError) throw error;
     });
   }
-  const { command } = await ending.answer.catch((error: unknown) => {
-    throw mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : error;
-  });
+  const { command } = await ending.answer.catch(asCommit);
   // The server answers a commit after a failed statement with a rollback, and without an error.
   assert(command === 'COMMIT', 'a failed statement was passed over inside this transaction: it is rolled back');
 }

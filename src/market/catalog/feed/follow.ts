@@ -4,7 +4,7 @@ import { applyMerchant } from '../model/apply-merchant.ts';
 import type { Model } from '../model/model.ts';
 import { applyPins } from '../model/pins.ts';
 import { type ListingRow, readListings } from '../store.ts';
-import { type Follower, readFollowers, readFollowersTo } from './followers.ts';
+import { type Follower, glanceAtFollowers, readFollowers } from './followers.ts';
 import {
   glanceAtChanges,
   type MerchantRow,
@@ -62,7 +62,7 @@ function stepOf(model: Model, { snapshot, lastAct }: Moment, { merchants, listin
   };
 }
 
-/** By one statement, and a second one where something follows; null when that is not enough. */
+/** In one turn, and one snapshot; null when that is not enough. */
 async function readSmallStep(
   model: Model,
   since: string,
@@ -71,18 +71,16 @@ async function readSmallStep(
   const known = {
     newestId: model.newestId,
     act: BigInt(model.act),
-    marks: followers.map(({ mark }) => mark),
     most: MOST_AT_A_GLANCE,
     wanted: wanted.map(BigInt),
   };
-  // Planning it takes three times as long as running it.
-  const glance = await database.transaction((tx) => glanceAtChanges(tx, since, known), {
-    readOnly: true,
-    planned: 'once',
-  });
-  if (glance.listings === null) return null;
-  const applies = await readFollowersTo(database, followers, glance.marks);
-  return applies && stepOf(model, glance, { merchants: [], listings: glance.listings, pins: [], applies });
+  const [applies, glance] = await database.transaction(
+    (tx) => Promise.all([glanceAtFollowers(tx, followers), glanceAtChanges(tx.last, since, known)]),
+    // Planning it takes three times as long as running it.
+    { isolation: 'repeatable read', readOnly: true, planned: 'once' },
+  );
+  if (applies === null || glance.listings === null) return null;
+  return stepOf(model, glance, { merchants: [], listings: glance.listings, pins: [], applies });
 }
 
 async function readAnyStep(model: Model, since: string, { database, followers, wanted }: Source): Promise<Step | null> {

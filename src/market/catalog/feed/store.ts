@@ -1,4 +1,4 @@
-import sql, { empty, join, type Sql } from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { type ListingRow, listings } from '../store.ts';
 
@@ -85,34 +85,27 @@ export async function readChanges(tx: Queryable, since: string, newestId: number
   };
 }
 
-/** A query for one int8. */
-export type MarkQuery = Sql;
-
 export interface Glance extends Moment {
   /** All that is new of the listings and those that were wanted, and there is nothing else; null: there may be more than that. */
   listings: ListingRow[] | null;
-  /** One for each query that was handed in, of the same snapshot. */
-  marks: bigint[];
 }
 
 interface GlanceRow {
   snapshot: string;
   last_act: bigint;
   simple: boolean;
-  marks: bigint[];
 }
 
 /** What is new as a rule, in one statement, whose snapshot is one too: not many listings, and neither merchants nor pins. */
 export async function glanceAtChanges(
   queryable: Queryable,
   since: string,
-  known: { newestId: number; act: bigint; marks: readonly MarkQuery[]; most: number; wanted: readonly bigint[] },
+  known: { newestId: number; act: bigint; most: number; wanted: readonly bigint[] },
 ): Promise<Glance> {
   const { newestId, act, most, wanted } = known;
-  const marks = known.marks.length === 0 ? empty : join(known.marks.map((mark) => sql`(${mark})`));
   const rows = await queryable.rows<GlanceRow & (ListingRow | { id: null })>(sql`
     with ${changesSince(since, newestId, most)}, head as materialized (
-      select pg_current_snapshot()::text as snapshot, s.last_act, array[${marks}]::int8[] as marks,
+      select pg_current_snapshot()::text as snapshot, s.last_act,
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${act} or not exists (select from pin_periods where began > ${act} or ended > ${act}))
@@ -128,7 +121,6 @@ export async function glanceAtChanges(
   return {
     snapshot: head.snapshot,
     lastAct: head.last_act,
-    marks: head.marks,
     listings: head.simple ? rows.filter((row) => row.id !== null) : null,
   };
 }
