@@ -60,6 +60,7 @@ const COLUMNS: readonly (readonly [string, Cell])[] = [
   ['ratio', ({ ratio }) => ratio.toFixed(2)],
   ['p50 ms', ({ p50_ms }) => p50_ms.toFixed(2)],
   ['p99 ms', ({ p99_ms }) => p99_ms.toFixed(2)],
+  ['static', ({ static_p99_ms }) => static_p99_ms.toFixed(2)],
   ['cpu us', ({ cpu_us }) => whole(cpu_us)],
   ['static', ({ static_cpu_us }) => whole(static_cpu_us)],
   ['ratio', ({ cpu_ratio }) => cpu_ratio?.toFixed(2) ?? '-'],
