@@ -12,6 +12,8 @@ export interface Turns {
   askLast(statement: Statement, ending: Statement): Promise<Answer>;
   /** Whether the last one was handed in. */
   closed(): boolean;
+  /** What went along with it; null while it has not gone. */
+  ended(): Ending | null;
   /** Goes along with what is asked next. */
   later(statement: Statement): void;
   /** Forgets what has not gone along yet. */
@@ -93,6 +95,7 @@ export function createTurns(client: ClientBase, begin: readonly Statement[], lim
       return queue(statement, false, ending);
     },
     closed: () => closed,
+    ended: () => ended,
     later: (statement) => void trailing.push(statement),
     drop: () => void takeTrailing(),
     end: (statement) => {

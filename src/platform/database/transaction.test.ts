@@ -217,8 +217,26 @@ describe('with its last statement', () => {
 
   test('a connection that is lost then is an unknown outcome', async () => {
     const suicide = sql`select pg_terminate_backend(pg_backend_pid())`;
-    const error = await db.database.transaction((tx) => tx.last.rows(suicide)).catch((cause: unknown) => cause);
-    expect([isUnavailable(error), isOutcomeUnknown(error)]).toEqual([true, true]);
+    const ways: ((tx: Tx) => Promise<unknown>)[] = [
+      (tx) => tx.last.rows(suicide),
+      // Whoever tells of it first.
+      (tx) => Promise.all([tx.rows(suicide), tx.last.run(insert(1))]),
+      (tx) => Promise.any([tx.last.rows(suicide), 'passed over']),
+    ];
+    for (const way of ways) {
+      const error = await db.database.transaction(way).catch((cause: unknown) => cause);
+      expect([isUnavailable(error), isOutcomeUnknown(error)]).toEqual([true, true]);
+    }
+  });
+
+  test('what is thrown after it takes nothing back', async () => {
+    const thrown = db.database.transaction(async (tx) => {
+      await tx.last.run(insert(1));
+      throw new Error('too late');
+    });
+    await expect(thrown).rejects.toThrow('too late');
+    expect(await stored()).toEqual([1]);
+    expect(await last(2)).toBe(1);
   });
 });
 

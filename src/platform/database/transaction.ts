@@ -103,6 +103,16 @@ function asCommit(error: unknown): never {
   throw mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : error;
 }
 
+/** Of what went together all is lost with the connection, the commit too, whichever statement tells of it first. */
+async function lostCommit(turns: Turns): Promise<DatabaseUnavailable | null> {
+  const ending = turns.ended();
+  if (ending === null) return null;
+  return ending.answer.then(
+    () => null,
+    (error: unknown) => (mayHaveCommitted(error) ? new DatabaseUnavailable(error, true) : null),
+  );
+}
+
 async function commit(turns: Turns): Promise<void> {
   // What nobody waited for goes along. If the server says that it failed, there was no commit.
   const ending = turns.end(COMMIT);
@@ -136,6 +146,8 @@ export async function runTransaction<T>(
   } catch (error) {
     scope.open = false;
     await turns.settled();
+    const lost = await lostCommit(turns);
+    if (lost !== null) throw lost;
     // When this fails too, the connection is given up and the server rolls back by itself.
     if (turns.begun() && !isOutcomeUnknown(error) && !isSpoiled(client)) await runRollback(client).catch(() => {});
     throw withAvailability(error, false);
