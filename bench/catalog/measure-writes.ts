@@ -117,7 +117,7 @@ interface WritesAlone {
   faults: readonly string[];
 }
 
-/** What a write costs by itself: readers fill whatever it leaves, so this tells more of a change than they do. */
+/** What a write costs by itself, rather more than beside readers: a process that sleeps in between wakes up cold. */
 async function writeAlone({ market, writesTo, rate, next }: WritesOrder): Promise<WritesAlone> {
   const load = createWriteLoad();
   const before = await cpuMs(market.pids);
@@ -125,7 +125,8 @@ async function writeAlone({ market, writesTo, rate, next }: WritesOrder): Promis
   await systemClock.sleep(ALONE_SECONDS * 1_000);
   await writes.stop();
   const after = await cpuMs(market.pids);
-  return { cpuMs: before === null || after === null ? null : (after - before) / load.written, faults: load.faults };
+  const isKnown = before !== null && after !== null && load.written > 0;
+  return { cpuMs: isKnown ? (after - before) / load.written : null, faults: load.faults };
 }
 
 function outcomeOf(

@@ -75,6 +75,7 @@ async function readSmallStep(
     wanted: wanted.map(BigInt),
   };
   const [applies, glance] = await database.transaction(
+    // Handed in in this order, as the commit goes with the last.
     (tx) => Promise.all([glanceAtFollowers(tx, followers), glanceAtChanges(tx.last, since, known)]),
     // Planning it takes three times as long as running it.
     { isolation: 'repeatable read', readOnly: true, planned: 'once' },
