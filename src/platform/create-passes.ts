@@ -14,6 +14,8 @@ export interface Pace {
   everyMs: number;
   /** So many may go without a pause. They are made up for when nothing is asked. */
   atOnce: number;
+  /** Where a pass makes much other work at times: then each waits for so long after the last, and none goes without a pause. */
+  atTimes?: { everyMs: number; now(): boolean };
 }
 
 /** One pass at a time, and at most one that waits: whoever comes meanwhile shares it. Many callers cost two passes. */
@@ -50,10 +52,11 @@ export function createPasses<T>(pass: () => Promise<T>, pace: Pace | null = null
 }
 
 /** How long each pass has to wait, called once for each. */
-function createPauses({ clock, everyMs, atOnce }: Pace): () => number {
+function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   let dueMs = Number.NEGATIVE_INFINITY;
   return () => {
     const now = clock.now();
+    const { everyMs, atOnce } = atTimes?.now() ? { ...atTimes, atOnce: 1 } : usually;
     // A clock that was put back, or stands still, makes nobody wait for longer than one pause.
     dueMs = Math.min(Math.max(dueMs, now), now + atOnce * everyMs);
     const waitMs = Math.max(0, dueMs - now - (atOnce - 1) * everyMs);

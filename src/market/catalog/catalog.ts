@@ -12,6 +12,8 @@ const POLL_MS = 100;
 /** While much is written, writers share steps; one that comes alone does not wait. */
 const STEP_EVERY_MS = 20;
 const STEPS_AT_ONCE = 4;
+/** While readers make so many kept pages be looked at again after each step. With it, a change is shown everywhere within 250 ms still. */
+const CROWDED_STEP_EVERY_MS = 150;
 
 export interface CatalogFacts {
   listings: number;
@@ -48,6 +50,8 @@ export interface CatalogOptions {
   memoryBytes: number;
   /** Kept of the same moment as the model. */
   followers?: readonly Follower[];
+  /** Whether steps make much work for those who read. */
+  isCrowded?(): boolean;
 }
 
 /** A copy of the public part of the market in this process's memory, which follows the database. */
@@ -58,9 +62,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
     for (const id of ids) feed.wanted.add(id);
     await passes.fresh();
   };
-  const { followers = [] } = options;
+  const { followers = [], isCrowded = () => false } = options;
   const feed = createFeed({ ...options, followers, stopped: stopping.signal, bring });
-  const passes = createPasses(() => stepForward(feed), { clock, everyMs: STEP_EVERY_MS, atOnce: STEPS_AT_ONCE });
+  // Whoever waits for a listing's JSON reads.
+  const atTimes = { everyMs: CROWDED_STEP_EVERY_MS, now: () => isCrowded() && feed.wanted.size === 0 };
+  const pace = { clock, everyMs: STEP_EVERY_MS, atOnce: STEPS_AT_ONCE, atTimes };
+  const passes = createPasses(() => stepForward(feed), pace);
   let polling: Promise<void> | null = null;
 
   async function poll(): Promise<void> {

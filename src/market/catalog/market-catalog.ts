@@ -1,3 +1,5 @@
+import { createPasses } from '../../platform/create-passes.ts';
+import { createRate } from '../../platform/create-rate.ts';
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
 import type { Catalog, CatalogFacts, CatalogOptions } from './catalog.ts';
 import { createCatalog } from './catalog.ts';
@@ -9,8 +11,17 @@ export interface MarketCatalog extends Catalog {
   answers: Answers;
   /** Of walks along the shelves. */
   shelfCursors: Cursors;
+  /**
+   * An act waits for it before it begins. At once, unless readers leave little time: then those of a moment begin together, as code
+   * and data that thirty readers have driven out of the processor's caches are brought back once for all of them.
+   */
+  gather(): Promise<void>;
   facts(): CatalogFacts & { pageBytes: number; pagesMade: number };
 }
+
+/** So many kept pages held against changes take some 3 % of a core. */
+const CROWDED_PER_SECOND = 1_000;
+const CROWDED_ACTS_EVERY_MS = 75;
 
 /** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
 const LEAST_KEPT_SHARE = 0.1;
@@ -26,7 +37,12 @@ export interface MarketCatalogOptions extends CatalogOptions {
 export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalog {
   const { clock, database, memoryBytes, pepper } = options;
   const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());
-  const catalog = createCatalog(options);
+  const isCrowded = createRate({ clock, count: () => answers.pagesCompared(), perSecond: CROWDED_PER_SECOND });
+  const catalog = createCatalog({ ...options, isCrowded });
+  const beginnings = createPasses(async () => {}, {
+    ...{ clock, everyMs: 0, atOnce: 1 },
+    atTimes: { everyMs: CROWDED_ACTS_EVERY_MS, now: isCrowded },
+  });
   const answers = createAnswers({ catalog, database, clock, keepBytes });
   // No secret of a merchant has this text's form.
   const use = 'key of the cursors of the shelves';
@@ -37,7 +53,14 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
     answers.trim();
   };
   const facts = () => ({ ...catalog.facts(), pageBytes: answers.keptBytes(), pagesMade: answers.pagesMade() });
-  return { ...catalog, fresh, facts, answers, shelfCursors: createCursors([pepper.hash(use), ...kept], clock) };
+  return {
+    ...catalog,
+    fresh,
+    facts,
+    gather: beginnings.fresh,
+    answers,
+    shelfCursors: createCursors([pepper.hash(use), ...kept], clock),
+  };
 }
 
 /** Finished answers make room as soon as listings need it. */

@@ -39,6 +39,8 @@ export interface Answers {
   keptBytes(): number;
   /** How often a page was put together, and not only looked at. */
   pagesMade(): number;
+  /** How often a kept page was held against what had changed since it was last asked for. */
+  pagesCompared(): number;
 }
 
 const MINUTE_MS = 60_000;
@@ -55,7 +57,7 @@ interface Parts {
   catalog: Pick<Catalog, 'model'>;
   clock: Clock;
   kept: KeptAnswers;
-  made: { pages: number };
+  counts: { made: number; compared: number };
 }
 
 export function createAnswers(given: {
@@ -66,7 +68,7 @@ export function createAnswers(given: {
   keepBytes: () => number;
 }): Answers {
   const { catalog, clock, database, keepBytes } = given;
-  const parts = { catalog, clock, kept: createKeptAnswers(keepBytes), made: { pages: 0 } };
+  const parts = { catalog, clock, kept: createKeptAnswers(keepBytes), counts: { made: 0, compared: 0 } };
   let fitting = { model: catalog.model(), version: 0 };
   /** Gives up what there is no room for any more, and what is of a copy that was exchanged for another. */
   const trim = (): void => {
@@ -90,7 +92,7 @@ export function createAnswers(given: {
     again: (read) => {
       trim();
       const entry = parts.kept.get(read.target);
-      if (entry === undefined || !isCurrent(entry, catalog.model(), minuteOf(clock), unknownBasis)) return null;
+      if (entry === undefined || !isCurrent(parts, entry, unknownBasis)) return null;
       return answerEntry(parts, read, read.target, entry);
     },
     full: async (build) => {
@@ -99,7 +101,8 @@ export function createAnswers(given: {
     },
     trim,
     keptBytes: () => parts.kept.bytes(),
-    pagesMade: () => parts.made.pages,
+    pagesMade: () => parts.counts.made,
+    pagesCompared: () => parts.counts.compared,
   };
 }
 
@@ -118,15 +121,15 @@ function unknownBasis(): number {
   return Number.POSITIVE_INFINITY;
 }
 
-function answerKept({ catalog, clock, kept, made }: Parts, read: QuickRead, asked: Asked): QuickAnswer | null {
-  const model = catalog.model();
-  const minute = minuteOf(clock);
+function answerKept(parts: Parts, read: QuickRead, asked: Asked): QuickAnswer | null {
+  const { catalog, clock, kept, counts } = parts;
   let entry = kept.get(asked.key);
-  if (entry === undefined || !isCurrent(entry, model, minute, asked.basis)) {
+  if (entry === undefined || !isCurrent(parts, entry, asked.basis)) {
+    const model = catalog.model();
     const page = asked.build(model);
     if (page === null || !areFilled(model, page.ids)) return null;
-    made.pages += 1;
-    entry = renew(entry, { model, minute, page });
+    counts.made += 1;
+    entry = renew(entry, { model, minute: minuteOf(clock), page });
     kept.put(asked.key, entry);
   }
   return answerEntry({ kept }, read, asked.key, entry);
@@ -152,9 +155,11 @@ function answerEntry({ kept }: Pick<Parts, 'kept'>, read: QuickRead, key: string
  * Whether it is the same page still. If only listings on it have changed, their bytes are given up; if only its beginning, those that
  * hold the beginning. Its tag is made anew by what has changed.
  */
-function isCurrent(entry: Kept, model: Model, minute: number, basis: Asked['basis']): boolean {
-  if (entry.model !== model || entry.minute !== minute || entry.outdated) return false;
+function isCurrent({ catalog, clock, counts }: Parts, entry: Kept, basis: Asked['basis']): boolean {
+  const model = catalog.model();
+  if (entry.model !== model || entry.minute !== minuteOf(clock) || entry.outdated) return false;
   if (entry.version === model.version) return true;
+  counts.compared += 1;
   const now = partsNow(entry, model, basis);
   if (now === null || !areFilled(model, now.ids)) {
     entry.outdated = true;
