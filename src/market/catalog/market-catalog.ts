@@ -20,7 +20,7 @@ export interface MarketCatalog extends Catalog {
 }
 
 /** So many kept pages held against changes take some 3 % of a core. */
-const CROWDED_PER_SECOND = 1_000;
+const CROWDED_PER_SECOND = 400;
 const CROWDED_ACTS_EVERY_MS = 75;
 
 /** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
