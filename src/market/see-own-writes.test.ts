@@ -32,7 +32,6 @@ beforeEach(async () => {
       if (failing) throw new Error('the catalog is away');
       await process.catalog.fresh();
     },
-    gather: () => process.catalog.gather(),
   };
   const operations = { setStoreLine, editListing } as unknown as Parameters<typeof seeOwnWrites>[1];
   act = seeOwnWrites({ catalog, mark, log: process.log }, operations);

@@ -2,13 +2,13 @@ import { type Endpoints, endpoints } from '../contract/index.ts';
 import type { NotedDatabase } from '../platform/database/note-writes.ts';
 import type { Operations } from '../platform/http/server-options.ts';
 import type { Log } from '../platform/log.ts';
-import type { MarketCatalog } from './catalog/market-catalog.ts';
+import type { Catalog } from './catalog/catalog.ts';
 import type { Market, Merchant } from './context.ts';
 
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
 
 export interface OwnWrites {
-  catalog: Pick<MarketCatalog, 'fresh' | 'gather'>;
+  catalog: Pick<Catalog, 'fresh'>;
   /** Of the database through which everything in this process goes. */
   mark: NotedDatabase['mark'];
   log: Log;
@@ -29,7 +29,6 @@ export function seeOwnWrites(needs: OwnWrites, operations: MarketOperations): Ma
     return [
       name,
       async (...given: unknown[]) => {
-        await needs.catalog.gather();
         try {
           const answer = await act(...given);
           // Also where it changed nothing itself: another process may have done what it tells of.

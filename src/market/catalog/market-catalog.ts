@@ -1,4 +1,3 @@
-import { createPasses } from '../../platform/create-passes.ts';
 import { createRate } from '../../platform/create-rate.ts';
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
 import type { Catalog, CatalogFacts, CatalogOptions } from './catalog.ts';
@@ -11,17 +10,11 @@ export interface MarketCatalog extends Catalog {
   answers: Answers;
   /** Of walks along the shelves. */
   shelfCursors: Cursors;
-  /**
-   * An act waits for it before it begins. At once, unless readers leave little time: then those of a moment begin together, as code
-   * and data that thirty readers have driven out of the processor's caches are brought back once for all of them.
-   */
-  gather(): Promise<void>;
   facts(): CatalogFacts & { pageBytes: number; pagesMade: number };
 }
 
 /** So many kept pages held against changes take some 3 % of a core. */
 const CROWDED_PER_SECOND = 400;
-const CROWDED_ACTS_EVERY_MS = 75;
 
 /** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
 const LEAST_KEPT_SHARE = 0.1;
@@ -39,10 +32,6 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
   const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());
   const isCrowded = createRate({ clock, count: () => answers.pagesCompared(), perSecond: CROWDED_PER_SECOND });
   const catalog = createCatalog({ ...options, isCrowded });
-  const beginnings = createPasses(async () => {}, {
-    ...{ clock, everyMs: 0, atOnce: 1 },
-    atTimes: { everyMs: CROWDED_ACTS_EVERY_MS, now: isCrowded },
-  });
   const answers = createAnswers({ catalog, database, clock, keepBytes });
   // No secret of a merchant has this text's form.
   const use = 'key of the cursors of the shelves';
@@ -57,7 +46,7 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
     ...catalog,
     fresh,
     facts,
-    gather: beginnings.fresh,
+
     answers,
     shelfCursors: createCursors([pepper.hash(use), ...kept], clock),
   };
