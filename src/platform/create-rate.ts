@@ -6,13 +6,12 @@ export interface RateOptions {
   count(): number;
   /** From how many a second on it is often. */
   perSecond: number;
+  /** For so long it is counted, at least: longer than from one burst to the next. */
+  overMs: number;
 }
 
-/** Long enough for something that comes in bursts. */
-const STRETCH_MS = 100;
-
-/** Tells whether something happens often: in the last stretch of time that was looked at, of a tenth of a second or more. */
-export function createRate({ clock, count, perSecond }: RateOptions): () => boolean {
+/** Tells whether something happens often, by the last stretch of time that was counted whole. */
+export function createRate({ clock, count, perSecond, overMs }: RateOptions): () => boolean {
   let since = Number.NEGATIVE_INFINITY;
   let before = 0;
   let isOften = false;
@@ -20,7 +19,7 @@ export function createRate({ clock, count, perSecond }: RateOptions): () => bool
     const now = clock.now();
     const elapsedMs = now - since;
     // Put back, the clock says nothing of how long it was.
-    if (elapsedMs >= 0 && elapsedMs < STRETCH_MS) return isOften;
+    if (elapsedMs >= 0 && elapsedMs < overMs) return isOften;
     const counted = count();
     isOften = elapsedMs > 0 && (counted - before) * 1_000 >= perSecond * elapsedMs;
     since = now;
