@@ -95,3 +95,23 @@ it('makes nobody wait for longer than one pause when the clock stands still or i
   for (let turn = 0; turn < 10; turn += 1) await passes.fresh();
   expect(Math.max(...waits)).toBe(20);
 });
+
+it('at times lets each pass wait for longer, and none go without a pause; afterwards it is as before', async () => {
+  const { clock, pass } = ownTime();
+  const begun: number[] = [];
+  const start = clock.now();
+  let isNow = false;
+  const atTimes = { everyMs: 150, now: () => isNow };
+  const pace = { clock, everyMs: 20, atOnce: 3, atTimes };
+  const passes = createPasses(async () => void begun.push(clock.now() - start), pace);
+  await passes.fresh();
+  isNow = true;
+  for (let turn = 0; turn < 4; turn += 1) await passes.fresh();
+  expect(begun).toEqual([0, 20, 170, 320, 470]);
+  pass(1_000);
+  for (let turn = 0; turn < 2; turn += 1) await passes.fresh();
+  expect(begun.slice(5)).toEqual([1_470, 1_620]);
+  isNow = false;
+  for (let turn = 0; turn < 4; turn += 1) await passes.fresh();
+  expect(begun.slice(7)).toEqual([1_640, 1_660, 1_680, 1_700]);
+});

@@ -1,0 +1,73 @@
+import { beforeEach, expect, it } from 'vitest';
+import { processOn } from '../../../test/catalog/stage.ts';
+import { quickWay } from '../../../test/catalog/ways.ts';
+import { testDatabase } from '../../../test/support/database.ts';
+import { seedListing, seedMerchant } from '../../../test/support/seed.ts';
+
+const PAGES = 250;
+const db = testDatabase();
+let now: number;
+let sleeps: number[];
+let process: ReturnType<typeof processOn>;
+
+beforeEach(async () => {
+  // Far from the end of a minute, after which all pages are made anew.
+  now = Date.parse('2030-01-01T12:00:10.000Z');
+  sleeps = [];
+  const sleep = async (ms: number): Promise<void> => {
+    sleeps.push(ms);
+    now += ms;
+  };
+  process = processOn(db.database, { clock: { now: () => now, sleep } });
+  await process.catalog.fresh();
+});
+
+async function list(): Promise<bigint> {
+  const seller = await seedMerchant(db.database);
+  return (await seedListing(db.database, seller.id)).id;
+}
+
+/** All of them are kept, so the first look after a step holds each against what changed. */
+function readPages(): void {
+  for (let page = 1; page <= PAGES; page += 1)
+    expect(quickWay(process, `/api/shelves?max_price_usdc=${page}`)).not.toBeNull();
+}
+
+/** As long as a fifth of a second, which is what a crowd is told by. */
+async function crowd(): Promise<void> {
+  await list();
+  await process.catalog.fresh();
+  readPages();
+  now += 200;
+}
+
+it('while steps make many kept pages be compared, each comes 150 ms after the last; nobody who waited misses anything', async () => {
+  readPages();
+  await crowd();
+  await crowd();
+  expect(sleeps).toEqual([]);
+  await process.catalog.fresh();
+  const since = now;
+  const ids = [await list(), await list()];
+  await Promise.all(ids.map(() => process.catalog.fresh()));
+  expect([sleeps, now - since]).toEqual([[150], 150]);
+  expect(quickWay(process, '/api/shelves')?.text).toContain(`"id":${ids[1]},`);
+});
+
+it('whoever waits for the JSON of a listing waits for no such pause', async () => {
+  const id = await list();
+  readPages();
+  await crowd();
+  await process.catalog.fresh();
+  await process.catalog.bring([Number(id)]);
+  expect(Math.max(0, ...sleeps)).toBeLessThanOrEqual(20);
+});
+
+it('as soon as few pages are read again, steps go at once', async () => {
+  readPages();
+  await crowd();
+  await process.catalog.fresh();
+  now += 200;
+  for (let turn = 0; turn < 3; turn += 1) await process.catalog.fresh();
+  expect(sleeps).toEqual([]);
+});
