@@ -158,31 +158,37 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
     const next = await createWriters(databaseUrl, seeded);
     const requests = await mixedRequests(stage, market);
     const target = { url: market.url, pids: await market.family() };
+    const still = await startStatic(stage);
+    const { url } = await still.ask({ marketUrl: market.url, requests });
+    const fixed = { url, pids: [still.pid] };
     const writesTo = options.elsewhere ? (await launch(stage, 1)).url : market.url;
-    if (stage.pinned && !options.elsewhere) await leaveCoreTo(target.pids);
-    const order = { client, market: target, writesTo, databaseUrl, seeded, requests, next, tell };
+    if (stage.pinned && !options.elsewhere) await leaveCoreTo([...target.pids, still.pid]);
+    const order = { client, market: target, fixed, writesTo, databaseUrl, seeded, requests, next, tell };
     return { ...nothing, writes: await measureWrites({ ...order, rate: options.writes, seconds: options.seconds }) };
   }
   return { ...nothing, rows: await measureKinds(stage, market) };
 }
 
 /** What else there is of ours, the database among it, goes to the core of the client: otherwise it is now on the one and now on the other. */
-async function leaveCoreTo(market: readonly number[]): Promise<void> {
+async function leaveCoreTo(servers: readonly number[]): Promise<void> {
   const ours = await familyOf(process.pid);
   await pin(
-    ours.filter((pid) => !market.includes(pid)),
+    ours.filter((pid) => !servers.includes(pid)),
     CLIENT_CORE,
   );
 }
 
+async function startStatic({ begun, pinned }: Stage): Promise<Bench['fixed']> {
+  const url = new URL('./static-server.ts', import.meta.url);
+  const fixed = startChild<StaticOrder, StaticAnswer>(url, 'the static server');
+  begun.defer(() => fixed.stop());
+  if (pinned) await pin([fixed.pid], SERVER_CORE);
+  return fixed;
+}
+
 async function measureKinds(stage: Stage, market: MarketServer): Promise<Row[]> {
   const { options, client, seeded, begun, signal, tell, databaseUrl } = stage;
-  const fixed = startChild<StaticOrder, StaticAnswer>(
-    new URL('./static-server.ts', import.meta.url),
-    'the static server',
-  );
-  begun.defer(() => fixed.stop());
-  if (stage.pinned) await pin([fixed.pid], SERVER_CORE);
+  const fixed = await startStatic(stage);
   const bench: Bench = { market: { url: market.url, pids: await market.family() }, client, fixed, sql: null };
   if (options.sql) {
     tell('making tables and indexes for the same pages by SQL');

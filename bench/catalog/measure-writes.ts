@@ -11,13 +11,24 @@ import { type LoadClient, medianOf, runSlice, type Slice, type Target } from './
 import { createWriteLoad, type WriteLoad, writeAtRate } from './write-at-rate.ts';
 import type { Write } from './writers.ts';
 
+export interface Round {
+  reads_with: number;
+  reads_without: number;
+  ratio: number;
+}
+
 export interface WritesOutcome {
   rate: number;
   reads_with: number;
   reads_without: number;
   /** Median of the ratios of neighbouring slices. */
   ratio: number;
-  rounds: readonly { reads_with: number; reads_without: number; ratio: number }[];
+  rounds: readonly Round[];
+  /**
+   * The same of a static server on the core of the market that is read, beside the same writes to the market: it does nothing for them,
+   * so what it loses is what the cores themselves have lost.
+   */
+  fixed: { ratio: number; rounds: readonly Round[] };
   p99_with_ms: number;
   p99_without_ms: number;
   /** Milliseconds of computing that the market took for a write while hardly anybody read; null where nobody says. */
@@ -39,6 +50,8 @@ export interface WritesOutcome {
 export interface WritesOrder {
   client: LoadClient;
   market: Target;
+  /** Holds the answers to these requests. */
+  fixed: Target;
   writesTo: string;
   databaseUrl: string;
   seeded: Seeded;
@@ -59,16 +72,18 @@ const QUIET_MS = 400;
 
 /** Reads without and with writes in turn; between rounds nothing is written, and everything is counted again. */
 export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> {
-  const { client, market, rate, requests, seeded, tell } = order;
+  const { client, fixed, market, rate, requests, seeded, tell } = order;
   const load = createWriteLoad();
-  const slices: { with: Slice[]; without: Slice[] } = { with: [], without: [] };
+  const beside = createWriteLoad();
+  const slices: Slices = { with: [], without: [] };
+  const fixedSlices: Slices = { with: [], without: [] };
   const counted: Recount[] = [];
-  const read = (seconds: number): Promise<Slice> =>
-    runSlice(client, market, { requests, status: 200, connections: CONNECTIONS, seconds });
-  const readWithWrites = async (seconds: number, counted: WriteLoad): Promise<Slice> => {
+  const read = (seconds: number, target = market): Promise<Slice> =>
+    runSlice(client, target, { requests, status: 200, connections: CONNECTIONS, seconds });
+  const readWithWrites = async (seconds: number, counted: WriteLoad, target = market): Promise<Slice> => {
     const writes = writeAtRate(order.writesTo, rate, order.next, counted);
     try {
-      return await read(seconds);
+      return await read(seconds, target);
     } finally {
       await writes.stop();
     }
@@ -89,20 +104,37 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
       const begin = performance.now();
       slices.with.push(await readWithWrites(SLICE_SECONDS, load));
       writingMs += performance.now() - begin;
+      fixedSlices.without.push(await read(SLICE_SECONDS, fixed));
+      fixedSlices.with.push(await readWithWrites(SLICE_SECONDS, beside, fixed));
       await systemClock.sleep(QUIET_MS);
       if (round % 3 === 0)
         counted.push(
           await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, `recount ${round}`) }),
         );
-      tell(
-        `round ${round + 1}: ${slices.without.at(-1)?.perSecond.toFixed(0)}/s without, ${slices.with.at(-1)?.perSecond.toFixed(0)}/s with writes`,
-      );
+      tell(`round ${round + 1}: ${lastOf(slices)}; static ${lastOf(fixedSlices)}`);
     }
   } finally {
     await along.stop();
   }
   counted.push(await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, 'last recount') }));
-  return outcomeOf(rate, slices, load, { along, counted, writingMs, cpuMsPerWrite: alone.cpuMs });
+  load.faults.push(...beside.faults);
+  return outcomeOf(rate, slices, load, { along, counted, writingMs, cpuMsPerWrite: alone.cpuMs, fixedSlices });
+}
+
+interface Slices {
+  with: Slice[];
+  without: Slice[];
+}
+
+function lastOf({ with: beside, without }: Slices): string {
+  return `${without.at(-1)?.perSecond.toFixed(0)}/s without, ${beside.at(-1)?.perSecond.toFixed(0)}/s with writes`;
+}
+
+function roundsOf({ with: beside, without }: Slices): Round[] {
+  return beside.map(({ perSecond }, index) => {
+    const reads_without = without[index]?.perSecond ?? Number.NaN;
+    return { reads_with: perSecond, reads_without, ratio: perSecond / reads_without };
+  });
 }
 
 interface Measured {
@@ -110,6 +142,7 @@ interface Measured {
   counted: readonly Recount[];
   writingMs: number;
   cpuMsPerWrite: number | null;
+  fixedSlices: Slices;
 }
 
 interface WritesAlone {
@@ -131,14 +164,12 @@ async function writeAlone({ market, writesTo, rate, next }: WritesOrder): Promis
 
 function outcomeOf(
   rate: number,
-  slices: { with: readonly Slice[]; without: readonly Slice[] },
+  slices: Slices,
   load: WriteLoad,
-  { along, counted, writingMs, cpuMsPerWrite }: Measured,
+  { along, counted, writingMs, cpuMsPerWrite, fixedSlices }: Measured,
 ): WritesOutcome {
-  const rounds = slices.with.map(({ perSecond }, index) => {
-    const without = slices.without[index]?.perSecond ?? Number.NaN;
-    return { reads_with: perSecond, reads_without: without, ratio: perSecond / without };
-  });
+  const rounds = roundsOf(slices);
+  const fixedRounds = roundsOf(fixedSlices);
   const p99 = (side: readonly Slice[]): number => quantileMs(mergeHistograms(side.map((one) => one.latencies)), 0.99);
   const sum = (value: (one: Recount) => number): number => counted.reduce((total, one) => total + value(one), 0);
   return {
@@ -147,6 +178,7 @@ function outcomeOf(
     reads_without: medianOf(rounds.map(({ reads_without }) => reads_without)),
     ratio: medianOf(rounds.map(({ ratio }) => ratio)),
     rounds,
+    fixed: { ratio: medianOf(fixedRounds.map(({ ratio }) => ratio)), rounds: fixedRounds },
     p99_with_ms: p99(slices.with),
     p99_without_ms: p99(slices.without),
     cpu_ms_per_write: cpuMsPerWrite,

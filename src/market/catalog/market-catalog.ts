@@ -10,7 +10,7 @@ export interface MarketCatalog extends Catalog {
   answers: Answers;
   /** Of walks along the shelves. */
   shelfCursors: Cursors;
-  facts(): CatalogFacts & { pageBytes: number; pagesMade: number };
+  facts(): CatalogFacts & { pageBytes: number; pagesMade: number; pagesCompared: number };
 }
 
 /** So many kept pages held against changes, one after the other, take 3 % of a core. They come right after each step of the catalog. */
@@ -41,7 +41,12 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
     await catalog.fresh();
     answers.trim();
   };
-  const facts = () => ({ ...catalog.facts(), pageBytes: answers.keptBytes(), pagesMade: answers.pagesMade() });
+  const facts = () => ({
+    ...catalog.facts(),
+    pageBytes: answers.keptBytes(),
+    pagesMade: answers.pagesMade(),
+    pagesCompared: answers.pagesCompared(),
+  });
   return { ...catalog, fresh, facts, answers, shelfCursors: createCursors([pepper.hash(use), ...kept], clock) };
 }
 

@@ -13,6 +13,8 @@ export interface CatalogFacts {
   pageBytes: number;
   /** How often a page was put together since the start, and not only looked at. */
   pagesMade: number;
+  /** How often a kept page was held against what had changed. Beyond 1,000 a second, steps of the catalog are held back, and acts with them. */
+  pagesCompared: number;
   /** How long ago everything committed until then was known to be in. */
   feedLagSeconds: number;
   /** Null: not loaded yet. */
@@ -165,14 +167,26 @@ function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
       return read().feedLagSeconds;
     },
   );
-  registry.removeSingleMetric('openaisle_catalog_pages_made_total');
-  new Counter({
-    name: 'openaisle_catalog_pages_made_total',
-    help: 'Pages of listings put together, as none that was kept was right',
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(read().pagesMade);
-    },
-  });
+  const counted = (name: string, help: string, pick: (facts: CatalogFacts) => number): void => {
+    registry.removeSingleMetric(name);
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(pick(read()));
+      },
+    });
+  };
+  counted(
+    'openaisle_catalog_pages_made_total',
+    'Pages of listings put together, as none that was kept was right',
+    ({ pagesMade }) => pagesMade,
+  );
+  counted(
+    'openaisle_catalog_pages_compared_total',
+    'Pages that were kept, held against what had changed since',
+    ({ pagesCompared }) => pagesCompared,
+  );
 }
