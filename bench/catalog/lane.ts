@@ -8,8 +8,8 @@ export interface Head {
 }
 
 export interface LaneHooks {
-  /** The next request, or null when it is enough. */
-  next(): Buffer | null;
+  /** The next request, in how many milliseconds to ask again for it, or null when it is enough. */
+  next(): Buffer | number | null;
   /** The answer to it is here whole. */
   answered(status: number, bytes: number): void;
 }
@@ -39,6 +39,7 @@ export function runLane(host: string, port: number, hooks: LaneHooks): Promise<v
     const ask = (): void => {
       const request = hooks.next();
       if (request === null) return void socket.destroy();
+      if (typeof request === 'number') return void setTimeout(ask, request);
       socket.write(request);
     };
     const fail = (error: Error): boolean => {

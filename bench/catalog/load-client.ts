@@ -10,6 +10,8 @@ export interface LoadOrder {
   status: number;
   connections: number;
   seconds: number;
+  /** Begun at fixed times, so many a second in all, and timed from when they were due; without it each as soon as the last is answered. */
+  perSecond?: number;
 }
 
 export interface LoadAnswer {
@@ -32,19 +34,26 @@ async function load(order: LoadOrder): Promise<LoadAnswer> {
   let answered = 0;
   let bytes = 0;
   const lane = (): Promise<void> => {
+    /** From when on its present request is timed; 0: it has none. */
     let since = 0;
     let place = 0;
+    const take = (now: number): boolean => {
+      since = order.perSecond === undefined ? now : begin + (asked * 1_000) / order.perSecond;
+      if (since >= end) return false;
+      place = asked % requests.length;
+      asked += 1;
+      return true;
+    };
     return runLane(hostname, Number(port), {
       next: () => {
-        since = performance.now();
-        if (since >= end) return null;
-        place = asked % requests.length;
-        asked += 1;
-        return requests[place] ?? null;
+        const now = performance.now();
+        if (since === 0 && !take(now)) return null;
+        return since > now ? since - now : (requests[place] ?? null);
       },
       answered: (status, size) => {
         if (status !== order.status) throw new Error(`answered ${status}: GET ${order.requests[place]?.path}`);
         record(histogram, (performance.now() - since) * 1_000);
+        since = 0;
         answered += 1;
         bytes += size;
       },

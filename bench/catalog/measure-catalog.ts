@@ -164,7 +164,8 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
     const writesTo = options.elsewhere ? (await launch(stage, 1)).url : market.url;
     if (stage.pinned && !options.elsewhere) await leaveCoreTo([...target.pids, still.pid]);
     const order = { client, market: target, fixed, writesTo, databaseUrl, seeded, requests, next, tell };
-    return { ...nothing, writes: await measureWrites({ ...order, rate: options.writes, seconds: options.seconds }) };
+    const { writes: rate, reads, seconds } = options;
+    return { ...nothing, writes: await measureWrites({ ...order, rate, reads, seconds }) };
   }
   return { ...nothing, rows: await measureKinds(stage, market) };
 }

@@ -19,6 +19,8 @@ export interface Round {
 
 export interface WritesOutcome {
   rate: number;
+  /** So many a second were asked for; null: as many as were answered. */
+  reads: number | null;
   reads_with: number;
   reads_without: number;
   /** Median of the ratios of neighbouring slices. */
@@ -57,6 +59,8 @@ export interface WritesOrder {
   seeded: Seeded;
   requests: readonly PageRequest[];
   rate: number;
+  /** How many a second are asked for; null: as many as are answered. */
+  reads: number | null;
   seconds: number;
   next: () => Write;
   tell(line: string): void;
@@ -78,8 +82,9 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
   const slices: Slices = { with: [], without: [] };
   const fixedSlices: Slices = { with: [], without: [] };
   const counted: Recount[] = [];
+  const offered = order.reads === null ? {} : { perSecond: order.reads };
   const read = (seconds: number, target = market): Promise<Slice> =>
-    runSlice(client, target, { requests, status: 200, connections: CONNECTIONS, seconds });
+    runSlice(client, target, { requests, status: 200, connections: CONNECTIONS, seconds, ...offered });
   const readWithWrites = async (seconds: number, counted: WriteLoad, target = market): Promise<Slice> => {
     const writes = writeAtRate(order.writesTo, rate, order.next, counted);
     try {
@@ -118,7 +123,7 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
   }
   counted.push(await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, 'last recount') }));
   load.faults.push(...beside.faults);
-  return outcomeOf(rate, slices, load, { along, counted, writingMs, cpuMsPerWrite: alone.cpuMs, fixedSlices });
+  return outcomeOf(order, slices, load, { along, counted, writingMs, cpuMsPerWrite: alone.cpuMs, fixedSlices });
 }
 
 interface Slices {
@@ -163,7 +168,7 @@ async function writeAlone({ market, writesTo, rate, next }: WritesOrder): Promis
 }
 
 function outcomeOf(
-  rate: number,
+  { rate, reads }: WritesOrder,
   slices: Slices,
   load: WriteLoad,
   { along, counted, writingMs, cpuMsPerWrite, fixedSlices }: Measured,
@@ -174,6 +179,7 @@ function outcomeOf(
   const sum = (value: (one: Recount) => number): number => counted.reduce((total, one) => total + value(one), 0);
   return {
     rate,
+    reads,
     reads_with: medianOf(rounds.map(({ reads_with }) => reads_with)),
     reads_without: medianOf(rounds.map(({ reads_without }) => reads_without)),
     ratio: medianOf(rounds.map(({ ratio }) => ratio)),

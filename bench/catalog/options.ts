@@ -14,6 +14,8 @@ export interface Options {
   sql: boolean;
   /** Writes per second beside the reads; null: the kinds of pages are measured instead. */
   writes: number | null;
+  /** Reads per second beside the writes; null: as many as are answered. */
+  reads: number | null;
   /** Writes go to a second process of the market. */
   elsewhere: boolean;
   dataDir: string | null;
@@ -31,6 +33,7 @@ export const HELP = `Measures the catalog of a market beside a server that only 
   --no-sql         not the same pages by SQL per request
   --writes RATE    reads with and without so many writes a second, checked against the database, in place of the kinds of pages
   --elsewhere      with --writes: they go to a second process, and the reads follow
+  --reads RATE     with --writes: so many reads a second, in place of as many as are answered
   --workers N      requests/s of N processes beside one, in place of the kinds of pages
   --json FILE      the outcome as JSON; - is standard output
   --seed N         of the made-up goods (1)
@@ -57,6 +60,7 @@ export function readOptions(args: readonly string[]): Options | null {
       keep: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
       writes: { type: 'string' },
+      reads: { type: 'string' },
       elsewhere: { type: 'boolean', default: false },
       json: { type: 'string' },
       'data-dir': { type: 'string' },
@@ -66,6 +70,8 @@ export function readOptions(args: readonly string[]): Options | null {
   if (values.help) return null;
   const workers = wholeFrom('--workers', values.workers, 1, 64);
   const writes = values.writes === undefined ? null : numberFrom('--writes', values.writes, 1, 10_000);
+  const reads = values.reads === undefined ? null : numberFrom('--reads', values.reads, 1, 100_000);
+  if (reads !== null && writes === null) throw new Error('--reads is of the reads beside --writes');
   if (workers > 1 && writes !== null) throw new Error('--workers and --writes are two measurements: name one');
   return {
     listings: wholeFrom('--listings', values.listings, 100, 2_000_000),
@@ -79,6 +85,7 @@ export function readOptions(args: readonly string[]): Options | null {
     seed: wholeFrom('--seed', values.seed, 0, 2 ** 31 - 1),
     sql: !values['no-sql'],
     writes,
+    reads,
     elsewhere: values.elsewhere,
     dataDir: values['data-dir'] ?? null,
     keep: values.keep,
