@@ -13,7 +13,7 @@ export interface CatalogFacts {
   pageBytes: number;
   /** How often a page was put together since the start, and not only looked at. */
   pagesMade: number;
-  /** How often a kept page was held against what had changed. Beyond 1,000 a second, steps of the catalog are held back, and acts with them. */
+  /** How often a kept page was held against what had changed. Where that is often, steps of the catalog are held back, and acts with them. */
   pagesCompared: number;
   /** How long ago everything committed until then was known to be in. */
   feedLagSeconds: number;

@@ -126,10 +126,12 @@ function answerKept(parts: Parts, read: QuickRead, asked: Asked): QuickAnswer | 
   let entry = kept.get(asked.key);
   if (entry === undefined || !isCurrent(parts, entry, asked.basis)) {
     const model = catalog.model();
+    // Before it is built: a cursor of the minute after lives longer than it has to, one of the minute before would be another elsewhere.
+    const minute = minuteOf(clock);
     const page = asked.build(model);
     if (page === null || !areFilled(model, page.ids)) return null;
     counts.made += 1;
-    entry = renew(entry, { model, minute: minuteOf(clock), page });
+    entry = renew(entry, { model, minute, page });
     kept.put(asked.key, entry);
   }
   return answerEntry({ kept }, read, asked.key, entry);
