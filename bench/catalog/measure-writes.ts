@@ -28,7 +28,7 @@ export interface WritesOutcome {
   rounds: readonly Round[];
   /**
    * The same of a static server on the core of the market that is read, beside the same writes to the market: it does nothing for them,
-   * so what it loses is what the cores themselves have lost.
+   * so what it loses, it loses to what else is on both cores.
    */
   fixed: { ratio: number; rounds: readonly Round[] };
   p99_with_ms: number;
