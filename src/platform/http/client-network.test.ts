@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientNetwork, firstAddress } from './client-network.ts';
+import { clientNetwork, firstAddress, networkLevels } from './client-network.ts';
 
 describe('clientNetwork', () => {
   it.each([
@@ -24,5 +24,17 @@ describe('clientNetwork', () => {
     expect(firstAddress('unknown', '192.0.2.7')).toBe('192.0.2.7');
     expect(firstAddress('2001:db8::1', '192.0.2.7')).toBe('2001:db8::1');
     expect(firstAddress(undefined, 'x')).toBeUndefined();
+  });
+});
+
+describe('networkLevels', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.0/24', '192.0.0.0/16'],
+    ['127.3.4.5', '127.3.4.5', '127.3.4.5'],
+    ['::1', '0:0:0:0::/64', '0:0:0:0::/64'],
+    ['2001:db8:1:2::9', '2001:db8:1::/48', '2001:db8::/32'],
+    ['nothing', 'unknown', 'unknown'],
+  ])('puts %s in %s and %s', (address, site, region) => {
+    expect(networkLevels(clientNetwork(address))).toEqual({ site, region });
   });
 });

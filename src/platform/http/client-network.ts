@@ -16,6 +16,26 @@ export function clientNetwork(address: string | undefined): string {
   return `${prefix.join(':')}::/64`;
 }
 
+/** The wider networks around a counted one that budgets count as well: IPv4 /24 and /16, IPv6 /48 and /32. */
+export interface NetworkLevels {
+  site: string;
+  region: string;
+}
+
+const LOOPBACK_V6 = '0:0:0:0::/64';
+
+/** Takes what `clientNetwork` gives. On loopback, and where nothing is known, the network stands for itself at every level. */
+export function networkLevels(counted: string): NetworkLevels {
+  if (counted === LOOPBACK_V6 || counted.startsWith('127.')) return { site: counted, region: counted };
+  if (isIPv4(counted)) {
+    const [a, b, c] = counted.split('.');
+    return { site: `${a}.${b}.${c}.0/24`, region: `${a}.${b}.0.0/16` };
+  }
+  if (!counted.endsWith('::/64')) return { site: counted, region: counted };
+  const groups = counted.slice(0, -'::/64'.length).split(':');
+  return { site: `${groups.slice(0, 3).join(':')}::/48`, region: `${groups.slice(0, 2).join(':')}::/32` };
+}
+
 /** The first of these that is an address at all: a proxy may forward any text as one. */
 export function firstAddress(...addresses: (string | undefined)[]): string | undefined {
   return addresses.find((address) => address !== undefined && isIP(address.replace(/%.*$/, '')) !== 0);
