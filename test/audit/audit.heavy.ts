@@ -6,13 +6,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { readReceipt } from '../../src/platform/chain/reads.ts';
-import { usdcAdmin } from '../support/chain.ts';
+import { settleData, usdcAdmin } from '../support/chain.ts';
 import { claim, type DirectPurchase, payDirectly } from '../support/direct.ts';
 import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
 import { BASE_URL, type Member, signProof, startWorld, type World } from '../support/market-world.ts';
 import { SEED_TIME } from '../support/seed.ts';
 import { PRICE } from '../support/trade.ts';
 import { seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
+import { sendBatch } from '../world/batch-transaction.ts';
 import { audit } from './audit.ts';
 
 const { sellerOne, buyerOne, buyerTwo, buyerThree } = WORLD_ACCOUNTS;
@@ -22,6 +23,8 @@ let direct: DirectPurchase;
 let lies: pg.Client;
 /** A transfer that fits the direct purchase and is not final. */
 let young: { hash: string; block: string; number: bigint };
+/** A final transaction in which a nonce of the payer moved nothing, and something else moved the price. */
+let batch: { hash: string; block: string; number: bigint; log: number; nonce: string };
 /** One that is final and has nothing to do with anything. */
 let stray: string;
 
@@ -41,6 +44,7 @@ beforeAll(async () => {
   await payTooLittle(listingId, await world.join('buyer-three'), seller);
   await sellThing(keeper, buyers[0]);
   await world.running.eventsSettled();
+  batch = await spendNonceOnNothing();
   const late = await usdcAdmin(world.chain).transfer(buyerTwo, sellerOne.address, PRICE);
   young = { hash: late.transactionHash, block: late.blockHash, number: late.blockNumber };
   lies = new pg.Client({ connectionString: world.db.url });
@@ -73,6 +77,18 @@ async function payTooLittle(listingId: bigint, buyer: Member, seller: Member): P
   const { id } = body['payment'] as { id: number };
   const decision = { outcome: 'refunded', tx_hash: back.transactionHash };
   expect((await world.ask('POST', `/api/review/${id}`, { key: seller.key, body: decision })).status).toBe(200);
+}
+
+async function spendNonceOnNothing(): Promise<typeof batch> {
+  const nothing = await signProof(world.chain, buyerOne, { payTo: buyerOne.address, units: 0n });
+  const pays = await signProof(world.chain, buyerOne, { payTo: sellerOne.address, units: PRICE });
+  const calls = [nothing, pays].map(({ authorization, signature }) => settleData(authorization, signature));
+  const hash = await sendBatch(world, buyerThree, calls);
+  await world.finalize();
+  const receipt = await readReceipt(world.chain.rpc, hash);
+  if (receipt === null) throw new Error('the batch is not mined');
+  const log = receipt.logs.at(-1)?.logIndex ?? -1;
+  return { hash, block: receipt.blockHash, number: receipt.blockNumber, log, nonce: nothing.authorization.nonce };
 }
 
 /** As a sync records it, on a transfer of the chain. */
@@ -160,6 +176,20 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
     'a proof names another log',
     /without its transfer/,
     () => `update payment_proofs set log_index = log_index + 1 where ${isProof(SOLD_BY_X402)}`,
+  ],
+  [
+    'a proof names another transfer of its transaction',
+    /by a transfer that its authorization did not make/,
+    () => `update payment_proofs set tx_hash = ${bytea(batch.hash)}, block_hash = ${bytea(batch.block)},
+      block_number = ${batch.number}, log_index = ${batch.log} where ${isProof(SOLD_BY_X402)};
+      update payments set nonce = ${bytea(batch.nonce)} where id = ${SOLD_BY_X402}`,
+  ],
+  [
+    'goods are handed out on no transfer of their own',
+    /has no transfer of its own/,
+    () => `delete from payment_proofs where ${isProof(SOLD_BY_X402)};
+      update payments set tx_hash = ${bytea(batch.hash)}, nonce = ${bytea(batch.nonce)}, end_reason = 'transaction_used',
+        review_outcome = 'deliver', reviewed_at = now() where id = ${SOLD_BY_X402}`,
   ],
   [
     'a proof says that more was paid',

@@ -1,6 +1,15 @@
 import { faultsOfThing } from './faults-of-thing.ts';
 import { type Books, type PaymentLine, readBooks } from './read-books.ts';
-import { AUTHORIZATION_USED, type Chain, movesOf, openChain, walletOf } from './read-chain.ts';
+import {
+  AUTHORIZATION_USED,
+  authorizationsIn,
+  type Chain,
+  type Moved,
+  madeBy,
+  movesOf,
+  openChain,
+  walletOf,
+} from './read-chain.ts';
 
 export interface AuditOrder {
   databaseUrl: string;
@@ -31,7 +40,9 @@ export async function audit(order: AuditOrder): Promise<Audit> {
   const faults = [...books.broken];
   const ofPayments = books.payments.map(async (line) => [
     ...faultsOfState(line, order.quiet ?? false),
-    ...(line.proof_hash === null ? [] : await faultsOfProof(scene, line, line.proof_hash)),
+    ...(line.proof_hash === null
+      ? await faultsOfSecond(scene, line)
+      : await faultsOfProof(scene, line, line.proof_hash)),
     ...(line.refund_hash === null ? [] : await faultsOfRefund(scene, line, line.refund_hash)),
   ]);
   faults.push(...(await Promise.all(ofPayments)).flat());
@@ -97,17 +108,44 @@ async function faultsOfProof({ chain, token }: Scene, line: PaymentLine, hash: s
   }
   const uses = authorizationsIn(receipt.logs, token);
   const time = Number(block?.timestamp ?? 0);
-  return [...faults, ...faultsOfTransfer(line, { units: moved.units, uses, time })];
+  const made = madeBy(receipt, token, line);
+  return [...faults, ...faultsOfTransfer(line, { units: moved.units, uses, made, time })];
+}
+
+/**
+ * The second of two payments in one transaction has no proof. Goods were handed out on it only if its own authorization made a
+ * transfer, and that is no other payment's.
+ */
+async function faultsOfSecond({ books, chain, token }: Scene, line: PaymentLine): Promise<string[]> {
+  if (line.status !== 'completed' || !isSecond(line) || line.tx_hash === null) return [];
+  const receipt = await chain.receipt(line.tx_hash);
+  const made = receipt?.status === '0x1' ? madeBy(receipt, token, line) : null;
+  const name = nameOf(line);
+  if (made?.to !== line.payee || made.units !== BigInt(line.value_units)) return [`${name} has no transfer of its own`];
+  const isTaken = [...books.payments, ...books.things].some(
+    (other) => other.proof_hash === line.tx_hash && other.proof_log === made.logIndex,
+  );
+  return isTaken ? [`${name} shares its transfer with another`] : [];
+}
+
+interface Paid {
+  units: bigint;
+  uses: string[];
+  made: Moved | null;
+  /** Seconds. */
+  time: number;
 }
 
 /** Whether the transfer is what was asked for. One that a person decided on need not be, but for whose it is. */
-function faultsOfTransfer(line: PaymentLine, paid: { units: bigint; uses: string[]; time: number }): string[] {
+function faultsOfTransfer(line: PaymentLine, paid: Paid): string[] {
   const name = nameOf(line);
-  const { units, uses, time } = paid;
+  const { units, uses, made, time } = paid;
   const asked = BigInt(line.value_units);
   const faults: string[] = [];
   if (line.path === 'x402' && !uses.includes(`${line.payer} ${line.nonce}`))
     faults.push(`${name}: not by its authorization`);
+  else if (line.path === 'x402' && made?.logIndex !== line.proof_log)
+    faults.push(`${name}: by a transfer that its authorization did not make`);
   if (line.end_reason !== null) return faults;
   if (line.path === 'x402' && units !== asked) faults.push(`${name}: not the exact amount`);
   if (line.removed_at !== null && time * 1000 >= line.removed_at) faults.push(`${name} was paid after the removal`);
@@ -116,12 +154,6 @@ function faultsOfTransfer(line: PaymentLine, paid: { units: bigint; uses: string
   if (uses.some((use) => use.startsWith(line.payer))) faults.push(`${name} was paid through an authorization`);
   const inWindow = time >= (line.window_from ?? 0) && time < (line.window_to ?? 0);
   return inWindow ? faults : [...faults, `${name} was paid outside its window`];
-}
-
-function authorizationsIn(logs: { address: string; topics: string[] }[], token: string): string[] {
-  return logs
-    .filter(({ address, topics }) => address.toLowerCase() === token && topics[0] === AUTHORIZATION_USED)
-    .map(({ topics }) => `${walletOf(topics[1])} ${topics[2]}`);
 }
 
 async function faultsOfRefund({ chain, token }: Scene, line: PaymentLine, hash: string): Promise<string[]> {
@@ -150,16 +182,9 @@ async function faultsOfAuthorizations({ books, chain, token }: Scene): Promise<s
     const line = lines.get(`${walletOf(log.topics[1])} ${log.topics[2]}`);
     if (line === undefined || isOpen(line) || isBooked(line)) continue;
     const receipt = await chain.receipt(log.transactionHash);
-    const moved =
-      receipt &&
-      movesOf(receipt, token).some(
-        ({ from, to, units, logIndex }) =>
-          from === line.payer &&
-          to === line.payee &&
-          units === BigInt(line.value_units) &&
-          logIndex > Number(log.logIndex),
-      );
-    if (moved) faults.push(`${nameOf(line)} was paid by ${log.transactionHash}`);
+    const made = receipt && madeBy(receipt, token, line);
+    if (made?.to === line.payee && made.units === BigInt(line.value_units))
+      faults.push(`${nameOf(line)} was paid by ${log.transactionHash}`);
   }
   return faults;
 }

@@ -121,3 +121,26 @@ export function movesOf(receipt: ChainReceipt, token: string): Moved[] {
       logIndex: Number(log.logIndex),
     }));
 }
+
+/** Payer and nonce of every authorization that was used, in one text each. */
+export function authorizationsIn(logs: readonly ChainLog[], token: string): string[] {
+  return logs
+    .filter(({ address, topics }) => address.toLowerCase() === token && topics[0] === AUTHORIZATION_USED)
+    .map(({ topics }) => `${walletOf(topics[1])} ${topics[2]}`);
+}
+
+/**
+ * The transfer that an authorization made: the token writes the use and, in the next place of the block's logs, the transfer. What
+ * stands further back in the transaction was moved by something else.
+ */
+export function madeBy(
+  receipt: ChainReceipt,
+  token: string,
+  by: { payer: string; nonce: string | null },
+): Moved | null {
+  const key = `${by.payer} ${by.nonce}`;
+  const use = receipt.logs.find((log) => authorizationsIn([log], token).includes(key));
+  if (use === undefined) return null;
+  const next = Number(use.logIndex) + 1;
+  return movesOf(receipt, token).find(({ logIndex, from }) => logIndex === next && from === by.payer) ?? null;
+}

@@ -13,6 +13,7 @@ import {
   PAYEE,
   PAYER,
   type Scene,
+  type Sketch,
   TIME,
   TOKEN,
   transfer,
@@ -73,13 +74,23 @@ export interface AttemptCase extends Case<AttemptRules> {
   nonceUsed: boolean | null;
 }
 
+/** The use and what was paid: mostly in places in a row, as the token writes them, with more of the same behind. */
+function drawUse(dice: Dice, cast: Cast, mark: Sketch): (Sketch | Sketch[])[] {
+  const paid = drawPaid(dice, cast);
+  const way = dice.number(10);
+  if (way === 0) return [...paid, mark];
+  if (way === 1) return [mark, ...paid];
+  if (way === 2) return [[mark, transfer({ ...cast, to: cast.from, units: 0n })], ...paid];
+  const [first, ...rest] = paid;
+  return first === undefined ? [mark] : [[mark, first], ...rest];
+}
+
 export function drawAttempt(dice: Dice): AttemptCase {
   const units = drawUnits(dice);
   const cast = { from: PAYER, to: PAYEE, units };
   const validBefore = TIME + dice.pick([-1, 0, 1, 20, 60, 600]);
   const mark = dice.chance(0.15) ? canceled(PAYER, NONCE) : used(PAYER, NONCE);
-  const paid = drawPaid(dice, cast);
-  const logs = drawLogs(dice, cast, dice.chance(0.1) ? [...paid, mark] : [mark, ...paid]);
+  const logs = drawLogs(dice, cast, drawUse(dice, cast, mark));
   const isMark = (log: Json): boolean =>
     Array.isArray(log['topics']) && log['topics'][2] === NONCE && log['data'] === '0x';
   const scene = spoil(dice, trueScene(logs, TIME));
@@ -100,6 +111,7 @@ export function drawAttempt(dice: Dice): AttemptCase {
     validBefore,
     openedBlock: HEIGHT + dice.pick([-10, -10, -10, -1, -1, 0, 1]),
     submitted: dice.chance(0.6),
+    stopped: dice.chance(0.15),
   };
   return { scene: { ...scene, ...heads }, rules, use, nonceUsed: dice.pick([false, false, false, true, null]) };
 }

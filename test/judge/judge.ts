@@ -148,6 +148,7 @@ export function judgeClaim(given: Answers, rules: ClaimRules): Ruling {
 export interface AttemptRules extends Rules, Record<'validBefore' | 'openedBlock', number> {
   nonce: string;
   submitted: boolean;
+  stopped: boolean;
 }
 
 export interface AttemptAnswers extends Answers {
@@ -178,12 +179,13 @@ function judgeUse(given: Answers, use: Json, rules: AttemptRules): Ruling {
   if (!isThere || own === undefined || own.removed) return unclear;
   if (!place.final) return { outcome: 'unknown', seen: true };
   if (named.what === 'canceled') return refused('canceled');
-  // The token writes the use first, then the transfer that it made.
-  const after = place.entries.filter((entry) => entry.what === 'transfer' && entry.index > named.index);
-  const fitting = after.find((entry) => entry.from === payer && entry.to === payee && entry.units === units);
-  if (fitting === undefined) return refused('no_fitting_transfer');
-  if (place.number <= rules.openedBlock) return review('used_before_opening', fitting);
-  return isRemoved(place, rules) ? review('listing_removed', fitting) : { outcome: 'settled', log: fitting.index };
+  // The token writes the use, and in the very next place the transfer that it made.
+  const made = place.entries.find(({ index }) => index === named.index + 1);
+  if (made?.what !== 'transfer' || made.from !== payer) return { outcome: 'unknown', seen: true };
+  if (made.to !== payee || made.units !== units) return refused('no_fitting_transfer');
+  if (place.number <= rules.openedBlock) return review('used_before_opening', made);
+  if (isRemoved(place, rules)) return review('listing_removed', made);
+  return rules.stopped ? review('listing_changed', made) : { outcome: 'settled', log: made.index };
 }
 
 /** A refund: at least `units` from the payee to the payer, in a block after the payment's (W8). */

@@ -149,6 +149,7 @@ export function attemptVerdict(answers: Answers, { rules, use: rawUse, nonceUsed
       openedBlock: BigInt(rules.openedBlock),
       mayBeSubmitted: rules.submitted,
       removedAt: rules.removedAt,
+      isStopped: rules.stopped,
     });
     return rulingOf(decided);
   });

@@ -28,7 +28,7 @@ const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5
 const CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 
 /** Part of a log: its place is given later. */
-type Sketch = Json & { topics: string[]; data: string };
+export type Sketch = Json & { topics: string[]; data: string };
 
 export interface Cast {
   from: string;
@@ -100,8 +100,8 @@ export const LEDGER: readonly (readonly [string, string])[] = [
   [OTHER, NONCE],
 ];
 
-/** Mostly few logs, now and then up to 40. `wanted` come in their order, among the near misses. */
-export function drawLogs(dice: Dice, cast: Cast, wanted: readonly Sketch[]): Json[] {
+/** Mostly few logs, now and then up to 40. `wanted` come in their order, among the near misses; a group stands in places in a row. */
+export function drawLogs(dice: Dice, cast: Cast, wanted: readonly (Sketch | readonly Sketch[])[]): Json[] {
   const most = dice.pick([0, 1, 2, 2, 4, 4, 6, 8, 16, 40]);
   const noise = Array.from({ length: dice.number(most + 1 - Math.min(most, wanted.length)) }, () =>
     dice.pick(NEAR_MISSES)(dice, cast),
@@ -112,9 +112,12 @@ export function drawLogs(dice: Dice, cast: Cast, wanted: readonly Sketch[]): Jso
   let index = dice.number(300);
   const [left, rest] = [[...wanted], [...noise]];
   return order.flatMap((isWanted) => {
-    const sketch = isWanted ? left.shift() : rest.shift();
-    index += 1 + dice.number(3);
-    return sketch === undefined ? [] : [placed(sketch, index)];
+    const given = isWanted ? left.shift() : rest.shift();
+    index += dice.number(3);
+    return [given ?? []].flat().map((sketch) => {
+      index += 1;
+      return placed(sketch, index);
+    });
   });
 }
 

@@ -100,8 +100,16 @@ test(`x402 attempts: market and judge agree on outcome, reason and log (seed ${S
     draw: drawAttempt,
     judge: (drawn) => judgeAttempt({ ...answersOf(drawn, 1, PAYER), ...drawn }, drawn.rules),
     market: (drawn) => attemptVerdict(answersOf(drawn, 1, PAYER), drawn),
-    outcomes: ['settled', 'expired', 'canceled', 'no_fitting_transfer', 'used_before_opening', 'listing_removed'],
-    whys: [...CHAIN_WHYS, 'receipt_missing', 'used_without_log'],
+    outcomes: [
+      'settled',
+      'expired',
+      'canceled',
+      'no_fitting_transfer',
+      'used_before_opening',
+      'listing_removed',
+      'listing_changed',
+    ],
+    whys: [...CHAIN_WHYS, 'receipt_missing', 'used_without_log', 'use_without_transfer'],
   });
 });
 

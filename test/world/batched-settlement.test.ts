@@ -1,9 +1,8 @@
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { send } from '../../src/local/chain/send-transaction.ts';
-import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
-import type { Hex } from '../../src/platform/hex.ts';
-import { settleData } from '../support/chain.ts';
+import { toBytes } from '../../src/platform/hex.ts';
+import { settleData, signAuthorization } from '../support/chain.ts';
 import { fundedWallet } from '../support/list-goods.ts';
 import {
   BASE_URL,
@@ -16,6 +15,7 @@ import {
 } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedListing } from '../support/seed.ts';
+import { sendBatch } from './batch-transaction.ts';
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
@@ -33,21 +33,6 @@ afterAll(async () => {
   await world?.stop();
   await facilitator.close();
 });
-
-/** Code of a transaction without a recipient that makes these calls to the token: copy each from the code, then CALL. */
-function batchCode(calls: readonly Hex[]): Hex {
-  const datas = calls.map((call) => call.slice(2));
-  const word = (value: number): string => value.toString(16).padStart(4, '0');
-  let offset = 44 * datas.length + 1;
-  let code = '';
-  for (const data of datas) {
-    const length = word(data.length / 2);
-    code += `61${length}61${word(offset)}600039`;
-    code += `6000600061${length}6000600073${USDC_ADDRESS.slice(2)}5af150`;
-    offset += data.length / 2;
-  }
-  return `0x${code}00${datas.join('')}`;
-}
 
 async function openPurchase(buyer: Member) {
   const given = { wallet: sellerOne.address, priceUnits: PRICE, artifact: `batched goods of ${buyer.handle}` };
@@ -69,7 +54,7 @@ it('of two payments in one transaction one is completed, the other is for review
   const one = await openPurchase(await world.join('buyer-one'));
   const two = await openPurchase(await world.join('buyer-two'));
   const calls = [one, two].map(({ proof }) => settleData(proof.authorization, proof.signature));
-  expect((await send(world.chain, stranger, { data: batchCode(calls) })).status).toBe('success');
+  await sendBatch(world, stranger, calls);
   await world.finalize();
   await world.running.payments.reconcileOnce();
   expect([await statusOf(one.proof), await statusOf(two.proof)].sort()).toEqual(['completed', 'needs_review']);
@@ -89,4 +74,58 @@ it('of two payments in one transaction one is completed, the other is for review
     expect([status, body['reason'], body['do_not_pay_again']]).toEqual([422, 'needs_review', true]);
   }
   expect(await paidUnits(world.chain, loser.payer.address, sellerOne.address)).toEqual([PRICE]);
+});
+
+/** As the code of before this rule left a review: it did not say which transfer is its own. */
+async function inReviewAsBefore({ proof }: { proof: SignedProof }, txHash: `0x${string}`): Promise<number> {
+  const { id } = await world.db.database.one<{ id: bigint }>(
+    sql`select id from payments where nonce = ${toBytes(proof.authorization.nonce)}`,
+  );
+  await world.db.database.transaction(async (tx) => {
+    await tx.run(sql`set local session_replication_role = replica`);
+    await tx.run(sql`update payments set status = 'needs_review', end_reason = 'transaction_used', log_index = null,
+      tx_hash = ${toBytes(txHash)}, block_number = 1, block_time = now(), ended_at = now() where id = ${id}`);
+  });
+  return Number(id);
+}
+
+const decide = (id: number, outcome: string) =>
+  world.ask('POST', `/api/review/${id}`, { key: seller.key, body: { outcome } });
+
+async function received(id: number): Promise<unknown> {
+  const { body } = await world.ask('GET', '/api/me', { key: seller.key });
+  return (body['reviews'] as Record<string, unknown>[]).find((one) => one['payment_id'] === id)?.['received_usdc'];
+}
+
+it('a review from before is delivered on only where the chain shows a transfer of its own', async () => {
+  const [one, two, three] = [
+    await openPurchase(await world.join('buyer-three')),
+    await openPurchase(await world.join('buyer-four')),
+    await openPurchase(await world.join('buyer-five')),
+  ];
+  const nothing = { ...three.proof.authorization, to: three.payer.address, value: 0n };
+  const txHash = await sendBatch(world, stranger, [
+    ...[one, two].map(({ proof }) => settleData(proof.authorization, proof.signature)),
+    settleData(nothing, await signAuthorization(world.chain, three.payer, nothing)),
+  ]);
+  const [honest, greedy] = [await inReviewAsBefore(two, txHash), await inReviewAsBefore(three, txHash)];
+  await world.finalize();
+  await world.running.payments.reconcileOnce();
+  expect([await received(honest), await received(greedy)]).toEqual([0, 0]);
+  expect((await decide(honest, 'deliver')).status).toBe(200);
+  expect((await decide(greedy, 'deliver')).body['reason']).toBe('not_deliverable');
+  expect((await decide(greedy, 'declined')).status).toBe(200);
+  const log = sql`select log_index from payments where id = ${honest}`;
+  expect(await world.db.database.one(log)).toEqual({ log_index: expect.any(Number) });
+});
+
+it('no second row of the books names a transfer that is named already', async () => {
+  const rival = await openPurchase(await world.join('buyer-six'));
+  const { tx_hash, log_index } = await world.db.database.one<{ tx_hash: Buffer; log_index: number }>(
+    sql`select tx_hash, log_index from payment_proofs limit 1`,
+  );
+  const take = world.db.database.run(sql`update payments set status = 'needs_review', end_reason = 'transaction_used',
+    tx_hash = ${tx_hash}, log_index = ${log_index}, block_number = 1, block_time = now(), ended_at = now()
+    where nonce = ${toBytes(rival.proof.authorization.nonce)}`);
+  await expect(take).rejects.toThrow('the transfer is what something else was paid with');
 });

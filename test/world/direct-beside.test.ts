@@ -85,6 +85,37 @@ it('of two equal claims at once the second goes on with the first, though someth
   expect(new Set(answers.map(idOf)).size).toBe(1);
 });
 
+const named = async ({ intent }: DirectCase): Promise<bigint> =>
+  (
+    await world.db.database.one<{ count: bigint }>(sql`select count(*) as count from claim_hashes h
+      join payments p on p.id = h.payment_id where p.intent_id = ${Buffer.from(intent.id, 'hex')}`)
+  ).count;
+
+describe('transactions that are named for an intent that is paid', () => {
+  it('are stored only after the signature of the wallet that paid', async () => {
+    const { given, first } = await paidTwice();
+    const forged = await signChallenge(await trade.wallet(), { challenge: 'another text' });
+    for (let index = 0; index < 10; index += 1) {
+      expect((await name(given, someHash(), `0x${'11'.repeat(65)}`)).body['reason']).toBe('signature_invalid');
+      // Any key signs something: of a wallet that did not pay, nothing is stored, and the goods stay the buyer’s.
+      expect((await name(given, someHash(), forged)).status).toBe(200);
+    }
+    expect(await named(given)).toBe(1n);
+    // What is known is answered whatever is signed, also while no wallet can be asked.
+    expect((await name(given, first, `0x${'11'.repeat(65)}`)).status).toBe(200);
+  });
+
+  it('are forgotten once they are many and refused', async () => {
+    const { given } = await paidTwice();
+    for (let index = 0; index < 24; index += 1) {
+      const stray = await transfer(world, WORLD_ACCOUNTS.stranger, WORLD_ACCOUNTS.buyerOne.address, 0n);
+      await finalize();
+      expect((await name(given, stray)).status).toBe(200);
+    }
+    expect(await named(given)).toBeLessThanOrEqual(21n);
+  });
+});
+
 describe('a second transfer for an intent that is paid', () => {
   it('is reviewed when it is claimed, and given back; the goods stay the buyer’s all the while', async () => {
     const { given, first, second } = await paidTwice();

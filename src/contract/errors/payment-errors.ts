@@ -82,6 +82,14 @@ export const paymentErrors = {
     next_step: 'Nothing was stored or submitted. Send the same request again, with the same proof if there was one.',
   },
   // Payment: once a row exists
+  listing_changed: {
+    status: 409,
+    title: 'The listing was edited before the payment was submitted',
+    retry: 'same_request',
+    do_not_pay_again: true,
+    next_step:
+      'It will not be submitted. Wait for Retry-After, then read the listing and send the request again: a new payment may be signed then.',
+  },
   verification_pending: {
     status: 503,
     title: 'The facilitator has not verified the payment yet',

@@ -148,7 +148,7 @@ export async function readReviews(
 ): Promise<ReviewRow[]> {
   return await queryable.rows<ReviewRow>(sql`
     select p.id, p.purpose, p.listing_id, p.end_reason, p.payer, p.payee, p.value_units as asked_units,
-      coalesce(f.value_units, p.value_units) as received_units, p.tx_hash, p.block_time, p.ended_at
+      coalesce(f.value_units, case when p.log_index is null then 0 else p.value_units end) as received_units, p.tx_hash, p.block_time, p.ended_at
     from payments p left join listings l on l.id = p.listing_id
       left join payment_proofs f on f.payment_id = p.id and f.purpose <> 'refund'
     where p.status = 'needs_review'

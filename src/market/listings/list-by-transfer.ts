@@ -4,7 +4,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { answerUncompleted, answerUndeployed } from '../payments/direct/answer-claim.ts';
-import { findDecided } from '../payments/direct/beside/find-decided.ts';
+import { decideBeside, findDecided } from '../payments/direct/beside/find-decided.ts';
 import { checkSignature } from '../payments/direct/check-signature.ts';
 import {
   checkUnused,
@@ -57,12 +57,17 @@ export async function continueClaim(
 ): Promise<ListAnswer | null> {
   const { intent_id, tx_hash: txHash, payer_signature } = claim;
   const intent = await findOwnIntent(market.database, request.merchant, intent_id, 'listing_fee');
-  const decided = await findDecided(market, payments, intent, txHash);
+  const decided = await findDecided(market.database, intent, txHash);
   if (decided !== null) return await answerDecided(market, payments, request, { decided, txHash });
   const standing = await findClaim(market.database, intent.id);
   const signed = await checkSignature(payments, intent, payer_signature as Hex);
   if ('undeployed' in signed) {
     return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
+  }
+  const signedClaim = { txHash, payer: signed.payer };
+  if (standing?.status === 'completed') {
+    const other = await decideBeside(market, payments, intent, signedClaim);
+    if (other !== null) return await answerDecided(market, payments, request, { decided: other, txHash });
   }
   if (!(await checkUnused(market.database, intent, txHash))) return null;
   // What the standing wallet has paid is its own: that is looked at before another wallet takes its place.
@@ -74,7 +79,10 @@ export async function continueClaim(
   market.crashPoint('after_claim_committed');
   const current = await payments.settle(opened);
   if (current.path !== 'direct') throw new TypeError('a claim that is none');
-  const ended = isOpen(current) ? null : await findDecided(market, payments, intent, txHash);
+  const ended = isOpen(current)
+    ? null
+    : ((await findDecided(market.database, intent, txHash)) ??
+      (await decideBeside(market, payments, intent, signedClaim)));
   return ended === null
     ? await answerUncompleted(market, payments, current, txHash)
     : await answerDecided(market, payments, request, { decided: ended, txHash });

@@ -31,6 +31,7 @@ const terms: AttemptTerms = {
   openedBlock: 90n,
   mayBeSubmitted: true,
   removedAt: null,
+  isStopped: false,
 };
 
 function log(logIndex: number, topics: Hex[], data: Hex, changes: Partial<Log> = {}): Log {
@@ -192,14 +193,14 @@ describe('what ends unpaid', () => {
   });
 
   it.each([
-    ['no transfer', [usedLog()]],
     ['another payee', [usedLog(), transferLog({ to: wallet('3') })]],
-    ['another payer', [usedLog(), transferLog({ from: wallet('3') })]],
     ['too little', [usedLog(), transferLog({ units: 2_499_999n })]],
     ['too much', [usedLog(), transferLog({ units: 2_500_001n })]],
-    ['another token', [usedLog(), transferLog({ address: wallet('e') })]],
-    ['a transfer before the use', [usedLog(), transferLog({ logIndex: 2 })]],
-  ])('a final use with %s', (_what, logs) => {
+    [
+      'nothing, and a fitting transfer behind',
+      [usedLog(), transferLog({ to: PAYER, units: 0n }), transferLog({ logIndex: 5 })],
+    ],
+  ])('a final use that moved %s', (_what, logs) => {
     expect(decide(evidence({ logs }), terms)).toEqual({ outcome: 'refused', reason: 'no_fitting_transfer' });
   });
 });
@@ -232,22 +233,47 @@ it('a use above the finalized head is neither settled nor refused, whatever it m
 });
 
 it.each([
-  ['a topic whose upper bytes are not zero', { topics: [TRANSFER_TOPIC, word('1'), addressTopic(PAYEE)] }],
-  ['two topics', { topics: [TRANSFER_TOPIC, addressTopic(PAYER)] }],
-  ['data of 33 bytes', { data: `${valueData(2_500_000n)}00` as const }],
-  ['data of 31 bytes', { data: valueData(2_500_000n).slice(0, -2) as Hex }],
-  ['no data', { data: '0x' as const }],
-])('what only looks like the transfer is none: %s', (_what, changes) => {
-  const logs = [usedLog(), transferLog(changes)];
-  expect(decide(evidence({ logs, use: { transfersInBlock: [] } }), terms)).toEqual({
-    outcome: 'refused',
-    reason: 'no_fitting_transfer',
+  ['no log at all', []],
+  ['a transfer of another payer', [transferLog({ from: wallet('3') })]],
+  ['a transfer of another token', [transferLog({ address: wallet('e') })]],
+  ['a fitting transfer one place later', [transferLog({ logIndex: 5 })]],
+  ['a fitting transfer from before the use', [transferLog({ logIndex: 2 })]],
+  [
+    'another log of the payer, then a fitting transfer',
+    [
+      usedLog({ logIndex: 4, topics: [AUTHORIZATION_USED_TOPIC, addressTopic(PAYER), word('8')] }),
+      transferLog({ logIndex: 5 }),
+    ],
+  ],
+  [
+    'a topic whose upper bytes are not zero',
+    [transferLog({ topics: [TRANSFER_TOPIC, word('1'), addressTopic(PAYEE)] })],
+  ],
+  ['two topics', [transferLog({ topics: [TRANSFER_TOPIC, addressTopic(PAYER)] })]],
+  ['data of 33 bytes', [transferLog({ data: `${valueData(2_500_000n)}00` })]],
+  ['data of 31 bytes', [transferLog({ data: valueData(2_500_000n).slice(0, -2) as Hex })]],
+  ['no data', [transferLog({ data: '0x' })]],
+])('a final use that the token did not follow with the transfer is unknown, and seen: %s', (_what, behind) => {
+  const logs = [usedLog(), ...behind];
+  const transfersInBlock = behind.filter((entry) => entry.address === USDC && entry.topics[0] === TRANSFER_TOPIC);
+  const isTransfer = (entry: Log): boolean =>
+    entry.topics.length === 3 && entry.data.length === 66 && entry.topics[1] === addressTopic(PAYER);
+  const decision = decide(evidence({ logs, use: { transfersInBlock: transfersInBlock.filter(isTransfer) } }), terms);
+  expect(decision).toMatchObject({ outcome: 'unknown', why: 'use_without_transfer', sighting: { txHash: TX } });
+});
+
+it('only the transfer directly behind the use counts, whatever else the transaction moved', () => {
+  const around = [transferLog({ logIndex: 1 }), transferLog({ logIndex: 7 })];
+  expect(decide(evidence({ logs: [usedLog(), ...around, transferLog()] }), terms)).toMatchObject({
+    outcome: 'settled',
+    transfer: { logIndex: 4 },
   });
 });
 
-it('the transfer that follows the use counts, not one like it from before', () => {
-  const logs = [usedLog(), transferLog({ logIndex: 1 }), transferLog({ logIndex: 7 })];
-  expect(decide(evidence({ logs }), terms)).toMatchObject({ outcome: 'settled', transfer: { logIndex: 7 } });
+it('what arrives after an edit has stopped the attempt is for review, and nothing else changes', () => {
+  const stopped = { ...terms, isStopped: true };
+  expect(decide(evidence(), stopped)).toMatchObject({ outcome: 'review', reason: 'listing_changed' });
+  for (const [, given] of unknowns) expect(decide(given, stopped)).toEqual(decide(given, terms));
 });
 
 it('removal is compared to the millisecond', () => {
@@ -272,7 +298,7 @@ it('property: nothing above the finalized head is ever settled, refused or revie
   );
 });
 
-it('property: a receipt settles exactly when one of its logs is the wanted transfer', () => {
+it('property: the log directly behind the use decides, whatever stands elsewhere', () => {
   const someLog = fc
     .record({
       address: fc.constantFrom(USDC, wallet('e')),
@@ -288,18 +314,14 @@ it('property: a receipt settles exactly when one of its logs is the wanted trans
         const made = transferLog({ ...given, logIndex: 4 + index });
         return extraTopic ? { ...made, topics: [...made.topics, word('5')] } : made;
       });
-      const wanted = drawn.some(
-        ({ given, extraTopic }) =>
-          !extraTopic &&
-          given.address === USDC &&
-          given.from === PAYER &&
-          given.to === PAYEE &&
-          given.units === 2_500_000n,
-      );
+      const [next] = drawn;
+      const isTransfer =
+        next !== undefined && !next.extraTopic && next.given.address === USDC && next.given.from === PAYER;
+      const fits = isTransfer && next.given.to === PAYEE && next.given.units === 2_500_000n;
       // The block's own index holds what USDC emitted, as a filter by address would.
       const transfersInBlock = logs.filter((entry) => entry.address === USDC && entry.topics.length === 3);
       const decision = decide(evidence({ logs: [usedLog(), ...logs], use: { transfersInBlock } }), terms);
-      expect(decision.outcome).toBe(wanted ? 'settled' : 'refused');
+      expect(decision.outcome).toBe(fits ? 'settled' : isTransfer ? 'refused' : 'unknown');
     }),
     { numRuns: 1_000 },
   );

@@ -45,15 +45,18 @@ export interface AttemptTerms {
   mayBeSubmitted: boolean;
   /** Milliseconds: removal of the listing by the maintainer. */
   removedAt: number | null;
+  /** An edit of the listing stopped the attempt before it was submitted: what arrives after all is not for these goods. */
+  isStopped: boolean;
 }
 
 export type RefusedReason = 'expired' | 'canceled' | 'no_fitting_transfer';
-export type ReviewReason = 'listing_removed' | 'transaction_used' | 'used_before_opening';
+export type ReviewReason = 'listing_removed' | 'listing_changed' | 'transaction_used' | 'used_before_opening';
 export type UnknownWhy =
   | 'wrong_chain'
   | 'not_mined'
   | 'used_without_log'
   | 'receipt_missing'
+  | 'use_without_transfer'
   | 'not_canonical'
   | 'contradiction'
   | 'no_finalized_head'
@@ -131,24 +134,31 @@ function isConsistent(use: Use, receipt: Receipt, terms: AttemptTerms): boolean 
 
 function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: AttemptTerms): Decision {
   if (decodeAuthorizationUsed(use.log) === null) return refused('canceled');
-  const fitting = receipt.logs.find((log) => log.logIndex > use.log.logIndex && fits(log, terms));
-  if (fitting === undefined) return refused('no_fitting_transfer');
-  const transfer = { ...sighting, logIndex: fitting.logIndex, value: terms.valueUnits };
+  const made = transferOf(use, receipt, terms);
+  if (made === null) return unknown('use_without_transfer', sighting);
+  if (made.to !== terms.payee || made.value !== terms.valueUnits) return refused('no_fitting_transfer');
+  const transfer = { ...sighting, logIndex: made.logIndex, value: made.value };
   // The money did go to the payee: a person says what for, and nobody is asked to pay meanwhile.
   if (sighting.blockNumber <= terms.openedBlock) return { outcome: 'review', reason: 'used_before_opening', transfer };
   if (terms.removedAt !== null && Number(sighting.blockTime) * 1000 >= terms.removedAt) {
     return { outcome: 'review', reason: 'listing_removed', transfer };
   }
+  if (terms.isStopped) return { outcome: 'review', reason: 'listing_changed', transfer };
   return { outcome: 'settled', transfer };
 }
 
-function fits(log: Log, terms: AttemptTerms): boolean {
-  if (log.address !== terms.asset) return false;
-  const transfer = decodeTransfer(log);
-  return (
-    transfer !== null &&
-    transfer.from === terms.payer &&
-    transfer.to === terms.payee &&
-    transfer.value === terms.valueUnits
-  );
+/**
+ * The transfer that this authorization made. The token writes it directly behind `AuthorizationUsed`, in each of its functions that
+ * use a nonce; any later transfer of the transaction belongs to something else. Null where another kind of log stands there: then the
+ * token does not work as known here.
+ */
+function transferOf(
+  use: Use,
+  receipt: Receipt,
+  terms: AttemptTerms,
+): { logIndex: number; to: Hex; value: bigint } | null {
+  const log = receipt.logs.find(({ logIndex }) => logIndex === use.log.logIndex + 1);
+  const transfer = log?.address === terms.asset ? decodeTransfer(log) : null;
+  if (log === undefined || transfer?.from !== terms.payer) return null;
+  return { logIndex: log.logIndex, to: transfer.to, value: transfer.value };
 }

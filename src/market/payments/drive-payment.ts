@@ -3,6 +3,7 @@ import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from
 import type { Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { stoppedRefusal } from './answer-pending.ts';
 import type { Completions } from './completion.ts';
 import { askSettle, askVerify } from './facilitator/ask-facilitator.ts';
 import type { Payment, X402Payment } from './payment.ts';
@@ -43,6 +44,7 @@ async function driveAlone(
   const payment = await findPayment(market.database, id);
   if (payment?.path !== 'x402') return null;
   if (payment.status === 'verifying') {
+    if (payment.stoppedAt !== null) return stoppedRefusal(payment, market.clock.now());
     const ended = await market.database.transaction((tx) => findStop(tx, market, completions, payment));
     if (ended !== null) return ended;
     market.crashPoint('before_verify');
@@ -106,13 +108,17 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
   }
 }
 
-/** The point of no return, stored before anything is submitted. Not for a listing that was removed meanwhile. */
+/** The point of no return, stored before anything is submitted. Not for a listing that was removed or edited meanwhile. */
 async function commitSettling(market: Market, completions: Completions, payment: X402Payment): Promise<Refusal | null> {
   return await market.database.transaction(async (tx) => {
     const stop = await findStop(tx, market, completions, payment);
     if (stop !== null) return stop;
-    const moved = await markSettling(tx, payment.id, new Date(market.clock.now()));
-    return moved ? null : new Refusal('verification_pending', { retryAfterSeconds: 1 });
+    const now = market.clock.now();
+    if (await markSettling(tx, payment.id, new Date(now))) return null;
+    const current = await findPayment(tx, payment.id);
+    return current?.path === 'x402' && current.stoppedAt !== null
+      ? stoppedRefusal(current, now)
+      : new Refusal('verification_pending', { retryAfterSeconds: 1 });
   });
 }
 

@@ -101,6 +101,7 @@ it('an index that holds places while payments are open, or until they are over, 
   const over = STATUSES.filter((status) => hasEnded(status) && status !== 'completed');
   expect(Object.fromEntries(named)).toEqual({
     payments_in_review: ['needs_review'],
+    payments_lapsed: ['unpaid'],
     payments_one_fee_per_body: STATUSES.filter((status) => !hasEnded(status)),
     payments_one_per_intent: over,
     payments_one_per_merchant: over,

@@ -24,6 +24,8 @@ interface AnyPayment {
   txHash: Hex | null;
   blockNumber: bigint | null;
   blockTime: Date | null;
+  /** Its own transfer in `txHash`; null while there is none, and where the transfer is what another payment was made with. */
+  logIndex: number | null;
   endReason: string | null;
   /** What a person decided about it; null while nobody had to, or has. */
   reviewOutcome: ReviewOutcome | null;
@@ -44,6 +46,8 @@ export interface X402Payment extends AnyPayment {
   openedBlock: bigint;
   /** When the facilitator had last said who its signers are; null: never. */
   signersReadAt: Date | null;
+  /** When an edit of the listing stopped it, before it was submitted; null: none did. */
+  stoppedAt: Date | null;
 }
 
 /** A signed claim that a transfer was made for an intent. */

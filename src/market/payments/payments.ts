@@ -4,15 +4,17 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
 import { createDriver, type Driver } from './drive-payment.ts';
+import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
-import type { Payment } from './payment.ts';
+import type { Payment, X402Payment } from './payment.ts';
 import { createSecondOpinions } from './providers/ask-others.ts';
 import { createWatch } from './providers/watch-providers.ts';
+import { pruneAttempts } from './prune-attempts.ts';
 import { createPass, createReconciler } from './reconcile.ts';
 import { declineOldReviews } from './review/decline-old-reviews.ts';
-import { createSettler } from './settle-payment.ts';
+import { createSettler, locateTransfer } from './settle-payment.ts';
 import { findPayment } from './store.ts';
 import { createPayeeCheck } from './x402/check-payee.ts';
 
@@ -21,6 +23,12 @@ export interface PaymentsOptions {
   /** How often all providers are looked at together. */
   watchEveryMs: number;
 }
+
+const SIGNERS_EVERY_MS = 60_000;
+const OLD_REVIEWS_EVERY_MS = 600_000;
+const PRUNE_EVERY_MS = 3_600_000;
+/** For the metrics. */
+const COUNT_EVERY_MS = 10_000;
 
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
@@ -32,7 +40,12 @@ export function createPayments(market: Market, completions: Completions, options
   const facts = createPaymentFacts(market);
   const reconcileOnce = createPass(market, settler.settleMany);
   const declineOld = (): Promise<void> => declineOldReviews(market, completions);
-  const reconciling = { pass: facts.timed(reconcileOnce), declineOld, count: facts.count };
+  const chores = [
+    { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
+    { name: 'old_reviews', act: declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
+    { name: 'prune_attempts', act: () => pruneAttempts(market), everyMs: PRUNE_EVERY_MS },
+    { name: 'count_payments', act: facts.count, everyMs: COUNT_EVERY_MS },
+  ];
   return {
     completions,
     payees: createPayeeCheck(market),
@@ -46,12 +59,15 @@ export function createPayments(market: Market, completions: Completions, options
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: settler.settle,
+    /** Which transfer is its own, where another payment has the proof of the transaction. */
+    locate: (payment: X402Payment) =>
+      locateTransfer({ market, readHead: heads.fresh, opinions, skipYoung: false }, payment),
     /** The same for transactions that came beside a claim that is decided on. */
     lookBeside: settler.lookBeside,
     reconcileOnce,
     /** Ends reviews that nobody decided on in time. */
     declineOld,
-    reconciler: createReconciler(market, reconciling, options.reconcileEveryMs),
+    reconciler: createReconciler(market, { pass: facts.timed(reconcileOnce), chores }, options.reconcileEveryMs),
     /** How the providers stand, and what is undecided: for metrics and `/readyz`. */
     standings,
     watch,

@@ -95,7 +95,9 @@ function stageOf(payment: Payment, watermark: Watermark | null): Stage {
 function nextStepOf(payment: Payment): string {
   switch (payment.status) {
     case 'verifying':
-      return 'Send the same request with the same proof again. Do not pay again.';
+      return payment.path === 'x402' && payment.stoppedAt !== null
+        ? 'The listing was edited before this payment was submitted, so it will not be. Wait until payment_ends_at. Do not pay again before.'
+        : 'Send the same request with the same proof again. Do not pay again.';
     case 'settling':
       return payment.path === 'x402'
         ? 'Wait, or send the same request with the same proof again. Do not pay again.'

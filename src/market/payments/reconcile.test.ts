@@ -19,7 +19,7 @@ function reconciling(database: Database, clock: Clock = systemClock) {
   const pass = async (): Promise<void> => {
     passes += 1;
   };
-  const reconciler = createReconciler(marketContext({ database, clock }), { pass, declineOld: async () => {} }, 10);
+  const reconciler = createReconciler(marketContext({ database, clock }), { pass }, 10);
   open.push(reconciler);
   reconciler.start();
   return { ...reconciler, passes: () => passes };

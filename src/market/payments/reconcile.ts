@@ -1,16 +1,10 @@
 import { createDuty } from '../../platform/create-duty.ts';
 import type { Market } from '../context.ts';
 import { listWithMore } from './direct/beside/store.ts';
-import { refreshSigners } from './facilitator/refresh-signers.ts';
 import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 50;
-const SIGNERS_EVERY_MS = 60_000;
-const OLD_REVIEWS_EVERY_MS = 600_000;
-/** For the metrics. */
-const COUNT_EVERY_MS = 10_000;
-
 /** What is mined and not final is read again only in every tenth pass: a reorganisation shows then. */
 const YOUNG_EVERY = 10;
 /** A lost machine or network may leave the lock with a session that nobody listens to. The pass only reads, so it goes on without. */
@@ -68,17 +62,20 @@ function byAsset(payments: readonly Payment[]): Payment[][] {
   return [...Map.groupBy(payments, (payment) => payment.asset).values()];
 }
 
+/** What is done now and then beside the pass, by the process that does that. */
+export interface Chore {
+  name: string;
+  act(): Promise<unknown>;
+  everyMs: number;
+}
+
 /**
  * The background work on payments, from start to stop; the duty of one process at a time. Trouble is logged and the next tick tries
  * again: an attempt is never given up on.
  */
 export function createReconciler(
   market: Market,
-  {
-    pass,
-    declineOld,
-    count,
-  }: { pass: () => Promise<void>; declineOld: () => Promise<void>; count?: () => Promise<void> },
+  { pass, chores = [] }: { pass: () => Promise<void>; chores?: readonly Chore[] },
   everyMs: number,
 ) {
   const stopping = new AbortController();
@@ -110,9 +107,7 @@ export function createReconciler(
     run: async (signal) => {
       await Promise.all([
         repeat('reconcile', pass, everyMs, signal),
-        repeat('signers', () => refreshSigners(market), SIGNERS_EVERY_MS, signal),
-        repeat('old_reviews', declineOld, OLD_REVIEWS_EVERY_MS, signal),
-        ...(count === undefined ? [] : [repeat('count_payments', count, COUNT_EVERY_MS, signal)]),
+        ...chores.map((chore) => repeat(chore.name, chore.act, chore.everyMs, signal)),
       ]);
     },
   });

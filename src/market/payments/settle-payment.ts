@@ -3,16 +3,16 @@ import { createPasses, type Passes } from '../../platform/create-passes.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import type { Completions, SettledTransfer } from './completion.ts';
-import { type Decision, decide, type Evidence } from './decide.ts';
+import { type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
 import { gatherClaims } from './direct/gather-claims.ts';
 import { settleClaim } from './direct/settle-claim.ts';
 import { createSignerRefresh } from './facilitator/refresh-signers.ts';
 import { findReading, wasSigner } from './facilitator/store.ts';
-import { gatherEvidence } from './gather-evidence.ts';
+import { type Gathering, gatherEvidence } from './gather-evidence.ts';
 import type { ChainHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
 import { type DirectPayment, isOpen, type Payment, type X402Payment } from './payment.ts';
-import { insertProof } from './proofs/store.ts';
+import { insertProof, isTransferTaken } from './proofs/store.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
 import { attemptTermsOf } from './x402/attempt-terms.ts';
@@ -92,6 +92,13 @@ export function createSettler(
   };
 }
 
+/** The log of the final transfer that this payment's authorization made; null while there is none. Throws RpcFailure. */
+export async function locateTransfer(gathering: Gathering, payment: X402Payment): Promise<number | null> {
+  const evidence = (await gatherEvidence(gathering, [payment])).get(payment.id);
+  const decision = evidence && decide(evidence, attemptTermsOf(payment, null));
+  return decision !== undefined && 'transfer' in decision ? decision.transfer.logIndex : null;
+}
+
 interface Applying {
   id: bigint;
   apply(): Promise<void>;
@@ -118,7 +125,7 @@ async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evide
   const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
   if (decision.outcome === 'unknown') {
-    if (decision.why === 'contradiction' || decision.why === 'wrong_chain') {
+    if (isAlarming(decision.why)) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
     await noteSighting(market.database, payment.id, decision.sighting, now);
@@ -131,6 +138,10 @@ async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evide
     if (fromStranger === null) return await noteSighting(market.database, payment.id, decision.transfer, now);
   }
   await market.database.transaction((tx) => end(needs, tx, payment, evidence, fromStranger === true));
+}
+
+function isAlarming(why: UnknownWhy): boolean {
+  return why === 'contradiction' || why === 'wrong_chain' || why === 'use_without_transfer';
 }
 
 /** Decided once more under the locks: status and removal may have changed since the chain was read. */
@@ -155,19 +166,25 @@ async function end(
 }
 
 type Outcome =
-  | { status: 'completed'; reason: null; transfer: SettledTransfer }
-  | { status: 'needs_review'; reason: string; transfer: SettledTransfer }
-  | { status: 'unpaid'; reason: string; transfer: null };
+  | { status: 'completed'; reason: null; transfer: SettledTransfer; logIndex: number }
+  | { status: 'needs_review'; reason: string; transfer: SettledTransfer; logIndex: number | null }
+  | { status: 'unpaid'; reason: string; transfer: null; logIndex: null };
 
 async function outcomeOf(tx: Tx, payment: Payment, decision: Decision, now: Date): Promise<Outcome | null> {
   if (decision.outcome === 'unknown') return null;
-  if (decision.outcome === 'refused') return { status: 'unpaid', reason: decision.reason, transfer: null };
+  if (decision.outcome === 'refused')
+    return { status: 'unpaid', reason: decision.reason, transfer: null, logIndex: null };
   const { transfer } = decision;
+  const { logIndex } = transfer;
   // A facilitator that batches can put two payments into one transaction: it proves the first, a person decides on the second.
   const isFirst = await insertProof(tx, payment, payment.purpose, transfer, now);
-  if (!isFirst) return { status: 'needs_review', reason: 'transaction_used', transfer };
-  if (decision.outcome === 'review') return { status: 'needs_review', reason: decision.reason, transfer };
-  return { status: 'completed', reason: null, transfer };
+  if (!isFirst) {
+    // The payee is shown no money that it was shown already.
+    const own = (await isTransferTaken(tx, transfer)) ? null : logIndex;
+    return { status: 'needs_review', reason: 'transaction_used', transfer, logIndex: own };
+  }
+  if (decision.outcome === 'review') return { status: 'needs_review', reason: decision.reason, transfer, logIndex };
+  return { status: 'completed', reason: null, transfer, logIndex };
 }
 
 /**

@@ -33,6 +33,8 @@ interface PaymentRow {
   tx_hash: Buffer | null;
   block_number: bigint | null;
   block_time: Date | null;
+  log_index: number | null;
+  stopped_at: Date | null;
   end_reason: string | null;
   review_outcome: ReviewOutcome | null;
   settling_at: Date | null;
@@ -43,8 +45,8 @@ interface PaymentRow {
 
 const columns = sql`id, path, purpose, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer,
   value_units, nonce, valid_after, valid_before, opened_block, intent_id, window_from, window_to, surplus, delivery_token_hash,
-  signers_read_at, payer_collects_only, tx_hash, block_number, block_time, end_reason, review_outcome, settling_at, created_at,
-  ended_at, updated_at`;
+  signers_read_at, payer_collects_only, tx_hash, block_number, block_time, log_index, end_reason, review_outcome, settling_at,
+  stopped_at, created_at, ended_at, updated_at`;
 
 function paymentOf(row: PaymentRow): Payment {
   const common = {
@@ -63,6 +65,7 @@ function paymentOf(row: PaymentRow): Payment {
     txHash: row.tx_hash && toHex(row.tx_hash),
     blockNumber: row.block_number,
     blockTime: row.block_time,
+    logIndex: row.log_index,
     endReason: row.end_reason,
     reviewOutcome: row.review_outcome,
     settlingAt: row.settling_at,
@@ -79,6 +82,7 @@ function paymentOf(row: PaymentRow): Payment {
       path: 'x402',
       merchantId: row.merchant_id,
       signersReadAt: row.signers_read_at,
+      stoppedAt: row.stopped_at,
     };
   }
   const { intent_id: intentId, window_from: windowFrom, window_to: windowTo, merchant_id: merchantId } = row;
@@ -164,9 +168,11 @@ export type NewPayment = Omit<
   | 'txHash'
   | 'blockNumber'
   | 'blockTime'
+  | 'logIndex'
   | 'endReason'
   | 'reviewOutcome'
   | 'settlingAt'
+  | 'stoppedAt'
   | 'createdAt'
   | 'endedAt'
   | 'updatedAt'
@@ -192,13 +198,23 @@ export function insertPayment(tx: Tx, given: NewPayment): Promise<Payment | null
   );
 }
 
-/** False when the row is no longer `verifying`. */
+/** False when the row is no longer `verifying`, or was stopped. */
 export async function markSettling(tx: Tx, id: bigint, now: Date): Promise<boolean> {
   const touched = await tx.run(
     sql`update payments set status = 'settling', settling_at = ${now}, updated_at = ${now}
-      where id = ${id} and status = 'verifying'`,
+      where id = ${id} and status = 'verifying' and stopped_at is null`,
   );
   return touched === 1;
+}
+
+/** What is not submitted yet is never submitted for goods that have changed. Call with the listing locked. */
+export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promise<void> {
+  // The last condition follows from the first; it is that of the index.
+  await tx.run(
+    sql`update payments set stopped_at = ${now}, updated_at = ${now}
+      where purpose = 'purchase' and listing_id = ${listingId} and status = 'verifying' and stopped_at is null
+        and status not in ('unpaid', 'rejected')`,
+  );
 }
 
 /** What the chain shows now; null clears a sighting that a reorganisation took back. Only while the payment is open. */
@@ -222,6 +238,8 @@ export interface PaymentEnd {
   status: ChainEnd;
   reason: string | null;
   transfer: Sighting | null;
+  /** Of the transfer that is this payment's own; null where there is none. */
+  logIndex: number | null;
   payerCollectsOnly: boolean;
 }
 
@@ -231,9 +249,25 @@ export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date)
     sql`update payments set status = ${end.status}, end_reason = ${end.reason},
         payer_collects_only = ${end.payerCollectsOnly},
         tx_hash = ${transfer && toBytes(transfer.txHash)}, block_number = ${transfer?.blockNumber ?? null},
-        block_time = ${transfer && new Date(Number(transfer.blockTime) * 1000)},
+        block_time = ${transfer && new Date(Number(transfer.blockTime) * 1000)}, log_index = ${end.logIndex},
         ended_at = ${now}, updated_at = ${now}
       where id = ${id}`,
+  );
+}
+
+/**
+ * Deletes attempts that were never submitted and whose authorization ran out before that time: it can move nothing any more. The
+ * trigger `payments_move_forward` lets nothing else go.
+ */
+export async function deleteLapsedAttempts(queryable: Queryable, before: Date, most: number): Promise<number> {
+  return await queryable.run(
+    sql`delete from payments where id in (
+      select id from payments p where status = 'unpaid' and settling_at is null and path = 'x402' and end_reason = 'expired'
+        and ended_at < ${before} and valid_before < ${BigInt(Math.floor(before.getTime() / 1000))}
+        and not exists (select from pending_listings b where b.payment_id = p.id)
+        and not exists (select from artifact_guards g where g.payment_id = p.id)
+        and not exists (select from world_drafts d where d.payment_id = p.id)
+      order by ended_at limit ${most})`,
   );
 }
 

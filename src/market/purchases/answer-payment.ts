@@ -1,7 +1,13 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
-import { pendingBody, pendingHeaders, reviewRefusal, unseenRefusal } from '../payments/answer-pending.ts';
+import {
+  pendingBody,
+  pendingHeaders,
+  reviewRefusal,
+  stoppedRefusal,
+  unseenRefusal,
+} from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
 import { mayDrive } from '../payments/may-drive.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -69,8 +75,11 @@ async function answerUndecided(
   listing: ListingTerms,
   refusal: Refusal | null,
 ): Promise<BuyAnswer> {
-  const stopped = payment.status === 'verifying' && listing.removedAt !== null && payment.txHash === null;
-  if (stopped) throw new Refusal('listing_removed');
+  if (payment.status === 'verifying' && payment.txHash === null) {
+    if (listing.removedAt !== null) throw new Refusal('listing_removed');
+    const isStopped = payment.path === 'x402' && payment.stoppedAt !== null;
+    if (isStopped) throw stoppedRefusal(payment, market.clock.now());
+  }
   if (payment.txHash === null && !request.collectOnly) throw refusal ?? unseenRefusal(payment);
   const watermark = await findWatermark(market.database, payment.chainId);
   const body = pendingBody(

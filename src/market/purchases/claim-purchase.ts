@@ -8,7 +8,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { answerUncompleted, answerUndeployed, type PendingClaim } from '../payments/direct/answer-claim.ts';
-import { findDecided } from '../payments/direct/beside/find-decided.ts';
+import { decideBeside, findDecided } from '../payments/direct/beside/find-decided.ts';
 import { checkSignature } from '../payments/direct/check-signature.ts';
 import {
   checkUnused,
@@ -73,7 +73,7 @@ async function readClaim(market: Market, merchant: Merchant, listingId: bigint, 
 /** Null when the claim that was found is over, or a rival took its place: the next round sees what became of it. */
 async function answerRound(market: Market, payments: Payments, claim: Claim): Promise<ClaimAnswer | null> {
   const { intent, txHash } = claim;
-  const decided = await findDecided(market, payments, intent, txHash);
+  const decided = await findDecided(market.database, intent, txHash);
   if (decided !== null) return await answerDecided(market, payments, claim, decided);
   const standing = await findClaim(market.database, intent.id);
   const signed = await checkSignature(payments, intent, claim.signature);
@@ -81,6 +81,11 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
     return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
   }
   await checkPayer(market, claim, signed.payer);
+  const signedClaim = { txHash, payer: signed.payer };
+  if (standing?.status === 'completed') {
+    const other = await decideBeside(market, payments, intent, signedClaim);
+    if (other !== null) return await answerDecided(market, payments, claim, other);
+  }
   if (!(await checkUnused(market.database, intent, txHash))) return null;
   // What the standing wallet has paid is its own: that is looked at before another wallet takes its place.
   if (standing?.status === 'settling' && standing.payer !== signed.payer) {
@@ -91,7 +96,10 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
   market.crashPoint('after_claim_committed');
   const current = await payments.settle(opened);
   if (current.path !== 'direct') throw new TypeError('a claim that is none');
-  const ended = isOpen(current) ? null : await findDecided(market, payments, intent, txHash);
+  const ended = isOpen(current)
+    ? null
+    : ((await findDecided(market.database, intent, txHash)) ??
+      (await decideBeside(market, payments, intent, signedClaim)));
   return ended === null
     ? await answerUncompleted(market, payments, current, txHash)
     : await answerDecided(market, payments, claim, ended);

@@ -1,6 +1,7 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
 const DECIDED = 'src/market/payments/direct/beside/find-decided.ts';
+const CLAIM = 'src/market/purchases/claim-purchase.ts';
 const RECORD = 'src/market/payments/direct/beside/record-beside.ts';
 const STORE = 'src/market/payments/direct/beside/store.ts';
 const REVIEW = 'src/market/payments/review/review-payment.ts';
@@ -18,11 +19,29 @@ export const BESIDE: readonly Sabotage[] = [
     'return (await nameBeside(market, payments, claim, txHash)) ?? claim;',
     'return claim;',
   ),
+  {
+    name: 'transfer-added-to-a-review',
+    edits: [
+      { file: DECIDED, find: "  if (claim?.status === 'needs_review') return claim;\n", put: '' },
+      {
+        file: DECIDED,
+        find: "if (claim?.status !== 'completed') return null;",
+        put: "if (claim?.status !== 'completed' && claim?.status !== 'needs_review') return null;",
+      },
+      {
+        file: CLAIM,
+        find: "if (standing?.status === 'completed') {",
+        put: 'if (standing !== null && !isOpen(standing)) {',
+      },
+    ],
+    tests: TESTS,
+  },
+  bug('transfer-beside-named-by-another-wallet', DECIDED, 'if (claim.payer !== payer) return claim;', ''),
   bug(
-    'transfer-added-to-a-review',
-    DECIDED,
-    "if (claim?.status === 'needs_review') return claim;\n  if (claim?.status !== 'completed') return null;",
-    "if (claim?.status !== 'completed' && claim?.status !== 'needs_review') return null;",
+    'transfer-beside-named-before-the-signature',
+    CLAIM,
+    'const signed = await checkSignature(payments, intent, claim.signature);',
+    "if (standing?.status === 'completed') await decideBeside(market, payments, intent, { txHash, payer: standing.payer });\n  const signed = await checkSignature(payments, intent, claim.signature);",
   ),
   bug(
     'further-transfers-left-behind',

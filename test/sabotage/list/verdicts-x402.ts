@@ -35,7 +35,7 @@ export const X402_VERDICTS: readonly Sabotage[] = [
     tests: UNIT,
   },
   verdict('log-of-any-contract', ' || use.log.address !== terms.asset', ''),
-  verdict('transfer-of-any-token', 'if (log.address !== terms.asset) return false;', ''),
+  verdict('transfer-of-any-token', 'log?.address === terms.asset ?', 'log !== undefined ?'),
   verdict('failed-transaction', "receipt.status !== 'success' || ", ''),
   verdict('use-by-any-payer', 'event.authorizer !== terms.payer || ', ''),
   verdict('use-of-any-nonce', ' || event.nonce !== terms.nonce', ''),
@@ -44,11 +44,44 @@ export const X402_VERDICTS: readonly Sabotage[] = [
     'return sameLogs(receipt, use.transfersInBlock, isByPayer);',
     'return true;',
   ),
-  verdict('transfer-by-anybody', 'transfer.from === terms.payer &&', ''),
-  verdict('transfer-to-anybody', 'transfer.to === terms.payee &&', ''),
-  verdict('transfer-of-more', 'transfer.value === terms.valueUnits', 'transfer.value >= terms.valueUnits'),
-  verdict('transfer-of-less', 'transfer.value === terms.valueUnits', 'transfer.value <= terms.valueUnits'),
-  verdict('transfer-before-the-use', 'log.logIndex > use.log.logIndex && ', ''),
+  verdict('transfer-by-anybody', 'transfer?.from !== terms.payer', 'transfer === null || transfer === undefined'),
+  verdict('transfer-to-anybody', 'made.to !== terms.payee || ', ''),
+  verdict('transfer-of-more', 'made.value !== terms.valueUnits', 'made.value < terms.valueUnits'),
+  verdict('transfer-of-less', 'made.value !== terms.valueUnits', 'made.value > terms.valueUnits'),
+  verdict('transfer-before-the-use', 'logIndex === use.log.logIndex + 1', 'logIndex === use.log.logIndex - 1'),
+  verdict(
+    'any-later-transfer',
+    'receipt.logs.find(({ logIndex }) => logIndex === use.log.logIndex + 1)',
+    `receipt.logs.find((one) => one.logIndex > use.log.logIndex && decodeTransfer(one)?.to === terms.payee &&
+      decodeTransfer(one)?.value === terms.valueUnits)`,
+  ),
+  verdict(
+    'use-without-transfer-is-refused',
+    "return unknown('use_without_transfer', sighting)",
+    "return refused('no_fitting_transfer')",
+  ),
+  verdict(
+    'stopped-is-delivered',
+    "if (terms.isStopped) return { outcome: 'review', reason: 'listing_changed', transfer };",
+    '',
+  ),
+  // The second opinions make the same mistake, so that nobody else would notice it.
+  {
+    name: 'auditor-takes-any-later-transfer',
+    edits: [{ file: 'test/audit/read-chain.ts', find: 'logIndex === next && from', put: 'logIndex >= next && from' }],
+    tests: ['test/audit/read-chain.test.ts'],
+  },
+  {
+    name: 'judge-takes-any-later-transfer',
+    edits: [
+      {
+        file: 'test/judge/judge.ts',
+        find: 'place.entries.find(({ index }) => index === named.index + 1)',
+        put: "place.entries.find((one) => one.index > named.index && one.what === 'transfer')",
+      },
+    ],
+    tests: ['test/judge/verdicts.test.ts'],
+  },
   verdict('cancelled-may-have-paid', "if (decodeAuthorizationUsed(use.log) === null) return refused('canceled');", ''),
   verdict(
     'opened-in-the-same-block',

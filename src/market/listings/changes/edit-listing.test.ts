@@ -243,10 +243,9 @@ describe('while a payment of it is under way', () => {
         end_reason = case when ${status}::text = 'settling' then null else 'a reason' end
       where id = ${payment}`);
 
-  it('a listing takes no edit, and takes it again once that ended unpaid', async () => {
+  it('a listing takes no edit once money may move, and takes it again once that ended unpaid', async () => {
     const id = await made();
     const payment = await db.database.transaction((tx) => openPayment(tx, id));
-    await expectUntouched(id, () => edit(id, PRICED_EDIT), 'purchase_pending');
     await setStatus(payment.id, 'settling');
     await expectUntouched(id, () => edit(id, PRICED_EDIT), 'purchase_pending');
     await expectUntouched(id, () => edit(id, { title: 'Fixed all the same' }), 'field_fixed', ['title']);
@@ -263,20 +262,6 @@ describe('while a payment of it is under way', () => {
       values (${Buffer.alloc(32, 1)}, 'purchase', ${payment.id}, 2, ${Buffer.alloc(32, 2)}, now(), 0, 1, now())`);
     await setStatus(payment.id, 'needs_review');
     expect((await edit(id, { preview: 'new' })).listing.preview).toBe('new');
-  });
-
-  it('an edit waits for a payment that is just being opened, and is refused', async () => {
-    const id = await made();
-    const opening = await heldOpen(db.database, async (tx) => {
-      await tx.one(sql`select id from listings where id = ${id} for share`);
-      await openPayment(tx, id);
-    });
-    const edited = refusalOf(edit(id, PRICED_EDIT));
-    await untilWaiting(db.database);
-    await opening.commit();
-    expect(await edited).toEqual({ reason: 'purchase_pending', paths: [] });
-    expect(await rowOf(id)).toMatchObject({ description: 'What it is' });
-    expect(await eventsOf(db.database, id)).toEqual([]);
   });
 
   it('an edit waits for free goods that are just being taken, and is refused', async () => {

@@ -5,6 +5,7 @@ import { toHex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
+import { stopAttempts } from '../../payments/store.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
 import { duplicate, type GoodsRequest, takeGuardRun } from '../check-goods.ts';
 import { isRefused, judgeStep } from '../listing-steps.ts';
@@ -107,6 +108,7 @@ async function applyEdit(tx: Tx, market: Market, call: EditCall, shape: Shape | 
     await moveGuard(tx, market, listing.id, request);
   }
   if (isExchanged) await changeShape(tx, market, listing.id, shape);
+  await stopAttempts(tx, listing.id, new Date(market.clock.now()));
   const commitment = isExchanged ? putArtifact(tx, market, listing.id, goods) : null;
   updateTexts(tx, listing.id, goods);
   await recordEvent(tx, market, {

@@ -87,7 +87,7 @@ export interface EditGround {
   /** The hidden goods, for the edit that is compared with them. They leave the market only through deliver.ts. */
   content: Buffer;
   purchased: boolean;
-  /** Whether a payment may still become a purchase by itself; one under review waits for a person and holds nothing up (W8). */
+  /** Whether money may be on its way; what was not submitted yet is stopped by the edit, and what is under review holds nothing up. */
   pending: boolean;
 }
 
@@ -95,7 +95,7 @@ export async function readEditGround(queryable: Queryable, id: bigint): Promise<
   // The second condition on the status follows from the first; it is that of the index.
   return await queryable.one<EditGround>(
     sql`select content, exists (select from purchases where listing_id = ${id}) as purchased, exists (
-        select from payments where purpose = 'purchase' and listing_id = ${id} and status in ('verifying', 'settling')
+        select from payments where purpose = 'purchase' and listing_id = ${id} and status = 'settling'
           and status not in ('unpaid', 'rejected')
       ) as pending
       from artifacts where listing_id = ${id}`,

@@ -76,7 +76,8 @@ async function endClaim(
     if (verdict === null) return;
     if (verdict.status === 'completed') await completion.complete(tx, locked, verdict.transfer, false);
     else await completion.endUncompleted(tx, locked);
-    await endPayment(tx, locked.id, { ...verdict, payerCollectsOnly: false }, now);
+    const logIndex = verdict.transfer?.logIndex ?? null;
+    await endPayment(tx, locked.id, { ...verdict, logIndex, payerCollectsOnly: false }, now);
   }
   await recordBeside(tx, locked, decisions, now);
 }

@@ -201,9 +201,17 @@ export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<
   await tx.run(sql`delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`);
 }
 
+/** So many refused transactions of a claim are remembered: one that is named again later is read again. */
+const MOST_REFUSED = 20;
+
 export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason: string): Promise<void> {
   await tx.run(
     sql`update claim_hashes set refused_reason = ${reason} where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`,
+  );
+  await tx.run(
+    sql`delete from claim_hashes where payment_id = ${paymentId} and refused_reason is not null and place <= (
+      select place from claim_hashes where payment_id = ${paymentId} and refused_reason is not null
+      order by place desc offset ${MOST_REFUSED} limit 1)`,
   );
 }
 

@@ -47,6 +47,19 @@ async function insert(
   return touched === 1;
 }
 
+/** Whether this very transfer is what another payment, or a thing, was paid with. */
+export async function isTransferTaken(
+  queryable: Queryable,
+  { txHash, logIndex }: Pick<FoundTransfer, 'txHash' | 'logIndex'>,
+): Promise<boolean> {
+  const hash = toBytes(txHash);
+  const { taken } = await queryable.one<{ taken: boolean }>(
+    sql`select exists (select from payment_proofs where tx_hash = ${hash} and log_index = ${logIndex})
+      or exists (select from payments where tx_hash = ${hash} and log_index = ${logIndex}) as taken`,
+  );
+  return taken;
+}
+
 export interface ProofRow {
   txHash: Hex;
   purpose: ProofPurpose;

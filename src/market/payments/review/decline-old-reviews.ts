@@ -28,6 +28,6 @@ async function decline(tx: Tx, market: Market, completions: Completions, payment
   await completions[payment.purpose].lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
   if (locked?.status !== 'needs_review') return;
-  await endReview(tx, locked.id, { outcome: 'declined', by: null, note: null, now });
+  await endReview(tx, locked.id, { outcome: 'declined', by: null, note: null, logIndex: null, now });
   await recordReview(tx, market, locked, { outcome: 'declined', actor: 'system' });
 }

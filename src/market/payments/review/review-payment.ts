@@ -14,7 +14,7 @@ import { findWatermark } from '../head/store.ts';
 import type { Payment } from '../payment.ts';
 import type { Payments } from '../payments.ts';
 import { presentPayment } from '../present-payment.ts';
-import { findProof, insertProof, type ProofRow } from '../proofs/store.ts';
+import { findProof, insertProof, isTransferTaken, type ProofRow } from '../proofs/store.ts';
 import { findPayment, lockPayment } from '../store.ts';
 import { decideRefund, type RefundEvidence } from './decide-refund.ts';
 import { recordReview } from './record-review.ts';
@@ -30,7 +30,8 @@ export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints
     if (payment.status !== 'needs_review') throw new Refusal('already_decided');
     const refund =
       call.body.tx_hash === undefined ? null : await readRefund(market, payments, payment, call.body.tx_hash);
-    await market.database.transaction((tx) => decide(tx, market, completions, { call, payment, refund }));
+    const located = call.body.outcome === 'deliver' ? await locateTransfer(market, payments, payment) : null;
+    await market.database.transaction((tx) => decide(tx, market, completions, { call, payment, refund, located }));
     const decided = (await findPayment(market.database, payment.id)) ?? payment;
     const watermark = await findWatermark(market.database, payment.chainId);
     const listingId = await payments.listingOf(decided);
@@ -102,9 +103,9 @@ async function decide(
   tx: Tx,
   market: Market,
   completions: Completions,
-  given: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null },
+  given: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null; located: number | null },
 ): Promise<void> {
-  const { call, payment, refund } = given;
+  const { call, payment, refund, located } = given;
   const { outcome, note } = call.body;
   const completion = completions[payment.purpose];
   await completion.lockSubject(tx, payment);
@@ -115,10 +116,36 @@ async function decide(
   if (outcome === 'deliver') {
     await mustBeBought(tx, locked);
     const proof = await findProof(tx, { paymentId: locked.id });
+    if (proof === null && locked.logIndex === null) await mustBeUntaken(tx, locked, located);
     await completion.completeReviewed(tx, locked, proof && transferOf(proof));
   }
-  await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, now });
+  await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
+}
+
+/**
+ * Where another payment has the proof of the transaction, and which transfer is this one's own was not noted when the review began, the
+ * chain is asked once more. Null where there is nothing to ask, or no transfer of its own.
+ */
+async function locateTransfer(market: Market, payments: Payments, payment: Payment): Promise<number | null> {
+  if (payment.path !== 'x402' || payment.logIndex !== null) return null;
+  if ((await findProof(market.database, { paymentId: payment.id })) !== null) return null;
+  try {
+    return await payments.locate(payment);
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+}
+
+/** One transfer sells one thing. */
+async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | null): Promise<void> {
+  if (txHash !== null && logIndex !== null && !(await isTransferTaken(tx, { txHash, logIndex }))) return;
+  throw new Refusal('not_deliverable', {
+    detail:
+      'The transfer in that transaction is what another payment was made with: nothing was received for this one.',
+    nextStep: 'Decide on declined.',
+  });
 }
 
 /** What came beside a claim sells nothing: to take it as paid the goods have to be the buyer's by the other payment. */

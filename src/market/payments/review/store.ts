@@ -8,14 +8,17 @@ export interface ReviewEnd {
   /** Null: nobody decided in time. */
   by: bigint | null;
   note: string | null;
+  /** Of the transfer that it was taken as paid by, where that was found only now. */
+  logIndex: number | null;
   now: Date;
 }
 
 /** Call with the row locked and in review. */
-export async function endReview(tx: Tx, id: bigint, { outcome, by, note, now }: ReviewEnd): Promise<void> {
+export async function endReview(tx: Tx, id: bigint, { outcome, by, note, logIndex, now }: ReviewEnd): Promise<void> {
   await tx.run(
     sql`update payments set status = ${outcome === 'deliver' ? 'completed' : 'rejected'}, review_outcome = ${outcome},
-        reviewed_by = ${by}, review_note = ${note}, reviewed_at = ${now}, updated_at = ${now}
+        reviewed_by = ${by}, review_note = ${note}, reviewed_at = ${now}, updated_at = ${now},
+        log_index = coalesce(log_index, ${logIndex})
       where id = ${id}`,
   );
 }

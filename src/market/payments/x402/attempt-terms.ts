@@ -13,5 +13,6 @@ export function attemptTermsOf(payment: X402Payment, removedAt: Date | null): At
     openedBlock: payment.openedBlock,
     mayBeSubmitted: payment.status !== 'verifying',
     removedAt: removedAt?.getTime() ?? null,
+    isStopped: payment.stoppedAt !== null,
   };
 }

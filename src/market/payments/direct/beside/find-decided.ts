@@ -1,3 +1,4 @@
+import type { Queryable } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';
 import type { DirectPayment } from '../../payment.ts';
@@ -9,21 +10,32 @@ import { findClaim, type Intent } from '../store.ts';
 import { findBeside } from './store.ts';
 
 /**
- * The payment, paid or in review, that a claim of this transaction is answered with; null while there is none. Where the intent is paid
- * by another transaction this one is looked at as well: it may be money that came in twice.
+ * The payment, paid or in review, that a claim of this transaction is answered with; null while there is none, and where the intent
+ * was paid by another transaction: what is new has to be signed for before it is looked at. Writes nothing.
  */
-export async function findDecided(
+export async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): Promise<DirectPayment | null> {
+  const beside = await findBeside(queryable, intent.id, txHash);
+  if (beside !== null) return beside;
+  const claim = await findClaim(queryable, intent.id);
+  // What is named while the payee decides waits for that: it may still be what pays.
+  if (claim?.status === 'needs_review') return claim;
+  return claim?.status === 'completed' && claim.txHash === txHash ? claim : null;
+}
+
+/**
+ * For a signed claim of another transaction than the one that paid its intent: it may be money that came in twice. The intent's own
+ * payment where it is not. Null while the intent is not paid.
+ */
+export async function decideBeside(
   market: Market,
   payments: Payments,
   intent: Intent,
-  txHash: Hex,
+  { txHash, payer }: { txHash: Hex; payer: Hex },
 ): Promise<DirectPayment | null> {
-  const beside = await findBeside(market.database, intent.id, txHash);
-  if (beside !== null) return beside;
   const claim = await findClaim(market.database, intent.id);
-  // What is named while the payee decides waits for that: it may still be what pays.
-  if (claim?.status === 'needs_review') return claim;
   if (claim?.status !== 'completed') return null;
+  // Only what the wallet of the claim sent can be money for it.
+  if (claim.payer !== payer) return claim;
   return (await nameBeside(market, payments, claim, txHash)) ?? claim;
 }
 

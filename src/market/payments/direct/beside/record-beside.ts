@@ -39,7 +39,8 @@ async function review(tx: Tx, claim: DirectPayment, decision: Received, now: Dat
     await tx.savepoint(async () => {
       const { id, purpose } = await insertBeside(tx, claim.id, now);
       if (!(await insertProof(tx, { id }, purpose, transfer, now))) throw new AlreadyProven();
-      await endPayment(tx, id, { status: 'needs_review', reason, transfer, payerCollectsOnly: false }, now);
+      const { logIndex } = transfer;
+      await endPayment(tx, id, { status: 'needs_review', reason, transfer, logIndex, payerCollectsOnly: false }, now);
       await handOverHash(tx, claim.id, id, transfer.txHash);
     });
     return true;

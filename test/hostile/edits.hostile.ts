@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { audit } from '../audit/audit.ts';
+import { fundedWallet, newGoods } from '../support/list-goods.ts';
+import {
+  type Answer,
+  BASE_URL,
+  type Member,
+  paidUnits,
+  type SignedProof,
+  signProof,
+  startWorld,
+  type World,
+} from '../support/market-world.ts';
+import { type ScriptedFacilitator, startScriptedFacilitator } from '../support/scripted-facilitator.ts';
+
+// A stranger opens payments that nothing comes of. The seller goes on editing, and who did pay is never told otherwise.
+
+const { sellerOne } = WORLD_ACCOUNTS;
+const PRICE = 2_500_000n;
+let facilitator: ScriptedFacilitator;
+let world: World;
+let seller: Member;
+let buyer: Member;
+
+beforeAll(async () => {
+  facilitator = await startScriptedFacilitator();
+  world = await startWorld({ facilitatorUrl: facilitator.url });
+  // The maintainer lists without a fee.
+  seller = await world.join('the-keeper');
+  buyer = await world.join('buyer-one');
+});
+afterAll(async () => {
+  await world?.stop();
+  await facilitator?.close();
+});
+
+async function listed(): Promise<bigint> {
+  const { body } = await world.ask('POST', '/api/listing', { key: seller.key, body: newGoods() });
+  return BigInt(Number(body['listing_id']));
+}
+
+const edit = (id: bigint, preview: string): Promise<Answer> =>
+  world.ask('PATCH', `/api/listing/${id}`, { key: seller.key, body: { preview } });
+
+async function sign(id: bigint, secondsAhead = 120): Promise<SignedProof> {
+  const terms = { payTo: sellerOne.address, units: PRICE, resource: `${BASE_URL}/api/buy/${id}`, secondsAhead };
+  return await signProof(world.chain, await fundedWallet(world), terms);
+}
+
+async function stageOf({ authorization: { from, nonce } }: SignedProof): Promise<Record<string, unknown>> {
+  const { body } = await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`);
+  return body['payment'] as Record<string, unknown>;
+}
+
+async function settleEverything(): Promise<void> {
+  await world.finalize();
+  await world.running.payments.reconcileOnce();
+}
+
+describe('an edit while a stranger holds payments open', () => {
+  it('goes through; the attempt is neither verified nor settled again, and says when to come back', async () => {
+    facilitator.script({ verify: 'invalid', settle: 'garbage' });
+    const id = await listed();
+    const proofs = [await sign(id), await sign(id), await sign(id)];
+    for (const proof of proofs) expect((await world.buy(id, { proof: proof.v2 })).status).toBe(503);
+    expect((await edit(id, 'a new preview')).status).toBe(200);
+    facilitator.script({ verify: 'valid', settle: 'garbage' });
+    const before = { ...facilitator.calls };
+    for (const proof of proofs) {
+      const { status, body, headers } = await world.buy(id, { proof: proof.v2 });
+      expect([status, body['reason'], body['do_not_pay_again']]).toEqual([409, 'listing_changed', true]);
+      const seconds = Number(headers.get('retry-after'));
+      const left = Number(proof.authorization.validBefore) - Date.now() / 1000;
+      expect(Math.abs(seconds - left)).toBeLessThan(10);
+    }
+    expect(facilitator.calls).toEqual(before);
+  });
+
+  it('while verify is asked: the yes that comes back submits nothing', async () => {
+    facilitator.script({ verify: 'valid', settle: 'garbage' });
+    const id = await listed();
+    const proof = await sign(id);
+    const settles = facilitator.calls.settle;
+    facilitator.before('verify', async () => {
+      expect((await edit(id, 'changed while it was verified')).status).toBe(200);
+    });
+    const answer = await world.buy(id, { proof: proof.v2 });
+    expect([answer.status, answer.body['reason']]).toEqual([409, 'listing_changed']);
+    expect(facilitator.calls.settle).toBe(settles);
+  });
+
+  it('a facilitator that settles all the same: the seller decides on it, and the buyer is never told to pay again', async () => {
+    const id = await listed();
+    const proof = await sign(id);
+    // It brings the payment to the chain when it is only asked to verify it, after the edit.
+    facilitator.script({ verify: 'settle_then_invalid', settle: 'garbage', to: world.facilitator.url });
+    facilitator.before('verify', async () => {
+      expect((await edit(id, 'changed before it was settled')).status).toBe(200);
+    });
+    const answers = [await world.buy(id, { key: buyer.key, proof: proof.v2 })];
+    await settleEverything();
+    answers.push(await world.buy(id, { key: buyer.key }), await world.buy(id, { key: buyer.key, proof: proof.v2 }));
+    expect(answers.map(({ status }) => status)).not.toContain(402);
+    expect(answers.map(({ body }) => body['do_not_pay_again'])).toEqual([true, true, true]);
+    const stage = await stageOf(proof);
+    expect(stage).toMatchObject({ payment_status: 'needs_review', outcome: 'listing_changed', do_not_pay_again: true });
+    const { body } = await world.ask('GET', '/api/me', { key: seller.key });
+    expect(body['reviews']).toMatchObject([{ reason: 'listing_changed', received_usdc: 2.5 }]);
+    const review = await world.ask('POST', `/api/review/${stage['id']}`, {
+      key: seller.key,
+      body: { outcome: 'deliver' },
+    });
+    expect(review.status).toBe(200);
+    expect((await world.buy(id, { key: buyer.key })).status).toBe(200);
+    expect(await paidUnits(world.chain, proof.authorization.from, sellerOne.address)).toEqual([PRICE]);
+  });
+
+  it('once its authorization has run out the buyer signs anew, for what the listing says now', async () => {
+    facilitator.script({ verify: 'invalid', settle: 'garbage' });
+    const id = await listed();
+    const proof = await sign(id, 22);
+    await world.buy(id, { key: buyer.key, proof: proof.v2 });
+    expect((await edit(id, 'what is sold now')).status).toBe(200);
+    const waiting = await world.buy(id, { key: buyer.key });
+    expect([waiting.status, waiting.body['reason']]).toEqual([409, 'listing_changed']);
+    await expect
+      .poll(
+        async () => {
+          await world.chain.mine();
+          await world.running.payments.reconcileOnce();
+          return (await stageOf(proof))['payment_status'];
+        },
+        { timeout: 50_000 },
+      )
+      .toBe('unpaid');
+    expect((await world.buy(id, { key: buyer.key })).status).toBe(402);
+    const books = await audit({ databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS });
+    expect(books.faults).toEqual([]);
+  });
+});
