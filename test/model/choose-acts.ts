@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import type { CrashPoint } from '../../src/market/context.ts';
 import type { Act } from './acts/act.ts';
+import { SpendTogether } from './acts/batch.ts';
 import { Buy } from './acts/buy.ts';
 import { Claim, OpenIntent, type Sending, Transfer } from './acts/claim.ts';
 import { List } from './acts/list.ts';
@@ -80,6 +81,23 @@ const acts: readonly (readonly [number, fc.Arbitrary<Act<object>>])[] = [
         crashAt: rarely(CRASHES_OF_CLAIMS),
       })
       .map((given) => new PayDirectly(given)),
+  ],
+  [
+    2,
+    fc
+      .record({
+        parts: fc.array(
+          fc.record({
+            wallet: small(2),
+            listing: small(2),
+            spend: fc.constantFrom('as signed' as const, 'on nothing'),
+          }),
+          { minLength: 2, maxLength: 3 },
+        ),
+        paysBeside: seldom,
+        final: often,
+      })
+      .map((given) => new SpendTogether(given)),
   ],
   [
     2,

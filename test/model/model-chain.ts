@@ -34,6 +34,7 @@ interface BlockJson {
 
 interface LogJson {
   transactionHash: string;
+  logIndex: string;
   blockNumber: string;
   blockTimestamp: string;
   topics: string[];
@@ -125,22 +126,22 @@ async function readFailed(chain: LocalChain, hashes: readonly string[]): Promise
 const pointOf = ({ number, timestamp }: BlockJson) => ({ number: Number(number), time: Number(timestamp) });
 const walletIn = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40)}`;
 
-/** Each transaction of a run moves money once. */
+/** The token writes the use of an authorization and, in the next place, the transfer that it made. */
 function transfersIn(logs: readonly LogJson[]): Transfer[] {
   const used = new Map<string, string>();
-  for (const { topics, transactionHash } of logs) {
+  for (const { topics, transactionHash, logIndex } of logs) {
     if (topics[0] !== AUTHORIZATION_USED_TOPIC) continue;
-    used.set(transactionHash, authorizationName(walletIn(topics[1]), topics[2] ?? ''));
+    used.set(`${transactionHash} ${Number(logIndex) + 1}`, authorizationName(walletIn(topics[1]), topics[2] ?? ''));
   }
   return logs
     .filter(({ topics }) => topics[0] === TRANSFER_TOPIC)
-    .map(({ transactionHash, blockNumber, blockTimestamp, topics, data }) => ({
+    .map(({ transactionHash, logIndex, blockNumber, blockTimestamp, topics, data }) => ({
       hash: transactionHash,
       from: walletIn(topics[1]),
       to: walletIn(topics[2]),
       units: BigInt(data),
       block: Number(blockNumber),
       time: Number(blockTimestamp),
-      authorization: used.get(transactionHash) ?? null,
+      authorization: used.get(`${transactionHash} ${Number(logIndex)}`) ?? null,
     }));
 }

@@ -14,6 +14,7 @@ import {
   type Named,
   type Payment,
   type Proof,
+  type Transfer,
   type View,
 } from './terms.ts';
 
@@ -33,6 +34,8 @@ export class Reference {
   view: View = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, transfers: [] };
   /** What could be seen before the act that is judged: an authorization that a reorganisation freed is handed on again. */
   before: View['transfers'] = [];
+  /** Transactions with authorizations that the facilitator did not send. */
+  readonly byStrangers = new Set<string>();
   /** The market's clock, milliseconds. */
   now = 0;
   /** Fees that are paid and unspent. */
@@ -86,7 +89,9 @@ export class Reference {
     if (resource !== null && resource !== proof.resource) return 'payment_bound_elsewhere';
     const isInTime = proof.validBefore - Math.floor(this.now / 1000) >= 20;
     if (!isInTime || proof.payee !== asked.payee || proof.units !== asked.units) return 'payment_invalid';
-    return this.isFirstDark ? 'payment_check_unavailable' : null;
+    if (this.isFirstDark) return 'payment_check_unavailable';
+    const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
+    return isUsed ? 'authorization_used_elsewhere' : null;
   }
 
   /** Of the merchant, then of the wallet. */
@@ -97,16 +102,28 @@ export class Reference {
   }
 
   #open(given: Begun): Payment {
-    const blank = { proof: null, intent: null, surplus: false, beside: false, reason: '', seen: null, transfer: null };
+    const blank = {
+      proof: null,
+      intent: null,
+      stopped: false,
+      payerOnly: false,
+      surplus: false,
+      beside: false,
+      reason: '',
+      seen: null,
+      transfer: null,
+    };
     const opened: Payment = { ...blank, status: 'open', submitted: !given.proof, named: [], ...given };
     this.payments.push(opened);
     return opened;
   }
 
   #answer(payment: Payment, { proof, collect, who, token }: Asking, signedBy: string | null): string | null {
-    const mayCollect = signedBy === payment.payer || (who !== null && who === payment.merchant) || token === payment;
-    const isStopped = !payment.submitted && this.removedAt(payment.subject) < Infinity;
-    const unseen = isStopped ? 'listing_removed' : collect ? 'pending' : 'settlement_pending|facilitator_refused';
+    const isOpener = (who !== null && who === payment.merchant) || token === payment;
+    const mayCollect = signedBy === payment.payer || (isOpener && !payment.payerOnly);
+    const isRemoved = !payment.submitted && this.removedAt(payment.subject) < Infinity;
+    const stopped = isRemoved ? 'listing_removed' : payment.stopped ? 'listing_changed' : null;
+    const unseen = stopped ?? (collect ? 'pending' : 'settlement_pending|facilitator_refused');
     const said = this.#goOn(payment, collect ? null : proof, unseen);
     return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
@@ -119,14 +136,16 @@ export class Reference {
     if (payment.status === 'completed') return this.#deliver(payment, payment.subject);
     if (!isOpen(payment)) return null;
     if (payment.seen !== null) return 'pending';
-    return payment.submitted || /^(pending|listing_removed)$/.test(unseen) ? unseen : 'verification_pending';
+    return payment.submitted || /^(pending|listing_removed|listing_changed)$/.test(unseen)
+      ? unseen
+      : 'verification_pending';
   }
 
   /** A proof is handed on for the payment alone that it opened. */
   #drive(payment: Payment, proof: Proof): void {
     if (this.now >= proof.validBefore * 1000) return;
     if (!payment.submitted) {
-      if (this.removedAt(payment.subject) < Infinity) return;
+      if (payment.stopped || this.removedAt(payment.subject) < Infinity) return;
       this.point('before_verify');
       payment.submitted = true;
       this.point('after_settling_committed');
@@ -166,22 +185,33 @@ export class Reference {
     const isOver = found ? this.isFinal(found.block) : this.view.finalized.time >= intent.to;
     const unsigned = isOver ? (found ? 'signature_invalid' : 'transfer_not_found') : 'pending';
     if (intent.payer !== null && signer !== intent.payer) return unsigned;
+    if (standing?.status === 'completed') return this.#claimPaid(standing, claiming);
     if (this.proven.has(hash)) return 'transaction_used';
     if (standing !== undefined && standing.payer !== signer) this.settle(standing);
     if (isDecided(standing)) return this.claim(claiming);
     const claim = this.#openOrJoin(claiming, standing?.status === 'open' ? standing : null);
     if (claim === null) return 'payment_undecided';
     this.settle(this.#name(claim, hash));
+    if (claim.status === 'completed') return this.#claimPaid(claim, claiming);
     return this.#ended(this.#decidedBy(intent, hash) ?? claim, claiming);
   }
 
-  /** The claim of an intent, or what came beside it, if it is paid or in review. Where it is paid, another transaction is looked at too. */
+  /** Where the intent is paid by another transaction, one that the wallet of the claim signs for is looked at too. */
+  #claimPaid(claim: Payment, claiming: Claiming): string {
+    const { intent, hash, signer } = claiming;
+    if (claim.payer === signer && !this.proven.has(hash)) this.settle(this.#name(claim, hash), false, true);
+    return this.#ended(this.#besideOf(intent, hash) ?? claim, claiming);
+  }
+
+  /** What a transaction is answered with before it is looked at who signed: a review, or the payment that it made. */
   #decidedBy(intent: Intent, hash: string): Payment | undefined {
     const claim = this.standing(intent);
-    if (claim?.status === 'completed' && !this.proven.has(hash)) this.settle(this.#name(claim, hash), false, true);
-    const beside = this.payments.find((one) => one.beside && one.intent === intent && one.transfer?.hash === hash);
-    return beside ?? (isDecided(claim) ? claim : undefined);
+    const isOwn = claim?.status === 'review' || (claim?.status === 'completed' && claim.transfer?.hash === hash);
+    return this.#besideOf(intent, hash) ?? (isOwn ? claim : undefined);
   }
+
+  #besideOf = (intent: Intent, hash: string) =>
+    this.payments.find((one) => one.beside && one.intent === intent && one.transfer?.hash === hash);
 
   #name(claim: Payment, hash: string): Payment {
     const before = claim.named.find((one) => one.hash === hash);
@@ -244,7 +274,10 @@ export class Reference {
   edit({ name, state }: Listing): string {
     const ofListing = this.payments.filter(({ subject }) => subject === name);
     if (state !== 'live' || ofListing.some(isSale)) return 'listing_closed';
-    return ofListing.some(isOpen) ? 'purchase_pending' : 'done';
+    const open = ofListing.filter(isOpen);
+    if (open.some(({ submitted }) => submitted)) return 'purchase_pending';
+    for (const payment of open) payment.stopped = true;
+    return 'done';
   }
 
   withdraw(listing: Listing, wasWithdrawn: boolean): string {
@@ -264,6 +297,7 @@ export class Reference {
     const { transfer, payee, payer, subject, merchant, isFee, surplus } = payment;
     const isBought = this.#held(subject, merchant, payer).some(isSale);
     if (outcome === 'deliver' && surplus && !isFee && !isBought) return 'not_deliverable';
+    if (outcome === 'deliver' && isFee && payment.reason === 'transaction_used') return 'not_deliverable';
     if (outcome === 'refunded' && transfer !== null) {
       const back = this.find(refund);
       if (this.proven.has(refund)) return 'transaction_used';
@@ -306,12 +340,26 @@ export class Reference {
     const { finalized, latest, transfers } = this.view;
     const use = transfers.find((one) => one.authorization === authorization);
     if (use !== undefined && this.isFinal(use.block)) {
-      this.point('after_final_before_delivery');
-      this.#prove(payment, use, use.time * 1000 >= this.removedAt(payment.subject) ? 'listing_removed' : 'fits');
+      this.#endProof(payment, use);
     }
     payment.seen = use?.block ?? null;
     const isOver = finalized.time >= end || (!payment.submitted && latest.time > end);
     if (!use && isOver && this.now >= end * 1000) Object.assign(payment, { status: 'unpaid', reason: 'expired' });
+  }
+
+  /** By the transfer that the authorization made, and no other of the transaction. */
+  #endProof(payment: Payment, use: Transfer): void {
+    if (use.to !== payment.payee || use.units !== payment.units) {
+      Object.assign(payment, { status: 'unpaid', reason: 'no_fitting_transfer' });
+      return;
+    }
+    const isRemoved = use.time * 1000 >= this.removedAt(payment.subject);
+    const verdict = isRemoved ? 'listing_removed' : payment.stopped ? 'listing_changed' : 'fits';
+    if (verdict === 'fits') this.point('after_final_before_delivery');
+    payment.payerOnly = verdict === 'fits' && this.byStrangers.has(use.hash);
+    if (this.#prove(payment, use, verdict)) return;
+    // A transaction proves one thing, and this is a transfer of its own.
+    Object.assign(payment, { status: 'review', reason: 'transaction_used', transfer: use });
   }
 
   /** The first that fits wins; what needs a person waits for what is undecided; what came twice stands beside it. */
@@ -354,16 +402,28 @@ export class Reference {
   #judge(payment: Payment, intent: Intent, hash: string): string | null {
     const found = this.find(hash);
     if (found === undefined) return this.view.finalized.time >= intent.to ? 'no transfer_not_found' : null;
-    const { from, to, units, block, time, authorization } = found;
+    const { block, time } = found;
     if (!this.isFinal(block)) return null;
-    if (authorization !== null && this.byProof(authorization)) return 'no transaction_used';
-    if (to === payment.payee && from !== payment.payer && units >= payment.units) return 'no wrong_payer';
-    if (to !== payment.payee || from !== payment.payer) return 'no transfer_not_found';
-    if (authorization !== null) return 'authorized_transfer';
-    if (units < payment.units) return 'amount_too_little';
+    const all = this.view.transfers.filter((one) => one.hash === hash);
+    if (all.some(({ authorization }) => authorization !== null && this.byProof(authorization)))
+      return 'no transaction_used';
+    const own = this.#paidBy(payment, hash);
+    const isByOther = all.some(({ to, units }) => to === payment.payee && units >= payment.units && units > 0n);
+    if (own === undefined) return isByOther ? 'no wrong_payer' : 'no transfer_not_found';
+    if (all.some(({ authorization, from }) => authorization !== null && from === payment.payer))
+      return 'authorized_transfer';
+    if (own.units < payment.units) return 'amount_too_little';
     if (time < intent.from || time >= intent.to) return 'outside_window';
     if (time * 1000 >= this.removedAt(payment.subject)) return 'paid_after_removal';
     return payment.surplus ? 'already_bought' : 'fits';
+  }
+
+  /** The first transfer of the payer to the payee that is enough, else the largest. */
+  #paidBy(payment: Payment, hash: string): Transfer | undefined {
+    const own = this.view.transfers.filter(
+      ({ hash: of, from, to, units }) => of === hash && from === payment.payer && to === payment.payee && units > 0n,
+    );
+    return own.find(({ units }) => units >= payment.units) ?? own.toSorted((a, b) => Number(b.units - a.units))[0];
   }
 
   /** False when the transaction proves something else. Either way it is used then. */
@@ -372,7 +432,8 @@ export class Reference {
     one.refused = 'transaction_used';
     if (this.proven.has(one.hash)) return false;
     this.proven.set(one.hash, payment);
-    const end = { status: fits ? 'completed' : 'review', reason: fits ? '' : verdict, transfer: this.find(one.hash) };
+    const transfer = payment.proof === null ? this.#paidBy(payment, one.hash) : (one as Transfer);
+    const end = { status: fits ? 'completed' : 'review', reason: fits ? '' : verdict, transfer };
     if (Object.assign(payment, end).isFee && fits) this.goLive(payment.subject);
     return true;
   }

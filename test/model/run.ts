@@ -182,7 +182,8 @@ export class Run {
     const { asker } = step;
     if (asker === undefined) return;
     // What is no valid authorization does not say whose wallet asks.
-    const payer = said === 'payment_invalid' ? null : asker.payer;
+    const isNone = said === 'payment_invalid' || said === 'authorization_used_elsewhere';
+    const payer = isNone ? null : asker.payer;
     if (!this.#isPaying({ ...asker, payer })) return;
     // What was never handed on and belongs to a removed listing may be paid for anew, elsewhere.
     if (said === 'listing_removed') return;
@@ -281,7 +282,8 @@ export class Run {
       status: STATUS[payment.status],
       reason: payment.reason,
       payer: payment.payer,
-      proof: payment.transfer?.hash ?? null,
+      // Of two payments in one transaction the first has the proof.
+      proof: payment.reason === 'transaction_used' ? null : (payment.transfer?.hash ?? null),
       sales: isSale(payment) ? 1 : 0,
     }));
     expect(market).toEqual(wanted);

@@ -1,4 +1,4 @@
-/** One transfer of USDC in the canonical chain, and the authorization that it was made by. */
+/** One transfer of USDC in the canonical chain, and the authorization that made it. A transaction may hold several. */
 export interface Transfer {
   hash: string;
   from: string;
@@ -67,6 +67,10 @@ export interface Payment {
   intent: Intent | null;
   /** Whether the proof may have been handed on for settlement. */
   submitted: boolean;
+  /** The listing was edited before it was submitted: it never is. */
+  stopped: boolean;
+  /** The facilitator did not send it: only the payer's own signature collects. */
+  payerOnly: boolean;
   /** The goods were this buyer's before, or it came beside a claim. */
   surplus: boolean;
   /** A transfer that came beside the one that decided the claim. */

@@ -26,7 +26,7 @@ function batchCode(calls: readonly Hex[]): Hex {
 }
 
 /** Calls to the token, all in one transaction of `sender`. Resolves with its hash when it is mined. */
-export async function sendBatch(world: World, sender: TestAccount, calls: readonly Hex[]): Promise<Hex> {
+export async function sendBatch(world: Pick<World, 'chain'>, sender: TestAccount, calls: readonly Hex[]): Promise<Hex> {
   const { status, transactionHash } = await send(world.chain, sender, { data: batchCode(calls) }, 3_000_000n);
   if (status !== 'success') throw new Error('the batch reverted');
   return transactionHash;

@@ -2,12 +2,13 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ERRORS, type Reason } from '../../src/contract/errors.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { markSettling } from '../../src/market/payments/store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';
 import { newGoods } from '../support/list-goods.ts';
 import { openPayment } from '../support/listing-life.ts';
 import { type Member, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';
-import { seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
+import { SEED_TIME, seedListing, seedPaidPurchase, withdrawListing } from '../support/seed.ts';
 
 /** Every route that looks at or changes a listing, by every kind of caller, in every state: what it answers. */
 
@@ -174,7 +175,8 @@ async function place(state: State): Promise<Placed> {
     insert into comments (id, listing_id, merchant_id, body, created_at)
     select coalesce(max(id), 0) + 1, ${id}, ${members.other.id}, 'first', now() from comments returning id`);
   let appealId = 999_999n;
-  if (state === 'pending') await database.transaction((tx) => openPayment(tx, id));
+  if (state === 'pending')
+    await database.transaction(async (tx) => markSettling(tx, (await openPayment(tx, id)).id, SEED_TIME));
   if (STATES.indexOf(state) >= STATES.indexOf('bought')) {
     await seedPaidPurchase(database, id, { merchantId: members.buyer.id });
   }

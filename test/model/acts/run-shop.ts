@@ -79,8 +79,10 @@ export class Review extends Act<Reviewing> {
   }
 }
 
-/** By its transaction: an intent that was claimed anew is shown by its newest claim. */
-async function paymentId(run: Run, { transfer }: Payment): Promise<number> {
-  const { body } = await run.ask('GET', `/api/payment?tx_hash=${transfer?.hash}`, {});
+/** By its authorization, or by its transaction: an intent that was claimed anew is shown by its newest claim. */
+async function paymentId(run: Run, { transfer, proof }: Payment): Promise<number> {
+  const [payer, nonce] = proof?.authorization.split(' ') ?? [];
+  const query = proof === null ? `tx_hash=${transfer?.hash}` : `payer=${payer}&nonce=${nonce}`;
+  const { body } = await run.ask('GET', `/api/payment?${query}`, {});
   return (body['payment'] as { id: number }).id;
 }

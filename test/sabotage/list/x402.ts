@@ -290,6 +290,57 @@ const ends: readonly Sabotage[] = [
     world('buy-corners'),
   ),
   bug(
+    'edit-stops-nothing',
+    'src/market/listings/changes/edit-listing.ts',
+    '  await stopAttempts(tx, listing.id, new Date(market.clock.now()));\n',
+    '',
+    world('edited-meanwhile'),
+  ),
+  bug(
+    'stopped-is-verified-again',
+    DRIVE,
+    'if (payment.stoppedAt !== null) return stoppedRefusal(payment, market.clock.now());',
+    '',
+    world('edited-meanwhile'),
+  ),
+  {
+    name: 'stopped-is-settled',
+    edits: [
+      {
+        file: 'src/market/payments/store.ts',
+        find: " and status = 'verifying' and stopped_at is null`,\n  );\n  return touched",
+        put: " and status = 'verifying'`,\n  );\n  return touched",
+      },
+      {
+        file: 'migrations/market/0014-one-transfer-one-payment.sql',
+        find: "if new.stopped_at is not null and new.status = 'settling' then",
+        put: 'if false then',
+      },
+    ],
+    tests: world('edited-meanwhile'),
+  },
+  bug(
+    'database-lets-stopped-be-settled',
+    'migrations/market/0014-one-transfer-one-payment.sql',
+    "if new.stopped_at is not null and new.status = 'settling' then",
+    'if false then',
+    ['src/market/listings/changes/stop-attempts.test.ts'],
+  ),
+  bug(
+    'transfer-shown-twice',
+    SETTLE,
+    '(await isTransferTaken(tx, transfer)) ? null : logIndex',
+    'logIndex',
+    world('batched-settlement'),
+  ),
+  bug(
+    'reviewed-without-a-transfer',
+    'src/market/payments/review/review-payment.ts',
+    '    if (proof === null && locked.logIndex === null) await mustBeUntaken(tx, locked, located);\n',
+    '',
+    world('batched-settlement'),
+  ),
+  bug(
     'removal-not-looked-at-under-the-lock',
     SETTLE,
     'decide(evidence, attemptTermsOf(locked, removedAt))',
