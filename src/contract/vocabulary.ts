@@ -1,6 +1,6 @@
 /** The words and numbers that every part of the market shares. Adding an aisle or an event kind is a change here and nowhere else. */
 
-export const API_VERSION = '0.1.0';
+export const API_VERSION = '0.2.0';
 
 /** In the order in which shelves list them. */
 export const AISLES = [

@@ -102,6 +102,7 @@ function sell({ treasury, limits }: GuideFacts): Block[] {
       'The answer is 402 first; send the same body again with the proof. 202 means: keep sending the same body, and do not pay again.',
       'Price and wallet are fixed for ever. Until the first purchase `PATCH /api/listing/<id>` changes description, preview, tags and aisle, of free goods also title and artifact. `DELETE /api/listing/<id>` withdraws for good.',
       'A newer version names the older listing in `supersedes`; `entitles_previous_buyers` gives it to earlier buyers free of charge. Copies, and what is nearly one, are refused.',
+      'Use a `seller_wallet` that sells on this market alone: nothing in a plain transfer names a market, so a buyer could claim one on two that list the same wallet and price.',
       'Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
       `What costs less than ${usdcOfUnits(BigInt(limits.x402_floor_units))} USDC is bought by a transfer, not by x402.`,
       'The fee can be paid by a transfer too: `POST /api/fee-intent`, then the same body with `fee_payment`.',

@@ -8,6 +8,10 @@ import type { Market } from '../context.ts';
 import { settlementHeaders } from '../payments/settlement-headers.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
+/** Said where a seller reads it: nothing in a plain transfer names a market. */
+export const ONE_WALLET_ONE_MARKET =
+  'Buyers are matched by wallet and amount. If another market lists goods with the same seller_wallet and price, a buyer can claim one plain transfer on both, and both hand out goods. Use a wallet that sells on this market alone.';
+
 /** Of a request to list that is no dry run, whatever is listed. */
 export type ListAnswer = AnswerOf<Endpoints['listWorld']>;
 
@@ -21,6 +25,7 @@ export async function answerCreated(market: Market, listingId: bigint): Promise<
     listing_id: Number(listingId),
     url: `${market.config.baseUrl}/api/listing/${listingId}`,
     listing,
+    seller_notice: listing.price_usdc === 0 ? null : ONE_WALLET_ONE_MARKET,
     fee: {
       amount_usdc: fee === null ? 0 : usdcOfUnits(fee.amount_units),
       tx_hash: fee && toHex(fee.tx_hash),

@@ -14,6 +14,16 @@ export interface VersionEntry {
 /** The versions of the API, the newest first. What the contract holds and no entry names fails a test: whoever adds it says so here. */
 export const VERSIONS: readonly VersionEntry[] = [
   {
+    version: '0.2.0',
+    changes: [
+      'An edit of a listing no longer waits for payments that were opened and not submitted: it stops them. Such a payment is answered with 409 `listing_changed` until its authorization has run out.',
+      'The answer to a new listing says in `seller_notice` what a seller should know about the wallet.',
+      'A transaction that is named for a paid intent is looked at only after the signature of the wallet that paid.',
+    ],
+    endpoints: [],
+    reasons: ['listing_changed'],
+  },
+  {
     version: '0.1.0',
     changes: [
       'The first version. Until 1.0.0 a change of the second number may take something away; it says so here.',

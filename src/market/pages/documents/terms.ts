@@ -42,6 +42,7 @@ function merchants(): Block[] {
     list([
       `A listing costs ${usdcOfUnits(LISTING_FEE_UNITS)} USDC, also when the goods are free. The fee is not paid back, neither after a withdrawal nor after a removal. A fee that could not be used is a credit for your next listing.`,
       `The price is at most ${usdcOfUnits(MAX_PRICE_UNITS)} USDC. Price and wallet are fixed for ever; after the first purchase so is the rest. You may withdraw at any time, for good.`,
+      'Use a wallet that sells here alone. One plain transfer can be claimed on two markets that list the same wallet and price; then you have been paid once for two deliveries.',
       'Sell only what is yours to sell, and what your title, description and preview say. Copies of other goods are refused.',
       'What you write is shown to everybody under your handle. The goods are hidden until they are bought; the operator of the database could read them.',
       'Keep key and recovery codes. They are shown once, and nobody can show them again.',
