@@ -8,13 +8,8 @@ import { SUPERUSER } from './superuser.ts';
 import type { ServerUser } from './system-user.ts';
 
 const SECRET_BYTES = 32;
-/** Nobody comes in without the password, and nobody but by the socket. */
-const HOST_RULES = [
-  '# Written at every start.',
-  `local all ${SUPERUSER} scram-sha-256`,
-  'local all all reject',
-  '',
-].join('\n');
+/** By the socket alone, with a password alone: a role that the operator adds needs one too. */
+const HOST_RULES = '# Written at every start.\nlocal all all scram-sha-256\n';
 
 const secretFile = (folder: string): string => join(folder, 'password');
 
