@@ -24,7 +24,10 @@ export async function serveCity(config: CityConfig, log: Log): Promise<ServedCit
   await using begun = new AsyncDisposableStack();
   const server = await reachDatabase(config, log);
   begun.defer(() => server.stop());
-  for (const name of await migrate(server.url, MIGRATIONS)) log.info('migrated', { migration: name });
+  const applied = await migrate(server.url, MIGRATIONS, ({ migration, step, rows }) =>
+    log.info('migrating', { migration, step, count: rows }),
+  );
+  for (const name of applied) log.info('migrated', { migration: name });
   const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city' });
   begun.defer(() => database.close());
   const pepper = await loadOwnPepper(config);

@@ -12,7 +12,10 @@ export async function prepareGround(config: MarketConfig, log: Log): Promise<Rea
   await using begun = new AsyncDisposableStack();
   const server = await reachDatabase(config, log);
   begun.defer(() => server.stop());
-  for (const name of await migrate(server.url, MIGRATIONS)) log.info('migrated', { migration: name });
+  const applied = await migrate(server.url, MIGRATIONS, ({ migration, step, rows }) =>
+    log.info('migrating', { migration, step, count: rows }),
+  );
+  for (const name of applied) log.info('migrated', { migration: name });
   await loadOwnPepper(config);
   begun.move();
   return server;

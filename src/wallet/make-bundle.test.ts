@@ -2,11 +2,15 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { makeBundle } from './make-bundle.ts';
+import { makeNotices } from './make-notices.ts';
 
-const kept = readFileSync(new URL('../market/pages/shell/files/wallet-flow.js', import.meta.url), 'utf8');
+const served = (name: string): string =>
+  readFileSync(new URL(`../market/pages/shell/files/${name}`, import.meta.url), 'utf8');
+const kept = served('wallet-flow.js');
 
-it('the script that is served is made of these very sources (npm run bundle)', async () => {
-  const made = await makeBundle();
+it('the script that is served is made of these very sources, and its licences too (npm run bundle)', async () => {
+  const { code: made, modules } = await makeBundle();
+  expect(served('third-party-notices.txt')).toBe(makeNotices(modules));
   expect(made.length).toBe(kept.length);
   expect(made === kept).toBe(true);
 });

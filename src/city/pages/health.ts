@@ -1,6 +1,6 @@
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
-import { migrationsComplete } from '../../platform/database/migrate.ts';
+import { migrationsSuffice } from '../../platform/database/migrate.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { City } from '../context.ts';
 import { MIGRATIONS } from '../migrations.ts';
@@ -13,7 +13,7 @@ export function healthz(): PageAnswer {
 /** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
 export async function readyz({ database }: Pick<City, 'database'>, sweeps: () => boolean): Promise<PageAnswer> {
   try {
-    const complete = await migrationsComplete(database, MIGRATIONS);
+    const complete = await migrationsSuffice(database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
     return answer(200, { status: 'ready', database: 'reachable', migrations: 'complete', sweeps_offers: sweeps() });
   } catch (error) {

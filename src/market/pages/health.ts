@@ -3,7 +3,7 @@ import { API_VERSION } from '../../contract/vocabulary.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
-import { migrationsComplete } from '../../platform/database/migrate.ts';
+import { migrationsSuffice } from '../../platform/database/migrate.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
@@ -34,7 +34,7 @@ export function healthz(): PageAnswer {
 /** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
 export async function readyz(market: Market, { payments, catalog }: HealthSources): Promise<PageAnswer> {
   try {
-    const complete = await migrationsComplete(market.database, MIGRATIONS);
+    const complete = await migrationsSuffice(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
     return answer(200, {
       status: 'ready',

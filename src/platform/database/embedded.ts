@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { lockDataFolder } from '../data-folder-lock.ts';
+import { readSecret, secureCluster } from './embedded/authentication.ts';
 import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
 import { initCluster } from './embedded/init-cluster.ts';
 import { placeBinaries } from './embedded/place-binaries.ts';
@@ -10,6 +11,7 @@ import { type Launch, runBinary } from './embedded/run-binary.ts';
 import { socketUrl, startServer } from './embedded/server-process.ts';
 import { linkSharedLibraries } from './embedded/shared-libraries.ts';
 import { makeSocketFolder, removeSocketFolder } from './embedded/socket-folder.ts';
+import { takeOver } from './embedded/take-over.ts';
 
 export interface EmbeddedOptions {
   dataDir: string;
@@ -17,6 +19,7 @@ export interface EmbeddedOptions {
 }
 
 export interface EmbeddedPostgres {
+  /** With the password in it. */
   url: string;
   /** Resolves when the server has ended, by `stop` or by itself. */
   exited: Promise<void>;
@@ -25,7 +28,8 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * Runs a PostgreSQL of this process's own in `<dataDir>/postgres`, reachable by a private Unix socket alone. It outlives
+ * Runs a PostgreSQL of this process's own in `<dataDir>/postgres`, reachable by a private Unix socket alone, and with a
+ * password that this process's user alone can read. It outlives
  * a killed process; the next start on the same folder ends it and goes on with its data. Signals are left to the caller.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
@@ -36,12 +40,16 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   let socketFolder: string | null = null;
   try {
     await stopOrphan(home.cluster, log);
+    await takeOver(home, log);
     const launch = await prepareLaunch(binaries, home, log);
     await initCluster(home, launch, binaries.version.split('.')[0] ?? '');
+    const secret = await secureCluster(home, launch, log);
     const sockets = await makeSocketFolder(home.user);
     socketFolder = sockets;
-    const server = await startServer(home, launch, sockets);
-    log(`PostgreSQL ${binaries.version} runs on ${home.cluster} (process ${server.pid})`);
+    const entrance = { folder: sockets, secret };
+    const server = await startServer(home, launch, entrance);
+    const runsAs = home.user === null ? '' : `, as ${home.user.name}`;
+    log(`PostgreSQL ${binaries.version} runs on ${home.cluster} (process ${server.pid}${runsAs})`);
     let stopped: Promise<void> | null = null;
     void server.exited.then(() => {
       if (stopped === null) log(`PostgreSQL (process ${server.pid}) ended by itself: see server.log in ${home.folder}`);
@@ -52,7 +60,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
       await lock.release();
     };
     return {
-      url: socketUrl(sockets),
+      url: socketUrl(entrance),
       exited: server.exited,
       stop: () => {
         stopped ??= stop();
@@ -72,7 +80,7 @@ export async function findEmbeddedPostgres(dataDir: string): Promise<string | nu
   if (cluster === null) return null;
   const running = await readPostmaster(cluster);
   if (running === null || !running.ready || !(await isServerOf(cluster, running.pid))) return null;
-  return socketUrl(running.socketFolder);
+  return socketUrl({ folder: running.socketFolder, secret: await readSecret(dirname(cluster)) });
 }
 
 async function prepareLaunch(binaries: Binaries, home: Home, log: (line: string) => void): Promise<Launch> {

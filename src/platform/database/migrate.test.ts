@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/support/database.ts';
-import { migrate, migrationsComplete, pendingMigrations } from './migrate.ts';
+import { migrate, migrationsComplete, migrationsSuffice, pendingMigrations } from './migrate.ts';
 
 let db: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;
@@ -23,7 +23,7 @@ const write = (name: string, text: string) => writeFile(join(folder, name), text
 
 test('files are applied in order, once, and the rest is known as pending', async () => {
   await write('0001-first.sql', 'create table a (n int4); insert into a values (1);');
-  expect(await pendingMigrations(db.database, folder)).toEqual(['0001-first']);
+  expect((await pendingMigrations(db.database, folder)).map(({ name }) => name)).toEqual(['0001-first']);
   expect(await migrationsComplete(db.database, folder)).toBe(false);
   expect(await migrate(db.url, folder)).toEqual(['0001-first']);
   await write('0002-second.sql', 'update a set n = n + 1;');
@@ -47,7 +47,7 @@ test('a file that fails leaves nothing of itself and keeps what came before', as
   await write('0001-good.sql', 'create table a (n int4);');
   await write('0002-bad.sql', 'create table b (n int4); select 1 / 0;');
   await expect(migrate(db.url, folder)).rejects.toThrow('migration 0002-bad failed: division by zero');
-  expect(await pendingMigrations(db.database, folder)).toEqual(['0002-bad']);
+  expect((await pendingMigrations(db.database, folder)).map(({ name }) => name)).toEqual(['0002-bad']);
   expect(await db.database.one(sql`select to_regclass('a') is null as a, to_regclass('b') is null as b`)).toEqual({
     a: false,
     b: true,
@@ -70,6 +70,8 @@ test('a database ahead of the code is refused by the name of what is unknown', a
   await rm(join(folder, '0002-newer.sql'));
   await expect(migrate(db.url, folder)).rejects.toThrow('ahead of this code: migration 0002-newer');
   expect(await migrationsComplete(db.database, folder)).toBe(false);
+  // A process that runs already goes on: what is newer only adds.
+  expect(await migrationsSuffice(db.database, folder)).toBe(true);
 });
 
 test('a gap, a duplicate number and a misnamed file are refused before anything runs', async () => {

@@ -4,6 +4,7 @@ import type { Document } from '../../guide/document.ts';
 import { topicsOf } from '../../guide/read-topics.ts';
 import { readPublishedFacts } from '../../official/store.ts';
 import { answerDocument, answerText } from '../answer-document.ts';
+import { NOTICES_PATH, THIRD_PARTY_NOTICES } from '../shell/third-party-notices.ts';
 import { aboutDocument } from './about.ts';
 import { changelogDocument, changelogJson } from './changelog.ts';
 import { cityBridgeDocument } from './city-bridge.ts';
@@ -31,6 +32,7 @@ export function createDocuments({ config, clock, database }: Pick<Market, 'confi
     fixed('/city-bridge', cityBridgeDocument(config)),
     fixed('/docs', docsDocument(config), docsJson(config)),
     textPage('/robots.txt', () => robots),
+    textPage(NOTICES_PATH, () => THIRD_PARTY_NOTICES),
     textPage(SECURITY_PATH, () => securityText(config, clock.now())),
   ];
 }

@@ -3,6 +3,7 @@ import { type Block, type Document, heading, list } from '../../guide/document.t
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
 import { API_CATALOG_PATH, SERVER_JSON_PATH } from '../found/catalogs.ts';
 import { SKILL_PATH } from '../found/skills-index.ts';
+import { NOTICES_PATH } from '../shell/third-party-notices.ts';
 import { SECURITY_PATH } from './contact.ts';
 import type { DocumentFacts } from './document-facts.ts';
 
@@ -56,6 +57,11 @@ const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
       { path: '/city-bridge', name: 'City bridge', says: 'how the ownership of things is sold' },
       { path: SECURITY_PATH, name: 'security.txt', says: 'where to report a vulnerability' },
       { path: '/robots.txt', name: 'robots.txt', says: 'what crawlers may read' },
+      {
+        path: NOTICES_PATH,
+        name: 'Third-party notices',
+        says: 'works of others in what is served, and their licences',
+      },
     ],
   },
 ];

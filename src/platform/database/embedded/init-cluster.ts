@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { isMissing } from './is-missing.ts';
 import type { Home } from './prepare-home.ts';
 import { type Launch, runBinary } from './run-binary.ts';
-
-export const SUPERUSER = 'openaisle';
+import { SUPERUSER } from './superuser.ts';
 
 /** Creates the cluster on the first start. Half-made ones of a start that was cut off are thrown away. */
 export async function initCluster(home: Home, launch: Launch, major: string): Promise<void> {
@@ -27,7 +26,8 @@ export async function initCluster(home: Home, launch: Launch, major: string): Pr
   await runBinary(launch, 'initdb', [
     `--pgdata=${partial}`,
     `--username=${SUPERUSER}`,
-    '--auth-local=trust',
+    // Until `secureCluster` has set the password.
+    '--auth-local=reject',
     '--auth-host=reject',
     '--encoding=UTF8',
     // The builtin provider sorts and folds case the same on every machine, whatever locales it has.

@@ -1,7 +1,8 @@
 import { chmod, cp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Binaries } from './find-binaries.ts';
-import { blockingFolder, type ServerUser } from './server-user.ts';
+import { blockingFolder } from './server-user.ts';
+import type { ServerUser } from './system-user.ts';
 
 /** Where the server's user can run the binaries from: in place, or a copy beside the data, made once per version. */
 export async function placeBinaries(

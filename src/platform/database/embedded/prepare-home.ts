@@ -1,7 +1,8 @@
 import { chmod, lstat, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isMissing } from './is-missing.ts';
-import { blockingFolder, type ServerUser, serverUser } from './server-user.ts';
+import { blockingFolder, serverUser } from './server-user.ts';
+import type { ServerUser } from './system-user.ts';
 
 /** Where root keeps databases whose data folder the server's user may not enter. */
 const COMMON_ROOT = '/var/lib/openaisle';
@@ -36,7 +37,7 @@ export async function prepareHome(
     });
   });
   const cluster = join(folder, 'cluster');
-  const user = await serverUser(cluster);
+  const user = await serverUser(cluster, log);
   if (user !== null) {
     // Somebody may have closed the data folder again since the first start.
     if (there?.isDirectory() === true) await letPass(dirname(wanted), user, log);
@@ -47,7 +48,7 @@ export async function prepareHome(
 }
 
 async function makeHome(wanted: string, log: (line: string) => void, commonRoot: string): Promise<void> {
-  const user = await serverUser(join(wanted, 'cluster'));
+  const user = await serverUser(join(wanted, 'cluster'), log);
   if (user === null) {
     await mkdir(wanted, { recursive: true, mode: 0o700 });
     return;

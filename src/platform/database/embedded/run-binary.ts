@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { ServerUser } from './server-user.ts';
+import type { ServerUser } from './system-user.ts';
 
 export interface Launch {
   /** Holds bin, lib and share. */
@@ -17,13 +17,16 @@ export function launchOptions(launch: Launch): { env: NodeJS.ProcessEnv; cwd: st
   };
 }
 
-/** Runs one of the binaries to its end and returns what it printed. */
-export function runBinary(launch: Launch, name: string, args: readonly string[]): Promise<string> {
+/** Runs one of the binaries to its end and returns what it printed. Secrets go into its input: arguments are everybody's to read. */
+export function runBinary(launch: Launch, name: string, args: readonly string[], input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(`${launch.binaries}/bin/${name}`, args, {
       ...launchOptions(launch),
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
+    // One that does not read to the end says by its code what it thinks of that.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
     let printed = '';
     const collect = (chunk: Buffer): void => {
       printed += chunk.toString('utf8');

@@ -6,10 +6,10 @@ import { DatabaseError } from 'pg';
 import { systemClock } from '../../clock.ts';
 import { connectClient } from '../connection.ts';
 import { isUnavailable } from '../database-error.ts';
-import { SUPERUSER } from './init-cluster.ts';
 import type { Home } from './prepare-home.ts';
 import { type Launch, launchOptions } from './run-binary.ts';
 import { SOCKET_PORT } from './socket-folder.ts';
+import { SUPERUSER } from './superuser.ts';
 
 export const DATABASE_NAME = 'openaisle';
 
@@ -24,6 +24,13 @@ const STILL_IN_USE_ATTEMPTS = 60;
 const STILL_IN_USE_MS = 250;
 const INVALID_CATALOG_NAME = '3D000';
 
+export interface Entrance {
+  /** Of the socket. */
+  folder: string;
+  /** Null for a server of an earlier version, which asks for none. */
+  secret: string | null;
+}
+
 export interface ServerProcess {
   pid: number;
   /** Resolves when it has ended, for whatever reason. */
@@ -31,9 +38,11 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-export function socketUrl(socketFolder: string, database: string = DATABASE_NAME): string {
+/** Holds the password: not for logs or arguments. */
+export function socketUrl({ folder, secret }: Entrance, database: string = DATABASE_NAME): string {
   // Everything is said here: what is left out, the driver would take from PGPORT, PGSSLMODE and the like.
-  return `postgres://${SUPERUSER}@localhost:${SOCKET_PORT}/${database}?host=${encodeURIComponent(socketFolder)}&sslmode=disable`;
+  const user = secret === null ? SUPERUSER : `${SUPERUSER}:${encodeURIComponent(secret)}`;
+  return `postgres://${user}@localhost:${SOCKET_PORT}/${database}?host=${encodeURIComponent(folder)}&sslmode=disable`;
 }
 
 function serverArguments(cluster: string, socketFolder: string): string[] {
@@ -57,13 +66,13 @@ function serverArguments(cluster: string, socketFolder: string): string[] {
 }
 
 /** Starts the server and waits until it answers and the database is there. */
-export async function startServer(home: Home, launch: Launch, socketFolder: string): Promise<ServerProcess> {
+export async function startServer(home: Home, launch: Launch, entrance: Entrance): Promise<ServerProcess> {
   const logFile = join(home.folder, 'server.log');
   for (let attempt = 1; ; attempt += 1) {
     const logStart = await turnLog(logFile);
-    const { child, exited } = spawnServer(home, launch, socketFolder, logFile);
+    const { child, exited } = spawnServer(home, launch, entrance.folder, logFile);
     try {
-      await waitUntilReady(child, socketFolder);
+      await waitUntilReady(child, entrance);
       return { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) };
     } catch (error) {
       await stop(child, exited);
@@ -113,15 +122,15 @@ function hasEnded(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
-async function waitUntilReady(child: ChildProcess, socketFolder: string): Promise<void> {
+async function waitUntilReady(child: ChildProcess, entrance: Entrance): Promise<void> {
   for (let waitedMs = 0; waitedMs < READY_MS; waitedMs += POLL_MS) {
     if (hasEnded(child)) throw new Error(`it ended with ${child.signalCode ?? child.exitCode ?? 'no process'}`);
     try {
-      const client = await connectClient({ url: socketUrl(socketFolder), statementTimeoutMs: 0 });
+      const client = await connectClient({ url: socketUrl(entrance), statementTimeoutMs: 0 });
       await client.end();
       return;
     } catch (error) {
-      if (error instanceof DatabaseError && error.code === INVALID_CATALOG_NAME) await createDatabase(socketFolder);
+      if (error instanceof DatabaseError && error.code === INVALID_CATALOG_NAME) await createDatabase(entrance);
       else if (!isUnavailable(error)) throw error;
     }
     await systemClock.sleep(POLL_MS);
@@ -129,8 +138,8 @@ async function waitUntilReady(child: ChildProcess, socketFolder: string): Promis
   throw new Error('it does not answer');
 }
 
-async function createDatabase(socketFolder: string): Promise<void> {
-  const client = await connectClient({ url: socketUrl(socketFolder, 'postgres'), statementTimeoutMs: 0 });
+async function createDatabase(entrance: Entrance): Promise<void> {
+  const client = await connectClient({ url: socketUrl(entrance, 'postgres'), statementTimeoutMs: 0 });
   try {
     await client.query(`create database ${DATABASE_NAME}`);
   } finally {

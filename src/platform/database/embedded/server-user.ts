@@ -1,16 +1,16 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isMissing } from './is-missing.ts';
+import { ensureSystemUser, findUser, isKnownUser, type ServerUser, SYSTEM_USER } from './system-user.ts';
 
-/** Whom the server runs as when this process is root, which PostgreSQL refuses. */
-export interface ServerUser {
-  name: string;
-  uid: number;
-  gid: number;
-}
+/** Where the list of users has no entry for it. */
+const NOBODY: ServerUser = { name: 'nobody', uid: 65_534, gid: 65_534 };
 
-/** Null when the server can run as this process's own user. Existing data keeps the user that owns it. */
-export async function serverUser(cluster: string): Promise<ServerUser | null> {
+/**
+ * Null when the server can run as this process's own user. Existing data keeps the user that owns it, unless that is one
+ * whose rights other programs have too: see `takeOver`.
+ */
+export async function serverUser(cluster: string, log: (line: string) => void): Promise<ServerUser | null> {
   const ownUid = process.getuid?.();
   const owner = await stat(cluster).catch(nullWhenMissing);
   if (ownUid !== 0) {
@@ -21,19 +21,20 @@ export async function serverUser(cluster: string): Promise<ServerUser | null> {
       );
     return null;
   }
-  if (owner !== null && owner.uid !== 0) return { name: `user id ${owner.uid}`, uid: owner.uid, gid: owner.gid };
-  return nobody();
-}
-
-async function nobody(): Promise<ServerUser> {
-  const passwd = await readFile('/etc/passwd', 'utf8').catch(() => '');
-  const fields = passwd
-    .split('\n')
-    .find((line) => line.startsWith('nobody:'))
-    ?.split(':');
-  // Some systems write -2: the same bits, but the kernel takes them without a sign.
-  const id = (text: string | undefined): number => (text === undefined ? 65_534 : Number(text) >>> 0);
-  return { name: 'nobody', uid: id(fields?.[2]), gid: id(fields?.[3]) };
+  const nobody = (await findUser(NOBODY.name)) ?? NOBODY;
+  // Root's own is data that was on its way to another user when a start was cut off.
+  if (owner !== null && owner.uid !== 0 && owner.uid !== nobody.uid) {
+    const own = await findUser(SYSTEM_USER);
+    if (own?.uid === owner.uid) return own;
+    if (await isKnownUser(owner.uid)) return { name: `user id ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  }
+  const own = await ensureSystemUser(log);
+  if (own !== null) return own;
+  log(
+    `PostgreSQL runs as ${nobody.name}: other programs that run as ${nobody.name} can reach its files. Make the system user ` +
+      `${SYSTEM_USER}, or start as a user without root rights`,
+  );
+  return nobody;
 }
 
 /** The first folder on the way to `path`, itself included, that the user may not pass through; null when there is none. */

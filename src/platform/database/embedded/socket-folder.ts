@@ -1,15 +1,16 @@
 import { chown, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { blockingFolder, type ServerUser } from './server-user.ts';
+import { blockingFolder } from './server-user.ts';
+import type { ServerUser } from './system-user.ts';
 
 /** The kernel's limit for the path of a socket, without its closing zero. */
 const MOST_BYTES = 103;
 export const SOCKET_PORT = 5432;
 
 /**
- * A new folder for the server's socket, which nobody but the server's user (and root) may enter: that is what guards
- * the database, as the server trusts whoever reaches the socket. A fresh name cannot be taken by somebody beforehand.
+ * A new folder for the server's socket, which only the server's user (and root) may enter; who does is asked for the
+ * password. A fresh name cannot be taken by another program beforehand.
  */
 export async function makeSocketFolder(user: ServerUser | null): Promise<string> {
   for (const base of new Set([tmpdir(), '/tmp'])) {

@@ -1,0 +1,93 @@
+import { parseArgs } from 'node:util';
+import { migrate } from '../platform/database/migrate.ts';
+import { type CheckedMigration, checkMigrations, worstOf } from '../platform/database/migrations/check-migrations.ts';
+import type { Verdict } from '../platform/database/migrations/judge-statement.ts';
+import type { Progress } from '../platform/database/migrations/run-steps.ts';
+import { openDatabase } from '../platform/database/open-database.ts';
+import { MIGRATIONS } from './prepare-ground.ts';
+import { runCommand, setting } from './run-command.ts';
+import { visitDatabase } from './visit-database.ts';
+
+const HELP = `Brings the tables of the market up to this version. A start of the market does the same by itself.
+
+  npm run migrate [-- --json]
+  npm run migrate -- --check [--json]
+
+  --check  changes nothing: says which migrations are pending, what they do to tables that are there and how large these are, and
+           whether the version before may go on writing meanwhile
+  --json   say the outcome as one JSON object
+  --help   this text
+
+The market of the version before may be running: fills go in batches, indexes are made while their tables are written to, and what
+was cut off goes on at the next call.
+
+Exit code of --check: 0 nothing is pending, or all of it only adds; 3 something is to be read by a person, such as a trigger that acts on
+what the version before writes; 4 something would stop or break the version before: stop the market first. 1: the check itself failed.
+
+Environment, as for the market itself: DATABASE_URL (of the owner of the tables), or the embedded database of OPENAISLE_DATA_DIR (./data).
+`;
+
+const EXIT_CODES: Readonly<Record<Verdict, number>> = { additive: 0, look: 3, refused: 4 };
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      check: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return;
+  }
+  const server = await visitDatabase(setting('DATABASE_URL'), setting('OPENAISLE_DATA_DIR') ?? './data');
+  try {
+    process.stdout.write(values.check ? await check(server.url, values.json) : await apply(server.url, values.json));
+  } finally {
+    await server.release();
+  }
+}
+
+async function apply(url: string, json: boolean): Promise<string> {
+  const applied = await migrate(url, MIGRATIONS, (progress) => process.stderr.write(`${progressInWords(progress)}\n`));
+  if (json) return `${JSON.stringify({ status: 'migrated', applied })}\n`;
+  return applied.length === 0 ? 'nothing is pending\n' : `${applied.map((name) => `applied ${name}`).join('\n')}\n`;
+}
+
+function progressInWords({ migration, step, rows, done }: Progress): string {
+  return `${migration}, ${step}: ${rows} ${done ? 'done' : 'so far'}`;
+}
+
+async function check(url: string, json: boolean): Promise<string> {
+  const database = await openDatabase({ url, poolSize: 1, applicationName: 'openaisle-migrate' });
+  try {
+    const pending = await checkMigrations(database, MIGRATIONS);
+    const verdict = worstOf(pending.map((migration) => migration.verdict));
+    process.exitCode = EXIT_CODES[verdict];
+    if (json) return `${JSON.stringify({ status: 'checked', verdict, pending })}\n`;
+    if (pending.length === 0) return 'nothing is pending\n';
+    return `${[...pending.flatMap(inWords), VERDICTS[verdict]].join('\n')}\n`;
+  } finally {
+    await database.close();
+  }
+}
+
+const VERDICTS: Readonly<Record<Verdict, string>> = {
+  additive: 'All of it only adds: the version before may go on writing.',
+  look: 'Read what is marked "look": it acts on what the version before writes.',
+  refused: 'What is marked "refused" stops or breaks the version before: stop the market first.',
+};
+
+const STATEMENT_CHARACTERS = 100;
+
+function inWords({ name, statements }: CheckedMigration): string[] {
+  const lines = statements.map(({ verdict, why, statement, rows, bytes }) => {
+    const size = rows === null || bytes === null ? '' : ` (about ${rows} rows, ${Math.ceil(bytes / 1024)} KiB)`;
+    const shown = statement.replaceAll(/\s+/g, ' ').slice(0, STATEMENT_CHARACTERS);
+    return `  ${verdict.padEnd(8)}  ${why}${size}\n            ${shown}`;
+  });
+  return [name, ...lines];
+}
+
+await runCommand(main);

@@ -1,0 +1,72 @@
+import { constants, open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemRandom } from '../../random.ts';
+import { isMissing } from './is-missing.ts';
+import type { Home } from './prepare-home.ts';
+import { type Launch, runBinary } from './run-binary.ts';
+import { SUPERUSER } from './superuser.ts';
+import type { ServerUser } from './system-user.ts';
+
+const SECRET_BYTES = 32;
+/** By the socket alone, with a password alone: a role that the operator adds needs one too. */
+const HOST_RULES = '# Written at every start.\nlocal all all scram-sha-256\n';
+
+const secretFile = (folder: string): string => join(folder, 'password');
+
+/** The password of the database's only role; null when no start has set one yet. */
+export async function readSecret(folder: string): Promise<string | null> {
+  return readFile(secretFile(folder), 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+}
+
+/**
+ * Sees to it that the server asks for a password which this process's user alone can read, and returns it. For a fresh
+ * cluster, and for one of an earlier version that trusted whoever reached its socket. No server may run on it.
+ */
+export async function secureCluster(home: Home, launch: Launch, log: (line: string) => void): Promise<string> {
+  const rules = join(home.cluster, 'pg_hba.conf');
+  const kept = await readSecret(home.folder);
+  if (kept !== null && (await readFile(rules, 'utf8')) === HOST_RULES) return kept;
+  const secret = systemRandom.bytes(SECRET_BYTES).toString('base64url');
+  // Set first and kept then: a kept password is one that the server knows. A start that is cut off sets another one.
+  await setPassword(home, launch, secret);
+  await writePrivately(secretFile(home.folder), secret, null);
+  await writePrivately(rules, HOST_RULES, home.user);
+  log(`the database in ${home.cluster} asks for a password from now on; it is in ${secretFile(home.folder)}`);
+  return secret;
+}
+
+/** By a server without a socket that reads from us alone. */
+async function setPassword(home: Home, launch: Launch, secret: string): Promise<void> {
+  // More rounds make guessing dear. Nothing guesses 256 random bits, and each connection would pay for them.
+  const settings = "set password_encryption = 'scram-sha-256'; set scram_iterations = 1;";
+  const statement = `${settings} alter role ${SUPERUSER} password '${secret}';\n`;
+  const said = await runBinary(launch, 'postgres', ['--single', '-D', home.cluster, 'postgres'], statement);
+  // It ends with success whatever became of the statement. What it says may hold the statement.
+  if (/\b(?:ERROR|FATAL|PANIC):/.test(said))
+    throw new Error('the password of the embedded PostgreSQL could not be set');
+}
+
+/** Whole or not at all, on disk when it returns, and never through a link that somebody laid. */
+async function writePrivately(path: string, text: string, user: ServerUser | null): Promise<void> {
+  const partial = `${path}.partial`;
+  await rm(partial, { force: true });
+  const file = await open(
+    partial,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+    0o600,
+  );
+  try {
+    if (user !== null) await file.chown(user.uid, user.gid);
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+  const folder = await open(join(path, '..'));
+  await folder.sync();
+  await folder.close();
+}

@@ -1,0 +1,2 @@
+/** The cluster's one role. */
+export const SUPERUSER = 'openaisle';

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { NOTICES_PATH, THIRD_PARTY_NOTICES } from '../../src/market/pages/shell/third-party-notices.ts';
+import { packagesOf } from './read-lock.ts';
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const packages = packagesOf(JSON.parse(read('package-lock.json')));
+const decision = read('docs/decisions/0002-dependencies.md');
+
+/** `package@version` of packages that fail a test. */
+function names(of: typeof packages): string[] {
+  return of.map(({ name, version }) => `${name}@${version}`);
+}
+
+/** The entries of a list of the decision, below a heading: the name, and what is said of it. */
+function entriesBelow(heading: string): [string, string][] {
+  const section = decision.slice(decision.indexOf(heading)).split('\n## ')[0] ?? '';
+  return [...section.matchAll(/^- `([^`]+)`: `?([^`\n]+)/gm)].map(([, name = '', says = '']) => [name, says]);
+}
+
+test('the lock holds a sha512 of every package (npm run lock), so that npm ci takes no other bytes', () => {
+  expect(packages.length).toBeGreaterThan(400);
+  expect(names(packages.filter(({ integrity }) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '')))).toEqual([]);
+});
+
+test('the lock names no place that packages come from', () => {
+  expect(names(packages.filter(({ resolved }) => resolved !== undefined))).toEqual([]);
+});
+
+test('the decision on dependencies says which packages run a script when they are installed', () => {
+  const written = entriesBelow('## Install scripts').map(([name]) => name);
+  const running = packages.filter(({ hasInstallScript }) => hasInstallScript).map(({ name }) => name);
+  expect(written.sort()).toEqual([...new Set(running)].sort());
+});
+
+test('the Node that runs the market is the one that the decision names: its package comes past the lock', () => {
+  const written = new Map(entriesBelow('## The Node binary'));
+  expect([...written.keys()]).toEqual(['linux-x64', 'linux-arm64']);
+  const binary = readFileSync(new URL('../../node_modules/node/bin/node', import.meta.url));
+  const digest = createHash('sha256').update(binary).digest('hex');
+  // Elsewhere none is published, and a market is not run there.
+  const expected = process.platform === 'linux' ? written.get(`linux-${process.arch}`) : digest;
+  expect(digest).toBe(expected);
+});
+
+test('the wallet script says where the licences are, and they name all whose code is in it', () => {
+  const script = read('src/market/pages/shell/files/wallet-flow.js');
+  expect(script.split('\n', 1)[0]).toContain(NOTICES_PATH);
+  for (const name of ['viem', 'zod', 'marked', '@noble/hashes', '@resvg/resvg-wasm', '@fontsource-variable/inter'])
+    expect(THIRD_PARTY_NOTICES).toMatch(new RegExp(`^${name} [0-9]`, 'm'));
+  for (const holder of ['weth, LLC', 'Colin McDonnell', 'MarkedJS', 'Paul Miller', 'The Inter Project Authors'])
+    expect(THIRD_PARTY_NOTICES).toContain(holder);
+});
