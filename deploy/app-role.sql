@@ -16,8 +16,8 @@ grant update (id, nth_of_kind, nth_of_door, nth_of_window) on events to openaisl
 -- The books only grow.
 grant insert on payment_proofs, fees, purchases to openaisle_app;
 
--- A payment moves forward; its terms are not the role's to change. The trigger lets only lapsed attempts be deleted.
-grant insert, delete on payments to openaisle_app;
+-- A payment moves forward; its terms and its existence are not the role's to change. Lapsed attempts go by a function of the owner's.
+grant insert on payments to openaisle_app;
 grant update (status, tx_hash, block_number, block_time, log_index, stopped_at, end_reason, payer_collects_only, settling_at, ended_at, updated_at, payer,
   review_outcome, reviewed_by, review_note, reviewed_at) on payments to openaisle_app;
 -- An intent is written once; what a claim names changes until it is decided.

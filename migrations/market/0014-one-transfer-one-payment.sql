@@ -7,12 +7,6 @@ alter table payments
   -- An edit of the listing came while the attempt was not submitted: it is never verified or settled again.
   add column stopped_at timestamptz;
 
--- What was final in rows of before is in the proofs; only what came in beside another payment's proof has none, and stays null.
-create unique index payments_one_per_transfer on payments (tx_hash, log_index) where log_index is not null;
-
--- Attempts that came to nothing, for pruning.
-create index payments_lapsed on payments (ended_at) where status = 'unpaid' and settling_at is null;
-
 create or replace function payments_move_forward() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' then
@@ -74,3 +68,26 @@ begin
   end if;
   return new;
 end $$;
+
+-- Deletes such attempts and nothing else; it has its owner's rights, so that the market's role needs none to delete payments.
+create function prune_lapsed_attempts(before timestamptz, most int) returns int language plpgsql security definer
+set search_path from current as $$
+declare
+  gone int;
+begin
+  delete from payments where id in (
+    select id from payments p where status = 'unpaid' and settling_at is null and path = 'x402' and end_reason = 'expired'
+      and ended_at < before and valid_before < extract(epoch from before)
+      and not exists (select from pending_listings b where b.payment_id = p.id)
+      and not exists (select from artifact_guards g where g.payment_id = p.id)
+      and not exists (select from world_drafts d where d.payment_id = p.id)
+    order by ended_at limit most);
+  get diagnostics gone = row_count;
+  return gone;
+end $$;
+
+-- concurrently
+-- What was final in rows of before is in the proofs; what came in beside another payment's proof stays null until it is delivered.
+create unique index concurrently payments_one_per_transfer on payments (tx_hash, log_index) where log_index is not null;
+-- Attempts that came to nothing, for pruning.
+create index concurrently payments_lapsed on payments (ended_at) where status = 'unpaid' and settling_at is null;

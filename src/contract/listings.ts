@@ -115,7 +115,11 @@ export const created = z.object({
   fee: z
     .object({ amount_usdc: usdcOut, tx_hash: hashOut.nullable(), verified_via: z.enum(VERIFIED_VIA) })
     .describe('tx_hash is null where no fee was due'),
-  seller_notice: z.string().nullable().optional().describe('what the seller should know about the wallet; null for free goods'),
+  seller_notice: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('what the seller should know about the wallet; null for free goods'),
 });
 
 export const pendingAnswer = z

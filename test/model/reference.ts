@@ -1,6 +1,7 @@
 import {
   type Asking,
   type Begun,
+  BLANK,
   type Buying,
   type Claiming,
   type Intent,
@@ -17,6 +18,7 @@ import {
   type Transfer,
   type View,
 } from './terms.ts';
+import { faultOfProof, faultOfRefund, judgeClaim, paidBy } from './verdicts.ts';
 
 /** The market dies here. */
 export class Crash extends Error {}
@@ -65,7 +67,7 @@ export class Reference {
     const first = known && this.#answer(known, buying, null);
     if (first) return first;
     const lapsed = known ? proof : null;
-    const fault = lapsed ? null : this.#faultOf(proof, listing, buying.isNamed ? listing.name : null);
+    const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
     const holding = this.#held(listing.name, who, lapsed?.payer ?? signedBy);
     for (const held of holding.sort((a, b) => Number(isSale(b)) - Number(isSale(a)))) {
@@ -84,16 +86,6 @@ export class Reference {
     return this.#answer(opened, { proof, collect, who, token: who === null ? opened : null }, null) ?? '';
   }
 
-  #faultOf(proof: Proof | null, asked: { payee: string; units: bigint }, resource: string | null): string | null {
-    if (proof === null) return 'payment_required';
-    if (resource !== null && resource !== proof.resource) return 'payment_bound_elsewhere';
-    const isInTime = proof.validBefore - Math.floor(this.now / 1000) >= 20;
-    if (!isInTime || proof.payee !== asked.payee || proof.units !== asked.units) return 'payment_invalid';
-    if (this.isFirstDark) return 'payment_check_unavailable';
-    const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
-    return isUsed ? 'authorization_used_elsewhere' : null;
-  }
-
   /** Of the merchant, then of the wallet. */
   #held(subject: string, who: string | null, payer: string | null): Payment[] {
     const holding = this.payments.filter((one) => one.subject === subject && isHolding(one));
@@ -102,18 +94,7 @@ export class Reference {
   }
 
   #open(given: Begun): Payment {
-    const blank = {
-      proof: null,
-      intent: null,
-      stopped: false,
-      payerOnly: false,
-      surplus: false,
-      beside: false,
-      reason: '',
-      seen: null,
-      transfer: null,
-    };
-    const opened: Payment = { ...blank, status: 'open', submitted: !given.proof, named: [], ...given };
+    const opened: Payment = { ...BLANK, status: 'open', submitted: !given.proof, named: [], ...given };
     this.payments.push(opened);
     return opened;
   }
@@ -264,7 +245,7 @@ export class Reference {
     if (this.isFirstDark) return 'payment_check_unavailable';
     if (this.credits > 0) return this.goLive(body, 1);
     if (known) return known.status === 'completed' ? 'payment_bound_elsewhere' : 'authorization_lapsed';
-    const refused = claims() ?? this.#faultOf(proof, fee, null);
+    const refused = claims() ?? faultOfProof(this, proof, fee, null);
     if (proof === null || refused !== null) return refused ?? '';
     return this.#goOn(this.#open({ ...proof, subject: body, isFee: true, merchant: who, proof }), proof) ?? '';
   }
@@ -294,16 +275,13 @@ export class Reference {
   /** By who got the money; a refund has to be final, later, and enough. */
   review(payment: Payment, outcome: 'deliver' | 'declined' | 'refunded', refund: string): string {
     if (payment.status !== 'review') return 'already_decided';
-    const { transfer, payee, payer, subject, merchant, isFee, surplus } = payment;
+    const { transfer, payer, subject, merchant, isFee, surplus } = payment;
     const isBought = this.#held(subject, merchant, payer).some(isSale);
     if (outcome === 'deliver' && surplus && !isFee && !isBought) return 'not_deliverable';
     if (outcome === 'deliver' && isFee && payment.reason === 'transaction_used') return 'not_deliverable';
     if (outcome === 'refunded' && transfer !== null) {
-      const back = this.find(refund);
-      if (this.proven.has(refund)) return 'transaction_used';
-      if (back === undefined || !this.isFinal(back.block)) return 'refund_not_final';
-      const isEnough = back.from === payee && back.to === payer && back.units >= transfer.units;
-      if (!isEnough || back.block <= transfer.block) return 'refund_not_found';
+      const fault = faultOfRefund(this, payment, refund);
+      if (fault !== null) return fault;
       this.proven.set(refund, payment);
     }
     payment.status = outcome === 'deliver' ? 'completed' : 'rejected';
@@ -332,7 +310,7 @@ export class Reference {
   settle(payment: Payment, skipYoung = false, besides = false): void {
     const isLooked = ({ seen }: { seen: number | null }): boolean => !skipYoung || seen === null || this.isFinal(seen);
     if (isOpen(payment) === besides) return;
-    if (payment.intent !== null) this.#settleClaim(payment, payment.intent, isLooked);
+    if (payment.intent !== null) this.#settleClaim(payment, isLooked);
     else if (payment.proof !== null && !besides && isLooked(payment)) this.#settleProof(payment, payment.proof);
   }
 
@@ -363,12 +341,12 @@ export class Reference {
   }
 
   /** The first that fits wins; what needs a person waits for what is undecided; what came twice stands beside it. */
-  #settleClaim(payment: Payment, intent: Intent, isLooked: (one: Named) => boolean): void {
+  #settleClaim(payment: Payment, isLooked: (one: Named) => boolean): void {
     const named = payment.named.filter(({ refused }) => refused === null);
     const looked = named.filter(isLooked);
     const known = new Map<Named, string>();
     for (const one of looked) {
-      const verdict = this.#judge(payment, intent, one.hash);
+      const verdict = judgeClaim(this, payment, one.hash);
       one.seen = verdict?.startsWith('no ') ? null : (this.find(one.hash)?.block ?? null);
       if (verdict !== null) known.set(one, verdict);
     }
@@ -398,41 +376,13 @@ export class Reference {
     if (this.#prove(beside, one, verdict === 'fits' ? 'already_bought' : verdict)) this.payments.push(beside);
   }
 
-  /** Null: unknown. `fits`, `no <why not>`, or why a person has to decide. */
-  #judge(payment: Payment, intent: Intent, hash: string): string | null {
-    const found = this.find(hash);
-    if (found === undefined) return this.view.finalized.time >= intent.to ? 'no transfer_not_found' : null;
-    const { block, time } = found;
-    if (!this.isFinal(block)) return null;
-    const all = this.view.transfers.filter((one) => one.hash === hash);
-    if (all.some(({ authorization }) => authorization !== null && this.byProof(authorization)))
-      return 'no transaction_used';
-    const own = this.#paidBy(payment, hash);
-    const isByOther = all.some(({ to, units }) => to === payment.payee && units >= payment.units && units > 0n);
-    if (own === undefined) return isByOther ? 'no wrong_payer' : 'no transfer_not_found';
-    if (all.some(({ authorization, from }) => authorization !== null && from === payment.payer))
-      return 'authorized_transfer';
-    if (own.units < payment.units) return 'amount_too_little';
-    if (time < intent.from || time >= intent.to) return 'outside_window';
-    if (time * 1000 >= this.removedAt(payment.subject)) return 'paid_after_removal';
-    return payment.surplus ? 'already_bought' : 'fits';
-  }
-
-  /** The first transfer of the payer to the payee that is enough, else the largest. */
-  #paidBy(payment: Payment, hash: string): Transfer | undefined {
-    const own = this.view.transfers.filter(
-      ({ hash: of, from, to, units }) => of === hash && from === payment.payer && to === payment.payee && units > 0n,
-    );
-    return own.find(({ units }) => units >= payment.units) ?? own.toSorted((a, b) => Number(b.units - a.units))[0];
-  }
-
   /** False when the transaction proves something else. Either way it is used then. */
   #prove(payment: Payment, one: { hash: string; refused?: string | null }, verdict: string): boolean {
     const fits = verdict === 'fits';
     one.refused = 'transaction_used';
     if (this.proven.has(one.hash)) return false;
     this.proven.set(one.hash, payment);
-    const transfer = payment.proof === null ? this.#paidBy(payment, one.hash) : (one as Transfer);
+    const transfer = payment.proof === null ? paidBy(this.view, payment, one.hash) : (one as Transfer);
     const end = { status: fits ? 'completed' : 'review', reason: fits ? '' : verdict, transfer };
     if (Object.assign(payment, end).isFee && fits) this.goLive(payment.subject);
     return true;

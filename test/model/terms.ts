@@ -83,6 +83,19 @@ export interface Payment {
   transfer: Transfer | null;
 }
 
+/** What a payment begins with where nothing else is said. */
+export const BLANK = {
+  proof: null,
+  intent: null,
+  stopped: false,
+  payerOnly: false,
+  surplus: false,
+  beside: false,
+  reason: '',
+  seen: null,
+  transfer: null,
+} as const;
+
 /** What has to be said of a payment that begins. */
 export type Begun = Pick<Payment, 'subject' | 'isFee' | 'merchant' | 'payer' | 'payee' | 'units'> & Partial<Payment>;
 

@@ -255,20 +255,12 @@ export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date)
   );
 }
 
-/**
- * Deletes attempts that were never submitted and whose authorization ran out before that time: it can move nothing any more. The
- * trigger `payments_move_forward` lets nothing else go.
- */
+/** Deletes attempts that were never submitted and whose authorization ran out before that time: it can move nothing any more. */
 export async function deleteLapsedAttempts(queryable: Queryable, before: Date, most: number): Promise<number> {
-  return await queryable.run(
-    sql`delete from payments where id in (
-      select id from payments p where status = 'unpaid' and settling_at is null and path = 'x402' and end_reason = 'expired'
-        and ended_at < ${before} and valid_before < ${BigInt(Math.floor(before.getTime() / 1000))}
-        and not exists (select from pending_listings b where b.payment_id = p.id)
-        and not exists (select from artifact_guards g where g.payment_id = p.id)
-        and not exists (select from world_drafts d where d.payment_id = p.id)
-      order by ended_at limit ${most})`,
+  const { gone } = await queryable.one<{ gone: number }>(
+    sql`select prune_lapsed_attempts(${before}, ${most}::int4) as gone`,
   );
+  return gone;
 }
 
 /** Open payments in the order of their age, from the one after `afterId`. */

@@ -239,6 +239,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   recovery_sets: 'Keys, recovery codes and pairing codes as hashes',
   removals: 'Reasons of removals',
   schema_migrations: null,
+  schema_migration_steps: null,
   votes: 'Which listings you voted for',
   wallet_uses: 'Price, wallet, times',
   world_checkouts: 'Drafts, checkouts and sales',
