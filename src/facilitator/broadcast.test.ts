@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -15,6 +15,8 @@ import {
 import { idOf, type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
+import { keyOf } from './journal/entry.ts';
+import { readLines } from './journal/lines.ts';
 
 const { buyerOne } = WORLD_ACCOUNTS;
 
@@ -66,21 +68,16 @@ function nodeSays(message: string): (response: ServerResponse, body: unknown) =>
 const settle = (body: unknown) => post(`${facilitator.url}/settle`, body);
 
 test('a transaction is on disk, whole, before the node sees it', async () => {
-  const folder = join(facilitator.dataDir, 'facilitator', 'settlements');
+  const path = join(facilitator.dataDir, 'facilitator', 'journal.log');
   const stored: string[] = [];
   onBroadcast(async (response, body, raw) => {
-    for (const file of await readdir(folder)) {
-      const { raw_transaction: written } = JSON.parse(await readFile(join(folder, file), 'utf8')) as Record<
-        string,
-        string
-      >;
-      if (written === raw) stored.push(file);
-    }
+    const { lines } = readLines(await readFile(path, 'utf8'));
+    stored.push(...lines.filter(({ text }) => text.includes(`"raw":"${raw}"`)).map(({ key }) => key));
     await forward(response, body);
   });
   const payment = await signPayment(chain);
   expect((await settle(paymentBody(payment))).body).toMatchObject({ success: true });
-  expect(stored).toEqual([`${buyerOne.address.slice(2)}-${payment.authorization.nonce.slice(2)}.json`]);
+  expect(stored).toEqual([keyOf(payment.authorization)]);
 });
 
 test('a node that takes the transaction but cuts the answer: nothing is sent twice, and the hash is found', async () => {

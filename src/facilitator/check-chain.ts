@@ -17,7 +17,9 @@ const STUCK_MS = 60_000;
 /** Whether settlements can work now: the right chain with the right token, gas to pay with, and a way that is free. */
 export async function checkChain(context: Context, balanceFloorWei: bigint): Promise<Health> {
   const { rpc, network, domain, address, journal, clock } = context;
-  const stuck = journal.open().filter(({ signedAt }) => signedAt + STUCK_MS < clock.now()).length;
+  const stuck = journal
+    .open()
+    .filter(({ transactions: [first] }) => (first?.signedAt ?? 0) + STUCK_MS < clock.now()).length;
   const health = (chain: Health['chain'], balance: Health['signer_balance']): Health => ({
     ready: chain === 'ok' && balance === 'ok' && stuck === 0,
     chain,

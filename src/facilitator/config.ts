@@ -1,7 +1,17 @@
 import { z } from 'zod';
 import type { Network } from '../contract/vocabulary.ts';
-import { type Environment, readEnvironment, required } from '../platform/config.ts';
-import { hostVariable, networkVariable, pathVariable, portVariable, requiredHttpUrl } from '../platform/variables.ts';
+import { type Environment, optional, readEnvironment, required, type Variable } from '../platform/config.ts';
+import { readLimitsObject, readNamed } from '../platform/named-limits.ts';
+import {
+  hostVariable,
+  networkVariable,
+  pathVariable,
+  portVariable,
+  requiredHttpUrl,
+  wholeNumberVariable,
+} from '../platform/variables.ts';
+import { DEFAULT_LIMITS, LIMIT_NAMES, type Limits } from './budget/limits.ts';
+import { ETHER_USDC } from './budget/price.ts';
 
 export interface FacilitatorConfig {
   host: string;
@@ -10,9 +20,17 @@ export interface FacilitatorConfig {
   rpcUrl: string;
   keyFile: string;
   dataDir: string;
+  /** What callers send as Authorization. */
+  auth: string | null;
+  limits: Limits;
+  etherUsdc: number;
+  /** 0: none. */
+  metricsPort: number;
 }
 
 const DEFAULT_PORT = 4021;
+const MOST_ETHER_USDC = 1_000_000;
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/i;
 
 const variables = {
   FACILITATOR_HOST: hostVariable('127.0.0.1'),
@@ -21,11 +39,19 @@ const variables = {
   FACILITATOR_RPC_URL: requiredHttpUrl(),
   FACILITATOR_KEY_FILE: required(z.string().min(1), 'the path of a file of mode 0600 with the private key'),
   FACILITATOR_DATA_DIR: pathVariable('./data'),
+  FACILITATOR_AUTH: optional<string | null>(
+    z.string().regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/),
+    'the value of a header, in visible ASCII characters',
+    null,
+  ),
+  FACILITATOR_LIMITS: limitsVariable(),
+  FACILITATOR_ETHER_USDC: wholeNumberVariable(MOST_ETHER_USDC, ETHER_USDC),
+  FACILITATOR_METRICS_PORT: wholeNumberVariable(65_535, 0),
 };
 
 /** The environment of the facilitator (W14). Throws one ConfigError that names every fault and no value. */
 export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
-  const read = readEnvironment(env, variables, { prefix: 'FACILITATOR_', others: [] });
+  const read = readEnvironment(env, variables, { prefix: 'FACILITATOR_', others: [] }, authFaults(env));
   return {
     host: read.FACILITATOR_HOST,
     port: read.FACILITATOR_PORT,
@@ -33,5 +59,26 @@ export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
     rpcUrl: read.FACILITATOR_RPC_URL,
     keyFile: read.FACILITATOR_KEY_FILE,
     dataDir: read.FACILITATOR_DATA_DIR,
+    auth: read.FACILITATOR_AUTH,
+    limits: { ...DEFAULT_LIMITS, ...read.FACILITATOR_LIMITS },
+    etherUsdc: read.FACILITATOR_ETHER_USDC,
+    metricsPort: read.FACILITATOR_METRICS_PORT,
   };
+}
+
+/** Whoever reaches it has transfers settled at the operator's cost. */
+function authFaults(env: Environment): string[] {
+  const [host = '', auth = ''] = [env['FACILITATOR_HOST']?.trim(), env['FACILITATOR_AUTH']?.trim()];
+  if (host === '' || LOOPBACK.test(host) || auth !== '') return [];
+  return [
+    'FACILITATOR_AUTH is required where FACILITATOR_HOST is not a loopback address, and must be what callers send as Authorization',
+  ];
+}
+
+function limitsVariable(): Variable<Partial<Limits>> {
+  const schema = z.string().transform((text, context): Partial<Limits> => {
+    const tell = (message: string): void => void context.addIssue({ code: 'custom', message });
+    return readNamed(readLimitsObject(text, tell) ?? {}, LIMIT_NAMES, tell);
+  });
+  return optional<Partial<Limits>>(schema, 'a JSON object of named limits', {});
 }

@@ -5,7 +5,12 @@ import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
+import type { GasBudget } from './budget/gas-budget.ts';
+import type { Limits } from './budget/limits.ts';
+import type { PayerTurns } from './budget/payer-turns.ts';
+import type { Counts } from './counts.ts';
 import type { Journal } from './journal/open-journal.ts';
+import type { QuoteGas } from './quote-gas.ts';
 
 export interface Timing {
   /** Every answer of /verify and /settle is out after this long. A market waits eight seconds for it. */
@@ -16,9 +21,20 @@ export interface Timing {
   receiptPollMs: number;
   /** Between two looks at the transactions that are not mined yet. */
   tendMs: number;
+  /** A transaction that is not mined after this long is sent again at a higher price. */
+  stuckMs: number;
+  /** Between two looks at what is final now. */
+  finalEveryMs: number;
 }
 
-export const TIMING: Timing = { answerMs: 5_500, confirmationMs: 5_000, receiptPollMs: 200, tendMs: 2_000 };
+export const TIMING: Timing = {
+  answerMs: 5_500,
+  confirmationMs: 5_000,
+  receiptPollMs: 200,
+  tendMs: 2_000,
+  stuckMs: 30_000,
+  finalEveryMs: 60_000,
+};
 
 /** What the parts of a running facilitator share. */
 export interface Context {
@@ -29,6 +45,13 @@ export interface Context {
   /** Of the account, lower case. */
   address: Hex;
   journal: Journal;
+  quoteGas: QuoteGas;
+  limits: Limits;
+  budget: GasBudget;
+  turns: PayerTurns;
+  /** What one ether is worth, in millionths of a USDC. */
+  etherUnits: bigint;
+  counts: Counts;
   clock: Clock;
   log: Log;
   timing: Timing;

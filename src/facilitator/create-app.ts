@@ -1,19 +1,23 @@
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import { createCallerCheck } from './check-caller.ts';
 import { checkChain } from './check-chain.ts';
 import type { Context } from './context.ts';
-import type { Sender } from './create-sender.ts';
 import type { Settle } from './create-settle.ts';
 import { printRefusal, printSettlement, printSupported, printVerdict } from './print-answer.ts';
 import { readRequest } from './read-request.ts';
+import { createReadState, stateQuery } from './read-state.ts';
 import { type Verdict, verifyPayment } from './verify-payment.ts';
 
 const BODY_LIMIT_BYTES = 65_536;
 const REQUEST_MS = 10_000;
+/** What costs something, or says who may pay. The rest is for everybody. */
+const GUARDED: ReadonlySet<string> = new Set(['/verify', '/settle', '/state']);
 
 export interface Served {
   context: Context;
-  sender: Sender;
   settle: Settle;
+  /** What callers send as Authorization; null: whoever reaches it may ask. */
+  auth: string | null;
   balanceFloorWei: bigint;
 }
 
@@ -24,19 +28,28 @@ export function createApp(served: Served): FastifyInstance {
   const app = fastify({ logger: false, bodyLimit: BODY_LIMIT_BYTES, requestTimeout: REQUEST_MS });
   // JSON alone: a page of another origin can send plain text without being asked for.
   app.removeContentTypeParser('text/plain');
-  app.addHook('onRequest', async (_, reply) => {
+  const isCaller = createCallerCheck(served.auth);
+  app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store');
+    // Before the body is read.
+    if (!GUARDED.has(request.routeOptions.url ?? '') || isCaller(request.headers.authorization)) return;
+    await reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'unauthorized' });
   });
   app.get('/', async () => ({
     x402_facilitator: true,
     network: network.name,
-    routes: ['/supported', '/verify', '/settle'],
+    routes: ['/supported', '/verify', '/settle', '/state'],
   }));
   app.get('/supported', async () => printSupported(context));
   app.get('/healthz', async () => ({ ok: true }));
   app.get('/readyz', async (_, reply) => {
     const health = await checkChain(context, served.balanceFloorWei);
     return reply.code(health.ready ? 200 : 503).send(health);
+  });
+  const readState = createReadState(context);
+  app.get('/state', async ({ query }, reply) => {
+    const read = stateQuery.safeParse(query);
+    return read.success ? readState(read.data) : reply.code(400).send({ error: 'name payer and payee, or neither' });
   });
   app.post('/verify', async ({ body }, reply) => {
     const startedAt = clock.now();
@@ -66,14 +79,14 @@ export function createApp(served: Served): FastifyInstance {
   return app;
 }
 
-async function verifyInTime(served: Served, request: Parameters<typeof verifyPayment>[2]): Promise<Verdict> {
+async function verifyInTime(served: Served, request: Parameters<typeof verifyPayment>[1]): Promise<Verdict> {
   const { clock, timing } = served.context;
   const giveUp = new AbortController();
   const late = clock
     .sleep(timing.answerMs, giveUp.signal)
     .then((): Verdict => ({ kind: 'unknown', cause: new Error('the chain took too long') }));
   try {
-    return await Promise.race([verifyPayment(served.context, served.sender, request), late]);
+    return await Promise.race([verifyPayment(served.context, request), late]);
   } finally {
     giveUp.abort();
   }
@@ -97,7 +110,10 @@ function statusOf(error: unknown): number {
   return status >= 400 && status < 500 ? status : 500;
 }
 
-function answer(reply: FastifyReply, { status, body }: { status: number; body: object }): FastifyReply {
-  if (status === 503) reply.header('retry-after', '1');
+function answer(
+  reply: FastifyReply,
+  { status, body, retryAfterSeconds = 1 }: { status: number; body: object; retryAfterSeconds?: number },
+): FastifyReply {
+  if (status === 503) reply.header('retry-after', String(retryAfterSeconds));
   return reply.code(status).send(body);
 }

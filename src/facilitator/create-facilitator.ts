@@ -7,12 +7,20 @@ import { type Clock, systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
+import { createGasBudget, lossesOf } from './budget/gas-budget.ts';
+import { DEFAULT_LIMITS, type Limits } from './budget/limits.ts';
+import { createPayerTurns } from './budget/payer-turns.ts';
+import { ETHER_USDC } from './budget/price.ts';
 import { checkChain, type Health } from './check-chain.ts';
+import { createConclude } from './conclude.ts';
 import { type Context, domainOf, TIMING, type Timing } from './context.ts';
+import { createCounts } from './counts.ts';
 import { createApp } from './create-app.ts';
 import { createSender } from './create-sender.ts';
 import { createSettle } from './create-settle.ts';
 import { openJournal } from './journal/open-journal.ts';
+import { createMetrics } from './metrics.ts';
+import { createQuoteGas } from './quote-gas.ts';
 import { tendOpen } from './tend-open.ts';
 
 export interface FacilitatorOptions {
@@ -30,12 +38,21 @@ export interface FacilitatorOptions {
   timing?: Partial<Timing>;
   /** Below this it is not ready. */
   balanceFloorWei?: bigint;
+  /** What callers send as Authorization. Null, and when left out: whoever reaches it may have transfers settled. */
+  auth?: string | null;
+  limits?: Partial<Limits>;
+  /** What one ether is taken to be worth, in USDC. */
+  etherUsdc?: number;
+  /** 0, and when left out: none. */
+  metricsPort?: number;
 }
 
 export interface Facilitator {
   url: string;
   /** Of the account that settles, lower case. */
   address: Hex;
+  /** The port of the metrics, 0 where there is none. */
+  metricsPort: number;
   /** Answers what has begun, then lets go of the folder. */
   close(): Promise<void>;
 }
@@ -43,6 +60,7 @@ export interface Facilitator {
 /** Some hundred settlements on Base. */
 const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
 const RPC_MS = 2_500;
+const USDC_UNITS = 1_000_000;
 
 /** Starts the server; resolves when it listens. Throws when the chain is not the configured one or the folder is in use. */
 export async function createFacilitator(options: FacilitatorOptions): Promise<Facilitator> {
@@ -52,23 +70,29 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     throw new Error(`FACILITATOR_DATA_DIR: ${error instanceof Error ? error.message : String(error)}`);
   });
   try {
-    const context = await openContext(options, join(folder, 'settlements'));
+    const context = await openContext(options, folder);
     const balanceFloorWei = options.balanceFloorWei ?? BALANCE_FLOOR_WEI;
     refuseUnfit(await checkChain(context, balanceFloorWei), context);
+    const conclude = createConclude(context);
     const sender = createSender(context);
-    const settle = createSettle(context, sender);
-    const app = createApp({ context, sender, settle, balanceFloorWei });
+    const settle = createSettle(context, sender, conclude);
+    const app = createApp({ context, settle, auth: options.auth ?? null, balanceFloorWei });
+    const metrics = await createMetrics(context, { host: options.host ?? '127.0.0.1', port: options.metricsPort ?? 0 });
     const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
-    const tending = tendOpen(context);
+    const tending = tendOpen(context, conclude);
     context.log.info('facilitator_listening', { url, from: context.address, network: context.network.name });
     return {
       url,
       address: context.address,
+      metricsPort: metrics.port,
       close: async () => {
-        await app.close();
+        // What waits for its turn would otherwise be waited for.
         sender.close();
+        context.turns.close();
+        await app.close();
         await settle.idle();
         await tending.stop();
+        await metrics.close();
         await context.journal.close();
         await lock.release();
       },
@@ -84,13 +108,23 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
   const clock = options.clock ?? systemClock;
   const address = account.address.toLowerCase();
   if (!isHex(address, 20)) throw new TypeError('the account has no address');
+  const rpc = createRpc({ url: options.rpcUrl, deadlineMs: RPC_MS });
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const journal = await openJournal({ folder, chainId: network.chainId, clock, log });
+  const losses = [...journal.losses(), ...lossesOf(journal.all())];
   return {
     network,
     domain: domainOf(network),
-    rpc: createRpc({ url: options.rpcUrl, deadlineMs: RPC_MS }),
+    rpc,
     account,
     address,
-    journal: await openJournal({ folder, chainId: network.chainId, clock, log }),
+    journal,
+    quoteGas: createQuoteGas({ rpc, address, network, clock }),
+    limits,
+    budget: createGasBudget({ limits, clock, losses, inFlight: journal.open }),
+    turns: createPayerTurns(limits, clock.now),
+    etherUnits: BigInt(Math.round((options.etherUsdc ?? ETHER_USDC) * USDC_UNITS)),
+    counts: createCounts(),
     clock,
     log,
     timing: { ...TIMING, ...options.timing },

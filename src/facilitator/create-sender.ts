@@ -1,105 +1,117 @@
-import { keccak256 } from 'viem/utils';
 import type { Authorization } from '../platform/chain/authorization.ts';
-import { readReceipt } from '../platform/chain/reads.ts';
 import type { Hex } from '../platform/hex.ts';
-import { ChainTrouble, TransferRefused } from './chain-trouble.ts';
+import { unitsOfWei } from './budget/price.ts';
+import { ChainTrouble, Deferred, TransferRefused } from './chain-trouble.ts';
 import type { Context } from './context.ts';
-import { type Entry, type StoredEntry, sameAuthorization } from './journal/entry.ts';
-import { createQuoteGas, type Gas } from './quote-gas.ts';
+import { count } from './counts.ts';
+import { type Entry, newestOf, type Pool } from './journal/entry.ts';
+import type { Quote } from './quote-gas.ts';
 import { readTransactionCount } from './read-transaction.ts';
+import { signTransaction } from './sign-transaction.ts';
 import { transmit } from './transmit.ts';
 
 export interface Sender {
-  /** Hash of the one transaction that settles this authorization: the one signed before, if there is one. */
-  send(authorization: Authorization, data: Hex): Promise<Hex>;
+  /** The place of this authorization in the order: the one it has, or a new one, signed and broadcast. */
+  send(authorization: Authorization, given: { hasCode: boolean; data: Hex }): Promise<Readonly<Entry>>;
+  /** The node did not want its newest transaction. */
+  isRefused(entry: Readonly<Entry>): boolean;
+  /** Offers it once more. */
+  offerAgain(entry: Readonly<Entry>): Promise<void>;
   /** What is still queued is not signed any more. */
   close(): void;
 }
 
 /** A transaction mined later than this before the end of the authorization would only cost gas. */
 const SECONDS_AHEAD = 4;
-const ATTEMPTS = 2;
 
 /** One key has one order of transactions, so all settlements pass through one queue. Each is on disk before the node sees it. */
 export function createSender(context: Context): Sender {
-  const quoteGas = createQuoteGas(context);
+  const { journal, log, rpc } = context;
   let last: Promise<unknown> = Promise.resolve();
   let closed = false;
-  const signAndSend = async (authorization: Authorization, data: Hex, gas: Gas): Promise<Hex> => {
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-      const before = findLive(context, authorization);
-      if (before !== null) return before.hash;
-      if (closed) throw new ChainTrouble('the facilitator is closing');
-      refuseHopeless(context, authorization);
-      const entry = await sign(context, authorization, data, gas);
-      if (await broadcast(context, entry)) return entry.hash;
-    }
-    throw new ChainTrouble('others send transactions with the key of this server');
+  const refusedOnes = new WeakSet<Readonly<Entry>>();
+  const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
+    const { hash, raw } = newestOf(entry);
+    const transmission = await transmit(rpc, raw);
+    log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
+    // It keeps its place, and is offered again: what one node has refused may still be with another.
+    refusedOnes.delete(entry);
+    if (transmission !== 'refused') return;
+    refusedOnes.add(entry);
+    throw new ChainTrouble('the node refused the transaction');
+  };
+  const signAndSend = async (authorization: Authorization, given: Given): Promise<Readonly<Entry>> => {
+    const before = journal.find(authorization);
+    if (before !== null) return before;
+    if (closed) throw new ChainTrouble('the facilitator is closing');
+    refuseHopeless(context, authorization);
+    const pool = drawOn(context, authorization, given);
+    const accountNonce = await nextNonce(context);
+    const entry: Entry = {
+      authorization,
+      sender: context.address,
+      accountNonce,
+      hasCode: given.hasCode,
+      ...pool,
+      estimatedGas: given.quote.estimatedGas,
+      transactions: [await signTransaction(context, accountNonce, given.data, given.quote)],
+      ending: null,
+      isFinal: false,
+    };
+    const added = await journal.add(entry);
+    await broadcast(added);
+    return added;
   };
   return {
-    send: async (authorization, data) => {
-      const gas = await quoteGas(data);
-      const turn = last.then(() => signAndSend(authorization, data, gas));
+    send: async (authorization, { hasCode, data }) => {
+      const quote = await context.quoteGas.rehearse(data);
+      const turn = last.then(() => signAndSend(authorization, { hasCode, data, quote }));
       last = turn.catch(() => undefined);
       return turn;
     },
+    isRefused: (entry) => refusedOnes.has(entry),
+    offerAgain: broadcast,
     close: () => {
       closed = true;
     },
   };
 }
 
-/** The transaction that stands for exactly this authorization. */
-export function findLive({ journal }: Context, authorization: Authorization): Readonly<Entry> | null {
-  const entry = journal.find(authorization);
-  if (entry === null || !sameAuthorization(entry.authorization, authorization)) return null;
-  return entry.state === 'open' || entry.state === 'succeeded' ? entry : null;
+interface Given {
+  hasCode: boolean;
+  data: Hex;
+  quote: Quote;
 }
 
-function refuseHopeless({ journal, clock }: Context, authorization: Authorization): void {
-  if (journal.find(authorization)?.state === 'open') {
-    throw new ChainTrouble('another authorization with this nonce is under way');
-  }
+/** Nothing is awaited between this and the line in the journal but the node's count, and this queue is the only one that signs. */
+function drawOn(context: Context, { from, to }: Authorization, { hasCode, quote }: Given) {
+  const reservedUnits = unitsOfWei(quote.gas * quote.price, context.etherUnits);
+  const grant = context.budget.find({
+    hasCode,
+    payerKnown: context.journal.isKnown(from),
+    payeeKnown: context.journal.isKnown(to),
+    units: reservedUnits,
+  });
+  if ('pool' in grant) return { pool: grant.pool satisfies Pool, reservedUnits };
+  count(context.counts.deferred, 'gas_budget_spent');
+  throw new Deferred('gas_budget_spent', grant.retryAfterSeconds);
+}
+
+function refuseHopeless({ clock }: Context, authorization: Authorization): void {
   // It may have waited in the queue for a while.
   if (Number(authorization.validBefore) < clock.now() / 1000 + SECONDS_AHEAD) {
     throw new TransferRefused('the authorization is expired');
   }
 }
 
-async function sign(context: Context, authorization: Authorization, data: Hex, gas: Gas): Promise<StoredEntry> {
-  const { account, address, network, clock } = context;
-  const accountNonce = await nextNonce(context);
-  const raw = await account.signTransaction({
-    type: 'eip1559',
-    chainId: Number(network.chainId),
-    nonce: accountNonce,
-    to: network.usdc,
-    data,
-    ...gas,
-  });
-  const hash = keccak256(raw);
-  return { authorization, hash, accountNonce, sender: address, signedAt: clock.now(), state: 'open', raw };
-}
-
-/** False when the place in the order was taken by another transaction: then this one can never be mined. */
-async function broadcast({ journal, rpc, log }: Context, entry: StoredEntry): Promise<boolean> {
-  await journal.add(entry);
-  const transmission = await transmit(rpc, entry.raw);
-  const payer = entry.authorization.from;
-  log.info('settlement_broadcast', { transaction_hash: entry.hash, payer, transmission });
-  if (transmission === 'taken' || transmission === 'unknown') return true;
-  // A node says "passed" also of a transaction that it has mined meanwhile.
-  if (transmission === 'passed' && (await readReceipt(rpc, entry.hash)) !== null) return true;
-  await journal.remove(entry);
-  if (transmission === 'refused') throw new ChainTrouble('the node refused the transaction');
-  return false;
-}
-
-/** The chain says where to go on; what was sent and has not reached this node yet is left its place. */
+/** The chain says where to go on. A place that an authorization has is left to it, whatever the node counts just now. */
 async function nextNonce({ rpc, address, journal }: Context): Promise<number> {
-  const own = journal.open().filter(({ sender }) => sender === address);
-  const held = new Set(own.map(({ accountNonce }) => accountNonce));
   let nonce = await readTransactionCount(rpc, address, 'pending');
+  const held = new Set<number>();
+  for (const { sender, accountNonce, ending } of journal.all()) {
+    const isLost = ending !== null && ending.hash === null;
+    if (sender === address && !isLost) held.add(accountNonce);
+  }
   while (held.has(nonce)) nonce += 1;
   return nonce;
 }

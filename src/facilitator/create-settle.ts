@@ -1,22 +1,18 @@
-import { readAuthorizationState } from '../platform/chain/usdc-reads.ts';
-import { type Hex, isHex } from '../platform/hex.ts';
+import { readCode } from '../platform/chain/reads.ts';
+import { readBalance } from '../platform/chain/usdc-reads.ts';
+import type { Hex } from '../platform/hex.ts';
+import { ChainTrouble, Deferred, TransferRefused } from './chain-trouble.ts';
 import { checkSignature } from './check-signature.ts';
+import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
-import { findLive, type Sender } from './create-sender.ts';
-import { findSettlement } from './find-settlement.ts';
-import { openExchange } from './open-exchange.ts';
+import { count } from './counts.ts';
+import type { Sender } from './create-sender.ts';
+import { findElsewhere, follow } from './follow.ts';
+import { type Entry, newestOf, sameAuthorization } from './journal/entry.ts';
 import type { PaymentRequest } from './read-request.ts';
-import { INVALID_SIGNATURE, NONCE_USED } from './verify-payment.ts';
-
-/**
- * settled: in a block, with the transfer. pending: broadcast, or about to be where there is no hash yet; ask again with the same payment.
- * refused: nothing was paid, or a hash names the transaction that failed. unknown: nothing was broadcast and nothing could be found out.
- */
-export type Settlement =
-  | { kind: 'settled'; transaction: Hex }
-  | { kind: 'pending'; transaction: Hex | null }
-  | { kind: 'refused'; reason: string; transaction: Hex | null }
-  | { kind: 'unknown'; cause: unknown };
+import { settleData } from './settle-data.ts';
+import type { Settlement } from './settlement.ts';
+import { checkTerms, deferred, explainFailure, FAILED, INVALID_SIGNATURE, refuseResting } from './verify-payment.ts';
 
 export interface Settle {
   (request: PaymentRequest): Promise<Settlement>;
@@ -24,20 +20,25 @@ export interface Settle {
   idle(): Promise<void>;
 }
 
-const PENDING = 'settlement_pending';
-const FAILED = 'invalid_exact_evm_transaction_failed';
+interface Parts {
+  context: Context;
+  sender: Sender;
+  conclude: Conclude;
+}
+
+const BUSY_SECONDS = 10;
 
 /**
  * The same payment asked for several times at once is one settlement, and goes on when nobody waits for it any more. A request with
  * another signature is another settlement: a forged one must not stand in the way. They meet in the sender, which signs once.
  */
-export function createSettle(context: Context, sender: Sender): Settle {
+export function createSettle(context: Context, sender: Sender, conclude: Conclude): Settle {
   const { clock, log, timing } = context;
+  const parts = { context, sender, conclude };
   const running = new Map<string, Promise<Settlement>>();
   const start = (key: string, request: PaymentRequest): Promise<Settlement> => {
-    const settlement = settleOnce(context, sender, request)
-      .catch((cause: unknown): Settlement => ({ kind: 'unknown', cause }))
-      .then((outcome) => orPending(context, request, outcome))
+    const settlement = settleOnce(parts, request)
+      .catch((cause: unknown): Settlement => (cause instanceof Deferred ? deferred(cause) : { kind: 'unknown', cause }))
       .finally(() => running.delete(key));
     running.set(key, settlement);
     return settlement;
@@ -63,38 +64,87 @@ export function createSettle(context: Context, sender: Sender): Settle {
   });
 }
 
-async function settleOnce(context: Context, sender: Sender, request: PaymentRequest): Promise<Settlement> {
-  const { rpc, network, clock, timing } = context;
-  const { authorization } = request;
-  const deadlineAt = clock.now() + timing.confirmationMs;
+async function settleOnce(parts: Parts, request: PaymentRequest): Promise<Settlement> {
+  const { context, conclude } = parts;
+  const deadlineAt = context.clock.now() + context.timing.confirmationMs;
   if (!(await checkSignature(context, request))) return refused(INVALID_SIGNATURE);
-  const exchange = openExchange(context, sender, request, deadlineAt);
-  const answer = await exchange.facilitator.settle(request.payload, request.requirements);
-  const transaction = isHex(answer.transaction, 32) ? answer.transaction : null;
-  if (answer.success && transaction !== null) return { kind: 'settled', transaction };
-  if (answer.errorReason === PENDING && transaction !== null) return { kind: 'pending', transaction };
-  // Whatever the cause, somebody else may have been faster. A failure here is not evidence that nothing was paid.
-  const used = await readAuthorizationState(rpc, network.usdc, authorization.from, authorization.nonce, 'latest');
-  if (used) return reconcile(context, request);
-  const trouble = exchange.trouble();
-  if (trouble !== null && transaction === null) return { kind: 'unknown', cause: trouble };
-  return { kind: 'refused', reason: answer.errorReason ?? FAILED, transaction };
+  const entry = context.journal.find(request.authorization);
+  if (entry !== null) return followEarlier(parts, request, entry, deadlineAt);
+  if (context.journal.isBlocked(request.authorization)) {
+    return (await findElsewhere(context, request.authorization)) ?? refused(FAILED);
+  }
+  const verdict = await checkTerms(context, request, 'later');
+  if (verdict.kind === 'unknown') return verdict;
+  if (verdict.kind === 'invalid') return orElsewhere(context, request, verdict.reason);
+  try {
+    const sent = await sendInTurn(parts, request);
+    if (!sameAuthorization(sent.authorization, request.authorization)) throw otherUnderWay();
+    return await follow(context, conclude, sent, deadlineAt);
+  } catch (error) {
+    if (error instanceof TransferRefused) return orElsewhere(context, request, await explainFailure(context, request));
+    throw error;
+  }
 }
 
-async function reconcile(context: Context, request: PaymentRequest): Promise<Settlement> {
-  const transaction = await findSettlement(context, request.authorization);
-  return transaction === null ? refused(NONCE_USED) : { kind: 'settled', transaction };
+/** One account nonce for ever: what was signed is waited for, and after a revert nothing more is sent. */
+async function followEarlier(
+  { context, sender, conclude }: Parts,
+  { authorization }: PaymentRequest,
+  entry: Readonly<Entry>,
+  deadlineAt: number,
+): Promise<Settlement> {
+  if (!sameAuthorization(entry.authorization, authorization)) {
+    const elsewhere = await findElsewhere(context, authorization);
+    if (elsewhere === null && entry.ending === null) throw otherUnderWay();
+    return elsewhere ?? refused(FAILED);
+  }
+  if (sender.isRefused(entry)) await sender.offerAgain(entry);
+  return follow(context, conclude, entry, deadlineAt);
 }
 
-/** Once there is a transaction, not knowing is waiting. */
-function orPending(context: Context, request: PaymentRequest, outcome: Settlement): Settlement {
-  if (outcome.kind !== 'unknown') return outcome;
-  const hash = hashOf(context, request);
-  return hash === null ? outcome : { kind: 'pending', transaction: hash };
+async function sendInTurn({ context, sender, conclude }: Parts, request: PaymentRequest): Promise<Readonly<Entry>> {
+  const { authorization, signature } = request;
+  const { from, value, validBefore } = authorization;
+  const { journal, rpc, network, turns } = context;
+  refuseResting(context, request);
+  const admission = await turns.enter({
+    payer: from,
+    value,
+    inFlight: () => {
+      const open = journal.openOf(from);
+      return { count: open.length, value: open.reduce((sum, one) => sum + one.authorization.value, 0n) };
+    },
+    isTried: () => conclude.isTried(from),
+    readBalance: () => readBalance(rpc, network.usdc, from),
+    deadlineAt: Number(validBefore) * 1000,
+  });
+  if ('kind' in admission) {
+    if (admission.kind === 'late') throw new ChainTrouble('its turn did not come in time');
+    count(context.counts.deferred, 'payer_busy');
+    throw new Deferred('payer_busy', BUSY_SECONDS);
+  }
+  try {
+    // What came before it may have failed meanwhile.
+    refuseResting(context, request);
+    const hasCode = (await readCode(rpc, from, 'latest')) !== '0x';
+    return await sender.send(authorization, { hasCode, data: settleData(authorization, signature) });
+  } finally {
+    admission.leave();
+  }
 }
 
-function hashOf(context: Context, { authorization }: PaymentRequest): Hex | null {
-  return findLive(context, authorization)?.hash ?? null;
+async function orElsewhere(context: Context, { authorization }: PaymentRequest, reason: string): Promise<Settlement> {
+  return (await findElsewhere(context, authorization)) ?? refused(reason);
+}
+
+function otherUnderWay(): ChainTrouble {
+  return new ChainTrouble('another authorization with this nonce is under way');
+}
+
+function hashOf({ journal }: Context, { authorization }: PaymentRequest): Hex | null {
+  const entry = journal.find(authorization);
+  if (entry === null || !sameAuthorization(entry.authorization, authorization)) return null;
+  return entry.ending === null || entry.ending.state === 'succeeded' ? newestOf(entry).hash : null;
 }
 
 function refused(reason: string): Settlement {

@@ -5,10 +5,10 @@ import { createFacilitator } from './create-facilitator.ts';
 import { readKeyFile } from './read-key-file.ts';
 
 async function main(): Promise<void> {
-  const { host, port, network, rpcUrl, keyFile, dataDir } = readFacilitatorConfig(process.env);
+  const { keyFile, ...config } = readFacilitatorConfig(process.env);
   const account = await readKeyFile(keyFile);
-  const log = createLog({ hide: [rpcUrl] });
-  const facilitator = await createFacilitator({ network, rpcUrl, account, dataDir, host, port, log });
+  const log = createLog({ hide: [config.rpcUrl, config.auth ?? ''] });
+  const facilitator = await createFacilitator({ ...config, account, log });
   const stop = (signal: NodeJS.Signals): void => {
     log.info('facilitator_stopping', { signal });
     facilitator.close().then(

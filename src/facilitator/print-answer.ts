@@ -1,8 +1,9 @@
 import type { SettleResponse, SupportedResponse, VerifyResponse } from '@x402/core/types';
 import type { Network } from '../contract/vocabulary.ts';
+import type { DeferredReason } from './chain-trouble.ts';
 import type { Context } from './context.ts';
-import type { Settlement } from './create-settle.ts';
 import type { PaymentRequest, Unacceptable, Version } from './read-request.ts';
+import type { Settlement } from './settlement.ts';
 import type { Verdict } from './verify-payment.ts';
 
 /** Version 1 names networks otherwise, so its answers do not fit the type of version 2. */
@@ -11,7 +12,14 @@ type SettleAnswer = Omit<SettleResponse, 'network'> & { network: string };
 export interface Printed<Body> {
   status: number;
   body: Body;
+  retryAfterSeconds?: number;
 }
+
+const DEFERRED: Readonly<Record<DeferredReason, string>> = {
+  payer_resting: 'The last settlement of this payer failed on the chain. Ask again after Retry-After.',
+  payer_busy: 'Too many settlements of this payer wait for their turn. Ask again after Retry-After.',
+  gas_budget_spent: 'No gas is left for payers like this one. Ask again after Retry-After.',
+};
 
 export function printSupported({ network, account }: Pick<Context, 'network' | 'account'>) {
   const kinds = ([1, 2] as const).map((x402Version) => ({
@@ -30,6 +38,11 @@ export function printVerdict({ payer }: PaymentRequest, verdict: Verdict): Print
   if (verdict.kind === 'valid') return { status: 200, body: { isValid: true, payer } };
   if (verdict.kind === 'invalid')
     return { status: 200, body: { isValid: false, invalidReason: verdict.reason, payer } };
+  if (verdict.kind === 'deferred') {
+    const { reason, retryAfterSeconds } = verdict;
+    const body = { isValid: false, invalidReason: reason, invalidMessage: DEFERRED[reason], payer };
+    return { status: 503, body, retryAfterSeconds };
+  }
   return {
     status: 503,
     body: {
@@ -54,6 +67,10 @@ export function printSettlement(request: PaymentRequest, outcome: Settlement, ne
     return { status: 200, body: failure('settlement_pending', outcome.transaction, errorMessage) };
   }
   if (outcome.kind === 'refused') return { status: 200, body: failure(outcome.reason, outcome.transaction) };
+  if (outcome.kind === 'deferred') {
+    const { reason, retryAfterSeconds } = outcome;
+    return { status: 503, body: failure(reason, null, DEFERRED[reason]), retryAfterSeconds };
+  }
   const message = 'The chain could not be asked. Ask again with the same payment.';
   return { status: 503, body: failure('unexpected_settle_error', null, message) };
 

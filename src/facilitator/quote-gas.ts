@@ -1,21 +1,31 @@
 import { z } from 'zod';
+import type { Network } from '../contract/vocabulary.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
-import { ChainTrouble, isRevert, TransferRefused } from './chain-trouble.ts';
-import type { Context } from './context.ts';
+import { ChainTrouble, isRevert, mayBePoor, TransferRefused } from './chain-trouble.ts';
+import { readEther } from './read-transaction.ts';
 
-export interface Gas {
-  gas: bigint;
+export interface Fees {
   maxFeePerGas: bigint;
   maxPriorityFeePerGas: bigint;
+  /** What a unit of gas costs in the next block, more or less. */
+  price: bigint;
+}
+
+export interface Quote extends Fees {
+  gas: bigint;
+  /** What the rehearsal used. */
+  estimatedGas: bigint;
 }
 
 /** A transfer takes about 86,000. What a contract wallet does beyond this, it does at the expense of whoever runs this server. */
 const GAS_CAP = 500_000n;
 /** Between the estimate and the block a balance may come to be written for the first time. */
 const GAS_MARGIN = 40_000n;
-/** A broadcast transaction is never replaced by a dearer one, so it must bear a rising fee; only the block's own fee is paid. */
+/** A rising fee must not make a transaction stuck at once; only the block's own fee is paid. */
 const BASE_FEE_MARGIN = 4n;
+const FEES_KEPT_MS = 1_000;
 
 const quantity = z
   .string()
@@ -23,44 +33,85 @@ const quantity = z
   .transform((text) => BigInt(text));
 const block = z.object({ baseFeePerGas: quantity });
 
-const FEES_KEPT_MS = 1_000;
+export interface QuoteGas {
+  /** Also the last rehearsal: throws `TransferRefused` when the transfer would revert in the next block. */
+  rehearse(data: Hex): Promise<Quote>;
+  /** The same as a call that changes nothing, at the price at which the transaction would go out. */
+  call(data: Hex): Promise<Hex>;
+  fees(): Promise<Fees>;
+}
 
-/** Also the last rehearsal: throws `TransferRefused` when the transfer would revert now. */
-export type QuoteGas = (data: Hex) => Promise<Gas>;
+interface Needs {
+  rpc: Rpc;
+  address: Hex;
+  network: Network;
+  clock: Clock;
+}
 
-export function createQuoteGas({ rpc, address, network, clock }: Context): QuoteGas {
-  let fees: { readAt: number; value: Promise<Omit<Gas, 'gas'>> } | null = null;
-  const readFees = (): Promise<Omit<Gas, 'gas'>> => {
+/** A wallet that sees no gas price knows that it is only rehearsed, so it is shown the real one, at the block to come. */
+export function createQuoteGas({ rpc, address, network, clock }: Needs): QuoteGas {
+  let kept: { readAt: number; value: Promise<Fees> } | null = null;
+  const fees = (): Promise<Fees> => {
     // The margin bears far more than a second can change.
-    if (fees !== null && fees.readAt + FEES_KEPT_MS > clock.now()) return fees.value;
+    if (kept !== null && kept.readAt + FEES_KEPT_MS > clock.now()) return kept.value;
     const reading = { readAt: clock.now(), value: askFees(rpc) };
-    fees = reading;
+    kept = reading;
     reading.value.catch(() => {
-      if (fees === reading) fees = null;
+      if (kept === reading) kept = null;
     });
     return reading.value;
   };
-  return async (data) => {
-    const call = { from: address, to: network.usdc, data, gas: `0x${GAS_CAP.toString(16)}` };
+  const transactionOf = (data: Hex, { maxFeePerGas, maxPriorityFeePerGas }: Fees) => ({
+    from: address,
+    to: network.usdc,
+    data,
+    gas: hexOf(GAS_CAP),
+    maxFeePerGas: hexOf(maxFeePerGas),
+    maxPriorityFeePerGas: hexOf(maxPriorityFeePerGas),
+  });
+  const rehearsed = async (method: 'eth_call' | 'eth_estimateGas', data: Hex, at: Fees): Promise<unknown> => {
     try {
-      const [estimate, price] = await Promise.all([rpc.call('eth_estimateGas', [call]), readFees()]);
-      const gas = quantity.parse(estimate) + GAS_MARGIN;
-      return { gas: gas < GAS_CAP ? gas : GAS_CAP, ...price };
+      return await rpc.call(method, [transactionOf(data, at), 'pending']);
     } catch (error) {
-      if (isRevert(error)) throw new TransferRefused(error.message);
-      throw new ChainTrouble('the chain gave no price for gas', { cause: error });
+      if (!isRevert(error)) throw new ChainTrouble('the chain gave no price for gas', { cause: error });
+      if (mayBePoor(error) && (await readEther(rpc, address)) < GAS_CAP * at.maxFeePerGas) {
+        throw new ChainTrouble('the account holds too little for gas');
+      }
+      throw new TransferRefused(error.message);
     }
+  };
+  return {
+    fees,
+    rehearse: async (data) => {
+      const at = await feesOrTrouble(fees);
+      const estimatedGas = quantity.parse(await rehearsed('eth_estimateGas', data, at));
+      const gas = estimatedGas + GAS_MARGIN;
+      return { ...at, estimatedGas, gas: gas < GAS_CAP ? gas : GAS_CAP };
+    },
+    call: async (data) => (await rehearsed('eth_call', data, await feesOrTrouble(fees))) as Hex,
   };
 }
 
-async function askFees(rpc: Rpc): Promise<Omit<Gas, 'gas'>> {
+async function feesOrTrouble(fees: () => Promise<Fees>): Promise<Fees> {
+  return fees().catch((cause: unknown) => {
+    throw new ChainTrouble('the chain gave no price for gas', { cause });
+  });
+}
+
+async function askFees(rpc: Rpc): Promise<Fees> {
   const [tip, head] = await Promise.all([
     rpc.call('eth_maxPriorityFeePerGas', []),
     rpc.call('eth_getBlockByNumber', ['latest', false]),
   ]);
   const maxPriorityFeePerGas = quantity.parse(tip);
+  const base = block.parse(head).baseFeePerGas;
   return {
-    maxFeePerGas: block.parse(head).baseFeePerGas * BASE_FEE_MARGIN + maxPriorityFeePerGas,
+    maxFeePerGas: base * BASE_FEE_MARGIN + maxPriorityFeePerGas,
     maxPriorityFeePerGas,
+    price: base + maxPriorityFeePerGas,
   };
+}
+
+function hexOf(value: bigint): Hex {
+  return `0x${value.toString(16)}`;
 }

@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keccak256 } from 'viem';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ import { USDC_ADDRESS } from '../local/chain/usdc-contract.ts';
 import { systemClock } from '../platform/clock.ts';
 import { openJournal } from './journal/open-journal.ts';
 
-const { buyerOne, facilitator: signer } = WORLD_ACCOUNTS;
+const { buyerOne, buyerTwo, facilitator: signer } = WORLD_ACCOUNTS;
 
 let chain: LocalChain;
 let dataDir: string;
@@ -65,8 +65,8 @@ test('killed between broadcast and answer, it knows its transaction again: the r
   const second = await startFacilitatorProcess(env);
   try {
     const retry = post(`${second.url}/settle`, paymentBody(payment));
-    // Another payment meanwhile gets a place of its own.
-    const other = post(`${second.url}/settle`, paymentBody(await signPayment(chain)));
+    // A payment of somebody else meanwhile gets a place of its own.
+    const other = post(`${second.url}/settle`, paymentBody(await signPayment(chain, { payer: buyerTwo })));
     await second.logged('settlement_broadcast');
     await automine(true);
     expect((await retry).body).toMatchObject({ success: true, transaction: hash });
@@ -92,11 +92,23 @@ test('what was signed and written, but not sent, before a crash is sent after it
     maxPriorityFeePerGas: 1n,
   });
   const hash = keccak256(raw);
-  const folder = join(dataDir, 'facilitator', 'settlements');
+  const folder = join(dataDir, 'facilitator');
   const journal = await openJournal({ folder, chainId: 8453n, clock: systemClock, log: recordingLog().log });
   const { authorization } = payment;
-  const signedAt = systemClock.now();
-  await journal.add({ authorization, hash, accountNonce, sender: signer.address, signedAt, state: 'open', raw });
+  const prices = { gas: 200_000n, maxFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 1n };
+  await journal.add({
+    authorization,
+    sender: signer.address,
+    accountNonce,
+    hasCode: false,
+    pool: 'plain',
+    reservedUnits: 0n,
+    estimatedGas: 90_000n,
+    transactions: [{ hash, raw, signedAt: systemClock.now(), ...prices, fills: false }],
+    ending: null,
+    isFinal: false,
+  });
+  await journal.close();
   const facilitator = await startTestFacilitator(chain, { dataDir });
   try {
     await facilitator.logged('settlement_ended');
@@ -108,14 +120,14 @@ test('what was signed and written, but not sent, before a crash is sent after it
   }
 });
 
-test('the folder holds one private file for each payment, and only one process', async () => {
+test('the folder holds one private journal, and only one process', async () => {
   const env = await facilitatorEnvironment(chain, dataDir);
   const running = await startFacilitatorProcess(env);
   try {
     const payment = await signPayment(chain);
     await post(`${running.url}/settle`, paymentBody(payment));
-    const files = await readdir(join(dataDir, 'facilitator', 'settlements'));
-    expect(files).toEqual([`${buyerOne.address.slice(2)}-${payment.authorization.nonce.slice(2)}.json`]);
+    expect(await readdir(join(dataDir, 'facilitator'))).toEqual(['journal.log']);
+    expect((await stat(join(dataDir, 'facilitator', 'journal.log'))).mode & 0o777).toBe(0o600);
     const second = await runFacilitator(env);
     expect(second.code).toBe(1);
     expect(second.output).toMatch(/^FACILITATOR_DATA_DIR: .* is in use by process \d+/);
@@ -182,7 +194,7 @@ test('neither its log nor its files hold the key', async () => {
   } finally {
     await facilitator.close();
   }
-  const folder = join(dataDir, 'facilitator', 'settlements');
+  const folder = join(dataDir, 'facilitator');
   const files = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')));
   const seen = [...facilitator.lines.map((line) => JSON.stringify(line)), ...files].join('\n').toLowerCase();
   expect(files).toHaveLength(1);

@@ -230,7 +230,7 @@ test('it answers at the address that a market publishes for it', async () => {
   const response = await fetch(facilitator.url);
   expect([response.status, await response.json()]).toEqual([
     200,
-    { x402_facilitator: true, network: 'base', routes: ['/supported', '/verify', '/settle'] },
+    { x402_facilitator: true, network: 'base', routes: ['/supported', '/verify', '/settle', '/state'] },
   ]);
 });
 

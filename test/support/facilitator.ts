@@ -51,6 +51,8 @@ export async function startTestFacilitator(
     rpcUrl: chain.url,
     account: WORLD_ACCOUNTS.facilitator.signer,
     log,
+    // The local chain's gas costs a hundred times what the real one's does, and a test pays for many at once.
+    etherUsdc: 1,
     ...options,
     dataDir,
     timing: { receiptPollMs: 20, tendMs: 100, ...options.timing },

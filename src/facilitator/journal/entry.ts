@@ -1,106 +1,84 @@
-import { z } from 'zod';
 import type { Authorization } from '../../platform/chain/authorization.ts';
-import { isoTime } from '../../platform/clock.ts';
-import { type Hex, isHex } from '../../platform/hex.ts';
+import type { Hex } from '../../platform/hex.ts';
 
 /**
- * open: signed and, as far as anybody knows, on its way. succeeded and reverted: seen in a block. replaced: another transaction has
- * taken its place in the account's order, so it can never be mined. expired: never mined, and the authorization is worth nothing now.
+ * succeeded and reverted: seen in a block. replaced: its place in the account's order was taken by something that settles nothing, so it
+ * can never be mined.
  */
-export const STATES = ['open', 'succeeded', 'reverted', 'replaced', 'expired'] as const;
-export type State = (typeof STATES)[number];
+export const ENDS = ['succeeded', 'reverted', 'replaced'] as const;
 
-/** One signed settlement transaction. */
+/** Which share of the gas that may be lost a settlement draws on; see budget/gas-budget.ts. */
+export const POOLS = ['contract', 'plain', 'payee', 'known'] as const;
+export type Pool = (typeof POOLS)[number];
+
+/** One signed transaction for a place in the order. Of several with one place at most one is ever mined. */
+export interface SignedTransaction {
+  hash: Hex;
+  raw: Hex;
+  signedAt: number;
+  gas: bigint;
+  maxFeePerGas: bigint;
+  maxPriorityFeePerGas: bigint;
+  /** Settles nothing: it only fills the place of an authorization that has run out. */
+  fills: boolean;
+}
+
+export interface Ending {
+  state: (typeof ENDS)[number];
+  at: number;
+  /** Of the one that was mined, and its block. */
+  hash: Hex | null;
+  blockNumber: bigint | null;
+  gasUsed: bigint;
+  costWei: bigint;
+  /** What it takes from its pool, in units of USDC. */
+  lossUnits: bigint;
+  /** Of a revert. */
+  cause: string | null;
+}
+
+/** One authorization, and the one place in the account's order that it ever gets. */
 export interface Entry {
   authorization: Authorization;
-  hash: Hex;
-  /** Place of the transaction in the order of its sender. */
-  accountNonce: number;
   sender: Hex;
-  signedAt: number;
-  state: State;
+  accountNonce: number;
+  /** Whether the payer was a contract; null where an earlier version did not write it down. */
+  hasCode: boolean | null;
+  pool: Pool;
+  /** What it may lose at most, in units of USDC. */
+  reservedUnits: bigint;
+  /** What the rehearsal used. */
+  estimatedGas: bigint;
+  /** Oldest first, never empty. */
+  transactions: readonly SignedTransaction[];
+  ending: Ending | null;
+  /** Its end is below the finalized head. */
+  isFinal: boolean;
 }
 
-export interface StoredEntry extends Entry {
-  raw: Hex;
+/** A payer that waits, as a settlement for it was mined and failed. */
+export interface Rest {
+  payer: Hex;
+  until: number;
+  /** How many in a row. */
+  strikes: number;
 }
 
-const hex = (bytes?: number) => z.custom<Hex>((value) => isHex(value, bytes));
-const decimal = z
-  .string()
-  .regex(/^\d{1,39}$/)
-  .transform(BigInt);
-
-const file = z.strictObject({
-  payer: hex(20),
-  payee: hex(20),
-  value_units: decimal,
-  valid_after: decimal,
-  valid_before: decimal,
-  authorization_nonce: hex(32),
-  transaction_hash: hex(32),
-  account_nonce: z.int().nonnegative(),
-  sender: hex(20),
-  chain_id: decimal,
-  signed_at: z.iso.datetime(),
-  state: z.enum(STATES),
-  raw_transaction: hex(),
-});
-
-export function entryName(payer: Hex, nonce: Hex): string {
-  return `${payer.slice(2)}-${nonce.slice(2)}`;
+/** What was lost by an entry that is not kept any more. */
+export interface Loss {
+  at: number;
+  pool: Pool;
+  units: bigint;
 }
 
-export function printEntry(entry: StoredEntry, chainId: bigint): string {
-  const { authorization } = entry;
-  const fields: z.input<typeof file> = {
-    payer: authorization.from,
-    payee: authorization.to,
-    value_units: authorization.value.toString(),
-    valid_after: authorization.validAfter.toString(),
-    valid_before: authorization.validBefore.toString(),
-    authorization_nonce: authorization.nonce,
-    transaction_hash: entry.hash,
-    account_nonce: entry.accountNonce,
-    sender: entry.sender,
-    chain_id: chainId.toString(),
-    signed_at: isoTime(entry.signedAt),
-    state: entry.state,
-    raw_transaction: entry.raw,
-  };
-  return `${JSON.stringify(fields, null, 2)}\n`;
+export function keyOf({ from, nonce }: Pick<Authorization, 'from' | 'nonce'>): string {
+  return `${from.slice(2)}-${nonce.slice(2)}`;
 }
 
-/** Null when the text is not one of ours. */
-export function parseEntry(text: string): (StoredEntry & { chainId: bigint }) | null {
-  const read = file.safeParse(parseJson(text));
-  if (!read.success) return null;
-  const fields = read.data;
-  return {
-    authorization: {
-      from: fields.payer,
-      to: fields.payee,
-      value: fields.value_units,
-      validAfter: fields.valid_after,
-      validBefore: fields.valid_before,
-      nonce: fields.authorization_nonce,
-    },
-    hash: fields.transaction_hash,
-    accountNonce: fields.account_nonce,
-    sender: fields.sender,
-    signedAt: Date.parse(fields.signed_at),
-    state: fields.state,
-    raw: fields.raw_transaction,
-    chainId: fields.chain_id,
-  };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+export function newestOf({ transactions }: Readonly<Entry>): SignedTransaction {
+  const newest = transactions.at(-1);
+  if (newest === undefined) throw new Error('an entry without a transaction');
+  return newest;
 }
 
 /** A payer may sign two authorizations with one nonce: only one of them can be paid. */

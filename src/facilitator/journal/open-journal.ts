@@ -1,142 +1,150 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Authorization } from '../../platform/chain/authorization.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
-import { type Entry, entryName, parseEntry, printEntry, type State, type StoredEntry } from './entry.ts';
-import { UNFINISHED, writeWhole } from './write-whole.ts';
+import { type AppendFile, type Item, openAppendFile, readWhole } from './append-file.ts';
+import { type Content, createContent, itemsOf, takeIn } from './content.ts';
+import { type Ending, type Entry, keyOf, type Loss, type Rest, type SignedTransaction } from './entry.ts';
+import { readEarlierFolder } from './import-folder.ts';
+import { readLines } from './lines.ts';
+import { printRecord } from './records.ts';
 
-/** Every settlement that was signed during the last day: on disk before it is broadcast, one file for each authorization. */
+type Named = Pick<Authorization, 'from' | 'nonce'>;
+
+/** Every settlement that was signed, from before its broadcast until its authorization can not be used in any chain any more. */
 export interface Journal {
-  find(authorization: Pick<Authorization, 'from' | 'nonce'>): Readonly<Entry> | null;
-  findByHash(hash: Hex): Readonly<Entry> | null;
-  /** Not known to be in a block, nor to be hopeless. Oldest first. */
+  find(authorization: Named): Readonly<Entry> | null;
+  /** A damaged line was about it: what was signed for it is not known. */
+  isBlocked(authorization: Named): boolean;
+  all(): Iterable<Readonly<Entry>>;
+  /** Not known to be mined, nor to be hopeless. Oldest place first. */
   open(): readonly Readonly<Entry>[];
-  /** Durable when it resolves. Takes the place of an earlier entry of this authorization. */
-  add(entry: StoredEntry): Promise<void>;
-  /** What to broadcast: always the same bytes. */
-  readRaw(entry: Readonly<Entry>): Promise<Hex>;
-  mark(entry: Readonly<Entry>, state: State): Promise<void>;
-  /** For a transaction that the node has refused to take. */
-  remove(entry: Readonly<Entry>): Promise<void>;
-  /** Forgets what is over and older than a day. */
-  sweep(): Promise<void>;
-  /** Resolves when everything is written. */
+  openOf(payer: Hex): readonly Readonly<Entry>[];
+  /** Durable when it resolves. */
+  add(entry: Entry): Promise<Readonly<Entry>>;
+  /** Another transaction for the same place; durable when it resolves. */
+  addTransaction(entry: Readonly<Entry>, transaction: SignedTransaction): Promise<void>;
+  end(entry: Readonly<Entry>, ending: Ending, rest: Rest | null): Promise<void>;
+  /** It was in a block and is not now. */
+  reopen(entry: Readonly<Entry>): Promise<void>;
+  rests(): ReadonlyMap<Hex, Rest>;
+  /** Payers and payees of sales that are final and paid for their gas. */
+  isKnown(address: Hex): boolean;
+  know(entry: Readonly<Entry>, addresses: readonly Hex[]): Promise<void>;
+  /** What was lost by entries that are forgotten. */
+  losses(): readonly Loss[];
+  /** Forgets what is over and can never be used, by the time of the finalized head. */
+  forget(finalizedSeconds: bigint): Promise<void>;
+  stats(): { entries: number; appends: number; syncs: number };
   close(): Promise<void>;
 }
 
-const KEPT_MS = 24 * 60 * 60 * 1000;
-const SUFFIX = '.json';
+const FILE = 'journal.log';
+const FOLDER_BEFORE = 'settlements';
+const IDLE_LINES = 20_000;
 
 export async function openJournal(options: {
   folder: string;
   chainId: bigint;
   clock: Clock;
   log: Log;
+  /** A fresh file once so many lines of this one say nothing any more. */
+  idleLines?: number;
 }): Promise<Journal> {
-  const { folder, chainId, clock } = options;
+  const { folder, clock, idleLines = IDLE_LINES } = options;
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const entries = await load(options);
-  const names = new Map([...entries].map(([name, entry]) => [entry.hash, name]));
-  const waiting = new Set([...entries.values()].filter(({ state }) => state === 'open'));
-  const pathOf = (entry: Entry): string => join(folder, `${nameOf(entry)}${SUFFIX}`);
-  const { inOrder, allWritten } = createTurns();
-  const readStored = async (entry: Entry): Promise<StoredEntry> => {
-    const stored = parseEntry(await readFile(pathOf(entry), 'utf8'));
-    if (stored === null || stored.hash !== entry.hash)
-      throw new Error(`${pathOf(entry)} is not what was written there`);
-    return stored;
-  };
-  const drop = (entry: Entry): void => {
-    entries.delete(nameOf(entry));
-    names.delete(entry.hash);
-    waiting.delete(entry);
-  };
-  const forget = async (hash: Hex): Promise<void> => {
-    const entry = entries.get(names.get(hash) ?? '');
-    if (entry === undefined) return;
-    drop(entry);
-    await rm(pathOf(entry), { force: true });
-  };
+  const content = await load(options);
+  const earlier = await readEarlierFolder(join(folder, FOLDER_BEFORE), options.chainId, options.log);
+  for (const entry of earlier?.entries ?? []) if (!content.entries.has(keyOf(entry.authorization))) content.put(entry);
+  for (const key of earlier?.damagedKeys ?? []) content.blocked.add(key);
+  // Begins with a fresh file that says all of it, and no half line.
+  const file = await openAppendFile({ path: join(folder, FILE), snapshot: () => itemsOf(content, clock.now()) });
+  await earlier?.putAside();
+  if (earlier !== null) options.log.info('journal_carried_over', { count: earlier.entries.length });
+  return createJournal(content, file, idleLines);
+}
+
+function createJournal(content: Content, file: AppendFile, idleLines: number): Journal {
+  const append = (items: readonly Item[], durable = false): Promise<void> => file.append(items, durable);
+  const own = (entry: Readonly<Entry>): Entry | null => content.entries.get(keyOf(entry.authorization)) ?? null;
   return {
-    find: ({ from, nonce }) => entries.get(entryName(from, nonce)) ?? null,
-    findByHash: (hash) => entries.get(names.get(hash) ?? '') ?? null,
-    open: () => [...waiting].sort((a, b) => a.signedAt - b.signedAt),
-    add: (stored) =>
-      inOrder(async () => {
-        const { raw: _, ...entry } = stored;
-        await writeWhole(pathOf(entry), printEntry(stored, chainId), true);
-        const before = entries.get(nameOf(entry));
-        if (before !== undefined) drop(before);
-        entries.set(nameOf(entry), entry);
-        names.set(entry.hash, nameOf(entry));
-        if (entry.state === 'open') waiting.add(entry);
-      }),
-    readRaw: async (entry) => (await readStored(entry)).raw,
-    mark: (entry, state) =>
-      inOrder(async () => {
-        const current = entries.get(nameOf(entry));
-        if (current === undefined || current.hash !== entry.hash || current.state === state) return;
-        // How it ended the chain tells again; only what still has to be done must not be lost.
-        const durable = state === 'open';
-        await writeWhole(pathOf(current), printEntry({ ...(await readStored(current)), state }, chainId), durable);
-        current.state = state;
-        if (state === 'open') waiting.add(current);
-        else waiting.delete(current);
-      }),
-    remove: (entry) => inOrder(() => forget(entry.hash)),
-    sweep: () =>
-      inOrder(async () => {
-        const now = clock.now();
-        for (const entry of [...entries.values()]) {
-          const over = entry.state !== 'open' || Number(entry.authorization.validBefore) * 1000 + KEPT_MS < now;
-          if (over && entry.signedAt + KEPT_MS < now) await forget(entry.hash);
-        }
-      }),
-    close: allWritten,
+    find: (authorization) => content.entries.get(keyOf(authorization)) ?? null,
+    isBlocked: (authorization) => content.blocked.has(keyOf(authorization)),
+    all: () => content.entries.values(),
+    open: () => [...content.waiting].sort((a, b) => a.accountNonce - b.accountNonce),
+    openOf: (payer) => [...content.waiting].filter(({ authorization }) => authorization.from === payer),
+    add: async (entry) => {
+      const key = keyOf(entry.authorization);
+      if (content.entries.has(key)) throw new Error('this authorization has its place already');
+      await append([[key, printRecord({ type: 'entry', entry })]], true);
+      content.put(entry);
+      return entry;
+    },
+    addTransaction: async (entry, transaction) => {
+      await append([[keyOf(entry.authorization), printRecord({ type: 'transaction', transaction })]], true);
+      const found = own(entry);
+      if (found !== null) found.transactions = [...found.transactions, transaction];
+    },
+    end: async (entry, ending, rest) => {
+      const found = own(entry);
+      if (found === null) return;
+      found.ending = ending;
+      content.waiting.delete(found);
+      if (rest !== null) content.rests.set(rest.payer, rest);
+      // How it ended the chain tells again, so that nobody has to wait for the disk.
+      const items: Item[] = [[keyOf(entry.authorization), printRecord({ type: 'ended', ending })]];
+      if (rest !== null) items.push(['rest', printRecord({ type: 'rest', rest })]);
+      await append(items);
+    },
+    reopen: async (entry) => {
+      const found = own(entry);
+      if (found === null || found.ending === null) return;
+      found.ending = null;
+      found.isFinal = false;
+      content.waiting.add(found);
+      await append([[keyOf(entry.authorization), printRecord({ type: 'reopened' })]], true);
+    },
+    rests: () => content.rests,
+    isKnown: (address) => content.known.has(address),
+    know: async (entry, addresses) => {
+      const found = own(entry);
+      if (found !== null) found.isFinal = true;
+      const fresh = addresses.filter((address) => !content.known.has(address));
+      for (const address of fresh) content.know(address);
+      await append(fresh.map((address) => ['known', printRecord({ type: 'known', address })]));
+    },
+    losses: () => content.losses,
+    forget: async (finalizedSeconds) => {
+      content.forget(finalizedSeconds);
+      if (file.stats().lines > content.entries.size + idleLines) await file.rewrite();
+    },
+    stats: () => {
+      const { appends, syncs } = file.stats();
+      return { entries: content.entries.size, appends, syncs };
+    },
+    close: file.close,
   };
 }
 
-/** One write after the other: two at once could leave the older text behind. */
-function createTurns() {
-  let written: Promise<unknown> = Promise.resolve();
-  return {
-    inOrder: <T>(write: () => Promise<T>): Promise<T> => {
-      const turn = written.then(write);
-      written = turn.catch(() => undefined);
-      return turn;
-    },
-    allWritten: async (): Promise<void> => {
-      await written;
-    },
-  };
-}
-
-function nameOf({ authorization }: Entry): string {
-  return entryName(authorization.from, authorization.nonce);
-}
-
-async function load(options: { folder: string; chainId: bigint; log: Log }): Promise<Map<string, Entry>> {
-  const { folder, chainId, log } = options;
-  const entries = new Map<string, Entry>();
-  for (const file of await readdir(folder)) {
-    const path = join(folder, file);
-    if (file.endsWith(UNFINISHED)) await rm(path, { force: true });
-    if (!file.endsWith(SUFFIX)) continue;
-    const stored = parseEntry(await readFile(path, 'utf8'));
-    if (stored === null) {
-      // The chain still tells whether it was paid, so one damaged file need not stop everything.
-      log.error('journal_file_unreadable', { path });
-      continue;
-    }
-    const { chainId: writtenFor, raw: _, ...entry } = stored;
-    if (writtenFor !== chainId) {
-      throw new Error(
-        `FACILITATOR_DATA_DIR holds settlements of chain ${writtenFor}; use another folder for ${chainId}`,
-      );
-    }
-    entries.set(nameOf(entry), entry);
+async function load(options: { folder: string; chainId: bigint; clock: Clock; log: Log }): Promise<Content> {
+  const path = join(options.folder, FILE);
+  const text = await readWhole(path);
+  const read = readLines(text);
+  const content = createContent(options.chainId);
+  for (const line of read.lines) takeIn(content, line, options.chainId);
+  if (read.damaged === 0) return content;
+  // The next start writes a fresh file; this one is kept for whoever has to find out what happened.
+  const kept = `${path}.damaged-${isoTime(options.clock.now()).replaceAll(/[:.]/g, '-')}`;
+  await writeFile(kept, text, { mode: 0o600 });
+  options.log.error('journal_damaged', { path: kept, count: read.damaged });
+  if (read.isUnknown) {
+    throw new Error(
+      `FACILITATOR_DATA_DIR: the journal is damaged so that it is not known which payments were signed (${read.damaged} lines, see ${kept}). Put ${path} aside once the last of its authorizations has run out.`,
+    );
   }
-  return entries;
+  for (const key of read.damagedKeys) content.blocked.add(key);
+  return content;
 }

@@ -1,0 +1,114 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Entry, Loss, Pool } from '../journal/entry.ts';
+import type { Limits } from './limits.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+/** What is in flight ends within a few blocks. */
+const IN_FLIGHT_SECONDS = 10;
+const WINDOWS = [
+  { name: 'hour', ms: HOUR_MS, limit: 'gas_loss_hour_units' },
+  { name: 'day', ms: DAY_MS, limit: 'gas_loss_day_units' },
+] as const;
+
+/**
+ * Shares of the whole, in eighths. A quarter is kept: one eighth for whoever pays somebody known, and another that only known payers reach,
+ * who may use whatever the others have not used.
+ */
+const EIGHTHS: Readonly<Record<Pool, bigint>> = { contract: 2n, plain: 4n, payee: 1n, known: 8n };
+
+export interface Asking {
+  hasCode: boolean;
+  /** Whether payer and payee have sales that are final and paid for their gas. */
+  payerKnown: boolean;
+  payeeKnown: boolean;
+  /** What may be lost at most. */
+  units: bigint;
+}
+
+export type Grant = { pool: Pool } | { retryAfterSeconds: number };
+
+export interface PoolLevel {
+  pool: Pool | 'all';
+  window: 'hour' | 'day';
+  used: bigint;
+  limit: bigint;
+}
+
+/** How much gas may be lost by reverts and by sales too cheap for it, for each kind of payer and for all. */
+export interface GasBudget {
+  /** The pool that a settlement may draw on now. */
+  find(asking: Asking): Grant;
+  note(loss: Loss): void;
+  levels(): PoolLevel[];
+}
+
+/** `losses` are those of before the start, so that a restart refills nothing; `inFlight` are settlements whose end is not known. */
+export function createGasBudget(given: {
+  limits: Limits;
+  clock: Clock;
+  losses: readonly Loss[];
+  inFlight(): readonly Readonly<Entry>[];
+}): GasBudget {
+  const { limits, clock, inFlight } = given;
+  let losses = [...given.losses].sort((a, b) => a.at - b.at);
+
+  const used = (pool: Pool | 'all', sinceMs: number): bigint => {
+    const mine = (one: Pool): boolean => pool === 'all' || one === pool;
+    const lost = losses.reduce((sum, one) => (one.at > sinceMs && mine(one.pool) ? sum + one.units : sum), 0n);
+    return inFlight().reduce((sum, one) => (mine(one.pool) ? sum + one.reservedUnits : sum), lost);
+  };
+  const whole = (window: (typeof WINDOWS)[number]): bigint => BigInt(limits[window.limit]);
+  const share = (pool: Pool | 'all', window: (typeof WINDOWS)[number]): bigint =>
+    pool === 'all' ? whole(window) : (whole(window) * EIGHTHS[pool]) / 8n;
+
+  /** 0 where there is room; else when there will be. */
+  const secondsUntilRoom = (pool: Pool | 'all', units: bigint): number => {
+    const now = clock.now();
+    const waits = WINDOWS.map((window) => {
+      let over = used(pool, now - window.ms) + units - share(pool, window);
+      if (over <= 0n) return 0;
+      for (const one of losses) {
+        if (one.at <= now - window.ms || !(pool === 'all' || one.pool === pool)) continue;
+        over -= one.units;
+        if (over <= 0n) return Math.max(1, Math.ceil((one.at + window.ms - now) / 1000));
+      }
+      return units > share(pool, window) ? Math.ceil(window.ms / 1000) : IN_FLIGHT_SECONDS;
+    });
+    return Math.max(...waits);
+  };
+
+  return {
+    find: ({ hasCode, payerKnown, payeeKnown, units }) => {
+      losses = losses.filter(({ at }) => at + DAY_MS > clock.now());
+      const own: Pool = hasCode ? 'contract' : 'plain';
+      const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [own, 'payee'] : [own];
+      const waits = pools.map((pool) => ({
+        pool,
+        seconds: Math.max(secondsUntilRoom(pool, units), secondsUntilRoom('all', units)),
+      }));
+      const open = waits.find(({ seconds }) => seconds === 0);
+      if (open !== undefined) return { pool: open.pool };
+      return { retryAfterSeconds: Math.min(...waits.map(({ seconds }) => seconds)) };
+    },
+    note: (loss) => {
+      if (loss.units > 0n) losses.push(loss);
+    },
+    levels: () =>
+      WINDOWS.flatMap((window) =>
+        (['all', 'contract', 'plain', 'payee', 'known'] as const).map((pool) => ({
+          pool,
+          window: window.name,
+          used: used(pool, clock.now() - window.ms),
+          limit: share(pool, window),
+        })),
+      ),
+  };
+}
+
+/** Losses of entries that are still kept. */
+export function lossesOf(entries: Iterable<Readonly<Entry>>): Loss[] {
+  return [...entries].flatMap(({ ending, pool }) =>
+    ending !== null && ending.lossUnits > 0n ? [{ at: ending.at, pool, units: ending.lossUnits }] : [],
+  );
+}

@@ -1,0 +1,101 @@
+import type { Hex } from '../../platform/hex.ts';
+import type { Limits } from './limits.ts';
+
+export interface Turn {
+  payer: Hex;
+  value: bigint;
+  /** What is in flight of this payer on the chain. */
+  inFlight(): { count: number; value: bigint };
+  /** Whether its last settlement went through. */
+  isTried(): boolean;
+  readBalance(): Promise<bigint>;
+  /** Until then it waits. */
+  deadlineAt: number;
+}
+
+export type Admission = { leave(): void } | { kind: 'busy' } | { kind: 'late' };
+
+/** One settlement of a payer at a time until one has gone through; then as many as its balance covers. */
+export interface PayerTurns {
+  enter(turn: Turn): Promise<Admission>;
+  /** Something of this payer has ended. */
+  wake(payer: Hex): void;
+  waiting(): number;
+  close(): void;
+}
+
+interface Line {
+  /** Let in, and not in flight on the chain yet. */
+  entered: { value: bigint }[];
+  waiting: Set<() => void>;
+  /** One after the other is looked at, or two could count on the same balance. */
+  looking: Promise<unknown>;
+}
+
+export function createPayerTurns(limits: Limits, now: () => number): PayerTurns {
+  const lines = new Map<Hex, Line>();
+  let waiting = 0;
+  let closed = false;
+
+  const wake = (payer: Hex): void => {
+    for (const go of [...(lines.get(payer)?.waiting ?? [])]) go();
+  };
+  const mayEnter = async (turn: Turn, line: Line): Promise<boolean> => {
+    const onChain = turn.inFlight();
+    const count = onChain.count + line.entered.length;
+    if (count === 0) return true;
+    if (!turn.isTried() || count >= limits.in_flight_per_payer) return false;
+    const taken = line.entered.reduce((sum, one) => sum + one.value, onChain.value);
+    return (await turn.readBalance()) >= taken + turn.value;
+  };
+  const tryEnter = (turn: Turn, line: Line): Promise<Admission | null> => {
+    const looked = line.looking.then(async () => {
+      if (closed || now() >= turn.deadlineAt) return { kind: 'late' } as const;
+      if (!(await mayEnter(turn, line))) return null;
+      const entered = { value: turn.value };
+      line.entered.push(entered);
+      return {
+        leave: () => {
+          const at = line.entered.indexOf(entered);
+          if (at >= 0) line.entered.splice(at, 1);
+          wake(turn.payer);
+          drop(turn.payer, line);
+        },
+      };
+    });
+    line.looking = looked.catch(() => undefined);
+    return looked;
+  };
+  const drop = (payer: Hex, line: Line): void => {
+    if (line.entered.length === 0 && line.waiting.size === 0 && lines.get(payer) === line) lines.delete(payer);
+  };
+
+  return {
+    enter: async (turn) => {
+      const line = lines.get(turn.payer) ?? { entered: [], waiting: new Set(), looking: Promise.resolve() };
+      lines.set(turn.payer, line);
+      for (;;) {
+        const woken = Promise.withResolvers<void>();
+        // Before the look, so that an end between look and wait is not slept through.
+        line.waiting.add(woken.resolve);
+        waiting += 1;
+        try {
+          const admission = await tryEnter(turn, line);
+          if (admission !== null) return admission;
+          if (line.waiting.size > limits.waiting_per_payer || waiting > limits.waiting) return { kind: 'busy' };
+          await woken.promise;
+        } finally {
+          line.waiting.delete(woken.resolve);
+          waiting -= 1;
+          drop(turn.payer, line);
+        }
+      }
+    },
+    wake,
+    waiting: () => waiting,
+    close: () => {
+      closed = true;
+      for (const payer of [...lines.keys()]) wake(payer);
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { paysForGas, unitsOfWei } from './budget/price.ts';
+import { nextRest } from './budget/rests.ts';
+import type { Context } from './context.ts';
+import { count } from './counts.ts';
+import { type Cause, findCause } from './find-cause.ts';
+import { type Ending, type Entry, keyOf, type SignedTransaction } from './journal/entry.ts';
+import type { Mined } from './read-mined.ts';
+
+/** After these a payer is not counted as tried any more, though only the last of them makes it rest. */
+const OWN_CAUSES: readonly Cause[] = ['balance', 'unknown'];
+
+export interface Conclude {
+  /** Writes down that one of an entry's transactions was mined, what it cost, and what follows for its payer. Once, whoever sees it first. */
+  mined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
+  /** None of them can be mined any more. */
+  lost(entry: Readonly<Entry>): Promise<void>;
+  /** Whether the last settlement of this payer went through. */
+  isTried(payer: string): boolean;
+}
+
+export function createConclude(context: Context): Conclude {
+  const { journal, clock, budget, turns, counts, limits, log } = context;
+  const underway = new Map<string, Promise<void>>();
+  /** What an entry was counted for: a reorganisation may end it a second time. */
+  const charged = new WeakSet<Readonly<Entry>>();
+  const tried = new Map<string, boolean>();
+  const entries = [...journal.all()].sort((a, b) => (a.ending?.at ?? 0) - (b.ending?.at ?? 0));
+  for (const { ending, authorization } of entries) {
+    if (ending !== null) noteTried(tried, authorization.from, ending);
+  }
+
+  const end = async (entry: Readonly<Entry>, ending: Ending): Promise<void> => {
+    const { from } = entry.authorization;
+    const isFirst = !charged.has(entry);
+    charged.add(entry);
+    const rests = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
+    const rest = rests ? nextRest(from, journal.rests().get(from), clock.now(), limits) : null;
+    await journal.end(entry, ending, rest);
+    if (isFirst) budget.note({ at: ending.at, pool: entry.pool, units: ending.lossUnits });
+    noteTried(tried, from, ending);
+    count(counts.ended, ending.state);
+    if (ending.cause !== null) count(counts.causes, ending.cause);
+    turns.wake(from);
+    const told = { transaction_hash: ending.hash, payer: from, state: ending.state, why: ending.cause ?? undefined };
+    if (ending.state === 'reverted') log.warn('settlement_reverted', told);
+    log.info('settlement_ended', told);
+    if (rest !== null) counts.rests += 1;
+    if (rest !== null) log.warn('payer_rests', { payer: from, count: rest.strikes });
+  };
+  const once = (entry: Readonly<Entry>, act: () => Promise<void>): Promise<void> => {
+    const key = keyOf(entry.authorization);
+    const running = underway.get(key) ?? act().finally(() => underway.delete(key));
+    underway.set(key, running);
+    return running;
+  };
+  return {
+    mined: (entry, transaction, mined) =>
+      once(entry, async () => {
+        if (entry.ending !== null) return;
+        const ending = await endingOf(context, entry, transaction, mined);
+        counts.gasUsed += mined.gasUsed;
+        counts.gasPaidUnits += unitsOfWei(mined.costWei, context.etherUnits);
+        await end(entry, ending);
+      }),
+    lost: (entry) =>
+      once(entry, async () => {
+        if (entry.ending !== null) return;
+        const nothing = { hash: null, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
+        await end(entry, { ...nothing, state: 'replaced', at: clock.now() });
+      }),
+    isTried: (payer) => tried.get(payer) ?? journal.isKnown(payer as `0x${string}`),
+  };
+}
+
+async function endingOf(
+  context: Context,
+  entry: Readonly<Entry>,
+  transaction: SignedTransaction,
+  mined: Mined,
+): Promise<Ending> {
+  const costUnits = unitsOfWei(mined.costWei, context.etherUnits);
+  const { hash } = transaction;
+  const { blockNumber, gasUsed, costWei } = mined;
+  const common = { at: context.clock.now(), hash, blockNumber, gasUsed, costWei };
+  if (transaction.fills) return { ...common, state: 'replaced', lossUnits: costUnits, cause: null };
+  if (mined.status === 'success') {
+    const lossUnits = paysForGas(entry.authorization.value, costUnits) ? 0n : costUnits;
+    return { ...common, state: 'succeeded', lossUnits, cause: null };
+  }
+  return { ...common, state: 'reverted', lossUnits: costUnits, cause: await findCause(context, entry, mined) };
+}
+
+function noteTried(tried: Map<string, boolean>, payer: string, { state, cause }: Ending): void {
+  if (state === 'succeeded') tried.set(payer, true);
+  if (state === 'reverted' && OWN_CAUSES.some((own) => own === cause)) tried.set(payer, false);
+}

@@ -1,0 +1,144 @@
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { type Line, printLine } from './lines.ts';
+
+/** What is to be written: a key and its text. */
+export type Item = readonly [key: string, text: string];
+
+export interface AppendFile {
+  /** Durable: it is on the disk when this resolves. Else it is with the system, and outlives this process but not a loss of power. */
+  append(items: readonly Item[], durable: boolean): Promise<void>;
+  /** Puts a fresh file in place of this one. */
+  rewrite(): Promise<void>;
+  stats(): { lines: number; appends: number; syncs: number };
+  /** Resolves when everything is written. */
+  close(): Promise<void>;
+}
+
+export interface AppendFileOptions {
+  path: string;
+  /** Everything that is known now: the content of a fresh file. */
+  snapshot(): readonly Item[];
+}
+
+interface Waiting {
+  items: readonly Item[];
+  durable: boolean;
+  /** In a fresh file. */
+  afresh: boolean;
+  done(error: unknown): void;
+}
+
+const FIRST = 'first';
+
+/** The text of the file; empty when there is none. */
+export async function readWhole(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+}
+
+/**
+ * One file that only grows, until a fresh one takes its place. Whatever comes in while the disk is busy goes out together, with one fsync
+ * for all. After a failure nothing is appended behind what may be half a line: a fresh file is written first.
+ */
+export async function openAppendFile(options: AppendFileOptions): Promise<AppendFile> {
+  const writer = createWriter(options);
+  let appends = 0;
+  let queue: Waiting[] = [];
+  let pumping: Promise<void> | null = null;
+  const pump = async (): Promise<void> => {
+    while (queue.length > 0) {
+      const group = queue;
+      queue = [];
+      let failure: unknown = null;
+      try {
+        await writer.write(group);
+      } catch (error) {
+        failure = error ?? new Error('not written');
+        await writer.drop();
+      }
+      for (const { done } of group) done(failure);
+    }
+    pumping = null;
+  };
+  const enqueue = (what: Omit<Waiting, 'done'>): Promise<void> => {
+    appends += 1;
+    return new Promise((resolve, reject) => {
+      queue.push({ ...what, done: (error) => (error === null ? resolve() : reject(error)) });
+      // After this turn, so that whatever is appended in it goes out together.
+      pumping ??= Promise.resolve().then(pump);
+    });
+  };
+  await writer.startAfresh();
+  return {
+    append: (items, durable) => enqueue({ items, durable, afresh: false }),
+    rewrite: () => enqueue({ items: [], durable: true, afresh: true }),
+    stats: () => ({ ...writer.stats, appends }),
+    close: async () => {
+      while (pumping !== null) await pumping;
+      await writer.drop();
+    },
+  };
+}
+
+/** The file itself, used by one after the other. */
+function createWriter({ path, snapshot }: AppendFileOptions) {
+  const stats = { lines: 0, syncs: 0 };
+  let file: FileHandle | null = null;
+  let before = FIRST;
+  const print = (items: readonly Item[]): string => {
+    const lines = items.map(([key, text]): Line => {
+      stats.lines += 1;
+      const line = { number: stats.lines, key, before, text };
+      before = key;
+      return line;
+    });
+    return lines.map(printLine).join('');
+  };
+  const drop = async (): Promise<void> => {
+    const old = file;
+    file = null;
+    await old?.close().catch(() => {});
+  };
+  const startAfresh = async (): Promise<void> => {
+    await drop();
+    stats.lines = 0;
+    before = FIRST;
+    const unfinished = `${path}.unfinished`;
+    const fresh = await open(unfinished, 'w', 0o600);
+    try {
+      await fresh.writeFile(print(snapshot()));
+      await fresh.sync();
+      stats.syncs += 1;
+      await rename(unfinished, path);
+      // The name is part of the folder, which has to reach the disk as well.
+      await syncFolder(path);
+    } catch (error) {
+      await fresh.close().catch(() => {});
+      throw error;
+    }
+    file = fresh;
+  };
+  const write = async (group: readonly Waiting[]): Promise<void> => {
+    if (file === null || group.some(({ afresh }) => afresh)) await startAfresh();
+    const text = print(group.flatMap(({ items }) => items));
+    if (text === '' || file === null) return;
+    const { bytesWritten } = await file.write(text);
+    if (bytesWritten !== Buffer.byteLength(text)) throw new Error('the journal could not be written whole');
+    if (!group.some(({ durable }) => durable)) return;
+    await file.datasync();
+    stats.syncs += 1;
+  };
+  return { stats, drop, startAfresh, write };
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

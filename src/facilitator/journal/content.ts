@@ -1,0 +1,117 @@
+import type { Hex } from '../../platform/hex.ts';
+import type { Item } from './append-file.ts';
+import { type Entry, keyOf, type Loss, type Rest } from './entry.ts';
+import { otherChain } from './import-folder.ts';
+import type { Line } from './lines.ts';
+import { parseRecord, printRecord } from './records.ts';
+
+/** What the journal says, in memory. */
+export interface Content {
+  chainId: bigint;
+  entries: Map<string, Entry>;
+  /** Those without an end. */
+  waiting: Set<Entry>;
+  blocked: Set<string>;
+  rests: Map<Hex, Rest>;
+  known: Set<Hex>;
+  losses: Loss[];
+  put(entry: Entry): void;
+  know(address: Hex): void;
+  forget(finalizedSeconds: bigint): void;
+}
+
+export const DAY_MS = 24 * 60 * 60 * 1000;
+/** Those who were known longest without a sale go first. */
+const MOST_KNOWN = 200_000;
+
+export function createContent(chainId: bigint): Content {
+  const content: Content = {
+    chainId,
+    entries: new Map(),
+    waiting: new Set(),
+    blocked: new Set(),
+    rests: new Map(),
+    known: new Set(),
+    losses: [],
+    put: (entry) => {
+      content.entries.set(keyOf(entry.authorization), entry);
+      if (entry.ending === null) content.waiting.add(entry);
+    },
+    know: (address) => {
+      content.known.delete(address);
+      content.known.add(address);
+      const [oldest] = content.known;
+      if (content.known.size > MOST_KNOWN && oldest !== undefined) content.known.delete(oldest);
+    },
+    forget: (finalizedSeconds) => {
+      for (const [key, entry] of content.entries) {
+        const { ending, authorization } = entry;
+        if (ending === null || authorization.validBefore >= finalizedSeconds) continue;
+        // A success is waited for until it is final: it makes its payer and payee known.
+        if (ending.state === 'succeeded' && !entry.isFinal && ending.blockNumber !== null) continue;
+        content.entries.delete(key);
+        if (ending.lossUnits > 0n) {
+          content.losses.push({ at: ending.at, pool: entry.pool, units: ending.lossUnits });
+        }
+      }
+    },
+  };
+  return content;
+}
+
+/** Everything, as the lines of a fresh file. Clears what has no weight any more. */
+export function itemsOf(content: Content, now: number): Item[] {
+  content.losses = content.losses.filter(({ at }) => at + DAY_MS > now);
+  for (const [payer, { until }] of content.rests) if (until + DAY_MS < now) content.rests.delete(payer);
+  return [
+    ['chain', printRecord({ type: 'chain', chainId: content.chainId })],
+    ...[...content.blocked].map((key): Item => [key, printRecord({ type: 'blocked' })]),
+    ...[...content.known].map((address): Item => ['known', printRecord({ type: 'known', address })]),
+    ...[...content.rests.values()].map((rest): Item => ['rest', printRecord({ type: 'rest', rest })]),
+    ...content.losses.map((loss): Item => ['loss', printRecord({ type: 'loss', loss })]),
+    ...[...content.entries].map(([key, entry]): Item => [key, printRecord({ type: 'entry', entry })]),
+  ];
+}
+
+/** Takes what one line says into memory. */
+export function takeIn(content: Content, { key, number, text }: Line, chainId: bigint): void {
+  const record = parseRecord(text);
+  // Whole, and still not ours: a later version wrote it. Going on without it could settle twice.
+  if (record === null) throw new Error(`FACILITATOR_DATA_DIR: line ${number} of the journal is of another version`);
+  const entry = content.entries.get(key);
+  switch (record.type) {
+    case 'chain':
+      if (record.chainId !== chainId) throw otherChain(record.chainId, chainId);
+      return;
+    case 'entry':
+      content.put(record.entry);
+      return;
+    case 'blocked':
+      content.blocked.add(key);
+      return;
+    case 'loss':
+      content.losses.push(record.loss);
+      return;
+    case 'rest':
+      content.rests.set(record.rest.payer, record.rest);
+      return;
+    case 'known':
+      content.know(record.address);
+      return;
+    default:
+  }
+  if (entry === undefined) {
+    // The line that began it is damaged, and the authorization blocked for that.
+    content.blocked.add(key);
+    return;
+  }
+  if (record.type === 'transaction') entry.transactions = [...entry.transactions, record.transaction];
+  if (record.type === 'ended') {
+    entry.ending = record.ending;
+    content.waiting.delete(entry);
+  }
+  if (record.type === 'reopened') {
+    entry.ending = null;
+    content.waiting.add(entry);
+  }
+}
