@@ -50,7 +50,7 @@ export async function meterDatabase(path: string): Promise<Meter> {
 
 /** Types of the messages of one client. The first has no type. */
 function createMessageCounter(see: (type: string) => void): (bytes: Buffer) => void {
-  let waiting = Buffer.alloc(0);
+  let waiting: Buffer = Buffer.alloc(0);
   let skip = 0;
   let typed = 0;
   return (bytes) => {
