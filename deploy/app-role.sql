@@ -62,6 +62,7 @@ grant insert on hosted_proven_hosts to openaisle_app;
 grant insert, update, delete on oauth_artifacts, connect_proofs to openaisle_app;
 grant insert, update, delete on pairing_codes to openaisle_app;
 grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
+grant insert, update, delete on collect_signatures to openaisle_app;
 grant insert, update on facilitator_signers, facilitator_readings to openaisle_app;
 
 -- The watermark is raised, and payments halted, by the market. Resetting the one and ending the other is the operator's, under the

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appealOut } from './appeals.ts';
-import { addressIn, addressOut, hashOut } from './chain-values.ts';
+import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { commentOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
 import { priceIn, unitsOfUsdc, usdcOut } from './money.ts';
@@ -122,6 +122,14 @@ export const created = z.object({
     .describe('what the seller should know about the wallet; null for free goods'),
 });
 
+/** What the goods of a payment are handed out for. */
+export const collectedBy = z
+  .enum(['key', 'token', 'signature'])
+  .describe(
+    'what of this request collects the goods, or will: its key, its delivery token (sent, or given with this answer), or else only a signature of the payer',
+  );
+export type CollectedBy = z.output<typeof collectedBy>;
+
 export const pendingAnswer = z
   .object({
     status: z.literal('payment_pending'),
@@ -132,7 +140,11 @@ export const pendingAnswer = z
     payment_ends_at: timeOut.nullable().describe('when the attempt ends at the latest if it was never settled'),
     estimate_seconds: z.int().nullable().describe('an honest guess at what finality still takes'),
     next_step: z.string(),
-    delivery_token: z.string().optional().describe('given once, to the request without a key that opened the payment'),
+    collected_by: collectedBy.optional(),
+    delivery_token: z
+      .string()
+      .optional()
+      .describe('given once, to the request without key and without a token of its own that opened the payment'),
   })
   .meta({ id: 'PaymentPending' });
 
@@ -165,6 +177,7 @@ export const createListing = endpoint({
     'rate_limited',
     'payment_required',
     'payment_invalid',
+    'insufficient_funds',
     'payment_rejected',
     'authorization_lapsed',
     'authorization_used_elsewhere',
@@ -172,6 +185,7 @@ export const createListing = endpoint({
     'payee_cannot_receive',
     'usdc_paused',
     'payment_check_unavailable',
+    'chain_clock',
     'verification_pending',
     'settlement_pending',
     'facilitator_refused',
@@ -283,6 +297,7 @@ export const delivery = z
       .describe('null for free goods taken without a key, and for a newer version that an earlier purchase gives'),
     receipt: receiptOut.nullable(),
     do_not_pay_again: z.literal(true),
+    collected_by: collectedBy.optional(),
     delivery_token: z.string().optional(),
   })
   .meta({ id: 'Delivery' });
@@ -295,7 +310,13 @@ export const buyListing = endpoint({
   summary: 'Buy by x402 (v1 or v2), or collect what is already paid for.',
   auth: 'optional_key',
   params: idParam,
-  body: z.strictObject({ max_price_usdc: priceIn.optional(), collect: z.boolean().optional() }),
+  body: z.strictObject({
+    max_price_usdc: priceIn.optional(),
+    collect: z.boolean().optional(),
+    collect_salt: hashIn
+      .optional()
+      .describe('with collect: 32 random bytes, from which the nonce of a collecting authorization of value 0 is made'),
+  }),
   body_optional: true,
   answers: { 200: delivery, 202: pendingAnswer },
   errors: [
@@ -307,6 +328,7 @@ export const buyListing = endpoint({
     'payment_not_found',
     'payment_required',
     'payment_invalid',
+    'insufficient_funds',
     'payment_rejected',
     'authorization_lapsed',
     'authorization_used_elsewhere',
@@ -316,10 +338,13 @@ export const buyListing = endpoint({
     'x402_not_offered',
     'usdc_paused',
     'payment_check_unavailable',
+    'chain_clock',
     'verification_pending',
     'settlement_pending',
     'facilitator_refused',
     'sign_to_collect',
+    'collect_signature_used',
+    'delivery_token_used',
     'needs_review',
     'malformed_proof',
     'two_proofs',

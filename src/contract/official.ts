@@ -76,6 +76,7 @@ export const officialFacts = z
       key: z.string(),
       recovery_code: z.string(),
       pairing_code: z.string(),
+      delivery_token: z.string().optional(),
       reserved: z.array(z.string()),
     }),
   })

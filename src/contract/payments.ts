@@ -33,7 +33,9 @@ export const CLAIM_ERRORS = [
 /** Public status of one payment. Never the artifact, a signature or who bought. */
 export const paymentOut = z
   .object({
-    id: idOut.nullable().describe('null while an intent is unclaimed'),
+    id: idOut
+      .nullable()
+      .describe('null while an intent is unclaimed, and for the sale of a thing, which is paid in its city'),
     purpose: z.enum(PAYMENT_PURPOSES),
     payment_status: z.enum(['unsubmitted', 'payment_pending', 'completed', 'unpaid', 'rejected', 'needs_review']),
     outcome: z

@@ -11,7 +11,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     `$1$2${REMOVED}`,
   ],
   [/\b(Bearer|Basic)\s{1,8}[^\s"',;}]+/gi, `$1 ${REMOVED}`],
-  [/[a-z][a-z0-9]{1,15}_(?:sk|rc|pc)_[0-9a-z-]+/gi, REMOVED],
+  [/[a-z][a-z0-9]{1,15}_(?:sk|rc|pc|dt)_[0-9a-z-]+/gi, REMOVED],
   // The password of a connection URL.
   [/:\/\/[^\s/@]{1,512}@/g, `://${REMOVED}@`],
   // A payment header is base64 of JSON; its beginning gives it away.

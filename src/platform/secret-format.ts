@@ -15,6 +15,7 @@ const PAIRING_GROUPS = 3;
 /** How many characters follow `<prefix>_<kind>_`. Fixed, so that a search needs no guess at where a secret ends. */
 const LENGTHS = {
   sk: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
+  dt: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
   rc: RECOVERY_GROUPS * (GROUP_LENGTH + 1) - 1,
   pc: PAIRING_GROUPS * (GROUP_LENGTH + 1) - 1,
 } as const;
@@ -46,8 +47,17 @@ function checksum(text: string): string {
 
 /** A merchant key of 256 random bits (W3). */
 export function makeMerchantKey(random: Random, prefix: string): string {
+  return makeWord(random, prefix, 'sk');
+}
+
+/** A delivery token of 256 random bits, as a client makes one for itself. */
+export function makeDeliveryToken(random: Random, prefix: string): string {
+  return makeWord(random, prefix, 'dt');
+}
+
+function makeWord(random: Random, prefix: string, kind: 'sk' | 'dt'): string {
   const entropy = BigInt(`0x${random.bytes(KEY_ENTROPY_BYTES).toString('hex')}`);
-  const text = `${prefix}_sk_${base62(entropy, KEY_BODY_LENGTH)}`;
+  const text = `${prefix}_${kind}_${base62(entropy, KEY_BODY_LENGTH)}`;
   return text + checksum(text);
 }
 
@@ -77,6 +87,10 @@ export function isMerchantKey(text: string, prefix: string): boolean {
   return isWhole(text, prefix, 'sk');
 }
 
+export function isDeliveryToken(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'dt');
+}
+
 /** In any case, as people type it. */
 export function isRecoveryCode(text: string, prefix: string): boolean {
   return isWhole(text, prefix, 'rc');
@@ -96,12 +110,12 @@ export function secretAt(text: string, at: number, prefix: string, kind: SecretK
   const end = bodyAt + LENGTHS[kind];
   if (end > text.length) return false;
   const marker = text.slice(at, bodyAt);
-  if (kind !== 'sk') {
+  if (kind === 'rc' || kind === 'pc') {
     return marker.toLowerCase() === `${prefix}_${kind}_` && areGroups(text.slice(bodyAt, end).toUpperCase());
   }
   const checked = text.slice(at, end - CHECKSUM_LENGTH);
   return (
-    marker === `${prefix}_sk_` &&
+    marker === `${prefix}_${kind}_` &&
     BASE62_ONLY.test(text.slice(bodyAt, end)) &&
     checksum(checked) === text.slice(end - CHECKSUM_LENGTH, end)
   );
@@ -124,7 +138,7 @@ export function canonicalCode(text: string, prefix: string): string {
 
 /** For official facts: what a secret looks like, as a regular expression. */
 export function secretPattern(kind: SecretKind, prefix: string): string {
-  if (kind === 'sk') return `^${prefix}_sk_[0-9A-Za-z]{${LENGTHS.sk}}$`;
+  if (kind === 'sk' || kind === 'dt') return `^${prefix}_${kind}_[0-9A-Za-z]{${LENGTHS[kind]}}$`;
   const groups = kind === 'rc' ? RECOVERY_GROUPS : PAIRING_GROUPS;
   return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
 }

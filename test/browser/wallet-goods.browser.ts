@@ -138,9 +138,14 @@ describe('the goods again', () => {
     await page.click('button >> text=Try again');
     await page.click('#collect');
     await page.click('#wallet-0');
+    await page.locator('#stage-title', { hasText: 'Sign to show that you paid' }).waitFor();
+    expect(await person.said()).toContain('No money moves.');
+    expect(await person.visitor.findings()).toEqual([]);
+    await person.visitor.shoot('wallet-collect');
     await page.click('#sign');
     await matches(person);
     expect([await person.paid(), wallet.signed.length]).toEqual([[listed.price], 2]);
+    expect(wallet.signed[1]?.message['value']).toBe('0');
     await person.visitor.close();
   });
 
@@ -173,8 +178,11 @@ describe('the goods again', () => {
     await person.open(listed);
     await person.page.click('text=I have bought it already');
     await person.page.click('#wallet-0');
+    await person.page.locator('#sign').waitFor();
+    expect(await person.said()).not.toContain('are paid for');
     await person.page.click('#sign');
     await person.page.locator('.stage', { hasText: 'nothing_to_collect' }).waitFor();
+    expect(person.wallet.signed.map(({ message }) => message['value'])).toEqual(['0']);
     expect(await person.said()).toContain('No money moved');
     expect(await person.paid()).toEqual([]);
     expect(beyondRefusals(person.visitor)).toEqual([]);

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { removeListing } from '../support/seed.ts';
@@ -257,7 +258,7 @@ describe('the market', () => {
     await expectNothingPaid(person);
   });
 
-  it('refuses a wallet that has too little, and offers nothing while what was signed could still be used', async () => {
+  it('refuses a wallet that has too little, and once it is funded the same signature serves', async () => {
     const listed = await goods({ price: 500_000_000n });
     const person = await visit();
     await person.toMessage(listed);
@@ -267,6 +268,22 @@ describe('the market', () => {
     expect(await person.page.locator('button:enabled', { hasText: 'Pay again' }).count()).toBe(0);
     expect(await person.visitor.findings()).toEqual([]);
     await person.visitor.shoot('wallet-too-little');
+    expect(await person.said()).toContain('No money moved: the wallet holds less than the price.');
+    expect(await person.paid()).toEqual([]);
+    await fund(world.chain, [{ address: person.payer.address, usdcUnits: listed.price }]);
+    await person.page.click('button >> text=Try again');
+    await expectBought(person, listed.price, 1);
+  });
+
+  it('is not asked where the wallet itself says that it holds too little: nothing is signed', async () => {
+    const listed = await goods({ price: 500_000_000n });
+    const person = await visit();
+    person.wallet.balance = 100_000_000n;
+    await person.open(listed);
+    await person.page.click('#wallet-0');
+    await expectTrouble(person, 'Too little USDC', NOTHING, 'little-before');
+    expect(await person.said()).toContain('holds 100.00 USDC, and the price is 500.00 USDC');
+    expect(person.wallet.signed).toEqual([]);
     await expectNothingPaid(person);
   });
 });

@@ -22,6 +22,8 @@ export interface TestWallet {
   chainId: string;
   /** Whether it can change to another network. */
   changesNetwork: boolean;
+  /** What it says that it holds; null: it does not answer that. */
+  balance: bigint | null;
   /** Its owner says no to these from now on. */
   refuses: Set<string>;
   /** What runs before the next signature. */
@@ -70,7 +72,7 @@ export async function installWallet(
 ): Promise<TestWallet> {
   const wallet: TestWallet = {
     ...{ account, signed: [], asked: [], chainId: '0x2105', changesNetwork: true },
-    ...{ refuses: new Set<string>(), beforeSigning: null },
+    ...{ balance: null, refuses: new Set<string>(), beforeSigning: null },
     choose: async (shown, next) => {
       wallet.account = next;
       await shown.evaluate(`window.testAccounts(${JSON.stringify([next.address])})`);
@@ -103,6 +105,9 @@ async function answer(wallet: TestWallet, method: string, params: readonly unkno
       if (!wallet.changesNetwork) throw new Refused(4902, 'Unrecognized chain ID.');
       wallet.chainId = (params[0] as { chainId: string }).chainId;
       return null;
+    case 'eth_call':
+      if (wallet.balance === null) throw new Refused(4200, 'not supported');
+      return `0x${wallet.balance.toString(16).padStart(64, '0')}`;
     case 'eth_signTypedData_v4':
       return await sign(wallet, params);
     default:

@@ -135,21 +135,38 @@ describe('a reload pays nothing twice', () => {
     await page.reload();
     await page.locator('.money.paid').waitFor();
     await world.finalize();
-    // The token went with the answer that was cut off, so the wallet shows who it is: a signature that moves nothing.
-    await page.locator('#stage-title', { hasText: 'Connect the wallet that paid' }).waitFor();
-    expect(await person.visitor.findings()).toEqual([]);
-    await person.visitor.shoot('wallet-connect-payer');
-    await page.click('#wallet-0');
-    await page.locator('#stage-title', { hasText: 'Sign to show that you paid' }).waitFor();
-    expect(await person.said()).toContain('No money moves.');
-    expect(await person.said()).toContain('You have paid. Do not pay again.');
-    expect(await person.visitor.findings()).toEqual([]);
-    await person.visitor.shoot('wallet-collect');
-    const collecting = page.waitForRequest((request) => request.headers()['payment-signature'] !== undefined);
+    await expectBoughtOnce(person, listed.artifact, listed.price);
+    await person.visitor.close();
+  });
+
+  it('where the tab was closed before the first answer, and the transfer became final meanwhile', async () => {
+    const listed = await goods();
+    const person = await shopper();
+    const { page } = person;
+    let answered = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      answered = resolve;
+    });
+    await page.route('**/api/buy/*', async (route) => {
+      if (proofOf(route) === undefined) return await route.continue();
+      await route.fetch();
+      answered();
+      // The tab hears nothing of it any more.
+    });
+    await person.toMessage(listed);
     await page.click('#sign');
-    expect((await collecting).postDataJSON()).toEqual({ collect: true });
-    await bought(person);
-    expect([await person.paid(), person.wallet.signed.length]).toEqual([[listed.price], 2]);
+    await arrived;
+    await page.close();
+    await world.finalize();
+    const { page: later } = await person.visitor.tab();
+    await later.goto(`${world.url}/listing/${listed.id}/buy`);
+    await later.locator('#matches', { hasText: /^matches$/ }).waitFor();
+    const said = await later.locator('main').innerText();
+    expect(said).toContain('You have paid. Do not pay again.');
+    expect(said).toMatch(/Transaction 0x[0-9a-f]{64}/);
+    expect(await later.locator('.steps .done').count()).toBe(4);
+    expect(await later.locator('.artifact').innerText()).toBe(listed.artifact);
+    expect([await person.paid(), person.wallet.signed.length]).toEqual([[listed.price], 1]);
     await person.visitor.close();
   });
 

@@ -97,6 +97,13 @@ async function messagesOf(response: Response, onEvent: McpAsked['onEvent']): Pro
   return messages;
 }
 
+/** What stands between the marks around merchants' words; throws where a text is not fenced. */
+export function unfenced(text: string): string {
+  const [, mark, inside] = /^[^\n]+\n<(untrusted [0-9a-f]{16})>\n([\s\S]*)\n<\/\1>$/.exec(text) ?? [];
+  if (mark === undefined || inside === undefined) throw new Error(`not fenced: ${text.slice(0, 200)}`);
+  return inside;
+}
+
 /** A call of a tool that has to come back as a tool's result. */
 export async function callTool(
   world: Pick<World, 'url'>,

@@ -1,4 +1,5 @@
 import { afterAll, afterEach } from 'vitest';
+import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 import { type SignedProof, signProof, type WorldOptions } from './market-world.ts';
@@ -21,6 +22,8 @@ export interface PairTrade extends Trade {
   advance(ms: number): void;
   /** Lets so many seconds go by, with a look at everything now and then. */
   idle(seconds: number): Promise<void>;
+  /** Brings the chain to the market's time: on one that stands still no payment opens. */
+  catchUp(): Promise<void>;
   pay(): Promise<PaidGoods>;
   /** Makes all providers honest again, and lets the market see that. */
   heal(): Promise<void>;
@@ -55,6 +58,13 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
     await world.running.payments.reconcileOnce();
   };
   afterEach(heal);
+  const catchUp = async (): Promise<void> => {
+    const latest = await readBlock(world.chain.rpc, 'latest');
+    const behind = Math.floor(clock.now() / 1_000) - Number(latest?.timestamp ?? 0n);
+    if (behind < 20) return;
+    await world.chain.rpc.call('evm_increaseTime', [behind]);
+    await world.chain.mine(1);
+  };
   return {
     ...trade,
     primary,
@@ -70,6 +80,7 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
       }
     },
     pay: async () => {
+      await catchUp();
       const goods = await trade.goods();
       const proof = await signProof(world.chain, await trade.wallet(), goods.terms);
       const answer = await world.buy(goods.id, { key: trade.buyer.key, proof: proof.v2 });
@@ -78,6 +89,7 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
       if (!isHex(txHash, 32)) throw new Error('the transfer was not seen');
       return { ...goods, proof, txHash, block: BigInt(Number(block)) };
     },
+    catchUp,
     heal,
     pass,
     stand: async ({ proof }) => (await trade.statusOf(proof))['payment_status'],

@@ -73,7 +73,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     },
     buyListing: {
       params: { id: String(at.listingId) },
-      bodies: [{ fields: { max_price_usdc: 5, collect: false }, opaque: [] }],
+      bodies: [{ fields: { max_price_usdc: 5, collect: true, collect_salt: `0x${'5a'.repeat(32)}` }, opaque: [] }],
     },
     ...directRequests(at.listingId),
     listPurchases: {},

@@ -324,6 +324,21 @@ describe('own goods', () => {
     expect(await statusBy(world, { intent_id: paid.intent.id })).toMatchObject({ payment_status: 'unsubmitted' });
   });
 
+  it('a wallet that the seller listed in the second of the intent is its own: an intent names whole seconds', async () => {
+    const { id } = await trade.goods();
+    const payer = await trade.wallet(PRICE, GAS_WEI);
+    const intent = await openIntent(world, buyer, id, {});
+    const other = await trade.goods({ payTo: payer.address });
+    await setCreated(other.id, new Date(Date.parse(intent.created_at) + 999));
+    const txHash = await transfer(world, payer, intent.seller_wallet, PRICE);
+    await world.finalize();
+    const signature = await signChallenge(payer, intent);
+    expect(await claim(world, buyer, id, { intent, txHash, signature })).toMatchObject({
+      status: 403,
+      body: { reason: 'own_goods' },
+    });
+  });
+
   it.each([true, false])(
     'a seller who lists the wallet of a buyer as its own after the intent keeps nothing back by it (named: %s)',
     async (named) => {
@@ -332,7 +347,7 @@ describe('own goods', () => {
       const intent: ShownIntent = await openIntent(world, buyer, id, named ? { payer_wallet: payer.address } : {});
       const txHash = await transfer(world, payer, intent.seller_wallet, PRICE);
       const other = await trade.goods({ payTo: payer.address });
-      await setCreated(other.id, new Date(Date.parse(intent.created_at) + 1));
+      await setCreated(other.id, new Date(Date.parse(intent.created_at) + 1_000));
       await world.finalize();
       const signature = await signChallenge(payer, intent);
       expect(await claim(world, buyer, id, { intent, txHash, signature })).toMatchObject({

@@ -95,6 +95,6 @@ describe('a request that was overtaken while it looked at the chain', () => {
       () => world.buy(one.id, { proof: late.v1 }),
       () => world.buy(other.id, { proof: early.v1 }),
     );
-    expect(statuses(answers)).toEqual([PENDING, [402, 'payment_invalid']]);
+    expect(statuses(answers)).toEqual([PENDING, [402, 'insufficient_funds']]);
   });
 });

@@ -13,7 +13,7 @@ import {
   startWorld,
   type World,
 } from '../support/market-world.ts';
-import { callTool, type Era } from '../support/mcp-ask.ts';
+import { callTool, type Era, unfenced } from '../support/mcp-ask.ts';
 import { seedListing, seedMerchant } from '../support/seed.ts';
 
 let world: World;
@@ -66,7 +66,7 @@ it.each([
     expect(done.body).toMatchObject({ artifact: GOODS, artifact_encoding: 'utf-8' });
     expect(done.isError).toBe(false);
     expect(done.meta).toMatchObject({ 'openaisle/untrusted': true, 'x402/payment-response': { success: true } });
-    expect(JSON.parse(done.text)).toEqual(done.body);
+    expect(JSON.parse(unfenced(done.text))).toEqual(done.body);
     const salted = createHash('sha256')
       .update(Buffer.from(String(done.body['artifact_salt']).slice(2), 'hex'))
       .update(GOODS);

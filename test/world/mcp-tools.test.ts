@@ -5,7 +5,7 @@ import { ERRORS } from '../../src/contract/errors.ts';
 import { endpoints } from '../../src/contract/index.ts';
 import { TOOLS } from '../../src/contract/tools.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
-import { askMcp, callTool, type Era } from '../support/mcp-ask.ts';
+import { askMcp, callTool, type Era, unfenced } from '../support/mcp-ask.ts';
 import { seedListing } from '../support/seed.ts';
 
 let world: World;
@@ -39,12 +39,12 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     }
   });
 
-  it('a read is exactly the body of its route, once as data and once as text', async () => {
+  it('a read is exactly the body of its route, once as data and once as text, which is fenced as merchants wrote in it', async () => {
     const route = await world.ask('GET', '/api/shelves?limit=5&free=false');
     const tool = await callTool(world, 'browse', { limit: 5, free: false }, { era });
     expect(tool).toMatchObject({ isError: false, meta: { 'openaisle/untrusted': true } });
     expect(tool.body).toEqual(route.body);
-    expect(JSON.parse(tool.text)).toEqual(route.body);
+    expect(JSON.parse(unfenced(tool.text))).toEqual(route.body);
     expect(route.body['total']).toBe(1);
   });
 
@@ -144,7 +144,7 @@ it('what hosts show of the tools changes only on purpose: its bytes are pinned',
   const { message } = await askMcp(world, 'tools/list');
   const hash = createHash('sha256').update(JSON.stringify(message.result?.['tools'])).digest('hex');
   // Who changes a tool looks at the list once more and then writes the new hash here.
-  expect(hash).toBe('6f4ae0c1b6bfd538b661d1eaff5148b2aeb46600dc0c7a58b7f96e405e3bfaff');
+  expect(hash).toBe('8d2fa5f239344d83cd02c88178fec26876847976649a0ad38b979b3f1801f6df');
 });
 
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {

@@ -97,6 +97,19 @@ describe('an authorization is refused, and the client told so,', () => {
 });
 
 describe('nobody is sent anywhere', () => {
+  test.each<[string, Record<string, string | null>, string]>([
+    ['without a page', { prompt: 'none' }, 'login_required'],
+    ['without PKCE', { code_challenge: null, code_challenge_method: null }, 'invalid_request'],
+    ['for a token in the address', { response_type: 'token' }, 'unsupported_response_type'],
+  ])('for a client that registered itself, %s', async (_name, changed, words) => {
+    const own = CLIENT_SHAPES.cursor;
+    const { body } = await post(server.registration_endpoint, own.registration);
+    const asked = beginAuthorization(server, { clientId: String(body['client_id']), shape: own }, changed);
+    const stop = await openBrowser().follow(asked.url);
+    expect(stop.page?.status).toBe(400);
+    expect(stop.page?.text).toContain(words);
+  });
+
   test.each<[string, Record<string, string | null>, number, string]>([
     ['to a redirect that is not the client’s', { redirect_uri: 'https://elsewhere.example/cb' }, 400, 'redirect_uri'],
     ['to the client’s host on another path', { redirect_uri: 'https://claude.ai/elsewhere' }, 400, 'redirect_uri'],

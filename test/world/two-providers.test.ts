@@ -300,6 +300,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
   it('when it moves, but shows a chain of more than a minute ago, and the block is not in it', async () => {
     const paid = await pay();
     await world.finalize();
+    pair.advance(61_000);
     spare.lag(8);
     await payments().reconcileOnce();
     expect([await stand(paid), chainFacts(payments(), pair.clock).providers[1]?.leftOut]).toEqual(['completed', true]);
@@ -352,6 +353,7 @@ it('an authorization that only the primary calls unused is not called expired', 
 });
 
 it('an authorization that both call unused has expired', async () => {
+  await pair.catchUp();
   const { id, terms } = await pair.goods();
   const payer = await pair.wallet();
   // As if nobody had ever submitted it: the topics of its payer find nothing.

@@ -17,6 +17,14 @@ export const paymentErrors = {
     do_not_pay_again: false,
     next_step: 'Nothing was submitted. Sign what accepts asks for, then send the same request.',
   },
+  insufficient_funds: {
+    status: 402,
+    title: 'The paying wallet holds too little USDC',
+    retry: 'same_proof',
+    do_not_pay_again: false,
+    next_step:
+      'Nothing was stored or submitted. Fund the wallet, then send the same request with the same proof while it is good.',
+  },
   payment_rejected: {
     status: 402,
     title: 'This payment cannot be settled now',
@@ -117,7 +125,21 @@ export const paymentErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Call this route with {"collect": true} and no proof, and sign what is asked: it will not be settled. Do not pay again.',
+      'Call this route with {"collect": true, "collect_salt"} and an authorization of value 0, made as `collect` of the 402 to {"collect": true} says: it moves no money. Do not pay again.',
+  },
+  collect_signature_used: {
+    status: 409,
+    title: 'That collecting signature was used already',
+    retry: 'after_fix',
+    do_not_pay_again: true,
+    next_step: 'Choose a new collect_salt and sign anew: it moves no money. Do not pay again.',
+  },
+  delivery_token_used: {
+    status: 409,
+    title: 'That delivery token belongs to another payment',
+    retry: 'after_fix',
+    do_not_pay_again: false,
+    next_step: 'Nothing was stored or submitted. Make a new X-Delivery-Token and send the same proof with it.',
   },
   needs_review: {
     status: 422,

@@ -6,6 +6,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';
 import type { ProviderCalls } from './call-provider.ts';
+import { hostOfClient } from './clients/host-of-client.ts';
 import { PATHS } from './paths.ts';
 import { answerPerson, type ShowFault } from './show-fault.ts';
 
@@ -22,10 +23,10 @@ const ASK_ANEW = 'login consent';
 
 /** The two steps of an authorization in a browser, around the page. */
 export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): Mount[] {
-  const step = async (path: string, incoming: Incoming): Promise<Outgoing> => {
+  const step = async (path: string, incoming: Incoming, isTold: boolean): Promise<Outgoing> => {
     const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
     // A client that is known is told by way of its user's browser.
-    return fault === null || answer.status < 400 ? answer : answerPerson(fault, incoming, show);
+    return fault === null || (isTold && answer.status < 400) ? answer : answerPerson(fault, incoming, show);
   };
   return [
     {
@@ -36,7 +37,7 @@ export function mountAuthorization(market: Market, calls: ProviderCalls, show: S
         const path = `${PATHS.authorization}?${normalizeQuery(incoming.target.query)}`;
         // Each beginning is a row that stays for an hour.
         await takeNetworkQuota(market, 'oauth_starts_per_ip_hour', incoming.clientNetwork);
-        return await step(path, incoming);
+        return await step(path, incoming, isPublished(incoming.target.query));
       },
     },
     {
@@ -44,9 +45,17 @@ export function mountAuthorization(market: Market, calls: ProviderCalls, show: S
       path: `${PATHS.authorization}/:uid`,
       ownOrigin: true,
       answer: async (incoming) =>
-        await step(`${PATHS.authorization}/${encodeURIComponent(incoming.params['uid'] ?? '')}`, incoming),
+        await step(`${PATHS.authorization}/${encodeURIComponent(incoming.params['uid'] ?? '')}`, incoming, true),
     },
   ];
+}
+
+/**
+ * Whether the client stands behind an address of its own. One that registered itself may have any address to be sent back to: before its
+ * user has seen a page of ours, a refusal that goes there would make a redirect of this site to wherever somebody likes.
+ */
+function isPublished(query: string): boolean {
+  return hostOfClient(new URLSearchParams(query).get('client_id') ?? '') !== null;
 }
 
 /** What hosts really send, as the authorization server wants it. What is given twice stays so, and is refused. */

@@ -48,7 +48,9 @@ function tellPerson(fault: errors.OIDCProviderError): ConnectFault {
       text: 'It was decided, took too long, or began in another browser. Begin again in the program that you want to connect.',
     };
   }
-  return { status: fault.status, title: 'This program cannot be connected', text: describe(fault) };
+  // What would have been told by a redirect has the status of one.
+  const status = fault.status < 400 ? 400 : fault.status;
+  return { status, title: 'This program cannot be connected', text: describe(fault) };
 }
 
 /** To a program: the authorization server's own words, except where its client's host is the trouble, which is nobody's refusal. */

@@ -65,8 +65,8 @@ function buy({ network }: GuideFacts): Block[] {
     ]),
     list([
       'When an answer says `do_not_pay_again: true`, make no other payment until an answer about the same purchase says false; do what its `next_step` says.',
-      'Without a key, keep the `delivery_token` of the first answer and send it as `X-Delivery-Token` to collect later. With a key, collect with the key.',
-      'Lost both? `POST /api/buy/<id>` with `{"collect": true}` and sign what it asks: that is never settled.',
+      'Without a key, send a fresh `X-Delivery-Token` of your own (form: official facts) with the proof, kept before you send; or keep the `delivery_token` of the first answer. It collects later. With a key, collect with the key.',
+      'Lost both? `POST /api/buy/<id>` with `{"collect": true}` says in `collect` what to sign: an authorization of value 0, which moves no money.',
       'Goods already bought are delivered again and cost nothing. `/api/purchases` lists them, and says where there is a `newer_version`; where that is `entitled`, `POST /api/buy/<id>` delivers it without a payment.',
     ]),
   ];

@@ -6,6 +6,7 @@ import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { askAnew } from '../payments/x402/ask-anew.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
+import { mustMoveOn } from '../payments/x402/chain-clock.ts';
 import { checkBalance, checkProof } from '../payments/x402/check-proof.ts';
 import { answerCreated, type ListAnswer } from './answer-created.ts';
 import { refuseWithoutListing } from './answer-fee.ts';
@@ -29,6 +30,7 @@ const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'city_unavailable',
   'authorization_used_elsewhere',
   'payment_invalid',
+  'insufficient_funds',
   'payment_required',
   'too_many_open_fees',
   'rate_limited',
@@ -115,6 +117,7 @@ async function listWithFee(
   if (presented !== null) return await answerPresented(market, payments, request, presented);
   const check = await checkProof(market, proof, terms, payments.readHead);
   if ('refusal' in check) throw check.refusal;
+  mustMoveOn(market.clock, check.latest);
   const poor = await checkBalance(market, proof, terms);
   if (poor !== null) throw poor;
   const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });

@@ -62,7 +62,7 @@ export async function isSellerWallet(
 ): Promise<boolean> {
   const row = await queryable.one<{ found: boolean }>(
     sql`select exists (select from listings where seller_wallet = ${toBytes(wallet)} and merchant_id = ${merchantId}
-      and created_at <= ${by}::timestamptz) as found`,
+      and date_trunc('second', created_at) <= ${by}::timestamptz) as found`,
   );
   return row.found;
 }

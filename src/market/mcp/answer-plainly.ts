@@ -4,6 +4,7 @@ import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
 import type { QuickPost } from '../../platform/http/prepared.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Caller } from './call-tool.ts';
+import { fenceText } from './fence-text.ts';
 import { createKeptResults, type KeptResults } from './kept-results.ts';
 import { readAnswer } from './read-answer.ts';
 import { type Message, readMessage } from './read-message.ts';
@@ -91,7 +92,7 @@ function glance(by: Caller, kept: KeptResults, { plain, request }: Asked, isPack
     const known = kept.get(key, isPacked);
     if (known !== undefined) return { ...known, isPacked };
     const bytes = 'body' in answer ? answer.body : Buffer.concat(answer.pieces);
-    const made = resultOf(by, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+    const made = resultOf(by, plain, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
     if (made !== null) kept.put(key, made);
     return made === null ? null : unpacked(made);
   } finally {
@@ -99,15 +100,16 @@ function glance(by: Caller, kept: KeptResults, { plain, request }: Asked, isPack
   }
 }
 
-async function ask(by: Caller, { request }: Asked, incoming: Incoming): Promise<Ready | null> {
+async function ask(by: Caller, { plain, request }: Asked, incoming: Incoming): Promise<Ready | null> {
   const { status, text } = await readAnswer(await by.inside.ask(request, incoming));
-  const made = status === 200 ? resultOf(by, text) : null;
+  const made = status === 200 ? resultOf(by, plain, text) : null;
   return made === null ? null : unpacked(made);
 }
 
-function resultOf({ inside }: Caller, text: string): Buffer | null {
+function resultOf({ inside }: Caller, { tool }: Plain, text: string): Buffer | null {
   if (inside.guard.inText(text)) return null;
-  return Buffer.from(`"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}`);
+  const shown = tool.holdsMerchantText ? fenceText(text) : text;
+  return Buffer.from(`"content":[{"type":"text","text":${JSON.stringify(shown)}}],"structuredContent":${text}`);
 }
 
 function targetOf({ route, params = {}, query = '' }: SplitArguments['request']): string {

@@ -1,3 +1,4 @@
+import { META } from '../../contract/tools.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
 import type { Incoming } from '../../platform/http/incoming.ts';
 import { readBody } from '../../platform/http/read-body.ts';
@@ -28,10 +29,19 @@ export function readMessage(
   }
   const { params, ...around } = message;
   if (guard.inValue(around)) throw new Refusal('secret_in_payload');
-  if (!guard.inValue(params)) return { message, refusal: null };
+  if (!holdsSecret(guard, message)) return { message, refusal: null };
   const clean = message.method === 'tools/call' ? withoutArguments(guard, params) : null;
   if (clean === null) throw new Refusal('secret_in_payload');
   return { message: { ...around, params: clean }, refusal: new Refusal('secret_in_payload') };
+}
+
+/** A delivery token has its own place beside the arguments of a tool, as it has in a header. */
+function holdsSecret(guard: SecretGuard, { method, params }: Message): boolean {
+  const { _meta: meta, ...around } = (params ?? {}) as { _meta?: unknown };
+  if (method !== 'tools/call' || typeof meta !== 'object' || meta === null) return guard.inValue(params);
+  const { [META.deliveryToken]: token, ...others } = meta as Record<string, unknown>;
+  if (typeof token === 'string' ? guard.inText(token, 'dt') : guard.inValue(token)) return true;
+  return guard.inValue({ ...around, _meta: others });
 }
 
 const PROTOCOL_KEY = /^io\.modelcontextprotocol\//;

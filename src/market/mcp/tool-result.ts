@@ -1,7 +1,8 @@
 import { META } from '../../contract/tools.ts';
+import { fenceText } from './fence-text.ts';
 import type { ReadAnswer } from './read-answer.ts';
 
-/** What a tool answers. The text is the data once more, for hosts that look at text only. */
+/** What a tool answers. The text is the data once more, for hosts that look at text only, fenced where merchants' words are in it. */
 export interface ToolResult {
   [field: string]: unknown;
   content: [{ type: 'text'; text: string }];
@@ -24,7 +25,9 @@ export function toolResult(answer: ReadAnswer, holdsMerchantText: boolean): Tool
     ...(typeof token === 'string' ? { [META.deliveryToken]: token } : {}),
   };
   const structuredContent = asked === null ? body : { ...body, ...asked };
-  const text = asked === null ? answer.text : JSON.stringify(structuredContent);
+  const plain = asked === null ? answer.text : JSON.stringify(structuredContent);
+  // What asks for money stays as x402 clients read it.
+  const text = holdsMerchantText && !isError ? fenceText(plain) : plain;
   return {
     content: [{ type: 'text', text }],
     structuredContent,

@@ -69,6 +69,7 @@ export const getOfficialFacts: MarketOperation<Endpoints['getOfficialFacts']> = 
       key: secretPattern('sk', config.keyPrefix),
       recovery_code: secretPattern('rc', config.keyPrefix),
       pairing_code: secretPattern('pc', config.keyPrefix),
+      delivery_token: secretPattern('dt', config.keyPrefix),
       reserved: [...RESERVED_HANDLES],
     },
   };

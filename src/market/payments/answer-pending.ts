@@ -25,6 +25,7 @@ export function pendingBody(
     status: 'payment_pending',
     payment: view,
     do_not_pay_again: true,
+    collected_by: payment.merchantId === null ? 'signature' : 'key',
     retry,
     retry_after_seconds: Math.min(MAX_RETRY_SECONDS, Math.max(1, Math.ceil((estimate ?? 2) / 4))),
     payment_ends_at: view.payment_ends_at,

@@ -4,6 +4,7 @@ import { isoTime } from '../../platform/clock.ts';
 import type { Intent } from './direct/store.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { hasEnded } from './payment-steps.ts';
+import type { ProofRow } from './proofs/store.ts';
 
 type Stage = PaymentOut['stage'];
 
@@ -55,6 +56,25 @@ export function presentIntent(intent: Intent, watermark: Watermark | null): Paym
     next_step: 'If a transfer was sent for it, claim it. Do not send a second one.',
     do_not_pay_again: false,
     updated_at: isoTime(intent.createdAt),
+  };
+}
+
+/** The sale of a thing, of which the market writes down nothing before it is final. */
+export function presentCitySale(proof: ProofRow, listingId: bigint, watermark: Watermark | null): PaymentOut {
+  return {
+    id: null,
+    purpose: 'purchase',
+    payment_status: 'completed',
+    stage: 'delivered',
+    listing_id: Number(listingId),
+    tx_hash: proof.txHash,
+    block_number: Number(proof.blockNumber),
+    block_time: isoTime(proof.blockTime),
+    finalized_head: watermark === null ? null : Number(watermark.number),
+    payment_ends_at: null,
+    next_step: 'The thing has changed hands in its city. Do not pay again.',
+    do_not_pay_again: true,
+    updated_at: isoTime(proof.writtenAt),
   };
 }
 

@@ -13,12 +13,32 @@ import { mayDrive } from '../payments/may-drive.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { type Collector, mayCollect, signToCollect } from './collector.ts';
+import { type Collector, collectedBy, mayCollect, signToCollect } from './collector.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
 /** Moves a payment on as far as this request and the chain allow, and answers where it stands. Null when it ended unpaid. */
 export async function answerPayment(
+  market: Market,
+  payments: Payments,
+  payment: Payment,
+  request: BuyRequest,
+  listing: ListingTerms,
+  collector: Collector,
+): Promise<BuyAnswer | null> {
+  try {
+    return await answer(market, payments, payment, request, listing, collector);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const fields = {
+      ...error.options.fields,
+      collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
+    };
+    throw new Refusal(error.reason, { ...error.options, fields });
+  }
+}
+
+async function answer(
   market: Market,
   payments: Payments,
   payment: Payment,
@@ -38,7 +58,7 @@ export async function answerPayment(
       return null;
     case 'verifying':
     case 'settling':
-      return await answerUndecided(market, current, request, listing, refusal);
+      return await answerUndecided(market, current, request, listing, { collector, refusal });
   }
 }
 
@@ -64,8 +84,9 @@ async function answerCompleted(
   market.crashPoint('after_commit_before_answer');
   const purchase = await findPurchase(market.database, listing.id, { paymentId: payment.id });
   if (purchase === null) throw new TypeError('a completed payment without its purchase');
-  if (!mayCollect(collector, purchase, payment.deliveryTokenHash)) throw signToCollect();
-  return await deliver(market, listing.id, purchase);
+  const { deliveryTokenHash } = payment;
+  if (!mayCollect(collector, purchase, deliveryTokenHash)) throw signToCollect();
+  return await deliver(market, listing.id, purchase, collectedBy(collector, purchase, deliveryTokenHash));
 }
 
 async function answerUndecided(
@@ -73,7 +94,7 @@ async function answerUndecided(
   payment: Payment,
   request: BuyRequest,
   listing: ListingTerms,
-  refusal: Refusal | null,
+  { collector, refusal }: { collector: Collector; refusal: Refusal | null },
 ): Promise<BuyAnswer> {
   if (payment.status === 'verifying' && payment.txHash === null) {
     if (listing.removedAt !== null) throw new Refusal('listing_removed');
@@ -82,11 +103,10 @@ async function answerUndecided(
   }
   if (payment.txHash === null && !request.collectOnly) throw refusal ?? unseenRefusal(payment);
   const watermark = await findWatermark(market.database, payment.chainId);
-  const body = pendingBody(
-    payment,
-    watermark,
-    request.proof === null ? 'same_request' : 'same_proof',
-    market.clock.now(),
-  );
+  const retry = request.proof === null ? 'same_request' : 'same_proof';
+  const body = {
+    ...pendingBody(payment, watermark, retry, market.clock.now()),
+    collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
+  };
   return { status: 202, body, headers: pendingHeaders(market.config.network, payment, body) };
 }

@@ -1,4 +1,5 @@
 import type { Endpoints } from '../../contract/index.ts';
+import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
 import { isRefused, judgeStep } from '../listings/listing-steps.ts';
@@ -9,14 +10,17 @@ import { askAnew } from '../payments/x402/ask-anew.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms, readBuyRequest } from './buy-request.ts';
 import { checkFresh } from './check-fresh.ts';
+import { mustNotBring, refuseStray } from './client-token.ts';
+import { isWithoutValue, spendSignature } from './collecting/check-collecting.ts';
 import { collectorOf } from './collector.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
 import { mustBeGoods } from './must-be-goods.ts';
-import { startPurchase } from './start-purchase.ts';
+import { type Found, startPurchase } from './start-purchase.ts';
 import { findPurchase } from './store.ts';
 import { takeFreeGoods } from './take-free-goods.ts';
 import { isEntitled } from './versions/is-entitled.ts';
+import type { Buyer } from './versions/store.ts';
 
 /** Each round ends in an answer or in somebody else's row, which the next round finds. */
 const MAX_ROUNDS = 4;
@@ -28,7 +32,7 @@ const MAX_ROUNDS = 4;
  */
 export function makeBuyListing(payments: Payments): MarketOperation<Endpoints['buyListing']> {
   return async (market, call) => {
-    const request = readBuyRequest(call);
+    const request = readBuyRequest(market, call);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const answer = await answerRound(market, payments, request);
       if (answer !== null) return answer;
@@ -44,26 +48,75 @@ export function makeBuyListing(payments: Payments): MarketOperation<Endpoints['b
 async function answerRound(market: Market, payments: Payments, request: BuyRequest): Promise<BuyAnswer | null> {
   const known = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
+  if (request.token !== null && request.proof === null && known === null) {
+    throw refuseStray(request, listing?.priceUnits === 0n);
+  }
   if (listing === null) throw new Refusal('listing_unavailable');
   mustBeGoods(listing);
-  if (known !== null) {
-    const answer = await answerPayment(market, payments, known, request, listing, collectorOf(request, null));
-    if (answer !== null) return answer;
-  }
-  // What is left of a known proof is one that ended unpaid: it proves nothing, but it still says whose payments to look for.
-  const lapsed = known?.path === 'x402' && known.nonce === request.proof?.authorization.nonce ? known : null;
-  const check = lapsed === null ? await checkFresh(market, payments, request, listing) : null;
+  // The proof of a known payment shows nothing by itself: it may be public.
+  const isOfKnown = known?.path === 'x402' && known.nonce === request.proof?.authorization.nonce;
+  const check = isOfKnown ? null : await checkFresh(market, payments, request, listing);
   const signedBy = check && 'payer' in check ? check.payer : null;
+  const found: Found = { known, check, signedBy, lapsed: isOfKnown ? known : null };
+  const answer =
+    (await answerHeld(market, payments, request, listing, found)) ??
+    (await answerUnheld(market, payments, request, listing, found));
+  await spendIfShown(market, request, answer);
+  return answer;
+}
+
+/** What is known of this proof, token, key or wallet. What is left of a known proof that ended unpaid still says whose payments to look for. */
+async function answerHeld(
+  market: Market,
+  payments: Payments,
+  request: BuyRequest,
+  listing: ListingTerms,
+  { known, signedBy, lapsed }: Found,
+): Promise<BuyAnswer | null> {
+  const collector = collectorOf(request, signedBy);
+  const first = known && (await answerPayment(market, payments, known, request, listing, collector));
+  if (first !== null) return first;
   for (const payment of await findHeld(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
-    const answer = await answerPayment(market, payments, payment, request, listing, collectorOf(request, signedBy));
+    const answer = await answerPayment(market, payments, payment, request, listing, collector);
     if (answer !== null) return answer;
   }
-  if (listing.priceUnits === 0n) return await answerFree(market, request, listing);
+  return null;
+}
+
+async function answerUnheld(
+  market: Market,
+  payments: Payments,
+  request: BuyRequest,
+  listing: ListingTerms,
+  found: Found,
+): Promise<BuyAnswer | null> {
+  const { signedBy, lapsed } = found;
+  if (listing.priceUnits === 0n) return await answerFree(market, request, listing, found);
   // Whoever shows that it bought an older version is never asked for money here, and a proof that came along is left alone.
-  const buyer = { merchantId: request.merchant?.id ?? null, payer: signedBy };
-  if (await isEntitled(market.database, listing, buyer)) return await deliver(market, listing.id, null);
+  const entitled = await deliverEntitled(market, request, listing, signedBy);
+  if (entitled !== null) return entitled;
   if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
-  return await startPurchase(market, payments, request, listing, { known, check, signedBy });
+  return await startPurchase(market, payments, request, listing, found);
+}
+
+async function deliverEntitled(
+  market: Market,
+  { merchant }: BuyRequest,
+  listing: ListingTerms,
+  signedBy: Hex | null,
+): Promise<BuyAnswer | null> {
+  const isFor = (buyer: Buyer): Promise<boolean> => isEntitled(market.database, listing, buyer);
+  const merchantId = merchant?.id ?? null;
+  if (!(await isFor({ merchantId, payer: signedBy }))) return null;
+  const byKey = signedBy === null || (await isFor({ merchantId, payer: null }));
+  return await deliver(market, listing.id, null, byKey ? 'key' : 'signature');
+}
+
+/** A collecting signature hands the goods over once; where key or token have collected, it was not needed. */
+async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnswer | null): Promise<void> {
+  const { proof } = request;
+  if (proof === null || !isWithoutValue(proof)) return;
+  if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
 }
 
 /** The old proof of a payment that has ended: the buyer may sign anew, while the listing is for sale. */
@@ -73,14 +126,21 @@ function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Re
 }
 
 /** A free good that a merchant took stays its own, whatever becomes of the listing. */
-async function answerFree(market: Market, request: BuyRequest, listing: ListingTerms): Promise<BuyAnswer> {
+async function answerFree(
+  market: Market,
+  request: BuyRequest,
+  listing: ListingTerms,
+  { check, signedBy }: Found,
+): Promise<BuyAnswer> {
   const { merchant } = request;
+  mustNotBring(request.token);
+  if (check !== null && 'refusal' in check) throw check.refusal;
   const had = merchant && (await findPurchase(market.database, listing.id, { merchantId: merchant.id }));
-  if (had) return await deliver(market, listing.id, had);
+  if (had) return await deliver(market, listing.id, had, 'key');
   if (isRefused(judgeStep(listing, 'buy'))) {
     // While it is live even an earlier buyer takes it like everybody else, so that it is a purchase (W7).
-    const entitled = await isEntitled(market.database, listing, { merchantId: merchant?.id ?? null, payer: null });
-    if (entitled) return await deliver(market, listing.id, null);
+    const entitled = await deliverEntitled(market, request, listing, signedBy);
+    if (entitled !== null) return entitled;
     throw new Refusal('listing_unavailable');
   }
   if (merchant?.id === listing.merchantId) throw new Refusal('own_goods');

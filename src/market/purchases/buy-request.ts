@@ -1,34 +1,38 @@
 import type { Endpoints } from '../../contract/index.ts';
-import { sha256 } from '../../platform/canonical-json.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import { readProof } from '../payments/x402/read-proof.ts';
+import { readToken, type ShownToken } from './client-token.ts';
 
 /** One request to buy, or to collect. */
 export interface BuyRequest {
   listingId: bigint;
   merchant: Merchant | null;
   proof: Proof | null;
-  tokenHash: Buffer | null;
+  token: ShownToken | null;
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
+  collectSalt: Hex | null;
 }
 
-export function readBuyRequest(call: MarketCall<Endpoints['buyListing']>): BuyRequest {
+export function readBuyRequest({ config }: Market, call: MarketCall<Endpoints['buyListing']>): BuyRequest {
   const { deliveryToken } = call.payment;
+  const { max_price_usdc: maxPriceUnits, collect: collectOnly = false, collect_salt: collectSalt } = call.body;
+  if (collectSalt !== undefined && !collectOnly) {
+    throw new Refusal('invalid_fields', { errors: [{ path: 'collect_salt', message: 'goes with collect: true' }] });
+  }
   return {
     listingId: call.params.id,
     merchant: call.caller,
     proof: readProof(call.payment),
-    tokenHash: deliveryToken === null ? null : tokenHashOf(deliveryToken),
-    maxPriceUnits: call.body.max_price_usdc ?? null,
-    collectOnly: call.body.collect ?? false,
+    token: deliveryToken === null ? null : readToken(deliveryToken, config.keyPrefix),
+    maxPriceUnits: maxPriceUnits ?? null,
+    collectOnly,
+    collectSalt: collectSalt ?? null,
   };
-}
-
-export function tokenHashOf(token: string): Buffer {
-  return sha256('delivery-token\0', token);
 }
 
 /** What the seller asks. Merchant text stays out: these words travel in headers and into wallets. */

@@ -5,6 +5,7 @@ import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
 import { checkProof, type ProofCheck } from '../payments/x402/check-proof.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
+import { checkCollecting, isWithoutValue } from './collecting/check-collecting.ts';
 
 /** A proof that is not in the ledger may be fresh: then it shows who controls the wallet. Null where there is none to check. */
 export async function checkFresh(
@@ -14,8 +15,11 @@ export async function checkFresh(
   listing: ListingTerms,
 ): Promise<ProofCheck | null> {
   const { proof } = request;
-  if (proof === null || listing.priceUnits === 0n) return null;
-  const check = await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
+  if (proof === null) return null;
+  if (!isWithoutValue(proof) && listing.priceUnits === 0n) return null;
+  const check = isWithoutValue(proof)
+    ? await checkCollecting(market, payments, request, listing, proof)
+    : await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
   // Whether it is the payer's own cannot be told now. Where that payer has a payment, no answer may call paying again safe.
   const held = await findHolding(market.database, listing.id, { payer: proof.authorization.from });

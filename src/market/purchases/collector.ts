@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { CollectedBy } from '../../contract/listings.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { BuyRequest } from './buy-request.ts';
@@ -13,7 +14,7 @@ export interface Collector {
 }
 
 export function collectorOf(request: BuyRequest, signedBy: Collector['signedBy']): Collector {
-  return { merchantId: request.merchant?.id ?? null, tokenHash: request.tokenHash, signedBy };
+  return { merchantId: request.merchant?.id ?? null, tokenHash: request.token?.hash ?? null, signedBy };
 }
 
 interface Collectable {
@@ -25,10 +26,16 @@ interface Collectable {
 /** Whether this request may have the goods of that payment (W7). */
 export function mayCollect(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): boolean {
   if (collector.signedBy !== null && collector.signedBy === goods.payer) return true;
-  if (goods.payerCollectsOnly) return false;
-  if (collector.merchantId !== null && collector.merchantId === goods.merchantId) return true;
+  return collectedBy(collector, goods, deliveryTokenHash) !== 'signature';
+}
+
+/** What of this request collects the goods of that payment; `signature` where neither its key nor its token does. */
+export function collectedBy(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): CollectedBy {
+  if (goods.payerCollectsOnly) return 'signature';
+  if (collector.merchantId !== null && collector.merchantId === goods.merchantId) return 'key';
   const { tokenHash } = collector;
-  return tokenHash !== null && deliveryTokenHash !== null && timingSafeEqual(tokenHash, deliveryTokenHash);
+  const isIts = tokenHash !== null && deliveryTokenHash !== null && timingSafeEqual(tokenHash, deliveryTokenHash);
+  return isIts ? 'token' : 'signature';
 }
 
 export function signToCollect(): Refusal {

@@ -1,7 +1,7 @@
 import { checksummed } from '../../contract/chain-values.ts';
 import type { AnswerOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
-import type { Delivery } from '../../contract/listings.ts';
+import type { CollectedBy, Delivery } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
@@ -13,12 +13,15 @@ import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
 
 export type BuyAnswer = AnswerOf<Endpoints['buyListing']>;
 
-/** Hands the goods over. Who may have them has been decided before. `purchase` is null for free goods taken without a key. */
+/**
+ * Hands the goods over. Who may have them has been decided before. `purchase` is null for free goods taken without a key; nothing had to
+ * be shown for those.
+ */
 export async function deliver(
   market: Market,
   listingId: bigint,
   purchase: Purchase | null,
-  deliveryToken?: string,
+  collectedBy: CollectedBy | null,
 ): Promise<BuyAnswer> {
   const artifact = await readArtifact(market.database, listingId);
   const receipt = purchase?.paymentId && purchase.txHash ? await readReceipt(market, purchase.paymentId) : null;
@@ -33,7 +36,7 @@ export async function deliver(
     purchase: purchase && presentPurchase(purchase, artifact),
     receipt,
     do_not_pay_again: true,
-    ...(deliveryToken === undefined ? {} : { delivery_token: deliveryToken }),
+    ...(collectedBy === null ? {} : { collected_by: collectedBy }),
   };
   const headers = receipt ? settlementHeaders(market.config.network, receipt.tx_hash, receipt.payer) : {};
   return { status: 200, body, headers, bytes: artifact.content };

@@ -7,7 +7,7 @@ import type { BuyRequest } from './buy-request.ts';
 
 /** Step one of W7: the payment to which the proof or the delivery token belongs, whatever became of the listing. */
 export async function findInLedger(market: Market, request: BuyRequest): Promise<Payment | null> {
-  const { proof, tokenHash, listingId } = request;
+  const { proof, token, listingId } = request;
   const { network } = market.config;
   if (proof !== null) {
     const { from: payer, nonce } = proof.authorization;
@@ -16,13 +16,13 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
     if (payment !== null && payment.listingId !== listingId) throw new Refusal('payment_bound_elsewhere');
     if (payment !== null) return payment;
   }
-  if (tokenHash === null) return null;
-  const payment = await findByToken(market.database, tokenHash);
-  if (payment?.listingId === listingId) return payment;
-  // With a proof it may be the token of an opening that never came about: then the proof goes its own way. Without one, going on to
-  // a 402 would ask for money from somebody who may have paid.
-  if (proof !== null) return null;
-  throw new Refusal('payment_not_found', { detail: 'The delivery token belongs to no payment for this listing.' });
+  const payment = token && (await findByToken(market.database, token.hash));
+  return payment?.listingId === listingId && isMeant(request, payment) ? payment : null;
+}
+
+/** A token that a client has made is meant for the payment that its proof opens: beside the proof of another wallet it is of no use. */
+function isMeant({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
+  return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }
 
 /** Who a request is known to come from: by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */

@@ -5,17 +5,17 @@ import { type ListingTerms, shareListing } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import { insertPayment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
-import { type BuyRequest, tokenHashOf } from './buy-request.ts';
+import type { BuyRequest } from './buy-request.ts';
 import { isEarlierBuyer } from './versions/store.ts';
 
 export interface PurchaseToOpen {
-  request: BuyRequest;
+  request: Pick<BuyRequest, 'merchant'>;
   listing: ListingTerms;
   proof: Proof;
   /** The finalized block of the moment when the nonce was read as unused. */
   floor: bigint;
-  /** For a caller without a key: shown in the answer to this one request, and kept only as a hash. */
-  token: string | null;
+  /** The hash of the token that collects; null for a caller with a key. */
+  token: Buffer | null;
 }
 
 /**
@@ -48,7 +48,7 @@ export async function openPurchase(market: Market, given: PurchaseToOpen): Promi
       validAfter: authorization.validAfter,
       validBefore: authorization.validBefore,
       openedBlock: floor,
-      deliveryTokenHash: token === null ? null : tokenHashOf(token),
+      deliveryTokenHash: token,
       facilitatorUrl,
       now: new Date(market.clock.now()),
     });

@@ -9,9 +9,12 @@ import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
+import { mustMoveOn } from '../payments/x402/chain-clock.ts';
 import { checkBalance, type ProofCheck } from '../payments/x402/check-proof.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
+import { mustBeOpening, takeClientToken, tokenHashOf } from './client-token.ts';
+import { askToCollect } from './collecting/ask-to-collect.ts';
 import { collectorOf } from './collector.ts';
 import type { BuyAnswer } from './deliver.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
@@ -23,6 +26,8 @@ export interface Found {
   known: Payment | null;
   check: ProofCheck | null;
   signedBy: Hex | null;
+  /** The payment of this very proof, if it ended unpaid. */
+  lapsed: Payment | null;
 }
 
 /** Steps four and five of W7: a payment is asked for, or begun. Null when a rival request began it first. */
@@ -33,8 +38,9 @@ export async function startPurchase(
   listing: ListingTerms,
   found: Found,
 ): Promise<BuyAnswer | null> {
-  // Made before the row, so that even an answer to a commit that was never heard of carries it.
-  const token = request.merchant === null ? market.random.bytes(32).toString('base64url') : null;
+  // Made before the row, so that even an answer to a commit that was never heard of carries it. Who brings one of its own has it.
+  const isGiven = request.merchant === null && request.token?.form !== 'own';
+  const token = isGiven ? market.random.bytes(32).toString('base64url') : null;
   const payment = await openOrRefuse(market, payments, request, listing, found, token);
   if (payment === null) return null;
   const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
@@ -55,7 +61,11 @@ async function openOrRefuse(
 ): Promise<Payment | null> {
   try {
     const { proof, floor } = await checkPurchase(market, payments, request, listing, found);
-    return await openPurchase(market, { request, listing, proof, floor, token });
+    const brought = await takeClientToken(market, request);
+    return await openPurchase(market, {
+      ...{ request, listing, proof, floor },
+      token: token === null ? brought : tokenHashOf(token),
+    });
   } catch (error) {
     if (token !== null && isOutcomeUnknown(error)) throw refuseWithToken(market, token, error);
     if (!(error instanceof Refusal)) throw error;
@@ -90,7 +100,8 @@ async function checkPurchase(
   listing: ListingTerms,
   { check, signedBy }: Found,
 ): Promise<{ proof: Proof; floor: bigint }> {
-  if (request.collectOnly) throw refuseCollection(market, listing, check);
+  if (request.proof !== null) mustBeOpening(request);
+  if (request.collectOnly) throw refuseCollection(market, request, listing, check);
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
   if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw new Refusal('x402_not_offered');
@@ -99,20 +110,30 @@ async function checkPurchase(
   await payments.payees.mustReceive(terms.payee);
   if (request.proof === null || check === null) {
     const detail = `This listing costs ${usdcOfUnits(listing.priceUnits)} USDC.`;
-    throw askPayment(market.config, terms, 'payment_required', detail);
+    throw withTokenPrefix(market, request, askPayment(market.config, terms, 'payment_required', detail));
   }
   if ('refusal' in check) throw check.refusal;
+  mustMoveOn(market.clock, check.latest);
   const poor = await checkBalance(market, request.proof, terms);
   if (poor !== null) throw poor;
   return { proof: request.proof, floor: check.floor };
 }
 
+/** Who has no key is told how a token of its own begins, to make and keep one before anything is sent. */
+function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, asked: Refusal): Refusal {
+  if (merchant !== null) return asked;
+  const fields = { ...asked.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
+  return new Refusal(asked.reason, { ...asked.options, fields });
+}
+
 /** Without a proof the request is asked for one, in every state of the listing: it will not be settled. */
-function refuseCollection(market: Market, listing: ListingTerms, check: ProofCheck | null): Refusal {
-  if (check === null) {
-    const detail = 'Sign to show that you control the paying wallet. This authorization will not be settled.';
-    return askPayment(market.config, purchaseTerms(market, listing), 'payment_required', detail);
-  }
+function refuseCollection(
+  market: Market,
+  request: BuyRequest,
+  listing: ListingTerms,
+  check: ProofCheck | null,
+): Refusal {
+  if (check === null) return askToCollect(market.config, request, listing);
   return 'refusal' in check ? check.refusal : new Refusal('nothing_to_collect');
 }
 

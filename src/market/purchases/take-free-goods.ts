@@ -12,7 +12,7 @@ export async function takeFreeGoods(
   listing: ListingTerms,
   merchant: Merchant | null,
 ): Promise<BuyAnswer> {
-  if (merchant === null) return await deliver(market, listing.id, null);
+  if (merchant === null) return await deliver(market, listing.id, null, null);
   await market.database.transaction(async (tx) => {
     const shared = await shareListing(tx, listing.id);
     if (shared === null) throw new Refusal('listing_unavailable');
@@ -31,5 +31,5 @@ export async function takeFreeGoods(
     });
   });
   const purchase = await findPurchase(market.database, listing.id, { merchantId: merchant.id });
-  return await deliver(market, listing.id, purchase);
+  return await deliver(market, listing.id, purchase, 'key');
 }

@@ -34,7 +34,8 @@ function secretInHeaders(guard: SecretGuard, rawHeaders: readonly string[]): boo
     if (text.length < guard.shortest) continue;
     const name = index % 2 === 0 ? '' : (rawHeaders[index - 1] ?? '').toLowerCase();
     if (name === 'authorization') continue;
-    if (guard.inText(text) || (isPaymentHeader(name) && guard.inValue(decodedJson(text)))) return true;
+    const own = name === 'x-delivery-token' ? 'dt' : undefined;
+    if (guard.inText(text, own) || (isPaymentHeader(name) && guard.inValue(decodedJson(text)))) return true;
   }
   return false;
 }

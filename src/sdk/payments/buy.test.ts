@@ -110,7 +110,7 @@ test('sign_to_collect: a fresh signature goes out only with collect, the first p
   const [collectAsked, collect] = purchases().slice(-2);
   expect(collectAsked?.body).toEqual({ collect: true });
   expect(collectAsked && nonceIn(collectAsked)).toBeNull();
-  expect(collect?.body).toEqual({ collect: true });
+  expect(collect?.body).toEqual({ collect: true, collect_salt: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
   expect(noncesToSettle(purchases()).has(String(collect && nonceIn(collect)))).toBe(false);
   expect(phases).toEqual(['signed', 'submitted', 'pending', 'collecting', 'delivered']);
 });

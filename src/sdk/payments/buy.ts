@@ -28,10 +28,11 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
     options,
     purpose: 'purchase',
     storeKey: `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`,
-    canCollect: true,
+    listingId,
     readTerms: () => readTerms(options, maxUnits),
-    send: async ({ payment, deliveryToken, collect }) => {
-      const body = collect ? { collect: true } : { max_price_usdc: maxPriceUsdc };
+    send: async ({ payment, deliveryToken, collect, collectSalt }) => {
+      const salted = collectSalt === undefined ? {} : { collect_salt: collectSalt };
+      const body = collect ? { collect: true, ...salted } : { max_price_usdc: maxPriceUsdc };
       const answer = await client.buyListing({ params: { id: listingId }, body, payment, deliveryToken, signal });
       return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
     },

@@ -22,7 +22,7 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
     options,
     purpose: 'listing_fee',
     storeKey: `${client.baseUrl} list ${bodyDigest(listing)}`,
-    canCollect: false,
+    listingId: null,
     readTerms: () => readFeeTerms(options),
     send: async ({ payment }) => {
       const answer = await client.createListing({ body: listing, payment, signal });

@@ -30,8 +30,10 @@ async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
     reportProgress(run, 'submitted');
   }
   try {
-    const deliveryToken = run.token ?? undefined;
-    const answer = await run.send({ payment: proof?.header, deliveryToken, collect: run.collecting });
+    // Where a signature is asked for, the token has collected nothing: it may be one that opened no payment.
+    const deliveryToken = run.collecting ? undefined : (run.token ?? undefined);
+    const collectSalt = run.collecting ? run.collectProof?.salt : undefined;
+    const answer = await run.send({ payment: proof?.header, deliveryToken, collect: run.collecting, collectSalt });
     run.failures = 0;
     if ('pending' in answer) {
       run.knownToExist = true;
@@ -87,7 +89,7 @@ function standingOf(run: Run): Standing {
     knownToExist: run.knownToExist,
     collecting: run.collecting,
     signedToCollect: run.collectProof !== null,
-    canCollect: run.canCollect,
+    canCollect: run.listingId !== null,
     mayPayAgain: run.options.mayPayAgain === true && !run.askedAgain,
     failures: run.failures,
   };

@@ -8,6 +8,7 @@ import type { X402Version } from './payment-required.ts';
 import type { OnProgress } from './progress.ts';
 import type { ProofStore, SavedPayment } from './proof-store.ts';
 import type { Wallet } from './sign-authorization.ts';
+import type { CollectProof } from './sign-to-collect.ts';
 
 /** Options that every flow with a payment takes. */
 export interface PaymentOptions {
@@ -38,6 +39,8 @@ export interface Ask {
   payment: PaymentHeader | undefined;
   deliveryToken: string | undefined;
   collect: boolean;
+  /** Beside a collecting signature. */
+  collectSalt: `0x${string}` | undefined;
 }
 
 /** One thing to be paid for, whatever it is. */
@@ -45,8 +48,8 @@ export interface Pursuit<Done> {
   options: PaymentOptions;
   purpose: SavedPayment['purpose'];
   storeKey: string;
-  /** A wallet that has paid can show by a fresh signature that it may collect. */
-  canCollect: boolean;
+  /** Whose goods a wallet that has paid can collect by a signature that moves nothing; null for fees. */
+  listingId: number | null;
   readTerms(): Promise<Terms>;
   send(ask: Ask): Promise<{ done: Done } | { pending: Pending }>;
 }
@@ -59,7 +62,7 @@ export interface Run<Done = unknown> extends Pursuit<Done> {
   token: string | null;
   submitted: boolean;
   collecting: boolean;
-  collectProof: PaymentProof | null;
+  collectProof: CollectProof | null;
   knownToExist: boolean;
   askedAgain: boolean;
   failures: number;

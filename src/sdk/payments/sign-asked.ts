@@ -1,7 +1,9 @@
 import { MarketError } from '../market-error.ts';
+import { makeDeliveryToken } from './delivery-token.ts';
 import { type PaymentProof, signProof } from './payment-proof.ts';
 import { readPaymentRequired } from './payment-required.ts';
 import type { Run } from './pursuit.ts';
+import { signCollecting } from './sign-to-collect.ts';
 import { reportProgress } from './take-turn.ts';
 import { TermsRefused } from './terms-refused.ts';
 
@@ -16,9 +18,10 @@ export async function signPayment(run: Run, asked: unknown): Promise<void> {
     network: expected.network,
     artifact_commitment: artifactCommitment,
     proof: await signAsked(run, asked),
-    delivery_token: null,
+    delivery_token: makeDeliveryToken(asked, run.options.client.environment),
   };
-  // Saved before it is sent: a crash in between must find the same proof again.
+  run.token = run.saved.delivery_token;
+  // Saved before it is sent: a crash in between must find the same proof again, and the token that collects.
   await run.store.save(run.storeKey, run.saved);
   run.failures = 0;
   reportProgress(run, 'signed');
@@ -26,7 +29,10 @@ export async function signPayment(run: Run, asked: unknown): Promise<void> {
 
 /** Signs only to show who asks. It is sent with `collect` and nowhere else, and kept nowhere. */
 export async function signToCollect(run: Run, asked: unknown): Promise<void> {
-  run.collectProof = await signAsked(run, asked);
+  const { client, wallet, x402Version } = run.options;
+  if (run.listingId === null) throw new TypeError('there is nothing to collect for a fee');
+  const { expected } = run.terms;
+  run.collectProof = await signCollecting({ client, wallet, listingId: run.listingId, expected, asked, x402Version });
   run.failures = 0;
   reportProgress(run, 'collecting');
 }

@@ -38,11 +38,11 @@ export interface SignedAuthorization {
 /** v1 clients date back ten minutes against clocks that differ; v2 clients leave the beginning open. */
 const V1_BACKDATE_SECONDS = 600n;
 
-/** Signs one transfer of exactly the expected payment, good from now for `windowSeconds`. Each call makes another payment possible. */
+/** Signs one transfer of exactly the expected payment, good from now for `windowSeconds`. Each call makes another payment possible, but for one of nothing. */
 export async function signAuthorization(
   wallet: Wallet,
   payment: ExpectedPayment,
-  terms: { x402Version: X402Version; windowSeconds: number },
+  terms: { x402Version: X402Version; windowSeconds: number; nonce?: Hex },
   environment: Pick<Environment, 'now' | 'randomBytes'>,
 ): Promise<SignedAuthorization> {
   const network = NETWORKS[payment.network];
@@ -53,7 +53,7 @@ export async function signAuthorization(
     value: payment.amountUnits,
     validAfter: terms.x402Version === 1 ? nowSeconds - V1_BACKDATE_SECONDS : 0n,
     validBefore: nowSeconds + BigInt(terms.windowSeconds),
-    nonce: bytesToHex(environment.randomBytes(32)),
+    nonce: terms.nonce ?? bytesToHex(environment.randomBytes(32)),
   };
   const signature = await wallet.signTypedData({
     domain: {

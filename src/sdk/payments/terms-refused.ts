@@ -10,6 +10,7 @@ export type WhyRefused =
   | 'window_too_long'
   | 'wrong_domain'
   | 'wrong_intent'
+  | 'other_market'
   | 'too_little_time'
   | 'not_goods';
 

@@ -21,7 +21,7 @@ export async function listThing(options: ListThingOptions): Promise<ListedThing>
     options,
     purpose: 'listing_fee',
     storeKey: `${client.baseUrl} list draft ${draftId} at offer ${cityOfferId}`,
-    canCollect: false,
+    listingId: null,
     readTerms: () => readFeeTerms(options),
     send: async ({ payment }) => {
       const body = { draft_id: draftId, city_offer_id: cityOfferId };

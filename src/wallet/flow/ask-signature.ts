@@ -15,7 +15,7 @@ export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): 
       if (scene.connected?.address === payer) return scene.connected;
       return await askToConnect(scene, {
         title: 'Connect the wallet that paid',
-        text: `The market wants to see by a signature that you are who paid: ${payer}. It moves no money.`,
+        text: `The market wants to see by a signature that you are who paid: ${payer}. It is for an amount of 0.`,
         wanted: payer,
       });
     },
@@ -30,7 +30,7 @@ export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): 
       const text =
         purpose === 'pay'
           ? 'The wallet shows the message that you have just read. Compare amount and receiver, then sign there.'
-          : 'The wallet shows the message that you have just read. Signing it moves no money.';
+          : 'The wallet shows the message that you have just read, with an amount of 0.';
       screen.show({ kind: 'waiting', title: 'Sign in your wallet', text }, true);
     },
   });

@@ -1,7 +1,6 @@
 import type { Delivery } from '../../contract/listings.ts';
 import { MarketError } from '../../sdk/market-error.ts';
-import { signProof } from '../../sdk/payments/payment-proof.ts';
-import { readPaymentRequired } from '../../sdk/payments/payment-required.ts';
+import { type CollectProof, signCollecting } from '../../sdk/payments/sign-to-collect.ts';
 import { beginRecord } from '../keep/purchase-record.ts';
 import { MessageStale } from '../messages/asking-wallet.ts';
 import type { Address } from '../wallets/connect-wallet.ts';
@@ -12,6 +11,8 @@ import { showDelivery } from './show-delivery.ts';
 import { showRefusal } from './show-refusal.ts';
 
 const MOST_MESSAGES = 15;
+/** Below this the market takes no signature. */
+const LEAST_LEFT_SECONDS = 25;
 const COLLECT = { collect: true } as const;
 
 /** The goods again by what is kept, without a signature. False where the market wants to see one. */
@@ -48,16 +49,32 @@ export async function collectBySignature(scene: Scene, payer: Address): Promise<
 async function attempt(scene: Scene, payer: Address, isRenewed: boolean): Promise<Delivery | null> {
   const { client, deal } = scene;
   const asked = await askTerms(scene);
-  const required = readPaymentRequired({ header: asked.header('payment-required'), body: asked.body() });
   const expected = { payee: deal.seller_wallet, amountUnits: deal.units, network: deal.network };
+  const wallet = askingWallet(scene, payer, isRenewed);
   try {
-    const proof = await signProof(askingWallet(scene, payer, isRenewed), required, expected, client.environment);
-    const answer = await client.buyListing({ params: { id: deal.id }, body: COLLECT, payment: proof.header });
-    if (answer.status === 200) return answer.body;
-    throw new TypeError('the payment for them is not final yet');
+    const proof = await signCollecting({ client, wallet, listingId: deal.id, expected, asked });
+    return await sendUntilOut(scene, proof);
   } catch (error) {
     if (error instanceof MessageStale) return null;
     throw error;
+  }
+}
+
+/** While the payment is not final the same signature is shown again, for as long as it is good. */
+async function sendUntilOut(scene: Scene, { header, salt, valid_before: until }: CollectProof): Promise<Delivery> {
+  const { client, deal, now, screen } = scene;
+  for (;;) {
+    const body = { ...COLLECT, collect_salt: salt };
+    const answer = await client.buyListing({ params: { id: deal.id }, body, payment: header });
+    if (answer.status === 200) return answer.body;
+    const { retry_after_seconds: seconds } = answer.body;
+    if (now() / 1_000 + seconds > until - LEAST_LEFT_SECONDS) {
+      throw new TypeError('the payment for them is under way and not final yet; come back and collect them later');
+    }
+    const text =
+      'The payment is under way. The goods are handed over once it is final; the market is asked again by itself.';
+    screen.show({ kind: 'waiting', title: 'Paid, and not final yet', text });
+    await client.environment.sleep(seconds * 1_000);
   }
 }
 

@@ -5,6 +5,7 @@ import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
 import { NotAsShown } from '../messages/check-message.ts';
 import type { Trouble } from '../show/view.ts';
 import { WalletTrouble, type WhyNot } from '../wallets/provider.ts';
+import { TooLittle } from '../wallets/read-balance.ts';
 import { WALLET_WORDS } from './wallet-words.ts';
 
 /** How the purchase stands when something goes wrong. */
@@ -23,6 +24,11 @@ export interface Standing {
 export function explain(error: unknown, standing: Standing): Trouble {
   const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(standing);
   if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, standing), money, reason: null };
+  if (error instanceof TooLittle) {
+    const todo = 'Put USDC on this wallet, or choose another one, then try again.';
+    return { title: 'Too little USDC', what: `${plain(error)}.`, money, todo, reason: null };
+  }
+  if (isPoor(error)) return { ...marketTrouble(error), money: sayPoor(standing), reason: error.reason };
   if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
   if (error instanceof NotAsShown || error instanceof TermsRefused) {
     const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
@@ -55,11 +61,25 @@ export function explain(error: unknown, standing: Standing): Trouble {
   };
 }
 
+/** The market holds nothing of it: the wallet has to be funded, and the same signature serves. */
+export function isPoor(error: unknown): error is MarketError {
+  return error instanceof MarketError && error.reason === 'insufficient_funds';
+}
+
+function sayPoor({ until }: Standing): string {
+  const moved = 'No money moved: the wallet holds less than the price.';
+  return until === null
+    ? moved
+    : `${moved} What you signed is good until ${until}: sign nothing else for these goods until then.`;
+}
+
 const SPENT_ELSEWHERE =
   'Not paid here. Look into your wallet for where this signature was used before you sign another.';
 
 function isSpentElsewhere(error: unknown): boolean {
-  return error instanceof MarketError && error.reason === 'authorization_used_elsewhere';
+  return (
+    error instanceof MarketError && error.reason === 'authorization_used_elsewhere' && error.doNotPayAgain !== true
+  );
 }
 
 /** Never more than is known: only the market's word that the attempt is over makes a signed payment one that did not happen. */
@@ -85,6 +105,7 @@ function marketTrouble({ problem }: MarketError): Pick<Trouble, 'title' | 'what'
 
 /** Where the market's next step speaks of requests, which people do not send. */
 const FOR_PEOPLE: Readonly<Record<string, string>> = {
+  insufficient_funds: 'Put USDC on this wallet, then try again: the same signature is sent.',
   payment_invalid: 'Put right what is said above. You can pay again once the signature has run out.',
   payment_rejected:
     'Put right what is said above and look again. If nothing changes, the attempt ends unpaid by itself.',

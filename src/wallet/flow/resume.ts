@@ -1,6 +1,7 @@
 import type { PurchaseRecord } from '../keep/purchase-record.ts';
 import { type Address, readAccounts } from '../wallets/connect-wallet.ts';
 import type { FoundWallet } from '../wallets/read-announcement.ts';
+import { mustHoldEnough } from '../wallets/read-balance.ts';
 import { connectTo, showWallets } from './choose-wallet.ts';
 import { collectBySignature, collectByToken } from './collect.ts';
 import { getFree } from './get-free.ts';
@@ -62,8 +63,9 @@ function offer(scene: Scene, isAct: boolean): void {
 
 async function begin(scene: Scene, wallet: FoundWallet): Promise<void> {
   await held(scene, async () => {
-    const { address } = await connectTo(scene, wallet, null);
-    await pursue(scene, address);
+    const connected = await connectTo(scene, wallet, null);
+    await mustHoldEnough(connected, scene.deal);
+    await pursue(scene, connected.address);
   });
 }
 
@@ -71,7 +73,7 @@ async function begin(scene: Scene, wallet: FoundWallet): Promise<void> {
 function askWho(scene: Scene): void {
   const question = {
     title: 'Connect the wallet that paid',
-    text: 'It shows by a signature that it paid; no money moves.',
+    text: 'It shows by a signature whose it is, over an amount of 0; then the market says whether it has paid for these goods.',
     wanted: null,
     others: [{ words: 'Back', act: () => void scene.resume(true) }],
   };

@@ -12,6 +12,7 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
     phase: 'bought' as const,
     at: allReached(before, now()),
     token: delivery.delivery_token ?? before.token,
+    transfer: before.transfer ?? transferOf(delivery),
   };
   const matches = computed === deal.artifact_commitment || (deal.units === 0n && delivery.listing_id === deal.id);
   // Goods that are not the promised ones are no end of the purchase: its proof stays.
@@ -19,6 +20,13 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
   // Free goods may have been edited since the page was made; the SDK has held them against the listing as it stands.
   const published = deal.units === 0n && matches ? computed : deal.artifact_commitment;
   screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forget(scene) }, true);
+}
+
+/** A page that was closed while the transfer came learns of it with the goods. */
+function transferOf({ receipt }: Delivery): PurchaseRecord['transfer'] {
+  if (receipt === null) return null;
+  const { tx_hash, block_number: block } = receipt;
+  return { tx_hash, block, head_first: null, head: null };
 }
 
 /** What is delivered was settled and final, whether or not this page saw it happen. */

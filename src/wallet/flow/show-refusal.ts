@@ -5,7 +5,7 @@ import { isPaid } from '../show/show-steps.ts';
 import type { Action } from '../show/view.ts';
 import type { Address } from '../wallets/connect-wallet.ts';
 import { endsAttempt, maySignAnew } from './ends-attempt.ts';
-import { explain } from './explain.ts';
+import { explain, isPoor } from './explain.ts';
 import type { Scene } from './scene.ts';
 import { forget } from './show-delivery.ts';
 
@@ -39,6 +39,7 @@ function keptRecord({ keep }: Scene, hasProof: boolean): PurchaseRecord | null {
 function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: number | null): Action[] {
   if (untilMs === null) return [{ words: 'Try again', act: () => void scene.resume(true), isMain: true }];
   const again = (mayPayAgain: boolean) => (): void => void scene.goOn(payer, mayPayAgain);
+  if (isPoor(error)) return [{ words: 'Try again', act: again(false), isMain: true }];
   if (!scene.hasEnded) return [{ words: 'Look again', act: again(false), isMain: true }];
   if (!maySignAnew(error)) return [{ words: 'Forget this attempt', act: () => forget(scene), fromMs: untilMs }];
   return [{ words: 'Pay again', act: again(true), isMain: true, fromMs: untilMs }];

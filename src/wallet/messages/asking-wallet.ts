@@ -2,15 +2,13 @@ import type { AuthorizationToSign, Wallet } from '../../sdk/payments/sign-author
 import type { Deal } from '../deal.ts';
 import { type Address, type Connected, mustBeSame, readAccounts } from '../wallets/connect-wallet.ts';
 import { askWallet, WalletTrouble } from '../wallets/provider.ts';
-import { checkMessage } from './check-message.ts';
+import { checkMessage, type Purpose } from './check-message.ts';
 import { type TypedMessage, toTypedMessage } from './typed-message.ts';
 
 /** A message gets old while it is read. Nothing was signed, and another is made. */
 export class MessageStale extends Error {
   override readonly name = 'MessageStale';
 }
-
-export type Purpose = 'pay' | 'collect';
 
 export interface Asking {
   deal: Deal;
@@ -39,9 +37,9 @@ export function createAskingWallet(asking: Asking): Wallet {
 async function sign(asking: Asking, typed: AuthorizationToSign): Promise<Address> {
   const { deal, payer, now } = asking;
   const message = toTypedMessage(typed);
-  checkMessage(message, deal, payer, now());
-  const connected = await asking.connect();
   const purpose = asking.purpose();
+  checkMessage(message, deal, payer, now(), purpose);
+  const connected = await asking.connect();
   const untilMs = Number(typed.message.validBefore) * 1_000;
   await whileFresh(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - TO_SIGN_MS - now());
   await mustBeSame(connected, deal.network);

@@ -9,15 +9,24 @@ export class NotAsShown extends Error {
   override readonly name = 'NotAsShown';
 }
 
-/** Holds what would be signed against what the person was shown, whatever the market has said since. */
-export function checkMessage(typed: TypedMessage, deal: Deal, payer: string, nowMs: number): void {
+/** What a signature is for. */
+export type Purpose = 'pay' | 'collect';
+
+/** Holds what would be signed against what the person was shown, whatever the market has said since. Who collects signs for nothing. */
+export function checkMessage(
+  typed: TypedMessage,
+  deal: Deal,
+  payer: string,
+  nowMs: number,
+  purpose: Purpose = 'pay',
+): void {
   const network = NETWORKS[deal.network];
   const { domain, message, primaryType } = typed;
   const nowSeconds = Math.floor(nowMs / 1_000);
   const faults: [boolean, string][] = [
     [primaryType !== 'TransferWithAuthorization', 'the kind of message'],
     [!same(message.to, deal.seller_wallet), 'the wallet of the seller'],
-    [message.value !== deal.units.toString(), 'the amount'],
+    [message.value !== (purpose === 'pay' ? deal.units : 0n).toString(), 'the amount'],
     [!same(message.from, payer), 'the wallet that pays'],
     [BigInt(domain.chainId) !== network.chainId, 'the network'],
     [!same(domain.verifyingContract, deal.usdc) || !same(deal.usdc, network.usdc), 'the address of USDC'],

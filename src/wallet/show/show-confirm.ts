@@ -8,6 +8,8 @@ type Confirm = Extract<View, { kind: 'confirm' }>;
 /** What will be signed, in words and whole. */
 export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, deal: Deal, nowMs: number): Child[] {
   const pays = purpose === 'pay';
+  // Said of a message that could move nothing, and of no other: it is read from what is signed.
+  const isWithoutValue = message.message.value === '0';
   const rows = sayMessage(message, deal, nowMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
     .flatMap(([name, value]) => [
@@ -25,18 +27,18 @@ export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, d
   const renewed = 'The message that stood here got too old to be used. This one is new; nothing was signed before.';
   return [
     isRenewed ? element('p', { class: 'renewed' }, renewed) : null,
-    pays
+    pays || !isWithoutValue
       ? null
       : element(
           'p',
           {},
-          'These goods are paid for. The wallet shows the same kind of message as for a payment, with the same amount; here it only shows that you are who paid. It is sent with the word collect, and the market does not carry it out. No money moves.',
+          'This shows whose wallet it is; whether it has paid for these goods is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing, whoever had it, and it serves for these goods at this market alone. No money moves.',
         ),
     element('dl', { class: 'facts' }, ...rows),
     element(
       'p',
       {},
-      'Nobody can change amount or receiver of what you sign, and it works once. Your wallet pays no gas.',
+      'Amount and receiver of what you sign cannot be changed, and it works once. Your wallet pays no gas.',
     ),
     element(
       'details',

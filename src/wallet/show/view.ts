@@ -1,7 +1,7 @@
 import type { Delivery } from '../../contract/listings.ts';
 import type { Missing } from '../keep/find-ground.ts';
 import type { PurchaseRecord } from '../keep/purchase-record.ts';
-import type { Purpose } from '../messages/asking-wallet.ts';
+import type { Purpose } from '../messages/check-message.ts';
 import type { TypedMessage } from '../messages/typed-message.ts';
 import type { FoundWallet } from '../wallets/read-announcement.ts';
 

@@ -65,6 +65,24 @@ async function send(browser: Browser, path: string, fields?: Record<string, stri
   return { status: answer.statusCode, headers: answer.headers, text: answer.body };
 }
 
+it.each(CEREMONIES)('$path is a page to a browser, and text or JSON to a program', async ({ path }) => {
+  const get = (accept?: string) =>
+    running.http.inject({ method: 'GET', url: path, headers: accept === undefined ? {} : { accept } });
+  const page = await get('text/html,application/xhtml+xml,*/*;q=0.8');
+  expect([page.headers['content-type'], page.headers['vary']]).toEqual(['text/html; charset=utf-8', 'accept']);
+  for (const accept of [undefined, '*/*']) {
+    const said = await get(accept);
+    expect([said.statusCode, said.headers['content-type'], said.headers['set-cookie']]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+      undefined,
+    ]);
+    expect(said.body).toContain('POST /api/');
+  }
+  const { statusCode, body } = await get('application/json');
+  expect([statusCode, JSON.parse(body)]).toEqual([200, expect.objectContaining({ open: true, page: `${own}${path}` })]);
+});
+
 const tokenIn = (text: string): string => /name="token" value="([^"]+)"/.exec(text)?.[1] ?? '';
 const titleIn = (text: string): string => /<h[12][^>]*>([^<]*)</.exec(text.slice(text.indexOf('<main')))?.[1] ?? '';
 const JOIN = { action: 'begin', model: 'a model', client_class: 'coding_persistent', human_approved: 'yes' };

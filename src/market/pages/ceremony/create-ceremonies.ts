@@ -1,8 +1,10 @@
 import { type AnyPageRoute, formPage, type PageAnswer, page } from '../../../platform/http/server-options.ts';
 import type { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
+import { chooseForm } from '../choose-form.ts';
 import { answerHtml } from './answer-html.ts';
 import type { Ceremony } from './ceremony.ts';
+import { describeDoor } from './describe-door.ts';
 import { explainRefusal, retryHeaders, statusOf } from './explain-refusal.ts';
 import { join } from './join.ts';
 import { openCeremony } from './open-ceremony.ts';
@@ -28,7 +30,11 @@ export function createCeremonies(market: Market, parts: Pick<CeremonyParts, 'cat
         cache: 'private',
         ownOrigin: true,
         refused,
-        handler: (call) => openCeremony(market, all, ceremony, call),
+        // W4: HTML to a browser, JSON or text to programs.
+        handler: async (call) =>
+          chooseForm(call.accept) === 'html'
+            ? withVary(await openCeremony(market, all, ceremony, call))
+            : describeDoor(market.config, ceremony, call.accept),
       }),
       formPage({
         method: 'POST',
@@ -40,6 +46,10 @@ export function createCeremonies(market: Market, parts: Pick<CeremonyParts, 'cat
       }),
     ];
   });
+}
+
+function withVary(answer: PageAnswer): PageAnswer {
+  return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }
 
 /** What no step has an answer of its own for. After a failure of ours nobody knows yet whether the step was taken; the page itself shows it. */

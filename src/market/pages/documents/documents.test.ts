@@ -212,6 +212,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   chain_halts: null,
   chain_watermarks: null,
   claim_hashes: 'What you bought, your intents and payments',
+  collect_signatures: 'Which collecting signature',
   comments: 'Comments. One that was emptied',
   connect_proofs: 'the attempt, for a day',
   events: 'log of events',

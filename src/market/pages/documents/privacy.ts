@@ -57,6 +57,7 @@ function yours(): Block[] {
       'What you bought, your intents and payments, also those that came to nothing: listing, wallet, amount, transaction, block, times. They are kept, because they prove what you paid for.',
       'Which listings you voted for; why you flagged something, which the maintainer reads (that you did is public); the model and the kind of client that you named when you joined.',
       'Keys, recovery codes and pairing codes as hashes under a secret that is not in the database; delivery tokens as hashes. Nobody can read them back.',
+      'Which collecting signature of which wallet has handed goods over, by its nonce, until a while after it has run out.',
       `What you began and did not confirm at a door, for seven days after its ${STAGE_MINUTES} minutes; the text of a listing whose fee is under way, until the fee has ended.`,
       'Programs that you connect: what they call themselves and what you allowed, until an hour after it has run out; the attempt, for a day; that you did, and when it ended, for good.',
       `Hashes of titles and goods for ${REQUEST_MEMORY_DAYS} days, and figures of live goods by which near copies are found.`,

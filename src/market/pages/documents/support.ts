@@ -37,7 +37,7 @@ function goods(): Case[] {
   return [
     [
       'I lost what I bought',
-      '`POST /api/buy/<id>` again, with the key or the delivery token that you bought with. With neither, send `{"collect": true}` and sign what it asks with the wallet that paid: nothing is taken.',
+      '`POST /api/buy/<id>` again, with the key or the delivery token that you bought with. With neither, send `{"collect": true}` and sign what `collect` says with the wallet that paid: an authorization of value 0, so nothing can be taken.',
     ],
     [
       'The goods are not what was promised',

@@ -65,12 +65,15 @@ export interface ProofRow {
   purpose: ProofPurpose;
   /** Null for the sale of a thing. */
   paymentId: bigint | null;
+  /** The thing that it sold; null for all else. */
+  worldListingId: bigint | null;
   blockNumber: bigint;
   blockHash: Hex;
   blockTime: Date;
   logIndex: number;
   /** What the payee received by it. */
   valueUnits: bigint;
+  writtenAt: Date;
 }
 
 /** By transaction: whatever it proves. By payment: what it was paid with, never its refund. */
@@ -84,13 +87,16 @@ export async function findProof(
     tx_hash: Buffer;
     purpose: ProofPurpose;
     payment_id: bigint | null;
+    world_listing_id: bigint | null;
     block_number: bigint;
     block_hash: Buffer;
     block_time: Date;
     log_index: number;
     value_units: bigint;
+    written_at: Date;
   }>(
-    sql`select tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units
+    sql`select tx_hash, purpose, payment_id, world_listing_id, block_number, block_hash, block_time, log_index, value_units,
+        written_at
       from payment_proofs where ${which}`,
   );
   return (
@@ -98,11 +104,13 @@ export async function findProof(
       txHash: toHex(row.tx_hash),
       purpose: row.purpose,
       paymentId: row.payment_id,
+      worldListingId: row.world_listing_id,
       blockNumber: row.block_number,
       blockHash: toHex(row.block_hash),
       blockTime: row.block_time,
       logIndex: row.log_index,
       valueUnits: row.value_units,
+      writtenAt: row.written_at,
     }
   );
 }

@@ -6,7 +6,7 @@ import type { MarketConfig } from '../../context.ts';
 import { requirementOf, type Terms } from '../terms.ts';
 import { describeForBazaar } from './bazaar.ts';
 
-type Asking = Extract<Reason, 'payment_required' | 'payment_invalid' | 'authorization_lapsed'>;
+type Asking = Extract<Reason, 'payment_required' | 'payment_invalid' | 'insufficient_funds' | 'authorization_lapsed'>;
 
 /**
  * The 402 that asks for a payment: one answer for both versions of x402. The body's `accepts` is version 1, the PAYMENT-REQUIRED

@@ -1,3 +1,4 @@
+import { usdcOfUnits } from '../../../contract/money.ts';
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../contract/vocabulary.ts';
 import { authorizationDigest } from '../../../platform/chain/authorization.ts';
 import { checkContractSignature } from '../../../platform/chain/contract-signature.ts';
@@ -11,14 +12,16 @@ import type { Market } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import type { Proof, Terms } from '../terms.ts';
 import { askPayment } from './ask-payment.ts';
+import { paidExactly } from './find-use.ts';
 
 type Needs = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
 /**
  * `payer` signed it, for these terms, and the nonce is unused: proof of control over that wallet. `floor` is the finalized block of
- * that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below.
+ * that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest`: of the block at whose
+ * state the nonce was read.
  */
-export type ProofCheck = { payer: Hex; floor: bigint } | { refusal: Refusal };
+export type ProofCheck = { payer: Hex; floor: bigint; latest: { timestamp: bigint } } | { refusal: Refusal };
 
 /** What is wrong with a proof without asking anybody, in words; null when nothing is. */
 export function findFault(proof: Proof, terms: Terms, network: Needs['config']['network'], now: number): string | null {
@@ -42,6 +45,11 @@ export function findFault(proof: Proof, terms: Terms, network: Needs['config']['
   return null;
 }
 
+export interface ProofOptions {
+  /** A wallet with code must say yes at the finalized block as well. */
+  alsoAtFinalized?: boolean;
+}
+
 /**
  * Our own check of a fresh authorization (W7), all but the balance. Refusals leave nothing behind. A chain that cannot be read is
  * 503: never a verdict on the proof.
@@ -51,15 +59,13 @@ export async function checkProof(
   proof: Proof,
   terms: Terms,
   readHead: () => Promise<ChainHead>,
+  options: ProofOptions = {},
 ): Promise<ProofCheck> {
-  const { config } = market;
   if (proof.resourceUrl !== null && proof.resourceUrl !== terms.resource) {
     return { refusal: new Refusal('payment_bound_elsewhere', { detail: 'resource.url names another request.' }) };
   }
-  const fault = findFault(proof, terms, config.network, market.clock.now());
-  if (fault !== null) return { refusal: askPayment(config, terms, 'payment_invalid', fault) };
   try {
-    return await checkOnChain(market, proof, terms, readHead);
+    return await checkOnChain(market, proof, terms, readHead, options);
   } catch (error) {
     if (error instanceof RpcFailure)
       return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 }) };
@@ -67,37 +73,85 @@ export async function checkProof(
   }
 }
 
+/**
+ * The signature, then the nonce, and only for an unused one whether terms and times fit: who is told to sign anew must not have paid by
+ * this one. What nobody signed costs one call at most.
+ */
 async function checkOnChain(
   market: Needs,
   proof: Proof,
   terms: Terms,
   readHead: () => Promise<ChainHead>,
+  options: ProofOptions,
 ): Promise<ProofCheck> {
   const { config } = market;
-  const { usdc } = config.network;
-  const { from, nonce } = proof.authorization;
-  // The signature first: whoever signed nothing costs one call at most.
-  if (!(await isSignedBy(market, proof))) {
-    const detail = 'The signature is not a canonical one of the payer for these terms.';
-    return { refusal: askPayment(config, terms, 'payment_invalid', detail) };
-  }
-  const { rpc, chainId, latest, floor } = await readHead();
-  if (chainId !== config.network.chainId || floor === null) {
+  const { from } = proof.authorization;
+  const { isSigned, hasCode } = await readSignature(market, proof, options);
+  const notSigned = 'The signature is not a canonical one of the payer for these terms.';
+  const fault = findFault(proof, terms, config.network, market.clock.now()) ?? (isSigned ? null : notSigned);
+  const refusal = fault === null ? null : askPayment(config, terms, 'payment_invalid', fault);
+  // A contract wallet may have said yes when it paid and say no today, so its nonce is asked for all the same.
+  if (refusal !== null && !isSigned && !hasCode) return { refusal };
+  const head = await readHead();
+  if (head.chainId !== config.network.chainId || head.floor === null) {
     return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
   }
+  const used = await findUsed(market, head, proof, terms);
+  if (used !== null) return { refusal: used };
+  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest } : { refusal };
+}
+
+/** Why an authorization whose nonce is used or cancelled, or about to be, is good for nothing here; null: it is unused. */
+async function findUsed({ config }: Needs, head: ChainHead, proof: Proof, terms: Terms): Promise<Refusal | null> {
+  const { rpc, latest } = head;
+  const { usdc } = config.network;
+  const { from, nonce } = proof.authorization;
   const [usedLatest, usedPending] = await Promise.all([
     // Of the provider and the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
     readAuthorizationState(rpc, usdc, from, nonce, latest.number),
     readAuthorizationState(rpc, usdc, from, nonce, 'pending'),
   ]);
-  if (usedLatest || usedPending) return { refusal: new Refusal('authorization_used_elsewhere') };
-  return { payer: from, floor: floor.number };
+  if (!usedLatest && !usedPending) return null;
+  if (usedLatest) return await refuseUsed(head, config, proof, terms);
+  return new Refusal('authorization_used_elsewhere', {
+    detail: 'It is being used or cancelled at this moment.',
+    doNotPayAgain: true,
+    nextStep: 'Wait until the transaction is in a block, then send the same request again. Do not pay again.',
+    retryAfterSeconds: 5,
+  });
+}
+
+async function refuseUsed(head: ChainHead, config: Needs['config'], proof: Proof, terms: Terms): Promise<Refusal> {
+  try {
+    if (!(await paidExactly(head, config.network, proof, terms))) return new Refusal('authorization_used_elsewhere');
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    // It is used, and whom it paid cannot be told now.
+    return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
+  }
+  return new Refusal('authorization_used_elsewhere', {
+    detail: 'The chain shows that it has paid exactly this payee and price, by a payment that was not opened here.',
+    doNotPayAgain: true,
+    nextStep: 'The payee has the money. Do not pay again: ask the payee, or the service to which you showed it first.',
+  });
+}
+
+interface ReadSignature {
+  isSigned: boolean;
+  hasCode: boolean;
 }
 
 /** Whether the payer signed exactly this authorization. A wallet with code is asked; any other must recover (W7). */
 export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
-  const { rpc, config } = market;
-  const { from } = proof.authorization;
+  return (await readSignature(market, proof, {})).isSigned;
+}
+
+async function readSignature(
+  { rpc, config }: Pick<Market, 'rpc' | 'config'>,
+  { authorization, signature }: Proof,
+  { alsoAtFinalized = false }: ProofOptions,
+): Promise<ReadSignature> {
+  const { from } = authorization;
   const { network } = config;
   const digest = authorizationDigest(
     {
@@ -106,11 +160,17 @@ export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: 
       chainId: network.chainId,
       verifyingContract: network.usdc,
     },
-    proof.authorization,
+    authorization,
   );
-  const recovered = (await recoverSigner(digest, proof.signature)) === from;
-  const code = await readCode(rpc, from, 'latest');
-  return code === '0x' ? recovered : await checkContractSignature(rpc, from, digest, proof.signature);
+  const recovered = (await recoverSigner(digest, signature)) === from;
+  const isHeldAt = async (block: 'latest' | 'finalized'): Promise<ReadSignature> => {
+    const hasCode = (await readCode(rpc, from, block)) !== '0x';
+    const isSigned = hasCode ? await checkContractSignature(rpc, from, digest, signature, { block }) : recovered;
+    return { isSigned, hasCode };
+  };
+  const now = await isHeldAt('latest');
+  if (!alsoAtFinalized || !now.hasCode || !now.isSigned) return now;
+  return { ...now, isSigned: (await isHeldAt('finalized')).isSigned };
 }
 
 /** The last part of the check, only for a request that would open a row. */
@@ -118,10 +178,17 @@ export async function checkBalance(market: Needs, proof: Proof, terms: Terms): P
   const { config, rpc } = market;
   try {
     const balance = await readBalance(rpc, config.network.usdc, proof.authorization.from);
-    if (balance >= terms.valueUnits) return null;
-    return askPayment(config, terms, 'payment_invalid', 'The payer holds less USDC than the price.');
+    return balance >= terms.valueUnits ? null : refusePoor(config, terms, balance);
   } catch (error) {
     if (error instanceof RpcFailure) return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
     throw error;
   }
+}
+
+/** The same proof serves once the wallet holds enough: nothing was stored, and nothing is to be signed anew. */
+function refusePoor(config: Needs['config'], terms: Terms, balance: bigint): Refusal {
+  const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
+  const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;
+  const asked = askPayment(config, terms, 'insufficient_funds', detail);
+  return new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, balance_usdc, price_usdc } });
 }

@@ -1,0 +1,69 @@
+import { sha256 } from '../../platform/canonical-json.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { isDeliveryToken } from '../../platform/secret-format.ts';
+import type { Market } from '../context.ts';
+import { findByToken } from '../payments/store.ts';
+
+/** A delivery token that came with a request. `own`: in the form that a client makes one in; `given`: that of those which we give. */
+export interface ShownToken {
+  hash: Buffer;
+  form: 'own' | 'given' | 'neither';
+}
+
+const GIVEN = /^[A-Za-z0-9_-]{43}$/;
+
+export function readToken(text: string, prefix: string): ShownToken {
+  const hash = tokenHashOf(text);
+  if (isDeliveryToken(text, prefix)) return { hash, form: 'own' };
+  return { hash, form: GIVEN.test(text) ? 'given' : 'neither' };
+}
+
+export function tokenHashOf(token: string): Buffer {
+  return sha256('delivery-token\0', token);
+}
+
+export function refuseToken(message: string): Refusal {
+  return new Refusal('invalid_fields', {
+    errors: [{ path: 'X-Delivery-Token', message }],
+    nextStep: 'Nothing was stored or submitted. Send the same request without that token, or with a new one.',
+  });
+}
+
+interface Asker {
+  token: ShownToken | null;
+  merchant: object | null;
+  collectOnly: boolean;
+}
+
+/**
+ * A token that belongs to no payment, in a request with a proof that opens none either so far. Of those that we give, such a one may be
+ * that of an opening which never came about, and is left alone.
+ */
+export function mustBeOpening({ token, merchant, collectOnly }: Asker): void {
+  if (token?.form === 'neither') throw refuseToken('must be <prefix>_dt_, 43 of 0-9A-Za-z and a checksum');
+  if (token?.form !== 'own') return;
+  if (merchant !== null) throw refuseToken('goes without a key: what a key has bought, the key collects');
+  if (collectOnly) throw refuseToken('goes with the request that opens a payment, and this one only collects');
+}
+
+/** A token alone that belongs to no payment for this listing: a 402 would ask for money from somebody who may have paid. */
+export function refuseStray({ token, merchant }: Asker, isFree: boolean): Refusal {
+  if (token?.form === 'own' && isFree) return refuseToken(NOT_FOR_FREE);
+  if (token?.form === 'own' && merchant !== null)
+    return refuseToken('goes without a key, and belongs to no payment here');
+  return new Refusal('payment_not_found', { detail: 'The delivery token belongs to no payment for this listing.' });
+}
+
+/** Where nothing is paid there is no payment whose token it could be. */
+export function mustNotBring(token: ShownToken | null): void {
+  if (token?.form === 'own') throw refuseToken(NOT_FOR_FREE);
+}
+
+const NOT_FOR_FREE = 'goes with a payment, and these goods are free';
+
+/** The token of the client's own that the payment is to have; null: it brought none. */
+export async function takeClientToken(market: Market, { token }: Asker): Promise<Buffer | null> {
+  if (token?.form !== 'own') return null;
+  if ((await findByToken(market.database, token.hash)) !== null) throw new Refusal('delivery_token_used');
+  return token.hash;
+}

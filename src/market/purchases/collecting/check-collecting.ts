@@ -1,0 +1,68 @@
+import { type CollectTerms, collectNonce } from '../../../contract/collect-text.ts';
+import type { Hex } from '../../../platform/hex.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market } from '../../context.ts';
+import type { ListingTerms } from '../../listings/store.ts';
+import type { Payments } from '../../payments/payments.ts';
+import type { Proof } from '../../payments/terms.ts';
+import { askPayment } from '../../payments/x402/ask-payment.ts';
+import { checkProof, type ProofCheck } from '../../payments/x402/check-proof.ts';
+import { type BuyRequest, purchaseTerms } from '../buy-request.ts';
+import { noteShown, pruneShown, wasShown } from './store.ts';
+
+/** Clocks of processes differ a little: a row outlives its signature by this much. */
+const KEPT_MS = 600_000;
+const PRUNED_AT_ONCE = 100;
+
+/** An authorization of value 0 moves nothing: it is good to collect, in the form that is made for it, and for nothing else. */
+export function isWithoutValue(proof: Proof): boolean {
+  return proof.authorization.value === 0n;
+}
+
+/** Who shows by an authorization of value 0 that the goods are theirs (W17). */
+export async function checkCollecting(
+  market: Market,
+  payments: Payments,
+  request: BuyRequest,
+  listing: ListingTerms,
+  proof: Proof,
+): Promise<ProofCheck> {
+  const terms = { ...purchaseTerms(market, listing), valueUnits: 0n };
+  const { from: payer, nonce } = proof.authorization;
+  if (!request.collectOnly || request.collectSalt === null) {
+    return { refusal: refuseWithoutValue(market, listing) };
+  }
+  const wanted = collectNonce(collectTerms(market, listing, payer, request.collectSalt));
+  if (nonce !== wanted) {
+    const detail = `The nonce is not that of a collecting signature for listing ${listing.id} at ${market.config.baseUrl} with this collect_salt.`;
+    return { refusal: askPayment(market.config, terms, 'payment_invalid', detail) };
+  }
+  const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
+  if (await wasShown(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
+  return await checkProof(market, proof, terms, payments.readHead, { alsoAtFinalized: true });
+}
+
+/** Where nothing is paid there are no terms to sign either. */
+function refuseWithoutValue(market: Market, listing: ListingTerms): Refusal {
+  const detail = 'An authorization of value 0 pays for nothing; it collects with {"collect": true, "collect_salt"}.';
+  if (listing.priceUnits > 0n)
+    return askPayment(market.config, purchaseTerms(market, listing), 'payment_invalid', detail);
+  return new Refusal('payment_invalid', {
+    detail,
+    nextStep: 'These goods are free: send the request without a proof.',
+  });
+}
+
+function collectTerms({ config }: Market, { id }: ListingTerms, payer: Hex, salt: Hex): CollectTerms {
+  return { baseUrl: config.baseUrl, chainId: config.network.chainId, listingId: id, payer, salt };
+}
+
+/** Once the goods are to be handed out for it, and before they are: of two requests at once one gets them. */
+export async function spendSignature(market: Market, request: BuyRequest, { authorization }: Proof): Promise<void> {
+  const { database, clock } = market;
+  const { from: payer, nonce, validBefore } = authorization;
+  const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
+  await pruneShown(database, new Date(clock.now() - KEPT_MS), PRUNED_AT_ONCE);
+  if (await noteShown(database, shown, new Date(Number(validBefore) * 1000))) return;
+  throw new Refusal('collect_signature_used');
+}

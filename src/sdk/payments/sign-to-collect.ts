@@ -1,0 +1,80 @@
+import { bytesToHex } from 'viem';
+import { z } from 'zod';
+import { collectNonce } from '../../contract/collect-text.ts';
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { Client } from '../client.ts';
+import { MarketError } from '../market-error.ts';
+import type { ExpectedPayment } from './choose-offer.ts';
+import { encodeProof, type PaymentProof } from './payment-proof.ts';
+import type { X402Version } from './payment-required.ts';
+import { signAuthorization, type Wallet } from './sign-authorization.ts';
+import { TermsRefused } from './terms-refused.ts';
+
+/** A signature over nothing that could be paid, and the salt that goes along with it. */
+export interface CollectProof extends PaymentProof {
+  salt: `0x${string}`;
+}
+
+export interface Collecting {
+  client: Client;
+  wallet: Wallet;
+  listingId: number;
+  expected: ExpectedPayment;
+  /** The 402 to a request that only collects. */
+  asked: unknown;
+  x402Version?: X402Version | undefined;
+}
+
+const WINDOW_SECONDS = 120;
+
+/**
+ * Signs to show who asks: an authorization of value 0 whose nonce says for which goods at which market. It could move nothing if somebody
+ * carried it out. Where a market does not take it, nothing else is signed in its place.
+ */
+export async function signCollecting(collecting: Collecting): Promise<CollectProof> {
+  const { client, wallet, listingId, asked } = collecting;
+  if (!(asked instanceof MarketError)) throw asked;
+  const expected = { ...collecting.expected, amountUnits: 0n };
+  const network = NETWORKS[expected.network];
+  const salt = bytesToHex(client.environment.randomBytes(32));
+  const baseUrl = marketAddress(client.baseUrl, asked.body());
+  const nonce = collectNonce({
+    ...{ baseUrl, chainId: network.chainId, listingId: BigInt(listingId), payer: wallet.address, salt },
+  });
+  const x402Version = collecting.x402Version ?? (asked.header('payment-required') === null ? 1 : 2);
+  const terms = { x402Version, windowSeconds: WINDOW_SECONDS, nonce };
+  const signed = await signAuthorization(wallet, expected, terms, client.environment);
+  const shared = {
+    scheme: 'exact',
+    network: x402Version === 1 ? network.name : network.caip2,
+    asset: network.usdc,
+    payTo: expected.payee,
+    maxTimeoutSeconds: WINDOW_SECONDS,
+    extra: { name: network.domainName, version: network.domainVersion },
+  };
+  const offer = { ...shared, amountUnits: 0n, raw: { ...shared, amount: '0' } };
+  return {
+    header: encodeProof({ x402Version, offers: [] }, offer, signed),
+    payer: signed.authorization.from,
+    nonce,
+    valid_before: Number(signed.authorization.validBefore),
+    salt,
+  };
+}
+
+const told = z.object({ collect: z.object({ base_url: z.string() }) });
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * What the market calls itself, as far as that is the host we talk to: a signature that another market could have asked for here, to use it
+ * there, is never made. A port may differ, where something stands in front.
+ */
+function marketAddress(ours: string, body: unknown): string {
+  const read = told.safeParse(body);
+  if (!read.success) return ours;
+  const { base_url: theirs } = read.data.collect;
+  const [one, other] = [new URL(ours), URL.parse(theirs)];
+  const isLocal = LOOPBACK.has(one.hostname) && LOOPBACK.has(other?.hostname ?? '');
+  if (other !== null && (one.hostname === other.hostname || isLocal)) return theirs;
+  throw new TermsRefused('other_market', `the market calls itself ${theirs.slice(0, 200)}, and this is ${one.host}`);
+}
