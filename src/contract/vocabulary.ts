@@ -81,6 +81,8 @@ export const DEFAULT_LIMITS = {
   pair_tries_per_ip_hour: 20,
   oauth_clients_per_ip_hour: 30,
   oauth_starts_per_ip_hour: 300,
+  // What the networks of one site (IPv4 /24, IPv6 /48) may do together, in times of what one of them may.
+  networks_per_site: 10,
   voices_per_merchant_day: 20,
   votes_per_merchant_day: 50,
   guard_runs_per_merchant_day: 30,
