@@ -19,6 +19,9 @@ import { createEventStream, type EventStream } from './events/stream/event-strea
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/retired-flow.ts';
+import { createBudgets } from './limits/budgets.ts';
+import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
+import { limitOperations } from './limits/limit-operations.ts';
 import { completeFee } from './listings/complete-fee.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
@@ -108,7 +111,8 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const completions = { purchase: completePurchase(market), listing_fee: completeFee(market, heldThings(market)) };
   const paces = { ...PACES, ...options };
   const payments = createPayments(market, completions, paces);
-  const parts = { payments, catalog, events };
+  const budgets = createBudgets(market);
+  const parts = { payments, catalog, events, budgets };
   const connector = createConnector(market, { ...options, showFault: showConnectFault(market) });
   const pictures = createPictures();
   const http = serveHttp(market, { ...parts, connector, stream, pictures }, mark);
@@ -180,13 +184,14 @@ function serveHttp(
   parts: MarketParts & { connector: Connector; stream: EventStream; pictures: Pictures },
   mark: NotedDatabase['mark'],
 ): HttpServer {
-  const { catalog, connector } = parts;
+  const { catalog, connector, budgets } = parts;
+  const { readMs } = budgets;
   const { clock, config, log, random } = market;
   const reads = createQuickReads(market, parts);
   const storefront = createStorefront(market, { events: parts.events, reads });
   return createHttpServer({
     endpoints,
-    operations: seeOwnWrites({ catalog, mark, log }, marketOperations(parts)),
+    operations: seeOwnWrites({ catalog, mark, log }, limitOperations(budgets, marketOperations(parts))),
     context: market,
     authenticate: (bearer) => authenticate(market, bearer),
     isMaintainer: (merchant) => merchant.maintainer,
@@ -199,18 +204,19 @@ function serveHttp(
     trustProxy: config.trustProxy,
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
-    pages: createPages(market, { ...parts, home: storefront.home }),
+    pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, home: storefront.home })),
     refusedPage,
     faces: (inside) => ({ getTreasury: createTreasuryFace(market, inside) }),
     mounts: (inside) => [
       mountEventStream(market.database, parts.stream),
-      ...createMcp(market, connector, inside),
+      ...limitMounts(readMs, MOUNT_MS.message, createMcp(market, connector, inside)),
       ...connector.mounts(inside),
       ...createConnectPages(market, connector.interactions, inside),
-      ...storefront.mounts(inside),
-      ...parts.pictures.mounts(inside),
+      ...limitMounts(readMs, MOUNT_MS.page, storefront.mounts(inside)),
+      ...limitMounts(readMs, MOUNT_MS.picture, parts.pictures.mounts(inside)),
       ...createWalletPage(market, inside),
     ],
     shortcut: (read) => storefront.quick(read) ?? reads(read),
+    readMs,
   });
 }

@@ -3,6 +3,7 @@ import { createPasses } from '../../platform/create-passes.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
+import { pruneIntents } from './direct/prune-intents.ts';
 import { createDriver, type Driver } from './drive-payment.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
@@ -32,7 +33,11 @@ export function createPayments(market: Market, completions: Completions, options
   const facts = createPaymentFacts(market);
   const reconcileOnce = createPass(market, settler.settleMany);
   const declineOld = (): Promise<void> => declineOldReviews(market, completions);
-  const reconciling = { pass: facts.timed(reconcileOnce), declineOld, count: facts.count };
+  const endOld = async (): Promise<void> => {
+    await declineOld();
+    await pruneIntents(market);
+  };
+  const reconciling = { pass: facts.timed(reconcileOnce), declineOld: endOld, count: facts.count };
   return {
     completions,
     payees: createPayeeCheck(market),

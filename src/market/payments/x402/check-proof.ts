@@ -1,4 +1,5 @@
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../contract/vocabulary.ts';
+import { admitSpender } from '../../../platform/budgets/tally.ts';
 import { authorizationDigest } from '../../../platform/chain/authorization.ts';
 import { checkContractSignature } from '../../../platform/chain/contract-signature.ts';
 import { readCode } from '../../../platform/chain/reads.ts';
@@ -109,6 +110,7 @@ export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: 
     proof.authorization,
   );
   const recovered = (await recoverSigner(digest, proof.signature)) === from;
+  if (recovered) admitSpender(from);
   const code = await readCode(rpc, from, 'latest');
   return code === '0x' ? recovered : await checkContractSignature(rpc, from, digest, proof.signature);
 }

@@ -4,6 +4,9 @@ import type { Database } from '../database.ts';
 import type { Quota } from './quota.ts';
 import { takeQuota } from './take-quota.ts';
 
+/** Counts are 32 bits. */
+const MOST = 1_000_000_000;
+
 /** What one client network may do in a window, and how many such networks' worth the site around it may. */
 export interface ClientQuota extends Omit<Quota, 'subject'> {
   clientNetwork: string;
@@ -17,5 +20,7 @@ export async function takeClientQuota(
 ): Promise<void> {
   await takeQuota(needs, { ...quota, subject: clientNetwork });
   const { site } = networkLevels(clientNetwork);
-  if (site !== clientNetwork) await takeQuota(needs, { ...quota, subject: site, limit: quota.limit * networksPerSite });
+  if (site === clientNetwork) return;
+  const limit = Math.min(MOST, quota.limit * networksPerSite);
+  await takeQuota(needs, { ...quota, subject: site, limit });
 }
