@@ -17,6 +17,7 @@ import { createEventTail } from './events/event-tail.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
+import { placesOf } from './events/stream/places.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/retired-flow.ts';
 import { createBudgets } from './limits/budgets.ts';
@@ -86,7 +87,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const { database, mark } = noteWrites(options.database);
   const sequencer = createSequencer({ database, clock, log });
   const events = createEventTail();
-  const stream = createEventStream({ database, clock, log, tail: events });
+  const stream = createEventStream({ database, clock, log, tail: events, ...placesOf(config.limits, random) });
   const catalog = createMarketCatalog({
     database,
     clock,

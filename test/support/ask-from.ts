@@ -46,3 +46,17 @@ export function askFrom(
     sent.end(text ?? undefined);
   });
 }
+
+/** Listens to the log from that address; whatever comes is left alone. */
+export function openStream(address: string, url: string): Promise<{ status: number; close(): void }> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}/api/events/stream`, { localAddress: address, agent: false });
+    sent.once('error', reject);
+    sent.once('response', (answer) => {
+      answer.on('error', () => {});
+      answer.resume();
+      resolve({ status: answer.statusCode ?? 0, close: () => void sent.destroy() });
+    });
+    sent.end();
+  });
+}
