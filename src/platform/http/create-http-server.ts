@@ -67,7 +67,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     answerFailure(options, error, begin(request, reply), { request, reply });
 
   const isBusy = (): boolean => isClosing || exchanges.count() >= maxInFlight;
-  const reads = createMeasureReads(options.readMs, readTrustedProxies(options.trustProxy));
+  const reads = createMeasureReads(options.readMs, readTrustedProxies(options.trustProxy), random);
   const quick = createQuickWay(options.shortcut, mounts, { guard, exchanges, counts, random, log, isBusy, reads });
   const app = createApp({
     random,
