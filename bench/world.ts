@@ -13,7 +13,7 @@ import { openDatabase } from '../src/platform/database/open-database.ts';
 import { systemRandom } from '../src/platform/random.ts';
 import { startFundedChain } from './chain.ts';
 import { type Seeded, seed } from './seed.ts';
-import { PAYERS } from './settings.ts';
+import { PAYERS, WIDE_LIMITS } from './settings.ts';
 
 export interface World {
   chain: LocalChain;
@@ -93,6 +93,7 @@ async function startMarket(
     OPENAISLE_FACILITATOR_URL: given.facilitatorUrl,
     OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
     OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
+    OPENAISLE_LIMITS: WIDE_LIMITS,
   });
 }
 

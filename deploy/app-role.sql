@@ -20,8 +20,8 @@ grant insert on payment_proofs, fees, purchases to openaisle_app;
 grant insert on payments to openaisle_app;
 grant update (status, tx_hash, block_number, block_time, log_index, stopped_at, end_reason, payer_collects_only, settling_at, ended_at, updated_at, payer,
   review_outcome, reviewed_by, review_note, reviewed_at) on payments to openaisle_app;
--- An intent is written once; what a claim names changes until it is decided.
-grant insert on payment_intents to openaisle_app;
+-- An intent is written once, and cleared away if nobody claims it; what a claim names changes until it is decided.
+grant insert, delete on payment_intents to openaisle_app;
 grant insert, update, delete on claim_hashes to openaisle_app;
 
 -- Price, wallet and origin of a listing are not here either.

@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import packageJson from '../../package.json' with { type: 'json' };
-import { DEFAULT_LIMITS } from '../../src/contract/vocabulary.ts';
 import { inheritedEnvironment } from '../../src/local/server-process.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { WIDE_LIMITS } from '../settings.ts';
 import { familyOf } from './process-facts.ts';
 
 export interface MarketOrder {
@@ -45,10 +45,6 @@ const POLL_MS = 20;
 const LOADED_WITHIN_MS = 600_000;
 const STOP_WITHIN_MS = 40_000;
 const TREASURY = `0x${'7'.repeat(40)}`;
-/** So high that writing at a rate meets none of them. */
-const LIMITS = Object.fromEntries(
-  Object.keys(DEFAULT_LIMITS).flatMap((name) => (name.includes('_per_') ? [[name, 1_000_000_000]] : [])),
-);
 
 /** As `npm start` does it, with a facilitator, and mostly a chain, that nobody answers for: reads must not need them. */
 export async function startMarket(order: MarketOrder): Promise<MarketServer> {
@@ -69,7 +65,7 @@ export async function startMarket(order: MarketOrder): Promise<MarketServer> {
       OPENAISLE_FACILITATOR_URL: `http://127.0.0.1:${silent}`,
       OPENAISLE_TREASURY: TREASURY,
       OPENAISLE_CATALOG_MEMORY_MB: String(order.catalogMemoryMb),
-      OPENAISLE_LIMITS: JSON.stringify(LIMITS),
+      OPENAISLE_LIMITS: WIDE_LIMITS,
       ...(order.workers === 1 ? {} : { OPENAISLE_WORKERS: String(order.workers) }),
     },
     stdio: ['ignore', log, log, 'ipc'],

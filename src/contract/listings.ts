@@ -358,7 +358,8 @@ export const getStore = endpoint({
   name: 'getStore',
   method: 'GET',
   path: '/api/store/:handle',
-  summary: 'One merchant and its live listings; without limit the whole catalog.',
+  summary:
+    'One merchant and its live listings; without limit the whole catalog, of which so many megabytes an hour are sent to a network.',
   auth: 'public',
   params: z.strictObject({ handle: z.string().min(1).max(64) }),
   query: z.strictObject({ limit: optionalPageSize(PAGE_SIZES.store), before_id: idCursor }),

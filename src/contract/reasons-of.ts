@@ -7,6 +7,7 @@ const ALWAYS: readonly Reason[] = [
   'invalid_query',
   'unexpected_fields',
   'headers_too_large',
+  'rate_limited',
   'unavailable',
   'internal_error',
 ];

@@ -81,6 +81,23 @@ export const DEFAULT_LIMITS = {
   pair_tries_per_ip_hour: 20,
   oauth_clients_per_ip_hour: 30,
   oauth_starts_per_ip_hour: 300,
+  // What the networks of one site (IPv4 /24, IPv6 /48) may do together, in times of what one of them may.
+  networks_per_site: 10,
+  intents_per_merchant_hour: 120,
+  intents_per_ip_hour: 600,
+  // Requests that go to the providers of the chain. Each process counts for itself, here and below.
+  chain_reads_per_ip_minute: 600,
+  chain_reads_per_merchant_minute: 1_200,
+  chain_reads_per_wallet_minute: 300,
+  chain_reads_per_minute: 6_000,
+  // Milliseconds of the processor, for reads that take longer than most.
+  read_ms_per_ip_minute: 12_000,
+  read_ms_per_minute: 48_000,
+  // Whole stores, asked for without `limit`.
+  store_megabytes_per_ip_hour: 200,
+  store_megabytes_per_hour: 5_000,
+  event_streams_per_ip: 100,
+  event_streams: 4_000,
   voices_per_merchant_day: 20,
   votes_per_merchant_day: 50,
   guard_runs_per_merchant_day: 30,
@@ -120,6 +137,8 @@ export const REQUEST_MEMORY_DAYS = 7;
 export const STAGE_MINUTES = 15;
 /** How long a transfer may be made for an intent. */
 export const INTENT_MINUTES = 10;
+/** How long after that an intent can be claimed. What nobody has claimed by then is cleared away. */
+export const INTENT_KEPT_DAYS = 30;
 /** After that long nobody has decided on a payment in review: it ends as declined. */
 export const REVIEW_DAYS = 30;
 export const RECOVERY_CODE_COUNT = 8;

@@ -7,6 +7,8 @@ import { type ServerProcess, startServer } from './server-process.ts';
 
 /** For a world with one visitor, who may start it many times an hour. */
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
+/** Its programs all come from one address. */
+const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };
 
 export function openFacilitator(
   dataDir: string,
@@ -47,7 +49,7 @@ export function openMarket(
       OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
       OPENAISLE_FACILITATOR_URL: facilitatorUrl,
       OPENAISLE_CITY_URL: `http://127.0.0.1:${ports.city}`,
-      OPENAISLE_LIMITS: JSON.stringify(LIMITS),
+      OPENAISLE_LIMITS: JSON.stringify({ ...LIMITS, ...BUDGETS }),
     },
     logFile: join(dataDir, 'logs', 'market.log'),
     readyUrl: `http://127.0.0.1:${ports.market}/readyz`,

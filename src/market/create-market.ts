@@ -17,8 +17,12 @@ import { createEventTail } from './events/event-tail.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
+import { placesOf } from './events/stream/places.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/retired-flow.ts';
+import { createBudgets } from './limits/budgets.ts';
+import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
+import { limitOperations } from './limits/limit-operations.ts';
 import { completeFee } from './listings/complete-fee.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
@@ -83,7 +87,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const { database, mark } = noteWrites(options.database);
   const sequencer = createSequencer({ database, clock, log });
   const events = createEventTail();
-  const stream = createEventStream({ database, clock, log, tail: events });
+  const stream = createEventStream({ database, clock, log, tail: events, ...placesOf(config.limits, random) });
   const catalog = createMarketCatalog({
     database,
     clock,
@@ -108,7 +112,8 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const completions = { purchase: completePurchase(market), listing_fee: completeFee(market, heldThings(market)) };
   const paces = { ...PACES, ...options };
   const payments = createPayments(market, completions, paces);
-  const parts = { payments, catalog, events };
+  const budgets = createBudgets(market);
+  const parts = { payments, catalog, events, budgets };
   const connector = createConnector(market, { ...options, showFault: showConnectFault(market) });
   const pictures = createPictures();
   const http = serveHttp(market, { ...parts, connector, stream, pictures }, mark);
@@ -180,13 +185,14 @@ function serveHttp(
   parts: MarketParts & { connector: Connector; stream: EventStream; pictures: Pictures },
   mark: NotedDatabase['mark'],
 ): HttpServer {
-  const { catalog, connector } = parts;
+  const { catalog, connector, budgets } = parts;
+  const { readMs } = budgets;
   const { clock, config, log, random } = market;
   const reads = createQuickReads(market, parts);
   const storefront = createStorefront(market, { events: parts.events, reads });
   return createHttpServer({
     endpoints,
-    operations: seeOwnWrites({ catalog, mark, log }, marketOperations(parts)),
+    operations: seeOwnWrites({ catalog, mark, log }, limitOperations(budgets, marketOperations(parts))),
     context: market,
     authenticate: (bearer) => authenticate(market, bearer),
     isMaintainer: (merchant) => merchant.maintainer,
@@ -199,18 +205,19 @@ function serveHttp(
     trustProxy: config.trustProxy,
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
-    pages: createPages(market, { ...parts, home: storefront.home }),
+    pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, home: storefront.home })),
     refusedPage,
     faces: (inside) => ({ getTreasury: createTreasuryFace(market, inside) }),
     mounts: (inside) => [
       mountEventStream(market.database, parts.stream),
-      ...createMcp(market, connector, inside),
+      ...limitMounts(readMs, MOUNT_MS.message, createMcp(market, connector, inside)),
       ...connector.mounts(inside),
       ...createConnectPages(market, connector.interactions, inside),
-      ...storefront.mounts(inside),
-      ...parts.pictures.mounts(inside),
+      ...limitMounts(readMs, MOUNT_MS.page, storefront.mounts(inside)),
+      ...limitMounts(readMs, MOUNT_MS.picture, parts.pictures.mounts(inside)),
       ...createWalletPage(market, inside),
     ],
     shortcut: (read) => storefront.quick(read) ?? reads(read),
+    readMs,
   });
 }

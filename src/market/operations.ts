@@ -19,12 +19,14 @@ import { pair } from './identity/pair.ts';
 import { recovery } from './identity/recovery.ts';
 import { register } from './identity/register.ts';
 import { rotate } from './identity/rotate.ts';
+import type { Budgets } from './limits/budgets.ts';
 import { editListing } from './listings/changes/edit-listing.ts';
 import { withdrawListing } from './listings/changes/withdraw-listing.ts';
 import { withdrawWithReason } from './listings/changes/withdraw-with-reason.ts';
 import { makeCreateListing } from './listings/create-listing.ts';
 import { makeOpenFeeIntent } from './listings/open-fee-intent.ts';
 import { makeGetStore } from './merchants/get-store.ts';
+import { limitWholeStores } from './merchants/limit-whole-stores.ts';
 import { makeListMerchants } from './merchants/list-merchants.ts';
 import { setStoreLine } from './merchants/set-store-line.ts';
 import { pinListing } from './moderation/pin-listing.ts';
@@ -55,10 +57,16 @@ export interface MarketParts {
   catalog: MarketCatalog;
   /** The end of the public log, of the same moment as the catalog. */
   events: EventTail;
+  budgets: Budgets;
 }
 
 /** Every endpoint and what answers it. One that is missing here does not compile. */
-export function marketOperations({ payments, catalog, events }: MarketParts): Operations<Endpoints, Market, Merchant> {
+export function marketOperations({
+  payments,
+  catalog,
+  events,
+  budgets,
+}: MarketParts): Operations<Endpoints, Market, Merchant> {
   return {
     getOfficialFacts,
     browseShelves: makeBrowseShelves(catalog),
@@ -73,7 +81,7 @@ export function marketOperations({ payments, catalog, events }: MarketParts): Op
     openFeeIntent: makeOpenFeeIntent(payments),
     reviewPayment: makeReviewPayment(payments),
     listPurchases,
-    getStore: makeGetStore(catalog),
+    getStore: limitWholeStores({ catalog, wholeStores: budgets.wholeStores }, makeGetStore(catalog)),
     listMerchants: makeListMerchants(catalog),
     getMe,
     listEvents,

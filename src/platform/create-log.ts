@@ -16,6 +16,7 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   'ms',
   'aborted',
   'reason',
+  'budget',
   'routes',
   'mcp',
   'tool',

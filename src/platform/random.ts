@@ -13,3 +13,10 @@ export const systemRandom: Random = {
   int: (below) => randomInt(below),
   uuid: () => randomUUID(),
 };
+
+const DRAWS = 2 ** 32;
+
+/** Uniform in [0, 1). */
+export function drawOf(random: Pick<Random, 'int'>): number {
+  return random.int(DRAWS) / DRAWS;
+}

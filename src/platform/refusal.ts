@@ -12,6 +12,8 @@ export interface RefusalOptions {
   /** Fields of this route, beside those of every problem. */
   fields?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
+  /** The named limit that is used up: for the log and the metrics. */
+  budget?: string;
 }
 
 /** An expected no: a row of the one table. Anything else that is thrown is a bug and answers 500. */

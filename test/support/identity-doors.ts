@@ -8,6 +8,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { type Answer, type AskOptions, askMarket, TEST_PEPPER, worldConfig } from './market-world.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
+import { WIDE_BUDGETS } from './wide-limits.ts';
 
 /** Nobody listens there: the doors need no chain. */
 const NOBODY = 'http://127.0.0.1:1';
@@ -44,7 +45,13 @@ export async function startDoors({ database, databaseUrl, clock, limits, config 
   const running = createMarket({
     config: {
       ...base,
-      limits: { ...DEFAULT_LIMITS, ...ROOMY, ...limits },
+      limits: {
+        ...DEFAULT_LIMITS,
+        ...WIDE_BUDGETS,
+        networks_per_site: DEFAULT_LIMITS.networks_per_site,
+        ...ROOMY,
+        ...limits,
+      },
       openDoors: new Set(IDENTITY_DOORS),
       trustProxy: ['loopback'],
       ...config,

@@ -10,6 +10,7 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { recordingLog } from './recording-log.ts';
+import { WIDE_BUDGETS } from './wide-limits.ts';
 
 export interface SettableClock extends Clock {
   set(nowMs: number): void;
@@ -78,7 +79,7 @@ export function marketContext(options: {
       sourceUrl: null,
       explorerUrl: null,
       contactUrl: null,
-      limits: { ...DEFAULT_LIMITS, ...options.limits },
+      limits: { ...DEFAULT_LIMITS, ...WIDE_BUDGETS, ...options.limits },
       networkLimits: [],
       catalogMemoryBytes: CATALOG_BYTES,
       openDoors: new Set(IDENTITY_DOORS),

@@ -14,6 +14,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator } from './facilitator.ts';
 import { freePort } from './free-port.ts';
 import { type Answer, type AskOptions, askMarket, BASE_URL, joinMarket, type Member } from './market-world.ts';
+import { WIDE_BUDGETS } from './wide-limits.ts';
 
 export interface MarketProcess {
   url: string;
@@ -75,7 +76,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
     OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
     OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
     OPENAISLE_FACILITATOR_URL: ways.facilitatorUrl,
-    ...(options.limits === undefined ? {} : { OPENAISLE_LIMITS: JSON.stringify(options.limits) }),
+    OPENAISLE_LIMITS: JSON.stringify({ ...WIDE_BUDGETS, ...options.limits }),
   };
   /** The next one, which is got ready while the last one serves. */
   let standby = spawnStandby(environment, running);

@@ -19,6 +19,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 import { startTestFacilitator, type TestFacilitator } from './facilitator.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
 import { seedMerchant } from './seed.ts';
+import { WIDE_BUDGETS } from './wide-limits.ts';
 
 export const BASE_URL = 'http://127.0.0.1:4020';
 export const TEST_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]]));
@@ -115,7 +116,7 @@ export function worldConfig(given: {
     sourceUrl: null,
     explorerUrl: null,
     contactUrl: null,
-    limits: { ...DEFAULT_LIMITS, registration_per_ip_hour: 1_000, ...given.limits },
+    limits: { ...DEFAULT_LIMITS, ...WIDE_BUDGETS, registration_per_ip_hour: 1_000, ...given.limits },
     networkLimits: [],
     catalogMemoryBytes: 67_108_864,
     openDoors: new Set(IDENTITY_DOORS),

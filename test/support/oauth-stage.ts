@@ -14,6 +14,7 @@ import { joinMarket, type Member, TEST_PEPPER } from './market-world.ts';
 import type { ConsentPage } from './oauth-client.ts';
 import { publishDocuments } from './oauth-shapes.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
+import { WIDE_BUDGETS } from './wide-limits.ts';
 
 /** The authorization server and a database, without the market around it: the page is a line of text, and tests say yes by themselves. */
 export interface OauthStage {
@@ -55,6 +56,7 @@ export async function startOauthStage(db: TestDatabase, options: StageOptions = 
       baseUrl: options.baseUrl ?? `http://127.0.0.1:${port}`,
       limits: {
         ...DEFAULT_LIMITS,
+        ...WIDE_BUDGETS,
         oauth_clients_per_ip_hour: 1_000,
         oauth_starts_per_ip_hour: 10_000,
         ...options.limits,

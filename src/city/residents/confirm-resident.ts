@@ -1,7 +1,7 @@
 import { handleSkeleton } from '../../contract/handle-skeleton.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import { inSnapshot } from '../../platform/database/in-snapshot.ts';
-import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import { takeSharedQuota } from '../../platform/database/quotas/take-shared-quota.ts';
 import type { City } from '../context.ts';
 import { checkHandle } from './check-handle.ts';
 import { judgeStage } from './stages/judge-stage.ts';
@@ -27,11 +27,11 @@ export async function confirmResident(city: City, { body, bearer, clientNetwork 
     const stage = await judgeStage(snapshot, { body, bearer }, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? stage.handle);
   });
-  await takeQuota(city, {
+  await takeSharedQuota(city, {
     name: 'registration_per_hour',
-    subject: 'all',
     limit: config.limits.registration_per_hour,
     windowSeconds: 3_600,
+    clientNetwork,
   });
   const { id, handle } = await database.transaction(async (tx) => {
     const stage = await judgeStage(tx, { body, bearer }, { now, pepper, lock: true });

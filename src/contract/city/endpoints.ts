@@ -26,6 +26,7 @@ export const CITY_LIMITS = {
   registration_per_ip_hour: 3,
   registration_per_hour: 300,
   confirm_per_ip_hour: 10,
+  networks_per_site: 10,
   things_per_resident_day: 50,
   reservations_per_resident_hour: 20,
   claims_per_resident_hour: 60,

@@ -1,6 +1,6 @@
 import { sha256 } from '../../platform/canonical-json.ts';
 import { inSnapshot } from '../../platform/database/in-snapshot.ts';
-import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import { takeSharedQuota } from '../../platform/database/quotas/take-shared-quota.ts';
 import type { Market } from '../context.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';
 import { addMerchant } from './add-merchant.ts';
@@ -27,11 +27,11 @@ export async function confirmRegistration(market: Market, { body, bearer, client
     const stage = await judgeStage(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? stage.handle);
   });
-  await takeQuota(market, {
+  await takeSharedQuota(market, {
     name: 'registration_per_hour',
-    subject: 'all',
     limit: config.limits.registration_per_hour,
     windowSeconds: 3_600,
+    clientNetwork,
   });
   const { id, handle } = await database.transaction(async (tx) => {
     const stage = await judgeStage(tx, 'register', { body, bearer }, { now, pepper, lock: true });

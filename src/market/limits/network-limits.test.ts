@@ -3,19 +3,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { clientNetwork } from '../../platform/http/client-network.ts';
 import type { NetworkRule } from '../context.ts';
-import { limitFor, readNetwork } from './network-limits.ts';
+import { limitFor, NETWORK_LIMITS, type NetworkLimit, readNetwork } from './network-limits.ts';
 
-const limits = {
-  ...{
-    registration_per_ip_hour: 1,
-    confirm_per_ip_hour: 1,
-    rotation_starts_per_ip_hour: 1,
-    recovery_starts_per_ip_hour: 1,
-    pair_tries_per_ip_hour: 1,
-    oauth_clients_per_ip_hour: 1,
-    oauth_starts_per_ip_hour: 1,
-  },
-};
+const limits = Object.fromEntries(NETWORK_LIMITS.map((name) => [name, 1])) as Record<NetworkLimit, number>;
 
 function rule(network: string, own: NetworkRule['limits']): NetworkRule {
   const read = readNetwork(network);

@@ -3,7 +3,7 @@ import type { DEFAULT_LIMITS } from '../../contract/vocabulary.ts';
 import { clientNetwork } from '../../platform/http/client-network.ts';
 import type { NetworkRule } from '../context.ts';
 
-/** The limits that count a client's network by the hour: these a network may have of its own (W10). */
+/** The limits that count a client's network by the hour or the minute: these a network may have of its own (W10). */
 export const NETWORK_LIMITS = [
   'registration_per_ip_hour',
   'confirm_per_ip_hour',
@@ -12,6 +12,10 @@ export const NETWORK_LIMITS = [
   'pair_tries_per_ip_hour',
   'oauth_clients_per_ip_hour',
   'oauth_starts_per_ip_hour',
+  'intents_per_ip_hour',
+  'chain_reads_per_ip_minute',
+  'read_ms_per_ip_minute',
+  'store_megabytes_per_ip_hour',
 ] as const satisfies readonly (keyof typeof DEFAULT_LIMITS)[];
 export type NetworkLimit = (typeof NETWORK_LIMITS)[number];
 

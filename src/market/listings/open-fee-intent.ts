@@ -3,7 +3,8 @@ import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { countCredits } from '../fees/store.ts';
-import { type IntentTerms, openIntent, readIntentTime } from '../payments/direct/open-intent.ts';
+import { takeIntentQuota } from '../limits/take-intent-quota.ts';
+import { type IntentTerms, openIntent, readIntentTime, shownAgain } from '../payments/direct/open-intent.ts';
 import { presentIntentTerms } from '../payments/direct/present-intent.ts';
 import type { Payments } from '../payments/payments.ts';
 import { checkOpenFees } from './open-fee.ts';
@@ -18,11 +19,13 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     await checkDue(market, merchant);
     await checkOpenFees(market.database, market, merchant.id);
     const terms = feeIntentTerms(market);
+    const payer = call.body.payer_wallet ?? null;
+    await takeIntentQuota(market, { ...call, merchant }, shownAgain(market, { merchant, terms, payer }));
     await payments.payees.mustReceive(terms.payee);
     const createdAt = await readIntentTime(market, payments.readHead);
     const { intent, isNew } = await market.database.transaction(async (tx) => {
       await tx.lock(`intents:${merchant.id}:fee`);
-      return await openIntent(tx, market, { merchant, terms, payer: call.body.payer_wallet ?? null, createdAt });
+      return await openIntent(tx, market, { merchant, terms, payer, createdAt });
     });
     const shown = { ...presentIntentTerms(market, intent, merchant, NEXT), listing_id: null };
     return { status: isNew ? 201 : 200, body: { fee_intent: shown } };

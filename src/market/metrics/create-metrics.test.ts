@@ -73,15 +73,18 @@ describe('the metrics of one process', () => {
     const log = countRequests(recordingLog().log, metrics.countRequest).with({ pid: 1 });
     for (const status of [200, 200, 404]) log.info('request', { route: '/api/listing/:id', status });
     log.info('stopping', { signal: 'SIGTERM' });
+    log.info('request', { route: '/api/register', status: 429, budget: 'registration_per_hour' });
     metrics.observeReads(() => [{ route: '/api/shelves', answered: 5, notModified: 2 }]);
     await metrics.text();
     const { body } = await metrics.text();
     expect(body.match(/^openaisle_http_requests_total.*$/gm)).toEqual([
       'openaisle_http_requests_total{route="/api/listing/:id",status="200",worker="1"} 2',
       'openaisle_http_requests_total{route="/api/listing/:id",status="404",worker="1"} 1',
+      'openaisle_http_requests_total{route="/api/register",status="429",worker="1"} 1',
       'openaisle_http_requests_total{route="/api/shelves",status="200",worker="1"} 5',
       'openaisle_http_requests_total{route="/api/shelves",status="304",worker="1"} 2',
     ]);
+    expect(body).toContain('openaisle_budget_refusals_total{budget="registration_per_hour",worker="1"} 1');
   });
 
   test('measure the process only where they are wanted', async () => {

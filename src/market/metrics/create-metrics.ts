@@ -36,8 +36,8 @@ export interface Metrics {
   observePayments(read: () => PaymentsFacts | null): void;
   /** Requests that are counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
-  /** Costs next to nothing. `route` is a pattern and never what was asked for. */
-  countRequest(route: string, status: number): void;
+  /** Costs next to nothing. `route` is a pattern and never what was asked for; `budget` the named limit that was used up. */
+  countRequest(route: string, status: number, budget?: string): void;
   text(): Promise<MetricsText>;
   /** For another process to put together with those of others; JSON. */
   values(): Promise<unknown>;
@@ -59,6 +59,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
   const registers = [registry];
   if (withProcess) addProcess(registry);
   const requests = createRequestCounts();
+  const countSpent = createSpent(registry);
   let look = (): void => {};
   let readReads: Parameters<Metrics['observeReads']>[0] = () => [];
   new Counter({
@@ -107,7 +108,10 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
     observeReads: (read) => {
       readReads = read;
     },
-    countRequest: requests.count,
+    countRequest: (route, status, budget) => {
+      requests.count(route, status);
+      if (budget !== undefined) countSpent(budget);
+    },
     text: async () => {
       look();
       return { type: registry.contentType, body: await registry.metrics() };
@@ -129,6 +133,16 @@ export function observeNumber(registry: Registry, name: string, help: string, re
       this.set(read());
     },
   });
+}
+
+function createSpent(registry: Registry): (budget: string) => void {
+  const spent = new Counter({
+    name: 'openaisle_budget_refusals_total',
+    help: 'Requests refused since a named limit was used up',
+    labelNames: ['budget'] as const,
+    registers: [registry],
+  });
+  return (budget) => spent.inc({ budget });
 }
 
 export function addProcess(registry: Registry): void {

@@ -3,6 +3,7 @@ import { createPasses } from '../../platform/create-passes.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
+import { pruneIntents } from './direct/prune-intents.ts';
 import { createDriver, type Driver } from './drive-payment.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
@@ -44,6 +45,7 @@ export function createPayments(market: Market, completions: Completions, options
     { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
     { name: 'old_reviews', act: declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
     { name: 'prune_attempts', act: () => pruneAttempts(market), everyMs: PRUNE_EVERY_MS },
+    { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
     { name: 'count_payments', act: facts.count, everyMs: COUNT_EVERY_MS },
   ];
   return {

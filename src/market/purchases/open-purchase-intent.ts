@@ -3,10 +3,11 @@ import type { Queryable } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { takeIntentQuota } from '../limits/take-intent-quota.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { undecidedRefusal } from '../payments/direct/name-transaction.ts';
-import { type IntentTerms, openIntent, readIntentTime } from '../payments/direct/open-intent.ts';
+import { type IntentTerms, openIntent, readIntentTime, shownAgain } from '../payments/direct/open-intent.ts';
 import { presentIntentTerms } from '../payments/direct/present-intent.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
@@ -25,6 +26,11 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     if (listing === null) throw new Refusal('listing_unavailable');
     mustBeGoods(listing);
     await checkBuyer(market.database, market, listing, { merchant, payer });
+    await takeIntentQuota(
+      market,
+      { ...call, merchant },
+      shownAgain(market, { merchant, terms: termsOf(listing), payer }),
+    );
     await payments.payees.mustReceive(listing.sellerWallet);
     const createdAt = await readIntentTime(market, payments.readHead);
     const { intent, isNew } = await market.database.transaction(async (tx) => {

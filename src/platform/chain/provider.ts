@@ -1,3 +1,4 @@
+import { noteSpent } from '../budgets/tally.ts';
 import type { Clock } from '../clock.ts';
 import { createRpc, type Rpc, RpcFailure } from './rpc.ts';
 import type { RpcFailureKind } from './rpc-failure.ts';
@@ -25,7 +26,8 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   const rpc = createRpc({ url });
   const failures: Record<RpcFailureKind, number> = { timeout: 0, transport: 0, http: 0, malformed: 0, error: 0 };
   let answeredAt: number | null = null;
-  const counted = async <T>(asked: Promise<T>): Promise<T> => {
+  const counted = async <T>(asked: Promise<T>, calls: number): Promise<T> => {
+    noteSpent(calls);
     try {
       const answer = await asked;
       answeredAt = clock.now();
@@ -40,8 +42,8 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   return {
     number,
     endpoint: rpc.endpoint,
-    call: (method, params, options) => counted(rpc.call(method, params, options)),
-    batch: (calls, options) => counted(rpc.batch(calls, options)),
+    call: (method, params, options) => counted(rpc.call(method, params, options), 1),
+    batch: (calls, options) => counted(rpc.batch(calls, options), calls.length),
     tally: () => ({ answeredAt, failures: { ...failures } }),
   };
 }

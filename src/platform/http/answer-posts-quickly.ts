@@ -13,7 +13,7 @@ const FIXED = Object.entries({ ...STANDING_HEADERS, 'cache-control': 'private, n
 /** The same way past the framework for messages: their bodies are short, and many of the answers lie ready. */
 export function createQuickPosts(
   quickly: ReadonlyMap<string, QuickPost>,
-  { guard, exchanges, counts, random, log, isBusy }: Omit<QuickOptions, 'shortcut'>,
+  { guard, exchanges, counts, random, log, isBusy, reads }: Omit<QuickOptions, 'shortcut'>,
 ): QuickWay {
   const bodies = new WeakMap<IncomingMessage, Uint8Array>();
   const ask = (post: QuickPost, request: IncomingMessage, body: Uint8Array): QuickParts | null => {
@@ -30,7 +30,8 @@ export function createQuickPosts(
     if (post === undefined || !isShort(request) || isBusy() || faultOfHead(request, guard) !== null) return false;
     exchanges.hold(request, response, nothing);
     read(request, (body) => {
-      const ready = isBusy() ? null : ask(post, request, body);
+      const isRefused = isBusy() || reads.isSpent(request);
+      const ready = isRefused ? null : reads.measure(request, () => ask(post, request, body));
       if (ready === null) {
         bodies.set(request, body);
         return ordinary();

@@ -9,6 +9,7 @@ import { CORS_HEADERS } from './cors.ts';
 import { endWithParts } from './end-with-parts.ts';
 import type { Exchanges } from './exchanges.ts';
 import { lengthOf } from './incoming.ts';
+import type { MeasureReads } from './measure-reads.ts';
 import type { QuickAnswer, QuickRead, Shortcut } from './prepared.ts';
 import type { ReadCounts } from './read-counts.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
@@ -22,6 +23,7 @@ export interface QuickOptions {
   log: Log;
   /** Full or closing: then what is said about it is said on the ordinary way. */
   isBusy(): boolean;
+  reads: MeasureReads;
 }
 
 /** Answers the request if that can be done at once; false: nothing has happened. What is read first may still be given to `ordinary`. */
@@ -42,7 +44,7 @@ export function createQuickAnswers(options: QuickOptions): AnswerQuickly {
   return (request, response) => {
     const read = readPlain(request, options);
     if (read === null) return false;
-    const answer = ask(options, read);
+    const answer = options.reads.measure(request, () => ask(options, read));
     if (answer === null) return false;
     counts.add(answer.route ?? 'other', answer.status);
     writeHead(response, answer, random.uuid());
@@ -57,10 +59,11 @@ export function createQuickAnswers(options: QuickOptions): AnswerQuickly {
   };
 }
 
-function readPlain(request: IncomingMessage, { guard, isBusy }: QuickOptions): QuickRead | null {
+function readPlain(request: IncomingMessage, { guard, isBusy, reads }: QuickOptions): QuickRead | null {
   const { method, url, headers } = request;
   if ((method !== 'GET' && method !== 'HEAD') || url === undefined || !url.startsWith('/')) return null;
   if (headers.expect !== undefined || isBusy() || faultOfHead(request, guard) !== null) return null;
+  if (reads.isSpent(request)) return null;
   return {
     target: url,
     accept: headers.accept,

@@ -13,6 +13,8 @@ import { createQuickWay } from './create-quick-way.ts';
 import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
 import { guardBody } from './guard-request.ts';
 import { holdOpen } from './hold-open.ts';
+import { createMeasureReads } from './measure-reads.ts';
+import { readTrustedProxies } from './network-of-request.ts';
 import type { ProblemAnswer } from './problem.ts';
 import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
 import { createReadCounts, type ReadCount } from './read-counts.ts';
@@ -65,7 +67,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     answerFailure(options, error, begin(request, reply), { request, reply });
 
   const isBusy = (): boolean => isClosing || exchanges.count() >= maxInFlight;
-  const quick = createQuickWay(options.shortcut, mounts, { guard, exchanges, counts, random, log, isBusy });
+  const reads = createMeasureReads(options.readMs, readTrustedProxies(options.trustProxy), random);
+  const quick = createQuickWay(options.shortcut, mounts, { guard, exchanges, counts, random, log, isBusy, reads });
   const app = createApp({
     random,
     trustProxy: options.trustProxy,

@@ -28,6 +28,7 @@ export function presentFailure(options: FailureOptions, error: unknown, request:
   const expected = refuseFailure(error, (thrown) => options.classifyError?.(thrown, facts?.errors ?? []) ?? null);
   const refusal = expected ?? new Refusal('internal_error');
   request.notes['reason'] = refusal.reason;
+  if (refusal.options.budget !== undefined) request.notes['budget'] = refusal.options.budget;
   if (expected === null) options.log.error('request_failed', { request_id: requestId, error });
   else if (!(error instanceof Refusal) && refusal.row.status >= 500) {
     options.log.warn('request_not_served', { request_id: requestId, reason: refusal.reason, error });

@@ -5,6 +5,7 @@ import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
+import type { ReadMeter } from './measure-reads.ts';
 import type { Inside, Mount } from './mount.ts';
 import type { ReadOperation } from './operation.ts';
 import type { Shortcut } from './prepared.ts';
@@ -135,4 +136,6 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   mounts?(inside: Inside<Caller>): readonly Mount[];
   /** Asked first about every GET and HEAD whose head is plain: sound, without a secret, without a body. */
   shortcut?: Shortcut;
+  /** What the shortcut may cost a network, in milliseconds; who has used it up goes the ordinary way. */
+  readMs?: ReadMeter;
 }

@@ -1,13 +1,15 @@
+import { DEFAULT_LIMITS } from '../../../contract/vocabulary.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Listener } from '../../../platform/http/listener.ts';
 import type { Log } from '../../../platform/log.ts';
+import { systemRandom } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { EventTail } from '../event-tail.ts';
 import { createBacklog } from './backlog.ts';
 import { type FollowedTail, followTail } from './follow-tail.ts';
 import { createBell, each, keepRounds } from './keep-rounds.ts';
-import { createPlaces, type PlacesOptions } from './places.ts';
+import { createPlaces, type PlacesOptions, placesOf } from './places.ts';
 import { createRecentEvents } from './recent-events.ts';
 import type { StreamFilter } from './stream-filter.ts';
 
@@ -18,8 +20,9 @@ const RESTART_RETRY_SECONDS = 2;
 
 const HEARTBEAT = Buffer.from(':\n\n');
 const LAST_WORD = Buffer.from(': the market stops here; come back with the last id\n\n');
+const PLACE_DRAWN = Buffer.from(': another client has this place now; come back with the last id\n\n');
 
-export interface EventStreamOptions extends PlacesOptions {
+export interface EventStreamOptions extends Partial<PlacesOptions> {
   database: Database;
   clock: Clock;
   log: Log;
@@ -71,7 +74,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
   const stopped = stopping.signal;
   const clients = new Set<Client>();
   const bell = createBell();
-  const takePlace = createPlaces(options);
+  const takePlace = createPlaces({ ...placesOf(DEFAULT_LIMITS, systemRandom), ...options });
   const flow = createFlow(options, stopped, () => tail.version());
   let running: Promise<unknown> | null = null;
 
@@ -97,11 +100,16 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     head: () => tail.version(),
     admit: ({ filter, after, clientNetwork }) => {
       if (stopped.aborted) throw new Refusal('unavailable', { retryAfterSeconds: RESTART_RETRY_SECONDS });
-      const giveBack = takePlace(clientNetwork);
       let client: Client | null = null;
       let isGone = false;
+      let isDrawn = false;
+      const giveBack = takePlace(clientNetwork, () => {
+        isDrawn = true;
+        client?.listener.end(PLACE_DRAWN);
+      });
       return {
         listen: (listener) => {
+          if (isDrawn) return listener.end(PLACE_DRAWN);
           if (isGone || stopped.aborted) return listener.end(LAST_WORD);
           running ??= start();
           const cursor = after ?? tail.version();

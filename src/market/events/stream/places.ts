@@ -1,39 +1,119 @@
+import type { Limits } from '../../../contract/vocabulary.ts';
+import { networkLevels } from '../../../platform/http/client-network.ts';
+import { drawOf, type Random } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 
-const MOST = 4_000;
-const MOST_PER_NETWORK = 100;
 const FULL_RETRY_SECONDS = 30;
+/** The part that is kept for networks that listen to nothing yet. */
+const KEPT_PART = 4;
+/** What one region may hold of the kept part. */
+const REGION_PART = 8;
 
 export interface PlacesOptions {
-  most?: number;
-  mostPerNetwork?: number;
+  most: number;
+  mostPerNetwork: number;
+  networksPerSite: number;
+  random: Random;
 }
 
-/** How many may listen, in all and from one network. Refuses, or gives what gives the place back. */
-export function createPlaces({ most = MOST, mostPerNetwork = MOST_PER_NETWORK }: PlacesOptions) {
-  const byNetwork = new Map<string, number>();
-  let taken = 0;
-  return (network: string): (() => void) => {
-    const own = byNetwork.get(network) ?? 0;
-    if (own >= mostPerNetwork) {
-      throw new Refusal('rate_limited', {
-        detail: `From one network ${mostPerNetwork} streams may be open.`,
-        retryAfterSeconds: FULL_RETRY_SECONDS,
-      });
+export function placesOf(limits: Limits, random: Random): PlacesOptions {
+  const { event_streams: most, event_streams_per_ip: mostPerNetwork, networks_per_site: networksPerSite } = limits;
+  return { most, mostPerNetwork, networksPerSite, random };
+}
+
+/** A place that is held. */
+interface Holder {
+  network: string;
+  site: string;
+  region: string;
+  kept: boolean;
+  /** Ends what is held: another has drawn the place. */
+  leave(): void;
+}
+
+/**
+ * How many may listen, in all and from one network or site. Most places go to who comes first; the rest is kept for networks that have
+ * none, a few for each region. When those are full as well, a newcomer may draw the place of one of the region that holds most of
+ * them: whoever loses it comes back with its last id and has missed nothing. Refuses, or gives what gives the place back.
+ */
+export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: PlacesOptions) {
+  const kept = Math.floor(most / KEPT_PART);
+  const regionMost = Math.max(1, Math.floor(kept / REGION_PART));
+  const held = { network: createCounts(), site: createCounts(), keptRegion: createCounts() };
+  const keepers = new Map<string, Set<Holder>>();
+  let [open, keptNow] = [0, 0];
+
+  const count = (holder: Holder, step: 1 | -1): void => {
+    held.network.add(holder.network, step);
+    held.site.add(holder.site, step);
+    if (!holder.kept) {
+      open += step;
+      return;
     }
-    if (taken >= most) {
-      throw new Refusal('unavailable', {
-        detail: 'As many streams are open as the server can take.',
-        retryAfterSeconds: FULL_RETRY_SECONDS,
-      });
+    keptNow += step;
+    held.keptRegion.add(holder.region, step);
+    const ofRegion = keepers.get(holder.region) ?? new Set();
+    if (step > 0) keepers.set(holder.region, ofRegion.add(holder));
+    else if (ofRegion.delete(holder) && ofRegion.size === 0) keepers.delete(holder.region);
+  };
+  /** A kept place of somebody else, drawn in the region that holds most; null where no region holds more than one. */
+  const drawHolder = (): Holder | null => {
+    const [fullest] = [...keepers.values()].sort((a, b) => b.size - a.size);
+    if (fullest === undefined || fullest.size < 2) return null;
+    return [...fullest][Math.floor(drawOf(random) * fullest.size)] ?? null;
+  };
+  const mayKeep = ({ network, region }: Holder): boolean =>
+    held.network.of(network) === 0 && held.keptRegion.of(region) < regionMost;
+
+  return (network: string, leave: () => void): (() => void) => {
+    const { site, region } = networkLevels(network);
+    const holder: Holder = { network, site, region, kept: open >= most - kept, leave };
+    const own = { name: 'event_streams_per_ip', limit: mostPerNetwork };
+    if (held.network.of(network) >= mostPerNetwork || held.site.of(site) >= mostPerNetwork * networksPerSite) {
+      throw tooMany(own);
     }
-    taken += 1;
-    byNetwork.set(network, own + 1);
+    if (holder.kept && !mayKeep(holder)) throw full();
+    if (holder.kept && keptNow >= kept) {
+      const drawn = drawHolder();
+      if (drawn === null) throw full();
+      count(drawn, -1);
+      drawn.leave();
+    }
+    count(holder, 1);
+    let isHeld = true;
     return () => {
-      taken -= 1;
-      const left = (byNetwork.get(network) ?? 0) - 1;
-      if (left > 0) byNetwork.set(network, left);
-      else byNetwork.delete(network);
+      // Given back already where another has drawn it.
+      const isCounted = !holder.kept || keepers.get(region)?.has(holder) === true;
+      if (isHeld && isCounted) count(holder, -1);
+      isHeld = false;
     };
+  };
+}
+
+function tooMany({ name, limit }: { name: string; limit: number }): Refusal {
+  return new Refusal('rate_limited', {
+    detail: `From one network ${limit} streams may be open.`,
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+    budget: name,
+  });
+}
+
+function full(): Refusal {
+  return new Refusal('unavailable', {
+    detail: 'As many streams are open as the server can take.',
+    retryAfterSeconds: FULL_RETRY_SECONDS,
+    budget: 'event_streams',
+  });
+}
+
+function createCounts() {
+  const counts = new Map<string, number>();
+  return {
+    of: (key: string): number => counts.get(key) ?? 0,
+    add: (key: string, step: number): void => {
+      const left = (counts.get(key) ?? 0) + step;
+      if (left > 0) counts.set(key, left);
+      else counts.delete(key);
+    },
   };
 }

@@ -9,6 +9,7 @@ import type { Database } from '../../../platform/database/database.ts';
 import { COOKIE_NAMES } from '../../connect/create-provider.ts';
 import type { MarketConfig } from '../../context.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
+import { NETWORK_LIMITS } from '../../limits/network-limits.ts';
 import { formToken } from '../ceremony/form-token.ts';
 import { setStageCookie } from '../ceremony/stage-cookie.ts';
 
@@ -125,8 +126,8 @@ describe('what the pages say', () => {
       expect(new Set(fees)).toEqual(new Set([facts.listing_fee_usdc]));
       const networks = [...all.matchAll(/(?:network|On|chain of) `([a-z-]+)`/g)].map(([, name]) => name);
       expect(new Set(networks)).toEqual(new Set([facts.network]));
-      const limits = [...all.matchAll(/^- `([a-z_]+_hour)`: (\d+)$/gm)];
-      expect(limits.length).toBe(7);
+      const limits = [...all.matchAll(/^- `([a-z_]+_(?:hour|minute))`: (\d+)$/gm)];
+      expect(limits.length).toBe(NETWORK_LIMITS.length);
       for (const [, name = '', number] of limits) expect([name, facts.limits[name]]).toEqual([name, Number(number)]);
     }
   });

@@ -81,7 +81,7 @@ function networkAddresses({ limits }: DocumentFacts): Block[] {
   return [
     heading('Network addresses'),
     text(
-      'Yours is counted at the doors where somebody could guess or flood: the IPv4 address, or the first 64 bits of an IPv6 address, with a number and the hour. It is joined to no merchant and stands in no log. Counts of past days are cleared away as new ones are made, two days later at the earliest. While you listen to the event stream it is counted in memory as well.',
+      'Yours is counted at the doors where somebody could guess or flood: the IPv4 address, or the first 64 bits of an IPv6 address, and the /24 or /48 around it, with a number and the hour. It is joined to no merchant and stands in no log. Counts of past days are cleared away as new ones are made, two days later at the earliest. What reads and the event stream cost is counted in memory as well, for a minute or an hour and while you listen.',
     ),
     list(NETWORK_LIMITS.map((name) => `\`${name}\`: ${limits[name]}`)),
     text(

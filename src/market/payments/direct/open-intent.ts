@@ -1,12 +1,13 @@
 import { INTENT_MINUTES, type PaymentPurpose } from '../../../contract/vocabulary.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { Tx } from '../../../platform/database/database.ts';
+import type { ScalarQuery } from '../../../platform/database/quotas/count-in-window.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import { challengeOf } from './challenge.ts';
-import { type Intent, insertIntent, listUnclaimedIntents } from './store.ts';
+import { type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
 
 /** What is to be paid, before anybody has said by whom. */
 export interface IntentTerms {
@@ -41,6 +42,14 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   const chain = Number(head.latest.timestamp) * 1000;
   if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
+}
+
+/** Asks for an intent that this merchant would be shown again in place of a new one. */
+export function shownAgain(
+  market: Pick<Market, 'clock'>,
+  { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
+): ScalarQuery {
+  return usableIntent({ ...terms, merchantId: merchant.id }, payer, new Date(market.clock.now() + LEAST_LEFT_MS));
 }
 
 export interface OpenedIntent {

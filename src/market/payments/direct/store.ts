@@ -1,4 +1,4 @@
-import sql, { join } from 'sql-template-tag';
+import sql, { join, type Sql } from 'sql-template-tag';
 import type { PaymentPurpose } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
@@ -80,19 +80,41 @@ export async function findIntent(queryable: Queryable, id: string): Promise<Inte
   return row && intentOf(row);
 }
 
+/** Whose, and for what; a listing that is null: for a fee. */
+export interface IntentsOf {
+  merchantId: bigint;
+  purpose: PaymentPurpose;
+  listingId: bigint | null;
+}
+
 /** Of this merchant and listing (null: of its fees), not over at that time and not claimed by anybody, newest first. */
-export async function listUnclaimedIntents(
-  queryable: Queryable,
-  of: { merchantId: bigint; purpose: PaymentPurpose; listingId: bigint | null },
-  now: Date,
-): Promise<Intent[]> {
+export async function listUnclaimedIntents(queryable: Queryable, of: IntentsOf, now: Date): Promise<Intent[]> {
   const rows = await queryable.rows<IntentRow>(
-    sql`select ${intentColumns} from payment_intents i
-      where merchant_id = ${of.merchantId} and purpose = ${of.purpose} and listing_id is not distinct from ${of.listingId}
-        and expires_at > ${now} and not exists (select from payments p where p.intent_id = i.id)
-      order by created_at desc, id`,
+    sql`select ${intentColumns} from payment_intents i where ${isUnclaimed(of, now)} order by created_at desc, id`,
   );
   return rows.map(intentOf);
+}
+
+/** Spelled so that an index serves it: none does for "is not distinct from", nor for when it ends, which is ten minutes after its beginning. */
+function isUnclaimed({ merchantId, purpose, listingId }: IntentsOf, now: Date): Sql {
+  const listing = listingId === null ? sql`i.listing_id is null` : sql`i.listing_id = ${listingId}`;
+  return sql`i.merchant_id = ${merchantId} and i.purpose = ${purpose} and ${listing}
+    and i.expires_at > ${now} and i.created_at > ${now}::timestamptz - interval '10 minutes' and not exists (select from payments p where p.intent_id = i.id)`;
+}
+
+/** One number where such an intent can be shown again: it has time left, and names that payer where one is named. */
+export function usableIntent(of: IntentsOf, payer: Hex | null, until: Date): Sql {
+  const named = payer === null ? sql`` : sql`and i.payer = ${toBytes(payer)}`;
+  return sql`select 1::int8 from payment_intents i where ${isUnclaimed(of, until)} ${named} limit 1`;
+}
+
+/** Some of those that ended before that and that no claim names. If one of them is claimed at that very moment, the statement fails and may be sent again. */
+export async function deleteOldIntents(queryable: Queryable, before: Date, most: number): Promise<number> {
+  return await queryable.run(sql`
+    delete from payment_intents where id = any (array(
+      select id from payment_intents i
+      where expires_at < ${before} and not exists (select from payments p where p.intent_id = i.id)
+      order by expires_at limit ${most}))`);
 }
 
 /** The newest claim of an intent, whatever became of it; null while nobody has claimed it. */

@@ -1,5 +1,6 @@
 import { usdcOfUnits } from '../../../contract/money.ts';
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../contract/vocabulary.ts';
+import { admitSpender } from '../../../platform/budgets/tally.ts';
 import { authorizationDigest } from '../../../platform/chain/authorization.ts';
 import { checkContractSignature } from '../../../platform/chain/contract-signature.ts';
 import { readCode } from '../../../platform/chain/reads.ts';
@@ -163,6 +164,7 @@ async function readSignature(
     authorization,
   );
   const recovered = (await recoverSigner(digest, signature)) === from;
+  if (recovered) admitSpender(from);
   const isHeldAt = async (block: 'latest' | 'finalized'): Promise<ReadSignature> => {
     const hasCode = (await readCode(rpc, from, block)) !== '0x';
     const isSigned = hasCode ? await checkContractSignature(rpc, from, digest, signature, { block }) : recovered;

@@ -1,5 +1,6 @@
+import { exceeded } from '../../budgets/exceeded.ts';
 import type { Clock } from '../../clock.ts';
-import { Refusal } from '../../refusal.ts';
+import type { Refusal } from '../../refusal.ts';
 import type { Database } from '../database.ts';
 import { type Counting, countInWindow, countUnless, readWindow, type ScalarQuery } from './count-in-window.ts';
 import { type Quota, windowAt } from './quota.ts';
@@ -19,7 +20,7 @@ interface Needs {
 export async function takeQuota(needs: Needs, quota: Quota): Promise<void> {
   const now = needs.clock.now();
   const { used } = await needs.database.one<{ used: number }>(countInWindow(countingOf(quota, now)));
-  if (used > quota.limit) throw exceeded(quota, now);
+  if (used > quota.limit) throw refusalOf(quota, now);
 }
 
 /**
@@ -31,7 +32,7 @@ export async function takeQuotaUnless(needs: Needs, quota: Quota, settled: Scala
   const found = await needs.database.one<{ settled: bigint | null; used: number | null }>(
     countUnless(settled, countingOf(quota, now)),
   );
-  if (found.settled === null && (found.used ?? 0) > quota.limit) throw exceeded(quota, now);
+  if (found.settled === null && (found.used ?? 0) > quota.limit) throw refusalOf(quota, now);
   return found.settled;
 }
 
@@ -51,7 +52,7 @@ export async function takeQuotaOnce(needs: Needs, quota: Quota, seen: Pick<Quota
     tx.later(countInWindow(mark));
     return true;
   });
-  if (!isWithin) throw exceeded(quota, now);
+  if (!isWithin) throw refusalOf(quota, now);
 }
 
 function countingOf({ name, subject, limit, windowSeconds }: Quota, now: number): Counting {
@@ -59,10 +60,7 @@ function countingOf({ name, subject, limit, windowSeconds }: Quota, now: number)
   return { window, limit, sweepBefore: new Date(now - KEPT_MS) };
 }
 
-function exceeded({ name, limit, windowSeconds }: Quota, now: number): Refusal {
+function refusalOf({ name, limit, windowSeconds }: Quota, now: number): Refusal {
   const { end } = windowAt(now, windowSeconds);
-  return new Refusal('rate_limited', {
-    detail: `${name}: ${limit} in ${windowSeconds} seconds are used up.`,
-    retryAfterSeconds: Math.max(1, Math.ceil((end.getTime() - now) / 1_000)),
-  });
+  return exceeded({ name, limit, windowSeconds, retryAfterMs: end.getTime() - now });
 }

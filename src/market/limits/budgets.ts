@@ -1,0 +1,44 @@
+import { type Budget, type BudgetOptions, createBudget } from '../../platform/budgets/create-budget.ts';
+import type { Market } from '../context.ts';
+import { limitFor, type NetworkLimit } from './network-limits.ts';
+
+const MINUTE_SECONDS = 60;
+const HOUR_SECONDS = 3_600;
+
+/** What this process counts for itself. What has to hold over all of them is counted in the database. */
+export interface Budgets {
+  /** Requests to the providers of the chain. */
+  chainReads: Budget;
+  /** The same of one wallet, from wherever its signatures come. */
+  walletReads: Budget;
+  /** Milliseconds of reads. */
+  readMs: Budget;
+  /** Megabytes of stores that are asked for whole. */
+  wholeStores: Budget;
+}
+
+export function createBudgets({ config, clock, random }: Pick<Market, 'config' | 'clock' | 'random'>): Budgets {
+  const { limits, networkLimits } = config;
+  const named = (name: keyof typeof limits) => ({ name, limit: limits[name] });
+  const create = (perNetwork: NetworkLimit, windowSeconds: number, more: Partial<BudgetOptions>): Budget =>
+    createBudget({
+      clock,
+      random,
+      windowSeconds,
+      perNetwork: named(perNetwork),
+      limitOf: (network) => limitFor(networkLimits, perNetwork, network, limits),
+      networksPerSite: limits.networks_per_site,
+      ...more,
+    });
+  return {
+    chainReads: create('chain_reads_per_ip_minute', MINUTE_SECONDS, {
+      perAccount: named('chain_reads_per_merchant_minute'),
+      forAll: named('chain_reads_per_minute'),
+    }),
+    walletReads: create('chain_reads_per_ip_minute', MINUTE_SECONDS, {
+      perAccount: named('chain_reads_per_wallet_minute'),
+    }),
+    readMs: create('read_ms_per_ip_minute', MINUTE_SECONDS, { forAll: named('read_ms_per_minute') }),
+    wholeStores: create('store_megabytes_per_ip_hour', HOUR_SECONDS, { forAll: named('store_megabytes_per_hour') }),
+  };
+}

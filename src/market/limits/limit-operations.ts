@@ -1,0 +1,64 @@
+import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
+import type { Client, Taken } from '../../platform/budgets/create-budget.ts';
+import { type Tally, tallied } from '../../platform/budgets/tally.ts';
+import type { Operations } from '../../platform/http/server-options.ts';
+import type { Market, MarketCall, Merchant } from '../context.ts';
+import type { Budgets } from './budgets.ts';
+
+type MarketOperations = Operations<Endpoints, Market, Merchant>;
+type Act = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
+
+/** What may ask the chain on behalf of who calls. */
+const ASK_THE_CHAIN: ReadonlySet<EndpointName> = new Set([
+  ...(['buyListing', 'claimPurchase', 'openPurchaseIntent', 'openFeeIntent', 'createListing'] as const),
+  ...(['reviewPayment', 'getPayment', 'getTreasury'] as const),
+  ...(['listWorld', 'checkoutWorld', 'getWorldCheckout', 'syncWorld'] as const),
+]);
+/** What the check of a fresh proof asks for; taken before the first of it, settled after the last. */
+const TAKEN_BEFORE = 6;
+/** Of a read that is not answered out of memory: reading rows, making JSON. */
+const READ_MS = 2;
+
+/**
+ * Takes what an operation may spend out of its caller's budget before it begins: refused, it has asked nobody. Nothing that has begun is
+ * cut short, so that no payment stops half-way.
+ */
+export function limitOperations(budgets: Budgets, operations: MarketOperations): MarketOperations {
+  const limited = Object.entries(operations).map(([name, operation]) => {
+    // Each operation has types of its own, which a table of them can only be walked without.
+    const act = operation as unknown as Act;
+    if (ASK_THE_CHAIN.has(name as EndpointName)) return [name, limitChainReads(budgets, act)];
+    if (endpoints[name as EndpointName].method === 'GET') return [name, limitRead(budgets, act)];
+    return [name, operation];
+  });
+  return Object.fromEntries(limited);
+}
+
+/** Who has shown a key is counted by itself, and not with the network. */
+function clientOf({ caller, clientNetwork }: Parameters<Act>[1]): Client {
+  const merchant = caller as Merchant | null;
+  return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };
+}
+
+function limitChainReads({ chainReads, walletReads }: Budgets, act: Act): Act {
+  return async (market, call) => {
+    const taken = chainReads.take(clientOf(call), TAKEN_BEFORE);
+    let ofWallet: Taken | null = null;
+    const admit = (wallet: string): void => {
+      ofWallet ??= walletReads.takeOwn({ account: wallet }, TAKEN_BEFORE);
+    };
+    const tally: Tally = { units: 0, admit };
+    try {
+      return await tallied(tally, () => act(market, call));
+    } finally {
+      for (const one of [taken, ofWallet as Taken | null]) one?.settle(tally.units);
+    }
+  };
+}
+
+function limitRead({ readMs }: Budgets, act: Act): Act {
+  return async (market, call) => {
+    readMs.take(clientOf(call), READ_MS);
+    return await act(market, call);
+  };
+}
