@@ -4,6 +4,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
 import { createDriver, type Driver } from './drive-payment.ts';
+import { createOffers } from './facilitator/offers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
@@ -36,6 +37,7 @@ export function createPayments(market: Market, completions: Completions, options
   return {
     completions,
     payees: createPayeeCheck(market),
+    offers: createOffers(market),
     /** The heads of the chain, read once for all who ask at the same time. */
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */
