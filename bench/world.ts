@@ -75,6 +75,8 @@ async function startFacilitator(options: StartOptions, folder: string, chain: Lo
     FACILITATOR_RPC_URL: chain.url,
     FACILITATOR_KEY_FILE: await writePrivate(join(folder, 'signer.key'), `${WORLD_ACCOUNTS.facilitator.key}\n`),
     FACILITATOR_DATA_DIR: folder,
+    // A load of sales at the local chain's gas price is none that an operator would pay for.
+    FACILITATOR_LIMITS: '{"gas_loss_hour_units":1000000000,"gas_loss_day_units":1000000000}',
   });
 }
 

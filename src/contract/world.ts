@@ -122,6 +122,8 @@ export const listWorld = endpoint({
     'authorization_used_elsewhere',
     'payment_bound_elsewhere',
     'payee_cannot_receive',
+    'x402_not_offered',
+    'settlement_unavailable',
     'usdc_paused',
     'payment_check_unavailable',
     'chain_clock',

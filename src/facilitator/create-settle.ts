@@ -1,3 +1,4 @@
+import { parseTransaction } from 'viem';
 import { readCode } from '../platform/chain/reads.ts';
 import { readBalance } from '../platform/chain/usdc-reads.ts';
 import type { Hex } from '../platform/hex.ts';
@@ -67,8 +68,10 @@ export function createSettle(context: Context, sender: Sender, conclude: Conclud
 async function settleOnce(parts: Parts, request: PaymentRequest): Promise<Settlement> {
   const { context, conclude } = parts;
   const deadlineAt = context.clock.now() + context.timing.confirmationMs;
-  if (!(await checkSignature(context, request))) return refused(INVALID_SIGNATURE);
   const entry = context.journal.find(request.authorization);
+  // A wallet may have changed its mind since; what was sent in its name is still what was asked for.
+  const isKnown = entry !== null && isSentFor(entry, request);
+  if (!isKnown && !(await checkSignature(context, request))) return refused(INVALID_SIGNATURE);
   if (entry !== null) return followEarlier(parts, request, entry, deadlineAt);
   if (context.journal.isBlocked(request.authorization)) {
     return (await findElsewhere(context, request.authorization)) ?? refused(FAILED);
@@ -135,6 +138,11 @@ async function sendInTurn({ context, sender, conclude }: Parts, request: Payment
 
 async function orElsewhere(context: Context, { authorization }: PaymentRequest, reason: string): Promise<Settlement> {
   return (await findElsewhere(context, authorization)) ?? refused(reason);
+}
+
+/** The very same authorization with the very same signature. */
+function isSentFor({ transactions: [first] }: Readonly<Entry>, { authorization, signature }: PaymentRequest): boolean {
+  return first !== undefined && parseTransaction(first.raw).data === settleData(authorization, signature);
 }
 
 function otherUnderWay(): ChainTrouble {

@@ -1,5 +1,6 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemRandom } from '../platform/random.ts';
 import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import type { LocalChain } from './chain/start-chain.ts';
 import type { Ports } from './ports.ts';
@@ -9,11 +10,18 @@ import { type ServerProcess, startServer } from './server-process.ts';
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
 /** Its programs all come from one address. */
 const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };
+/** Gas of the local chain costs a hundred times what the real one's does, and nobody pays for it. */
+const FACILITATOR_LIMITS = { gas_loss_hour_units: 1_000_000_000, gas_loss_day_units: 1_000_000_000 };
+
+/** What market and facilitator of one world know each other by: another one at each start, and on no disk. */
+export function makeFacilitatorAuth(): string {
+  return `Bearer ${systemRandom.bytes(32).toString('base64url')}`;
+}
 
 export function openFacilitator(
   dataDir: string,
   ports: Ports,
-  { chain, signal }: { chain: LocalChain; signal: AbortSignal },
+  { chain, auth, signal }: { chain: LocalChain; auth: string; signal: AbortSignal },
 ): Promise<ServerProcess> {
   const keyFile = join(dataDir, 'facilitator.key');
   writeFileSync(keyFile, `${WORLD_ACCOUNTS.facilitator.key}\n`, { mode: 0o600 });
@@ -26,6 +34,8 @@ export function openFacilitator(
       FACILITATOR_RPC_URL: chain.url,
       FACILITATOR_KEY_FILE: keyFile,
       FACILITATOR_DATA_DIR: dataDir,
+      FACILITATOR_AUTH: auth,
+      FACILITATOR_LIMITS: JSON.stringify(FACILITATOR_LIMITS),
     },
     logFile: join(dataDir, 'logs', 'facilitator.log'),
     readyUrl: `http://127.0.0.1:${ports.facilitator}/readyz`,
@@ -36,7 +46,12 @@ export function openFacilitator(
 export function openMarket(
   dataDir: string,
   ports: Ports,
-  { chain, facilitatorUrl, signal }: { chain: LocalChain; facilitatorUrl: string; signal: AbortSignal },
+  {
+    chain,
+    facilitatorUrl,
+    auth,
+    signal,
+  }: { chain: LocalChain; facilitatorUrl: string; auth: string; signal: AbortSignal },
 ): Promise<ServerProcess> {
   return startServer({
     name: 'market',
@@ -48,6 +63,7 @@ export function openMarket(
       OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
       OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
       OPENAISLE_FACILITATOR_URL: facilitatorUrl,
+      OPENAISLE_FACILITATOR_AUTH: auth,
       OPENAISLE_CITY_URL: `http://127.0.0.1:${ports.city}`,
       OPENAISLE_LIMITS: JSON.stringify({ ...LIMITS, ...BUDGETS }),
     },

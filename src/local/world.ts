@@ -5,7 +5,7 @@ import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import type { LocalChain } from './chain/start-chain.ts';
 import { makeMaintainer } from './maintainer-file.ts';
 import { openChain } from './open-chain.ts';
-import { openCity, openFacilitator, openMarket } from './open-servers.ts';
+import { makeFacilitatorAuth, openCity, openFacilitator, openMarket } from './open-servers.ts';
 import { checkPortsFree, type Ports } from './ports.ts';
 import type { ServerProcess } from './server-process.ts';
 
@@ -57,12 +57,13 @@ export async function startWorld(options: WorldOptions): Promise<LocalWorld> {
   part('chain', chain.url, `chain id ${chain.chainId}, a block per second, final ${finalityBlocks} blocks later`);
   signal.throwIfAborted();
 
-  const facilitator = await openFacilitator(dataDir, ports, { chain, signal });
+  const auth = makeFacilitatorAuth();
+  const facilitator = await openFacilitator(dataDir, ports, { chain, auth, signal });
   begun.defer(() => facilitator.stop());
   const facilitatorUrl = `http://127.0.0.1:${ports.facilitator}`;
   part('facilitator', facilitatorUrl, 'checks signed x402 payments and puts them on the chain');
 
-  const market = await openMarket(dataDir, ports, { chain, facilitatorUrl, signal });
+  const market = await openMarket(dataDir, ports, { chain, facilitatorUrl, auth, signal });
   begun.defer(() => market.stop());
   const marketUrl = `http://127.0.0.1:${ports.market}`;
   part('market', marketUrl, 'front door, on a PostgreSQL of its own');

@@ -178,6 +178,7 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
 function observePayments(metrics: Metrics | undefined, payments: Payments, clock: Clock): void {
   metrics?.observeChain(() => chainFacts(payments, clock));
   metrics?.observePayments(() => paymentsFacts(payments, clock));
+  metrics?.observeOffers(payments.offers.refused);
 }
 
 function serveHttp(

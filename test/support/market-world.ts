@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
+import type { FacilitatorOptions } from '../../src/facilitator/create-facilitator.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain.ts';
 import type { FetchDocument } from '../../src/market/connect/connector.ts';
@@ -40,6 +41,8 @@ export interface WorldOptions {
   chain?: ChainOptions;
   /** In place of our own facilitator: a liar, or one that never answers. */
   facilitatorUrl?: string;
+  /** Of our own facilitator. What callers have to send is sent by the market. */
+  facilitator?: Partial<FacilitatorOptions>;
   /** In place of the chain itself; several: the first is the primary. */
   rpcUrl?: (chain: LocalChain) => string | [string, ...string[]];
   limits?: Partial<Limits>;
@@ -88,6 +91,7 @@ export function worldConfig(given: {
   databaseUrl: string;
   rpcUrl: string | [string, ...string[]];
   facilitatorUrl: string;
+  facilitatorAuth?: string | null | undefined;
   limits?: Partial<Limits>;
   cityUrl?: string | undefined;
   /** Its own address too, for a city that reads it. */
@@ -108,7 +112,7 @@ export function worldConfig(given: {
     finalityMinAgeSeconds: 0,
     treasury: WORLD_ACCOUNTS.treasury.address,
     facilitatorUrl: given.facilitatorUrl,
-    facilitatorAuth: null,
+    facilitatorAuth: given.facilitatorAuth ?? null,
     cityUrl: given.cityUrl ?? null,
     pepperFile: null,
     keyPrefix: given.keyPrefix ?? 'aisle',
@@ -128,7 +132,7 @@ export function worldConfig(given: {
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const db = await createTestDatabase();
   const chain = await startTestChain({ finalityBlocks: 4, ...options.chain });
-  const facilitator = await startTestFacilitator(chain);
+  const facilitator = await startTestFacilitator(chain, options.facilitator);
   const { log, lines } = recordingLog();
   const databaseUrl = (await options.databaseUrl?.(db)) ?? db.url;
   const database = await openDatabase({ url: databaseUrl, allowUnsafe: true });
@@ -137,6 +141,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       databaseUrl,
       rpcUrl: options.rpcUrl?.(chain) ?? chain.url,
       facilitatorUrl: options.facilitatorUrl ?? facilitator.url,
+      facilitatorAuth: options.facilitator?.auth,
       cityUrl: options.cityUrl,
       port: options.port,
       baseUrl: options.baseUrl,

@@ -70,10 +70,17 @@ export const paymentErrors = {
   },
   x402_not_offered: {
     status: 409,
-    title: 'This price is below what x402 is offered for',
+    title: 'x402 is not offered for this payment',
     retry: 'never',
     do_not_pay_again: false,
     next_step: 'Open a purchase intent with POST /api/purchase-intent/:id and pay by a transfer.',
+  },
+  settlement_unavailable: {
+    status: 503,
+    title: 'No payment by x402 can be settled now',
+    retry: 'same_request',
+    do_not_pay_again: false,
+    next_step: 'Nothing was taken. Sign nothing now: come back after Retry-After, or pay by a transfer.',
   },
   usdc_paused: {
     status: 503,

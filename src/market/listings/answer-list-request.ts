@@ -32,6 +32,8 @@ const MAY_BE_OWN_DOING: ReadonlySet<Reason> = new Set<Reason>([
   'payment_invalid',
   'insufficient_funds',
   'payment_required',
+  'x402_not_offered',
+  'settlement_unavailable',
   'too_many_open_fees',
   'rate_limited',
   'payment_undecided',
@@ -112,14 +114,19 @@ async function listWithFee(
   const { proof, merchant } = request;
   await checkOpenFees(market.database, market, merchant.id);
   await payments.payees.mustReceive(terms.payee);
-  if (proof === null) throw askPayment(market.config, terms, 'payment_required', 'A listing costs 1 USDC.');
+  if (proof === null) {
+    await payments.offers.beforeSigning(terms, null);
+    throw askPayment(market.config, terms, 'payment_required', 'A listing costs 1 USDC.');
+  }
   const presented = await findPresented(market, proof);
   if (presented !== null) return await answerPresented(market, payments, request, presented);
   const check = await checkProof(market, proof, terms, payments.readHead);
+  await payments.offers.beforeSigning(terms, check);
   if ('refusal' in check) throw check.refusal;
   mustMoveOn(market.clock, check.latest);
   const poor = await checkBalance(market, proof, terms);
   if (poor !== null) throw poor;
+  await payments.offers.mustBeOffered(terms, check.payer);
   const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });
   if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
   return (

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { type ChainFacts, observeChain, observePayments, type PaymentsFacts } from './observe-chain.ts';
+import { type ChainFacts, observeChain, observeOffers, observePayments, type PaymentsFacts } from './observe-chain.ts';
 import { createRequestCounts } from './request-counts.ts';
 
 /** What is measured of a catalog in memory. */
@@ -34,6 +34,7 @@ export interface Metrics {
   observeStreams(read: () => number): void;
   observeChain(read: () => ChainFacts): void;
   observePayments(read: () => PaymentsFacts | null): void;
+  observeOffers(read: () => ReadonlyMap<string, number>): void;
   /** Requests that are counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
   /** Costs next to nothing. `route` is a pattern and never what was asked for; `budget` the named limit that was used up. */
@@ -105,6 +106,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       observeNumber(registry, 'openaisle_event_streams_open', 'Clients that listen to the log', read),
     observeChain: (read) => observeChain(registry, read),
     observePayments: (read) => observePayments(registry, read),
+    observeOffers: (read) => observeOffers(registry, read),
     observeReads: (read) => {
       readReads = read;
     },

@@ -83,6 +83,7 @@ const LABELS: Readonly<Record<string, string[]>> = {
   openaisle_payments_held: ['why'],
   openaisle_payments_open: ['path', 'status'],
   openaisle_payments_oldest_seconds: ['path', 'status'],
+  openaisle_x402_not_offered_total: ['why'],
 };
 
 const NONE: Labels = {};
@@ -163,4 +164,11 @@ export function observePayments(registry: Registry, read: () => PaymentsFacts | 
     one(pass?.tookSeconds),
   );
   gauge('openaisle_reconcile_age_seconds', 'How long ago it ended', ({ pass }) => one(pass?.ageSeconds));
+}
+
+/** By why the facilitator would not settle. */
+export function observeOffers(registry: Registry, read: () => ReadonlyMap<string, number>): void {
+  tell(registry, 'counter', 'openaisle_x402_not_offered_total', 'Requests to which x402 was not offered', () =>
+    [...read()].map(([why, value]) => ({ labels: { why }, value })),
+  );
 }

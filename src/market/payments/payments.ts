@@ -5,6 +5,7 @@ import type { Market } from '../context.ts';
 import type { Completions } from './completion.ts';
 import { pruneIntents } from './direct/prune-intents.ts';
 import { createDriver, type Driver } from './drive-payment.ts';
+import { createOffers } from './facilitator/offers.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
@@ -51,6 +52,7 @@ export function createPayments(market: Market, completions: Completions, options
   return {
     completions,
     payees: createPayeeCheck(market),
+    offers: createOffers(market),
     /** The heads of the chain, read once for all who ask at the same time. */
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */

@@ -104,10 +104,11 @@ async function checkPurchase(
   if (request.collectOnly) throw refuseCollection(market, request, listing, check);
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
-  if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw new Refusal('x402_not_offered');
+  if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw belowFloor();
   // Whose payment is known is told so, also while nobody can say whether the payee could receive another.
   if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
+  await payments.offers.beforeSigning(terms, check);
   if (request.proof === null || check === null) {
     const detail = `This listing costs ${usdcOfUnits(listing.priceUnits)} USDC.`;
     throw withTokenPrefix(market, request, askPayment(market.config, terms, 'payment_required', detail));
@@ -116,6 +117,7 @@ async function checkPurchase(
   mustMoveOn(market.clock, check.latest);
   const poor = await checkBalance(market, request.proof, terms);
   if (poor !== null) throw poor;
+  await payments.offers.mustBeOffered(terms, check.payer);
   return { proof: request.proof, floor: check.floor };
 }
 
@@ -124,6 +126,10 @@ function withTokenPrefix({ config }: Market, { merchant }: BuyRequest, asked: Re
   if (merchant !== null) return asked;
   const fields = { ...asked.options.fields, delivery_token_prefix: `${config.keyPrefix}_dt_` };
   return new Refusal(asked.reason, { ...asked.options, fields });
+}
+
+function belowFloor(): Refusal {
+  return new Refusal('x402_not_offered', { detail: 'This price is below what x402 is offered for.' });
 }
 
 /** Without a proof the request is asked for one, in every state of the listing: it will not be settled. */

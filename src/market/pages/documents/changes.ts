@@ -142,6 +142,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'price_above_limit',
       'payee_cannot_receive',
       'x402_not_offered',
+      'settlement_unavailable',
       'usdc_paused',
       'payment_check_unavailable',
       'verification_pending',

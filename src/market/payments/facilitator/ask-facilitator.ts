@@ -26,6 +26,15 @@ const supportedShape = z.object({
   signers: z.record(z.string().max(100), z.array(z.string().max(100)).max(100)).optional(),
 });
 
+const stateShape = z.object({
+  settlements_covered: z.int().nonnegative().nullable(),
+  may_settle: z.boolean().optional(),
+  why: z.enum(['payer_resting', 'gas_budget_spent']).nullish(),
+  retry_after_seconds: z.int().positive().max(86_400).nullish(),
+});
+/** It is asked in front of a purchase, and answers from memory. */
+const STATE_DEADLINE_MS = 1_500;
+
 /** Asks before settlement. Says only what the facilitator says: nothing is delivered on the strength of it. */
 export async function askVerify(market: Needs, proof: Proof, terms: Terms): Promise<VerifyAnswer> {
   const answer = await ask(market, 'verify', bodyOf(market, proof, terms));
@@ -63,6 +72,30 @@ export async function askSigners(market: Needs): Promise<Hex[] | null> {
     .filter((address): address is Hex => /^0x[0-9a-f]{40}$/.test(address));
 }
 
+/** What our own facilitator says of itself, and of one payer where one is named. */
+export interface FacilitatorState {
+  /** How many settlements its account can pay gas for. */
+  covered: number | null;
+  /** Why it would not begin a settlement for that payer now. */
+  refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
+}
+
+/** no_route: a facilitator of another make. unknown: no readable answer in a short time. */
+export async function askState(
+  market: Needs,
+  payment: { payer: Hex; payee: Hex } | null,
+): Promise<FacilitatorState | 'no_route' | 'unknown'> {
+  const query = payment === null ? '' : `?payer=${payment.payer}&payee=${payment.payee}`;
+  const answer = await ask(market, `state${query}`, null, STATE_DEADLINE_MS);
+  if ('why' in answer) return answer.why === 'not_json' ? 'no_route' : 'unknown';
+  if (answer.status >= 400 && answer.status < 500) return 'no_route';
+  const read = stateShape.safeParse(answer.json);
+  if (answer.status !== 200 || !read.success) return 'unknown';
+  const { settlements_covered: covered, may_settle: may, why, retry_after_seconds: seconds } = read.data;
+  const isRefused = payment !== null && may === false && typeof why === 'string';
+  return { covered, refusal: isRefused ? { why, seconds: seconds ?? 1 } : null };
+}
+
 /** Always version 2: one core settles both; the signed object is the same in either. */
 function bodyOf(market: Needs, proof: Proof, terms: Terms): unknown {
   const accepted = requirementOf(terms, market.config.network, checksummed);
@@ -89,18 +122,26 @@ function bodyOf(market: Needs, proof: Proof, terms: Terms): unknown {
   };
 }
 
-async function ask(market: Needs, path: string, body: unknown) {
+async function ask(market: Needs, path: string, body: unknown, deadlineMs = FACILITATOR_DEADLINE_SECONDS * 1000) {
   const { facilitatorUrl, facilitatorAuth } = market.config;
   try {
-    return await askJson(`${facilitatorUrl}/${path}`, {
+    const answer = await askJson(`${facilitatorUrl}/${path}`, {
       body,
-      deadlineMs: FACILITATOR_DEADLINE_SECONDS * 1000,
+      deadlineMs,
       maxBytes: FACILITATOR_ANSWER_LIMIT_BYTES,
       headers: facilitatorAuth === null ? {} : { authorization: facilitatorAuth },
     });
+    if (answer.status !== 401) return answer;
+    // It has not looked at the payment: what it says is about this market.
+    market.log.error('facilitator_unauthorized', { path: nameOf(path) });
+    return { why: 'unauthorized' } as const;
   } catch (error) {
     if (!(error instanceof OutboundFailure)) throw error;
-    market.log.warn('facilitator_unreadable', { path, why: error.why });
+    market.log.warn('facilitator_unreadable', { path: nameOf(path), why: error.why });
     return { why: error.why };
   }
+}
+
+function nameOf(path: string): string {
+  return path.split('?', 1)[0] ?? '';
 }
