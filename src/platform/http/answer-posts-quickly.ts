@@ -27,10 +27,11 @@ export function createQuickPosts(
   const answer: AnswerQuickly = (request, response, ordinary) => {
     const { method, url = '' } = request;
     const post = method === 'POST' ? quickly.get(url) : undefined;
-    if (post === undefined || !isShort(request) || isBusy() || faultOfHead(request, guard) !== null) return false;
+    if (post === undefined || !isShort(request) || isBusy(request) || faultOfHead(request, guard) !== null)
+      return false;
     exchanges.hold(request, response, nothing);
     read(request, (body) => {
-      const ready = isBusy() ? null : ask(post, request, body);
+      const ready = isBusy(request) ? null : ask(post, request, body);
       if (ready === null) {
         bodies.set(request, body);
         return ordinary();

@@ -188,7 +188,7 @@ describe('a server under load and at its end', () => {
   it('answers 503 beyond its measure, but not to probes', async () => {
     const gate = openGate();
     const { url } = await listen({
-      maxInFlight: 1,
+      bounds: { requestsInFlight: 1 },
       pages: [
         { method: 'GET', path: '/slow', handler: () => gate.wait() },
         { method: 'GET', path: '/healthz', unlimited: true, handler: () => ({ status: 200, headers: {}, body: 'ok' }) },

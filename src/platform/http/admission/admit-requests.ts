@@ -1,0 +1,168 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Refusal } from '../../refusal.ts';
+import { networkLevels } from '../client-network.ts';
+import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
+import type { Connection } from './connection.ts';
+import { createClientNames } from './name-client.ts';
+import { createPlaces, type Place } from './places.ts';
+import { failedToProve } from './read-head.ts';
+import { readInTurn, type TurnReader } from './read-in-turn.ts';
+import { countRules, type Rule, type RuleCounts } from './rules.ts';
+import { createSockets } from './sockets.ts';
+import { createTurns } from './turns.ts';
+import { findLateness } from './watch-sockets.ts';
+
+export interface AdmissionOptions {
+  clock: Clock;
+  log: Log;
+  /** Proxies that may name the client's address; false: none. */
+  trustProxy: false | readonly string[];
+  bounds?: Partial<Bounds> | undefined;
+  /** Says on this socket that what was asked came too slowly; the socket is closed by it. */
+  sayTooSlow(socket: Socket): void;
+}
+
+export interface AdmissionFacts {
+  placesTaken: number;
+  socketsOpen: number;
+  rules: RuleCounts;
+}
+
+export interface Admission {
+  /** Takes over the sockets of that server, and stands before what answers its requests. */
+  guard(server: Server, answer: RequestListener): RequestListener;
+  /** Why a request that was let through is not to be served now; undefined: it is. */
+  refusalOf(request: IncomingMessage): Refusal | undefined;
+  /** The counted network of who asks. */
+  clientOf(request: IncomingMessage): string;
+  /** Its answer goes on without an end: it holds no place, and its socket is counted elsewhere. */
+  leave(request: IncomingMessage): void;
+  /** What it showed as key, token or proof is none, where its status does not say so. */
+  distrust(request: IncomingMessage): void;
+  count(rule: Rule): void;
+  facts(): AdmissionFacts;
+}
+
+interface Guarded {
+  connection: Connection;
+  reader: TurnReader;
+}
+
+const LOOK_EVERY_MS = 1_000;
+const FORWARDED =
+  'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
+
+/** What one client may hold of the server: decided before anything of a request is looked at, the same for every server (W15). */
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { clock, log } = options;
+  const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
+  const rules = countRules();
+  const names = createClientNames(options.trustProxy);
+  const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
+  const guarded = new WeakMap<Socket, Guarded>();
+  const refused = new WeakMap<IncomingMessage, Refusal>();
+  const held = new WeakMap<IncomingMessage, Place>();
+  let hasWarned = false;
+
+  const clientOf = (request: IncomingMessage): string =>
+    guarded.get(request.socket)?.connection.peer?.address ?? names.of(request);
+  const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
+  const turns = createTurns(clientOf);
+
+  const giveBack = (request: IncomingMessage): Place | undefined => {
+    const place = held.get(request);
+    held.delete(request);
+    place?.giveBack();
+    return place;
+  };
+  const hold = (request: IncomingMessage, response: ServerResponse): void => {
+    held.set(request, places.take(request));
+    response.once('close', () => {
+      const place = giveBack(request);
+      if (place?.isKept && failedToProve(request, response.statusCode)) places.loseLane(place.site);
+    });
+  };
+  const warnOnce = ({ headers }: IncomingMessage, { peer }: Connection): void => {
+    if (hasWarned || peer === null || headers['x-forwarded-for'] === undefined) return;
+    hasWarned = true;
+    log.warn('forwarded_address_not_trusted', { detail: FORWARDED });
+  };
+  const open = (socket: Socket): void => {
+    const connection = sockets.admit(socket);
+    if (connection !== null) guarded.set(socket, { connection, reader: readInTurn(connection) });
+  };
+  const look = (): void => {
+    const now = clock.now();
+    for (const connection of sockets.each()) {
+      const lateness = connection.socket.destroyed ? null : findLateness(connection, now);
+      if (lateness === null) continue;
+      rules.count(lateness);
+      cut(connection, lateness === 'body_too_slow');
+    }
+  };
+  const cut = ({ socket, response }: Connection, isSlow: boolean): void => {
+    if (!isSlow || response === null || response.headersSent) return void socket.destroy();
+    // For the access log, and for the lane.
+    response.statusCode = 408;
+    options.sayTooSlow(socket);
+  };
+
+  return {
+    guard: (server, answer) => {
+      server.on('connection', open);
+      keepLooking(server, clock, look);
+      return (request, response) => {
+        const known = guarded.get(request.socket);
+        // A request without a socket of this server, for tests.
+        if (known === undefined) return answer(request, response);
+        const { connection, reader } = known;
+        connection.request = request;
+        connection.response = response;
+        connection.headAt = clock.now();
+        connection.bytesAtHead = request.socket.bytesRead;
+        reader.begin();
+        warnOnce(request, connection);
+        turns.run(request, sockets.count(), () => {
+          if (request.socket.destroyed) return;
+          const refusal = places.judge(request);
+          if (refusal !== null) refused.set(request, refusal);
+          answer(request, response);
+          // Nearly always what lies ready is out by now, and held no place.
+          const isOut = response.writableEnded && response.writableLength === 0;
+          if (!isOut && refusal === null && !connection.isStream) hold(request, response);
+        });
+      };
+    },
+    refusalOf: (request) => refused.get(request),
+    clientOf,
+    leave: (request) => {
+      giveBack(request);
+      const known = guarded.get(request.socket);
+      if (known === undefined) return;
+      sockets.leave(known.connection);
+      // What waits behind an answer without an end would wait for ever.
+      if (known.reader.isWaiting()) request.socket.destroy();
+    },
+    distrust: (request) => {
+      const place = held.get(request);
+      if (place?.isKept) places.loseLane(networkLevels(clientOf(request)).site);
+    },
+    count: rules.count,
+    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules: rules.list() }),
+  };
+}
+
+/** For as long as the server listens. */
+function keepLooking(server: Server, clock: Clock, look: () => void): void {
+  const closing = new AbortController();
+  server.once('close', () => closing.abort());
+  server.once('listening', async () => {
+    while (!closing.signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, closing.signal);
+      look();
+    }
+  });
+}
