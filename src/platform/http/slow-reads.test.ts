@@ -114,6 +114,6 @@ describe('a server that closes', () => {
     await closing;
     expect(performance.now() - started).toBeLessThan(5_000);
     expect(asked[0]).toBe('/slow');
-    expect(heard()).toContain('slow');
+    await expect.poll(heard).toContain('slow');
   });
 });

@@ -4,12 +4,12 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Refusal } from '../../refusal.ts';
 import { networkLevels } from '../client-network.ts';
-import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
-import type { Connection } from './connection.ts';
+import { type Bounds, DEFAULT_BOUNDS, STARTED_IN_TURN } from './bounds.ts';
+import { type Connection, connectionOf } from './connection.ts';
 import { createClientNames } from './name-client.ts';
 import { createPlaces, type Place } from './places.ts';
 import { failedToProve } from './read-head.ts';
-import { readInTurn, type TurnReader } from './read-in-turn.ts';
+import { readInTurn } from './read-in-turn.ts';
 import { countRules, type Rule, type RuleCounts } from './rules.ts';
 import { createSockets } from './sockets.ts';
 import { createTurns } from './turns.ts';
@@ -46,11 +46,6 @@ export interface Admission {
   facts(): AdmissionFacts;
 }
 
-interface Guarded {
-  connection: Connection;
-  reader: TurnReader;
-}
-
 const LOOK_EVERY_MS = 1_000;
 const FORWARDED =
   'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
@@ -62,13 +57,11 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const rules = countRules();
   const names = createClientNames(options.trustProxy);
   const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
-  const guarded = new WeakMap<Socket, Guarded>();
-  const refused = new WeakMap<IncomingMessage, Refusal>();
   const held = new WeakMap<IncomingMessage, Place>();
   let hasWarned = false;
 
   const clientOf = (request: IncomingMessage): string =>
-    guarded.get(request.socket)?.connection.peer?.address ?? names.of(request);
+    connectionOf(request.socket)?.peer?.address ?? names.of(request);
   const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
 
@@ -92,7 +85,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
   const open = (socket: Socket): void => {
     const connection = sockets.admit(socket);
-    if (connection !== null) guarded.set(socket, { connection, reader: readInTurn(connection) });
+    if (connection !== null) readInTurn(connection);
   };
   const look = (): void => {
     const now = clock.now();
@@ -114,37 +107,34 @@ export function createAdmission(options: AdmissionOptions): Admission {
     guard: (server, answer) => {
       server.on('connection', open);
       keepLooking(server, clock, look);
+      const start = (connection: Connection, request: IncomingMessage, response: ServerResponse): void => {
+        if (request.socket.destroyed) return;
+        const refusal = places.judge(request);
+        connection.refusal = refusal;
+        answer(request, response);
+        // Nearly always what lies ready is out by now, and held no place.
+        const isOut = response.writableEnded && response.writableLength === 0;
+        if (!isOut && refusal === null && !connection.isStream) hold(request, response);
+      };
       return (request, response) => {
-        const known = guarded.get(request.socket);
-        // A request without a socket of this server, for tests.
-        if (known === undefined) return answer(request, response);
-        const { connection, reader } = known;
-        connection.request = request;
-        connection.response = response;
-        connection.headAt = clock.now();
-        connection.bytesAtHead = request.socket.bytesRead;
-        reader.begin();
+        const connection = connectionOf(request.socket);
+        if (connection === undefined) return void answer(request, response);
+        connection.begin(request, response, clock.now());
         warnOnce(request, connection);
-        turns.run(request, sockets.count(), () => {
-          if (request.socket.destroyed) return;
-          const refusal = places.judge(request);
-          if (refusal !== null) refused.set(request, refusal);
-          answer(request, response);
-          // Nearly always what lies ready is out by now, and held no place.
-          const isOut = response.writableEnded && response.writableLength === 0;
-          if (!isOut && refusal === null && !connection.isStream) hold(request, response);
-        });
+        // With few sockets open there cannot be many requests.
+        if (sockets.count() <= STARTED_IN_TURN) return void start(connection, request, response);
+        turns.run(request, () => start(connection, request, response));
       };
     },
-    refusalOf: (request) => refused.get(request),
+    refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
     clientOf,
     leave: (request) => {
       giveBack(request);
-      const known = guarded.get(request.socket);
-      if (known === undefined) return;
-      sockets.leave(known.connection);
+      const connection = connectionOf(request.socket);
+      if (connection === undefined) return;
+      sockets.leave(connection);
       // What waits behind an answer without an end would wait for ever.
-      if (known.reader.isWaiting()) request.socket.destroy();
+      if (connection.isWaiting) request.socket.destroy();
     },
     distrust: (request) => {
       const place = held.get(request);

@@ -27,15 +27,14 @@ export function createTurns(clientOf: (request: IncomingMessage) => string) {
     setImmediate(endTurn);
   };
   return {
-    /** At once, or in a later turn. With few sockets open there cannot be many requests. */
-    run: (request: IncomingMessage, sockets: number, start: () => void): void => {
-      if (sockets <= STARTED_IN_TURN) return start();
+    /** At once, or in a later turn. */
+    run: (request: IncomingMessage, start: () => void): void => {
       const client = clientOf(request);
       const count = begun.get(client) ?? 0;
       setEnd();
       if (count < STARTED_IN_TURN) {
         begun.set(client, count + 1);
-        return start();
+        return void start();
       }
       const line = waiting.get(client);
       if (line === undefined) waiting.set(client, [start]);
