@@ -1,3 +1,7 @@
+import type { EndpointShape } from '../../contract/endpoint.ts';
+import { endpoints } from '../../contract/index.ts';
+import { TOOLS, type ToolForm } from '../../contract/tools.ts';
+import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
 import type { Incoming } from '../../platform/http/incoming.ts';
 import { readBody } from '../../platform/http/read-body.ts';
@@ -26,12 +30,28 @@ export function readMessage(
     guardBody(guard, body, undefined);
     throw error;
   }
+  if (body.byteLength > BODY_LIMIT_BYTES && !bringsArtifact(message)) throw new Refusal('body_too_large');
   const { params, ...around } = message;
   if (guard.inValue(around)) throw new Refusal('secret_in_payload');
   if (!guard.inValue(params)) return { message, refusal: null };
   const clean = message.method === 'tools/call' ? withoutArguments(guard, params) : null;
   if (clean === null) throw new Refusal('secret_in_payload');
   return { message: { ...around, params: clean }, refusal: new Refusal('secret_in_payload') };
+}
+
+/** Tools that are called with goods. */
+const BRING_ARTIFACTS: ReadonlySet<unknown> = new Set(
+  TOOLS.filter(({ asks }) => asks !== 'front_door' && asks.some(takesArtifact)).map(({ name }) => name),
+);
+
+function takesArtifact({ endpoint }: ToolForm): boolean {
+  const { body_limit: limit = BODY_LIMIT_BYTES }: EndpointShape = endpoints[endpoint];
+  return limit > BODY_LIMIT_BYTES;
+}
+
+function bringsArtifact({ method, params }: Message): boolean {
+  const { name } = (params ?? {}) as { name?: unknown };
+  return method === 'tools/call' && BRING_ARTIFACTS.has(name);
 }
 
 const PROTOCOL_KEY = /^io\.modelcontextprotocol\//;

@@ -54,7 +54,13 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     bounds: options.bounds,
     sayTooSlow: (socket) => sayUnparsed(options, new Refusal('request_timeout'), socket),
   });
-  const exchanges = createExchanges({ clock, log, leave: admission.leave });
+  const exchanges = createExchanges({
+    clock,
+    log,
+    leave: admission.leave,
+    // A tool's refusal is a 200 of HTTP.
+    refused: (request, reason) => reason === 'key_invalid' && admission.distrust(request),
+  });
   const ownRoutes = routesOf(options, guard);
   const inside = createInside(ownRoutes, guard, options);
   const mounts = options.mounts?.(inside) ?? [];

@@ -42,6 +42,8 @@ export function createExchanges(options: {
   log: Log;
   /** Hears of answers that go on without an end. */
   leave(request: IncomingMessage): void;
+  /** Hears of the reason of each refusal. */
+  refused(request: IncomingMessage, reason: unknown): void;
 }): Exchanges {
   const { clock, log } = options;
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
@@ -81,6 +83,7 @@ export function createExchanges(options: {
         ...(answered ? {} : { aborted: true }),
         ...exchange.notes,
       });
+      if (exchange.notes['reason'] !== undefined) options.refused(request, exchange.notes['reason']);
       for (const run of atEnd.splice(0)) run();
     });
     return exchange;
