@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 /** Sockets from one address, each opened with these bytes. What comes back is not read, unless `onData` does. */
 export async function openSockets(
@@ -101,6 +102,7 @@ export function residentMb(pid: number): number {
 /** The most that a process holds in memory while it is watched. */
 export function watchMemory(pid: number) {
   let most = residentMb(pid);
+  onTestFinished(() => clearInterval(timer));
   const timer = setInterval(() => {
     most = Math.max(most, residentMb(pid));
   }, 100);
