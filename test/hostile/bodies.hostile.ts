@@ -19,7 +19,7 @@ const AT_ONCE = 10;
 const LONGEST_ANSWER_BYTES = 20_000;
 
 const fields = (count: number): Record<string, number> =>
-  Object.fromEntries(Array.from({ length: count }, (_, index) => [`field${index}`, 1]));
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index.toString(36)}`, 1]));
 const call = (params: object) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
 
 const BODIES: readonly (readonly [name: string, path: string, body: object])[] = [
@@ -29,7 +29,6 @@ const BODIES: readonly (readonly [name: string, path: string, body: object])[] =
   ['120,000 fields in _meta', '/mcp', call({ name: 'browse', arguments: {}, _meta: fields(120_000) })],
   ['120,000 fields beside an artifact', '/mcp', call({ name: 'list_item', arguments: {}, _meta: fields(120_000) })],
   ['5,000 fields that are short enough', '/api/buy/1', fields(4_000)],
-  ['30,000 items in a list', '/api/buy/1', { collect: Array.from({ length: 30_000 }, () => 1) }],
 ];
 
 describe('a market that is sent bodies of very many fields', () => {

@@ -42,12 +42,14 @@ describe('requests that are not what they should be', () => {
       'GET / HTTP/1.1\r\n\r\n',
       get('/api/thing/3#part'),
       get('/', ['Transfer-Encoding: chunked', 'Content-Length: 3']),
+      get('/', ['Host: x']),
+      get('/api/thing/3', ['hOST: other.example']),
     ]) {
       const answer = await sendRaw(port, text);
       expect([text, statusOf(answer)]).toEqual([text, 400]);
       expect(problemOf(answer)).toMatchObject({ reason: 'malformed_request' });
     }
-    expect(lines.filter((line) => line.includes('malformed_request'))).toHaveLength(7);
+    expect(lines.filter((line) => line.includes('malformed_request'))).toHaveLength(9);
   });
 
   it('may not smuggle a body into a GET', async () => {

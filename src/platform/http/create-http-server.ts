@@ -47,13 +47,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
 ): HttpServer {
   const { clock, log, random } = options;
   const guard = createSecretGuard(options.secretPrefixes);
-  const admission = createAdmission({
-    clock,
-    log,
-    trustProxy: options.trustProxy,
-    bounds: options.bounds,
-    sayTooSlow: (socket) => sayUnparsed(options, new Refusal('request_timeout'), socket),
-  });
+  const admission = admissionOf(options);
   const exchanges = createExchanges({
     clock,
     log,
@@ -141,6 +135,16 @@ function addRoutes(
       },
     });
   }
+}
+
+function admissionOf(options: Said & Pick<ServerOptions<Endpoints, never, never>, 'trustProxy' | 'bounds'>): Admission {
+  return createAdmission({
+    clock: options.clock,
+    log: options.log,
+    trustProxy: options.trustProxy,
+    bounds: options.bounds,
+    sayTooSlow: (socket) => sayUnparsed(options, new Refusal('request_timeout'), socket),
+  });
 }
 
 type Said = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;

@@ -3,11 +3,10 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Refusal } from '../../refusal.ts';
-import { networkLevels } from '../client-network.ts';
 import { type Bounds, DEFAULT_BOUNDS, STARTED_IN_TURN } from './bounds.ts';
 import { type Connection, connectionOf } from './connection.ts';
 import { createClientNames } from './name-client.ts';
-import { createPlaces, type Place } from './places.ts';
+import { createPlaces, type Place, type Places } from './places.ts';
 import { failedToProve } from './read-head.ts';
 import { readInTurn } from './read-in-turn.ts';
 import { countRules, type Rule, type RuleCounts } from './rules.ts';
@@ -52,97 +51,119 @@ const FORWARDED =
 
 /** What one client may hold of the server: decided before anything of a request is looked at, the same for every server (W15). */
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { clock, log } = options;
+  const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const rules = countRules();
   const names = createClientNames(options.trustProxy);
   const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
-  const held = new WeakMap<IncomingMessage, Place>();
-  let hasWarned = false;
+  const warnOnce = createWarning(options.log);
 
   const clientOf = (request: IncomingMessage): string =>
     connectionOf(request.socket)?.peer?.address ?? names.of(request);
   const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
+  const held = createHeldPlaces(places);
 
-  const giveBack = (request: IncomingMessage): Place | undefined => {
-    const place = held.get(request);
-    held.delete(request);
-    place?.giveBack();
-    return place;
-  };
-  const hold = (request: IncomingMessage, response: ServerResponse): void => {
-    held.set(request, places.take(request));
-    response.once('close', () => {
-      const place = giveBack(request);
-      if (place?.isKept && failedToProve(request, response.statusCode)) places.loseLane(place.site);
-    });
-  };
-  const warnOnce = ({ headers }: IncomingMessage, { peer }: Connection): void => {
-    if (hasWarned || peer === null || headers['x-forwarded-for'] === undefined) return;
-    hasWarned = true;
-    log.warn('forwarded_address_not_trusted', { detail: FORWARDED });
-  };
   const open = (socket: Socket): void => {
     const connection = sockets.admit(socket);
     if (connection !== null) readInTurn(connection);
   };
   const look = (): void => {
-    const now = clock.now();
     for (const connection of sockets.each()) {
-      const lateness = connection.socket.destroyed ? null : findLateness(connection, now);
+      const lateness = connection.socket.destroyed ? null : findLateness(connection, clock.now());
       if (lateness === null) continue;
       rules.count(lateness);
-      cut(connection, lateness === 'body_too_slow');
+      cut(connection, lateness === 'body_too_slow' ? options.sayTooSlow : null);
     }
   };
-  const cut = ({ socket, response }: Connection, isSlow: boolean): void => {
-    if (!isSlow || response === null || response.headersSent) return void socket.destroy();
-    // For the access log, and for the lane.
-    response.statusCode = 408;
-    options.sayTooSlow(socket);
-  };
 
+  const start = (
+    answer: RequestListener,
+    connection: Connection,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void => {
+    if (request.socket.destroyed) return;
+    const refusal = places.judge(request);
+    connection.refusal = refusal;
+    answer(request, response);
+    // Nearly always what lies ready is out by now, and held no place.
+    const isOut = response.writableEnded && response.writableLength === 0;
+    if (!isOut && refusal === null && !connection.isStream) held.hold(request, response);
+  };
   return {
     guard: (server, answer) => {
       server.on('connection', open);
       keepLooking(server, clock, look);
-      const start = (connection: Connection, request: IncomingMessage, response: ServerResponse): void => {
-        if (request.socket.destroyed) return;
-        const refusal = places.judge(request);
-        connection.refusal = refusal;
-        answer(request, response);
-        // Nearly always what lies ready is out by now, and held no place.
-        const isOut = response.writableEnded && response.writableLength === 0;
-        if (!isOut && refusal === null && !connection.isStream) hold(request, response);
-      };
       return (request, response) => {
         const connection = connectionOf(request.socket);
         if (connection === undefined) return void answer(request, response);
         connection.begin(request, response, clock.now());
         warnOnce(request, connection);
         // With few sockets open there cannot be many requests.
-        if (sockets.count() <= STARTED_IN_TURN) return void start(connection, request, response);
-        turns.run(request, () => start(connection, request, response));
+        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection, request, response);
+        turns.run(request, () => start(answer, connection, request, response));
       };
     },
     refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
     clientOf,
     leave: (request) => {
-      giveBack(request);
+      held.giveBack(request);
       const connection = connectionOf(request.socket);
       if (connection === undefined) return;
       sockets.leave(connection);
       // What waits behind an answer without an end would wait for ever.
       if (connection.isWaiting) request.socket.destroy();
     },
-    distrust: (request) => {
-      const place = held.get(request);
-      if (place?.isKept) places.loseLane(networkLevels(clientOf(request)).site);
-    },
+    distrust: held.distrust,
     count: rules.count,
     facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules: rules.list() }),
   };
+}
+
+/** Whether the addresses of clients come through somebody who is not believed about them: said once. */
+function createWarning(log: Log): (request: IncomingMessage, connection: Connection) => void {
+  let hasWarned = false;
+  return ({ headers }, { peer }) => {
+    if (hasWarned || peer === null || headers['x-forwarded-for'] === undefined) return;
+    hasWarned = true;
+    log.warn('forwarded_address_not_trusted', { detail: FORWARDED });
+  };
+}
+
+/** Who holds a place, until the answer is out. */
+function createHeldPlaces(places: Places) {
+  const held = new WeakMap<IncomingMessage, Place>();
+  const giveBack = (request: IncomingMessage): Place | undefined => {
+    const place = held.get(request);
+    held.delete(request);
+    place?.giveBack();
+    return place;
+  };
+  return {
+    giveBack,
+    hold: (request: IncomingMessage, response: ServerResponse): void => {
+      held.set(request, places.take(request));
+      response.once('close', () => {
+        const place = giveBack(request);
+        if (place?.isKept && failedToProve(request, response.statusCode)) places.loseLane(place.site);
+      });
+    },
+    distrust: (request: IncomingMessage): void => {
+      const place = held.get(request);
+      if (place?.isKept) places.loseLane(place.site);
+    },
+  };
+}
+
+function cut({ socket, response }: Connection, say: ((socket: Socket) => void) | null): void {
+  if (say === null || response === null || response.headersSent) {
+    socket.destroy();
+    return;
+  }
+  // For the access log, and for the lane.
+  response.statusCode = 408;
+  say(socket);
 }
 
 /** For as long as the server listens. */

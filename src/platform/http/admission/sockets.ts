@@ -14,7 +14,6 @@ export interface Sockets {
   count(): number;
   /** All, streams included. */
   each(): Iterable<Connection>;
-  ofPeer(connection: Connection): number;
 }
 
 export interface SocketsOptions {
@@ -42,21 +41,9 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions): S
     own?.delete(connection);
     if (peer !== null && own?.size === 0) bySite.delete(peer.site);
   };
-  /** Idle ones, those that have been so for longest first: a set keeps the order in which they came. */
-  const closeIdle = (among: Iterable<Connection>, most: number): number => {
-    let closed = 0;
-    for (const connection of among) {
-      if (closed >= most) break;
-      if (connection.socket.destroyed || !connection.isIdle()) continue;
-      rules.count('idle_closed');
-      connection.socket.destroy();
-      closed += 1;
-    }
-    return closed;
-  };
   /** With none idle, the network that holds most gives one up for a newcomer that holds much less. */
   const makeRoom = (newcomers: number): boolean => {
-    if (clock.now() >= lookAgainAt && closeIdle(all, part(total, ROOM_PART)) > 0) return true;
+    if (clock.now() >= lookAgainAt && closeIdle(all, part(total, ROOM_PART), rules) > 0) return true;
     // Looking at all of them for each that comes would be work that strangers could ask for.
     lookAgainAt = Math.max(lookAgainAt, clock.now() + LOOK_PAUSE_MS);
     const [largest] = [...bySite.values()].toSorted((a, b) => b.size - a.size);
@@ -75,7 +62,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions): S
       const counted = clientNetwork(address);
       const peer = names.isProxy(address) ? null : { address: counted, site: networkLevels(counted).site };
       const own = peer === null ? undefined : bySite.get(peer.site);
-      if (own !== undefined && own.size >= ofNetwork && closeIdle(own, 1) === 0) {
+      if (own !== undefined && own.size >= ofNetwork && closeIdle(own, 1, rules) === 0) {
         rules.count('sockets_of_network');
         socket.destroy();
         return null;
@@ -107,6 +94,18 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions): S
     },
     count: () => all.size - streams,
     each: () => all,
-    ofPeer: ({ peer }) => (peer === null ? all.size : (bySite.get(peer.site)?.size ?? 0)),
   };
+}
+
+/** Idle ones, those that came first before the others. How many were found. */
+function closeIdle(among: Iterable<Connection>, most: number, rules: CountedRules): number {
+  let closed = 0;
+  for (const connection of among) {
+    if (closed >= most) break;
+    if (connection.socket.destroyed || !connection.isIdle()) continue;
+    rules.count('idle_closed');
+    connection.socket.destroy();
+    closed += 1;
+  }
+  return closed;
 }
