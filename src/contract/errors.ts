@@ -35,6 +35,7 @@ const CLASSES: Readonly<Record<ErrorRow['status'], ErrorClass>> = {
   403: 'forbidden',
   404: 'not_found',
   405: 'bad_input',
+  408: 'bad_input',
   409: 'conflict',
   410: 'bad_input',
   413: 'bad_input',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { addressIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
-import { listingDetail, newListing } from './listings.ts';
+import { ARTIFACT_BODY_LIMIT_BYTES, listingDetail, newListing } from './listings.ts';
 import { priceIn } from './money.ts';
 import { idParam } from './paging.ts';
 import { publicText } from './text.ts';
@@ -40,6 +40,7 @@ export const editListing = endpoint({
   auth: 'key',
   params: idParam,
   body: listingEdit,
+  body_limit: ARTIFACT_BODY_LIMIT_BYTES,
   answers: { 200: changedListing },
   errors: [
     'not_owner',

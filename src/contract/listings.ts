@@ -148,6 +148,9 @@ export const pendingAnswer = z
   })
   .meta({ id: 'PaymentPending' });
 
+/** A whole artifact with what JSON makes of it. */
+export const ARTIFACT_BODY_LIMIT_BYTES = 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8;
+
 export const createListing = endpoint({
   name: 'createListing',
   method: 'POST',
@@ -158,7 +161,7 @@ export const createListing = endpoint({
   body: newListing.extend({
     fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
   }),
-  body_limit: 2 * DEFAULT_LIMITS.artifact_bytes + 65_536 * 8,
+  body_limit: ARTIFACT_BODY_LIMIT_BYTES,
   answers: {
     200: z.union([created, z.object({ dry_run: z.literal(true), would_cost_usdc: usdcOut })]),
     201: created,

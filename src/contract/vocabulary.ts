@@ -104,6 +104,8 @@ export const DEFAULT_LIMITS = {
   open_fee_attempts_per_merchant: 5,
   artifact_bytes: 262_144,
   x402_floor_units: 1_000,
+  requests_in_flight: 2_000,
+  open_sockets: 8_000,
 } as const;
 export type Limits = { readonly [K in keyof typeof DEFAULT_LIMITS]: number };
 
@@ -125,7 +127,13 @@ export const PAGE_SIZES = {
   window_merchants: 500,
 } as const;
 
-export const BODY_LIMIT_BYTES = 1_048_576;
+/** Where no artifact is due. */
+export const BODY_LIMIT_BYTES = 65_536;
+/** Fields and items of one body together, and how deep they may lie. */
+export const BODY_MEMBERS = 1_000;
+export const BODY_DEPTH = 32;
+/** Entries in `errors` of one answer. */
+export const MOST_ERRORS = 20;
 export const HEADER_LIMIT_BYTES = 16_000;
 export const FACILITATOR_ANSWER_LIMIT_BYTES = 65_536;
 export const FACILITATOR_DEADLINE_SECONDS = 8;

@@ -1,4 +1,5 @@
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import { createAdmittedServer } from '../platform/http/admission/admitted-server.ts';
 import { createCallerCheck } from './check-caller.ts';
 import { checkChain } from './check-chain.ts';
 import type { Context } from './context.ts';
@@ -25,7 +26,12 @@ export interface Served {
 export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;
-  const app = fastify({ logger: false, bodyLimit: BODY_LIMIT_BYTES, requestTimeout: REQUEST_MS });
+  const app = fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_MS,
+    serverFactory: createAdmittedServer({ clock, log, trustProxy: false }),
+  });
   // JSON alone: a page of another origin can send plain text without being asked for.
   app.removeContentTypeParser('text/plain');
   const isCaller = createCallerCheck(served.auth);

@@ -121,6 +121,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const { metrics } = options;
   metrics?.observeCatalog(catalog.facts);
   metrics?.observeReads(http.readCounts);
+  metrics?.observeAdmission(http.admission);
   metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
   metrics?.observeStreams(stream.open);
   metrics?.observeDuties(() => ({ number_events: sequencer.onDuty(), ...background.duties() }));
@@ -204,6 +205,7 @@ function serveHttp(
     docsUrl: (reason) => `${config.baseUrl}/docs/errors/${reason}`,
     secretPrefixes: [...new Set([config.keyPrefix, ...SITE_PREFIXES])],
     trustProxy: config.trustProxy,
+    bounds: { requestsInFlight: config.limits.requests_in_flight, openSockets: config.limits.open_sockets },
     classifyError: refuseUnreadable,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, home: storefront.home })),

@@ -4,11 +4,13 @@ import { type ReachedDatabase, reachDatabase } from '../platform/database/reach-
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import type { MarketConfig } from './context.ts';
+import { warnOfExposure } from './warn-of-exposure.ts';
 
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 
 /** What every web process stands on: a database with all tables, and a pepper. Done once, by the first process. Leaves nothing behind when it fails. */
 export async function prepareGround(config: MarketConfig, log: Log): Promise<ReachedDatabase> {
+  warnOfExposure(config, log);
   await using begun = new AsyncDisposableStack();
   const server = await reachDatabase(config, log);
   begun.defer(() => server.stop());

@@ -7,6 +7,7 @@ import { TOOLS } from '../../src/contract/tools.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { askMcp, callTool, type Era, unfenced } from '../support/mcp-ask.ts';
 import { seedListing } from '../support/seed.ts';
+import { send } from '../support/send.ts';
 
 let world: World;
 let seller: Member;
@@ -109,8 +110,26 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
       expect(tool).toMatchObject({ isError: true, body: { reason: 'retired_flow' } });
       expect(tool.body['page']).toMatch(/\/(?:join|rotate|recovery)$/);
     }
-    const { message } = await askMcp(world, 'tools/call', { name: 'launder' }, { era });
-    expect(message.error).toMatchObject({ code: -32_602 });
+    for (const name of ['launder', 'constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+      const { message } = await askMcp(world, 'tools/call', { name }, { era });
+      expect(message.error).toMatchObject({ code: -32_602 });
+    }
+  });
+
+  it('two keys in Authorization are none, as over HTTP', async () => {
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'me', arguments: {} } };
+    const key = `Bearer ${seller.key}`;
+    const { status, text } = await send(world.url, 'POST', '/mcp', {
+      body: call,
+      headers: {
+        authorization: [key, key],
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2025-11-25',
+      },
+    });
+    expect(status).toBe(200);
+    expect(text).toContain('key_invalid');
+    expect(text).toContain('Authorization was sent more than once.');
   });
 
   it('resources and prompts are there', async () => {

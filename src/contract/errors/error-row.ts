@@ -1,7 +1,7 @@
 export type Retry = 'same_request' | 'same_proof' | 'after_fix' | 'never';
 
 export interface ErrorRow {
-  status: 400 | 401 | 402 | 403 | 404 | 405 | 409 | 410 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503;
+  status: 400 | 401 | 402 | 403 | 404 | 405 | 408 | 409 | 410 | 413 | 415 | 422 | 429 | 431 | 500 | 502 | 503;
   title: string;
   retry: Retry;
   /** On payment answers: true when a payment may exist. Undefined: the reason says nothing about payments. */

@@ -72,11 +72,17 @@ export const requestErrors = {
     retry: 'after_fix',
     next_step: 'Use one of the methods in the Allow header.',
   },
+  request_timeout: {
+    status: 408,
+    title: 'The request did not arrive in time',
+    retry: 'same_request',
+    next_step: 'Send the whole request without pauses, on a new connection.',
+  },
   body_too_large: {
     status: 413,
     title: 'The body is too large',
     retry: 'after_fix',
-    next_step: 'Send at most 1 MiB; for an artifact, at most limits.artifact_bytes of official facts.',
+    next_step: 'Send at most 64 KiB; where an artifact is due, at most limits.artifact_bytes of official facts.',
   },
   unsupported_media_type: {
     status: 415,

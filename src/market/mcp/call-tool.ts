@@ -1,5 +1,8 @@
+import type { EndpointShape } from '../../contract/endpoint.ts';
 import { RETIRED_TOOLS } from '../../contract/tools.ts';
+import type { Incoming } from '../../platform/http/incoming.ts';
 import type { Inside, InsideRequest } from '../../platform/http/mount.ts';
+import { headerValues } from '../../platform/http/payment-headers.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import { type ReadAnswer, readAnswer } from './read-answer.ts';
@@ -30,7 +33,7 @@ export interface Caller {
 /** One call of a tool, as one request of its route. Null: there is no such tool. What is refused is a result too. */
 export async function callTool(by: Caller, visit: Visit, call: ToolCall): Promise<ToolResult | null> {
   const tool = findTool(call.name);
-  const page = RETIRED_TOOLS[call.name];
+  const page = Object.hasOwn(RETIRED_TOOLS, call.name) ? RETIRED_TOOLS[call.name] : undefined;
   if (tool === undefined && page === undefined) return null;
   visit.incoming.notes['tool'] = call.name;
   try {
@@ -51,13 +54,20 @@ async function askRoute(by: Caller, visit: Visit, tool: KnownTool, call: ToolCal
     await readAnswer(await by.inside.ask(request, incoming, visitor?.merchant));
   if (tool.asks === 'front_door') return await ask({ route: 'GET /', headers: { accept: 'application/json' } });
   const { endpoint, request } = splitArguments(tool.asks, call.arguments);
-  const { authorization } = incoming.headers;
+  const authorization = visitor === null ? authorizationOf(endpoint, incoming) : undefined;
   // A token of the hosted connector says nothing to a route; whom it stands for is handed over as such.
-  const key = visitor === null && authorization !== undefined ? { authorization } : {};
+  const key = authorization === undefined ? {} : { authorization };
   const payment = endpoint.payment === true ? readPayment(call.meta) : {};
   const full = { ...request, headers: { ...key, ...payment } };
   if (call.report === null || (endpoint.payment !== true && endpoint.claim !== true)) return await ask(full);
   return await waitForFinality(by.market.clock, { ask, request: full, report: call.report, signal: call.signal });
+}
+
+/** Sent twice it is none, as over HTTP: a route that looks at it is not told of one of them only. */
+function authorizationOf({ auth }: EndpointShape, { rawHeaders }: Incoming): string | undefined {
+  const [authorization, another] = headerValues(rawHeaders, 'authorization');
+  if (another === undefined || auth === 'public' || auth === 'audit') return authorization;
+  throw new Refusal('key_invalid', { detail: 'Authorization was sent more than once.' });
 }
 
 /** A hosted client reads `me` first: that shows its user, and everybody, that the connection is what it seems (W11). */

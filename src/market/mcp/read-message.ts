@@ -1,4 +1,7 @@
-import { META } from '../../contract/tools.ts';
+import type { EndpointShape } from '../../contract/endpoint.ts';
+import { endpoints } from '../../contract/index.ts';
+import { META, TOOLS, type ToolForm } from '../../contract/tools.ts';
+import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
 import type { Incoming } from '../../platform/http/incoming.ts';
 import { readBody } from '../../platform/http/read-body.ts';
@@ -27,6 +30,7 @@ export function readMessage(
     guardBody(guard, body, undefined);
     throw error;
   }
+  if (body.byteLength > BODY_LIMIT_BYTES && !bringsArtifact(message)) throw new Refusal('body_too_large');
   const { params, ...around } = message;
   if (guard.inValue(around)) throw new Refusal('secret_in_payload');
   if (!holdsSecret(guard, message)) return { message, refusal: null };
@@ -42,6 +46,21 @@ function holdsSecret(guard: SecretGuard, { method, params }: Message): boolean {
   const { [META.deliveryToken]: token, ...others } = meta as Record<string, unknown>;
   if (typeof token === 'string' ? guard.inText(token, 'dt') : guard.inValue(token)) return true;
   return guard.inValue({ ...around, _meta: others });
+}
+
+/** Tools that are called with goods. */
+const BRING_ARTIFACTS: ReadonlySet<unknown> = new Set(
+  TOOLS.filter(({ asks }) => asks !== 'front_door' && asks.some(takesArtifact)).map(({ name }) => name),
+);
+
+function takesArtifact({ endpoint }: ToolForm): boolean {
+  const { body_limit: limit = BODY_LIMIT_BYTES }: EndpointShape = endpoints[endpoint];
+  return limit > BODY_LIMIT_BYTES;
+}
+
+function bringsArtifact({ method, params }: Message): boolean {
+  const { name } = (params ?? {}) as { name?: unknown };
+  return method === 'tools/call' && BRING_ARTIFACTS.has(name);
 }
 
 const PROTOCOL_KEY = /^io\.modelcontextprotocol\//;

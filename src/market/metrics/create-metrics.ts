@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { type AdmissionFacts, observeAdmission } from './observe-admission.ts';
 import { type ChainFacts, observeChain, observeOffers, observePayments, type PaymentsFacts } from './observe-chain.ts';
 import { createRequestCounts } from './request-counts.ts';
 
@@ -32,6 +33,7 @@ export interface Metrics {
   observeDuties(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
   observeStreams(read: () => number): void;
+  observeAdmission(read: () => AdmissionFacts): void;
   observeChain(read: () => ChainFacts): void;
   observePayments(read: () => PaymentsFacts | null): void;
   observeOffers(read: () => ReadonlyMap<string, number>): void;
@@ -104,6 +106,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       }),
     observeStreams: (read) =>
       observeNumber(registry, 'openaisle_event_streams_open', 'Clients that listen to the log', read),
+    observeAdmission: (read) => observeAdmission(registry, read),
     observeChain: (read) => observeChain(registry, read),
     observePayments: (read) => observePayments(registry, read),
     observeOffers: (read) => observeOffers(registry, read),

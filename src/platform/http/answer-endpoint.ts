@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secret-guard.ts';
@@ -49,7 +50,7 @@ export async function answerEndpoint<Caller>(
 ): Promise<Outgoing> {
   const { endpoint } = route;
   const read = tryToRead(endpoint, incoming);
-  guardBody(door.guard, read.refusal ? incoming.body : read.value, endpoint.secret_fields);
+  guardBody(door.guard, read.refusal ? incoming.body : read.value, ownPlaces(endpoint, read.value));
   const { caller, bearer } = await identifyCaller(endpoint.auth, { rawHeaders: incoming.rawHeaders, known }, door);
   if (caller !== null) incoming.notes['merchant_id'] = door.callerId(caller);
   const payment = endpoint.payment ? readPaymentHeaders(incoming.rawHeaders) : NO_PAYMENT;
@@ -79,6 +80,16 @@ export async function answerEndpoint<Caller>(
   const outgoing =
     'prepared' in answer ? presentPrepared(endpoint, answer.prepared) : present(endpoint, answer, call.wantsBytes);
   return cacheAnswer(outgoing, endpoint.cache, incoming.headers['if-none-match']);
+}
+
+/** A secret's own place is where the step that is asked for knows its field; at any other step it is out of place there too. */
+function ownPlaces({ body, secret_fields: fields }: EndpointShape, value: unknown): readonly string[] | undefined {
+  if (fields === undefined || !(body instanceof z.ZodDiscriminatedUnion)) return fields;
+  const { action } = (value ?? {}) as { action?: unknown };
+  const step = body.options.find(
+    (option) => option instanceof z.ZodObject && option.shape['action']?.safeParse(action).success === true,
+  );
+  return step instanceof z.ZodObject ? fields.filter((field) => Object.hasOwn(step.shape, field)) : [];
 }
 
 /** The guard comes before any word about the body's shape, so a refusal waits until it is due. */

@@ -124,7 +124,7 @@ describe('any other message', () => {
 });
 
 describe('a message that is not all there', () => {
-  const onlyOne = { maxInFlight: 1 };
+  const onlyOne = { bounds: { requestsInFlight: 1 } };
   const isFull = async (port: number) =>
     (await sendRaw(port, `GET /api/thing/3 HTTP/1.1\r\nHost: x\r\n${CLOSE}\r\n\r\n`)).startsWith('HTTP/1.1 503');
 

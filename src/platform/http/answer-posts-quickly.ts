@@ -27,10 +27,11 @@ export function createQuickPosts(
   const answer: AnswerQuickly = (request, response, ordinary) => {
     const { method, url = '' } = request;
     const post = method === 'POST' ? quickly.get(url) : undefined;
-    if (post === undefined || !isShort(request) || isBusy() || faultOfHead(request, guard) !== null) return false;
+    if (post === undefined || !isShort(request) || isBusy(request) || faultOfHead(request, guard) !== null)
+      return false;
     exchanges.hold(request, response, nothing);
     read(request, (body) => {
-      const isRefused = isBusy() || reads.isSpent(request);
+      const isRefused = isBusy(request) || reads.isSpent(request);
       const ready = isRefused ? null : reads.measure(request, () => ask(post, request, body));
       if (ready === null) {
         bodies.set(request, body);

@@ -21,8 +21,8 @@ export interface QuickOptions {
   counts: ReadCounts;
   random: Random;
   log: Log;
-  /** Full or closing: then what is said about it is said on the ordinary way. */
-  isBusy(): boolean;
+  /** Refused for load, or the server is closing: then what is said about it is said on the ordinary way. */
+  isBusy(request: IncomingMessage): boolean;
   reads: MeasureReads;
 }
 
@@ -62,7 +62,7 @@ export function createQuickAnswers(options: QuickOptions): AnswerQuickly {
 function readPlain(request: IncomingMessage, { guard, isBusy, reads }: QuickOptions): QuickRead | null {
   const { method, url, headers } = request;
   if ((method !== 'GET' && method !== 'HEAD') || url === undefined || !url.startsWith('/')) return null;
-  if (headers.expect !== undefined || isBusy() || faultOfHead(request, guard) !== null) return null;
+  if (headers.expect !== undefined || isBusy(request) || faultOfHead(request, guard) !== null) return null;
   if (reads.isSpent(request)) return null;
   return {
     target: url,

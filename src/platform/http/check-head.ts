@@ -17,6 +17,9 @@ export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refus
   if (headers.host === undefined && request.httpVersion === '1.1') {
     return new Refusal('malformed_request', { detail: 'The Host header is missing.' });
   }
+  if (hostLines(request) > 1) {
+    return new Refusal('malformed_request', { detail: 'The Host header was sent more than once.' });
+  }
   if ((method === 'GET' || method === 'HEAD') && carriesBody(headers)) {
     return new Refusal('malformed_request', { detail: `A ${method} request takes no body.` });
   }
@@ -33,6 +36,16 @@ function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
   let bytes = (method?.length ?? 0) + (url?.length ?? 0) + ' HTTP/1.1  \r\n'.length;
   for (const text of rawHeaders) bytes += text.length + 2;
   return bytes;
+}
+
+/** Node keeps the first of several; a proxy in front may have gone by another. */
+function hostLines({ rawHeaders }: IncomingMessage): number {
+  let lines = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 'host'.length && name.toLowerCase() === 'host') lines += 1;
+  }
+  return lines;
 }
 
 function carriesBody(headers: IncomingHttpHeaders): boolean {

@@ -42,12 +42,14 @@ describe('requests that are not what they should be', () => {
       'GET / HTTP/1.1\r\n\r\n',
       get('/api/thing/3#part'),
       get('/', ['Transfer-Encoding: chunked', 'Content-Length: 3']),
+      get('/', ['Host: x']),
+      get('/api/thing/3', ['hOST: other.example']),
     ]) {
       const answer = await sendRaw(port, text);
       expect([text, statusOf(answer)]).toEqual([text, 400]);
       expect(problemOf(answer)).toMatchObject({ reason: 'malformed_request' });
     }
-    expect(lines.filter((line) => line.includes('malformed_request'))).toHaveLength(7);
+    expect(lines.filter((line) => line.includes('malformed_request'))).toHaveLength(9);
   });
 
   it('may not smuggle a body into a GET', async () => {
@@ -188,7 +190,7 @@ describe('a server under load and at its end', () => {
   it('answers 503 beyond its measure, but not to probes', async () => {
     const gate = openGate();
     const { url } = await listen({
-      maxInFlight: 1,
+      bounds: { requestsInFlight: 1 },
       pages: [
         { method: 'GET', path: '/slow', handler: () => gate.wait() },
         { method: 'GET', path: '/healthz', unlimited: true, handler: () => ({ status: 200, headers: {}, body: 'ok' }) },

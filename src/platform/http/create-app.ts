@@ -4,7 +4,8 @@ import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Random } from '../random.ts';
-import type { AnswerQuickly, QuickWay } from './answer-quickly.ts';
+import type { Admission } from './admission/admit-requests.ts';
+import type { QuickWay } from './answer-quickly.ts';
 import type { RouteFacts } from './route-table.ts';
 
 declare module 'fastify' {
@@ -25,7 +26,7 @@ const LONGEST_PARAMETER = 200;
 
 export interface AppOptions {
   random: Random;
-  trustProxy: false | string[];
+  admission: Admission;
   /** Asked first; what it does not answer is fastify's. */
   quick: QuickWay;
   onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
@@ -40,12 +41,11 @@ export function createApp(options: AppOptions): FastifyInstance {
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => options.random.uuid(),
-    trustProxy: options.trustProxy,
     // While draining, what still arrives on an open connection is served; the answer closes it.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: LONGEST_PARAMETER, querystringParser: () => ({}) },
-    serverFactory: (handler) => createNodeServer(handler, options.quick.answer),
+    serverFactory: (handler) => createNodeServer(handler, options),
     clientErrorHandler: options.onUnparsed,
     frameworkErrors: options.onRouterError,
   });
@@ -61,23 +61,25 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-function createNodeServer(ordinary: RequestListener, answerQuickly: AnswerQuickly): Server {
-  const server = createServer(
-    {
-      maxHeaderSize: PARSER_HEADER_BYTES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Answered by us, with a problem.
-      requireHostHeader: false,
-      // Most requests have no body, and getting ready to read one takes a tenth of what a quick answer takes.
-      optimizeEmptyRequests: true,
-    },
-    (request, response) => {
-      if (!answerQuickly(request, response, () => ordinary(request, response))) ordinary(request, response);
-    },
-  );
+function createNodeServer(
+  ordinary: RequestListener,
+  { admission, quick }: Pick<AppOptions, 'admission' | 'quick'>,
+): Server {
+  const server = createServer({
+    maxHeaderSize: PARSER_HEADER_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    // Answered by us, with a problem.
+    requireHostHeader: false,
+    // Most requests have no body, and getting ready to read one takes a tenth of what a quick answer takes.
+    optimizeEmptyRequests: true,
+  });
+  const answer: RequestListener = (request, response) => {
+    if (!quick.answer(request, response, () => ordinary(request, response))) ordinary(request, response);
+  };
+  server.on('request', admission.guard(server, answer));
   server.setTimeout(SILENT_SOCKET_MS);
   // None dropped silently; their bytes are counted.
   server.maxHeadersCount = 0;

@@ -1,8 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, LightMyRequestResponse } from 'fastify';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import { createSecretGuard } from '../secret-guard.ts';
+import { type Admission, type AdmissionFacts, createAdmission } from './admission/admit-requests.ts';
 import { answerFailure } from './answer-failure.ts';
 import { createInside } from './ask-inside.ts';
 import { checkHead, faultOfHead } from './check-head.ts';
@@ -14,7 +16,6 @@ import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
 import { guardBody } from './guard-request.ts';
 import { holdOpen } from './hold-open.ts';
 import { createMeasureReads } from './measure-reads.ts';
-import { readTrustedProxies } from './network-of-request.ts';
 import type { ProblemAnswer } from './problem.ts';
 import { endWith, rawProblem, refuseUnparsed } from './raw-problem.ts';
 import { createReadCounts, type ReadCount } from './read-counts.ts';
@@ -35,10 +36,10 @@ export interface HttpServer {
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
   /** What the shortcut has answered; these reads have no lines of their own in the access log. */
   readCounts(): readonly Readonly<ReadCount>[];
+  /** What is open and in flight, and what was turned away or cut, by rule. */
+  admission(): AdmissionFacts;
 }
 
-const DEFAULT_MAX_IN_FLIGHT = 2_000;
-const BUSY_RETRY_SECONDS = 1;
 const LINGER_MS = 500;
 
 /** HTTP for a table of endpoints and a few pages. Knows no business: what it refuses by itself is the shape of a request. */
@@ -46,9 +47,15 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
 ): HttpServer {
   const { clock, log, random } = options;
-  const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
   const guard = createSecretGuard(options.secretPrefixes);
-  const exchanges = createExchanges({ clock, log });
+  const admission = admissionOf(options);
+  const exchanges = createExchanges({
+    clock,
+    log,
+    leave: admission.leave,
+    // A tool's refusal is a 200 of HTTP.
+    refused: (request, reason) => reason === 'key_invalid' && admission.distrust(request),
+  });
   const ownRoutes = routesOf(options, guard);
   const inside = createInside(ownRoutes, guard, options);
   const mounts = options.mounts?.(inside) ?? [];
@@ -66,14 +73,14 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     answerFailure(options, error, begin(request, reply), { request, reply });
 
-  const isBusy = (): boolean => isClosing || exchanges.count() >= maxInFlight;
-  const reads = createMeasureReads(options.readMs, readTrustedProxies(options.trustProxy), random);
+  const isBusy = (request: IncomingMessage): boolean => isClosing || admission.refusalOf(request) !== undefined;
+  const reads = createMeasureReads(options.readMs, admission.clientOf, random);
   const quick = createQuickWay(options.shortcut, mounts, { guard, exchanges, counts, random, log, isBusy, reads });
   const app = createApp({
     random,
-    trustProxy: options.trustProxy,
+    admission,
     quick,
-    onUnparsed: createUnparsed(options, exchanges),
+    onUnparsed: createUnparsed(options, exchanges, admission),
     onRouterError: (error, request, reply) => {
       begin(request, reply);
       fail(faultOfHead(request.raw, guard) ?? error, request, reply);
@@ -81,12 +88,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   });
   app.addHook('onRequest', async (request, reply) => {
     begin(request, reply);
-    if (exchanges.count() > maxInFlight && !request.routeOptions.config.facts?.unlimited) {
-      throw new Refusal('unavailable', {
-        detail: 'The server has as many requests as it can take.',
-        retryAfterSeconds: BUSY_RETRY_SECONDS,
-      });
-    }
+    const refusal = admission.refusalOf(request.raw);
+    if (refusal !== undefined && !request.routeOptions.config.facts?.unlimited) throw refusal;
     checkHead(request.raw, guard);
   });
   app.setErrorHandler(fail);
@@ -94,11 +97,12 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     guardBody(guard, bytesOf(request.body), undefined);
     return sendAnswer(reply, answerUnrouted(request, allowedAt(splitTarget(request.url).path)));
   });
-  addRoutes(app, routes, { begin, log });
+  addRoutes(app, routes, { begin, log, clientOf: admission.clientOf });
   return {
     listen: (at) => listen(app, at),
     inject: (request) => app.inject(request),
     readCounts: counts.list,
+    admission: admission.facts,
     close: createClose(async ({ drainMs }) => {
       // From now on every answer closes its connection.
       isClosing = true;
@@ -111,7 +115,11 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
 function addRoutes(
   app: FastifyInstance,
   routes: readonly Route[],
-  { begin, log }: { begin(request: FastifyRequest, reply: FastifyReply): Exchange; log: Log },
+  {
+    begin,
+    log,
+    clientOf,
+  }: { begin(request: FastifyRequest, reply: FastifyReply): Exchange; log: Log } & Pick<Admission, 'clientOf'>,
 ): void {
   for (const route of routes) {
     app.route({
@@ -121,7 +129,7 @@ function addRoutes(
       config: { facts: route.facts },
       handler: async (request, reply) => {
         const exchange = begin(request, reply);
-        const outgoing = await route.answer(readIncoming(request, exchange));
+        const outgoing = await route.answer(readIncoming(request, exchange, clientOf(request.raw)));
         const { listen } = outgoing;
         return listen
           ? holdOpen(reply, { ...outgoing, listen }, exchange)
@@ -131,19 +139,37 @@ function addRoutes(
   }
 }
 
+function admissionOf(options: Said & Pick<ServerOptions<Endpoints, never, never>, 'trustProxy' | 'bounds'>): Admission {
+  return createAdmission({
+    clock: options.clock,
+    log: options.log,
+    trustProxy: options.trustProxy,
+    bounds: options.bounds,
+    sayTooSlow: (socket) => sayUnparsed(options, new Refusal('request_timeout'), socket),
+  });
+}
+
+type Said = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
+
 function createUnparsed(
-  options: Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>,
+  options: Said,
   exchanges: Exchanges,
+  admission: Pick<Admission, 'count'>,
 ): (error: NodeJS.ErrnoException, socket: Socket) => void {
-  const { clock, log, random } = options;
   return (error, socket) => {
-    if (!socket.writable || exchanges.answering(socket)) return void socket.destroy();
     const refusal = refuseUnparsed(error.code);
-    const requestId = random.uuid();
-    log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
-    const text = rawProblem(refusal, { requestId, docsUrl: (reason) => options.docsUrl(reason) });
-    endWith(socket, text, clock.sleep(LINGER_MS));
+    if (refusal.reason === 'request_timeout') admission.count('request_late');
+    if (!socket.writable || exchanges.answering(socket)) return void socket.destroy();
+    sayUnparsed(options, refusal, socket);
   };
+}
+
+/** To a client whose request never became one. */
+function sayUnparsed({ clock, log, random, docsUrl }: Said, refusal: Refusal, socket: Socket): void {
+  const requestId = random.uuid();
+  log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
+  const text = rawProblem(refusal, { requestId, docsUrl });
+  endWith(socket, text, clock.sleep(LINGER_MS));
 }
 
 async function listen(

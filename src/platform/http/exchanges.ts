@@ -21,7 +21,6 @@ export interface Exchanges {
   begin(request: IncomingMessage, response: ServerResponse, requestId: string, route: () => string): Exchange;
   /** An answer that is given already but not written yet: in flight until it is, or the client has gone. */
   hold(request: IncomingMessage, response: ServerResponse, ended: () => void): void;
-  count(): number;
   /** Resolves once nothing is in flight. */
   idle(): Promise<void>;
   /** Whether an answer on this connection is under way, so that nothing else may be written there. */
@@ -38,7 +37,14 @@ interface Flight {
 }
 
 /** Knows what is in flight, and writes the access log. */
-export function createExchanges(options: { clock: Clock; log: Log }): Exchanges {
+export function createExchanges(options: {
+  clock: Clock;
+  log: Log;
+  /** Hears of answers that go on without an end. */
+  leave(request: IncomingMessage): void;
+  /** Hears of the reason of each refusal. */
+  refused(request: IncomingMessage, reason: unknown): void;
+}): Exchanges {
   const { clock, log } = options;
   const exchanges = new WeakMap<IncomingMessage, Exchange>();
   const flights = createFlights();
@@ -57,7 +63,10 @@ export function createExchanges(options: { clock: Clock; log: Log }): Exchanges 
         if (ended) run();
         else atEnd.push(run);
       },
-      leave: () => flights.leave(request),
+      leave: () => {
+        flights.leave(request);
+        options.leave(request);
+      },
     };
     exchanges.set(request, exchange);
     const startedAt = clock.now();
@@ -74,14 +83,15 @@ export function createExchanges(options: { clock: Clock; log: Log }): Exchanges 
         ...(answered ? {} : { aborted: true }),
         ...exchange.notes,
       });
+      if (exchange.notes['reason'] !== undefined) options.refused(request, exchange.notes['reason']);
       for (const run of atEnd.splice(0)) run();
     });
     return exchange;
   };
-  return { begin, hold: flights.begin, count: flights.count, idle: flights.idle, answering: flights.answering };
+  return { begin, hold: flights.begin, idle: flights.idle, answering: flights.answering };
 }
 
-interface Flights extends Pick<Exchanges, 'count' | 'idle' | 'answering'> {
+interface Flights extends Pick<Exchanges, 'idle' | 'answering'> {
   begin(request: IncomingMessage, response: ServerResponse, ended: () => void): void;
   leave(request: IncomingMessage): void;
 }
@@ -135,7 +145,6 @@ function createFlights(): Flights {
       tellIdle();
       if (flights.at(-1) !== flight) request.socket.destroy();
     },
-    count: () => count,
     idle: () => (count === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
     answering: (socket) =>
       [...(bySocket.get(socket) ?? [])].some(({ request, response }) => request.complete || response.headersSent),

@@ -87,7 +87,7 @@ describe('an answer that is held open', () => {
   });
 
   it('is not in flight: others are served, and a close waits for none', async () => {
-    const { server, port, listeners, released } = await listenHeld({ maxInFlight: 1 });
+    const { server, port, listeners, released } = await listenHeld({ bounds: { requestsInFlight: 1 } });
     const clients = [await openHeld(port), await openHeld(port), await openHeld(port)];
     expect(await sendRaw(port, getOnce('/'))).toContain('welcome');
     const begun = performance.now();

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Budget } from '../budgets/create-budget.ts';
 import type { Random } from '../random.ts';
-import { networkOfRequest, type TrustedProxies } from './network-of-request.ts';
 
 /** What it takes of a budget in milliseconds. */
 export type ReadMeter = Pick<Budget, 'charge' | 'isSpent' | 'mayBeSpent'>;
@@ -21,7 +20,7 @@ export interface MeasureReads {
 
 export function createMeasureReads(
   meter: ReadMeter | undefined,
-  proxies: TrustedProxies,
+  clientOf: (request: IncomingMessage) => string,
   random: Pick<Random, 'int'>,
 ): MeasureReads {
   if (meter === undefined) return { isSpent: () => false, measure: (_request, read) => read() };
@@ -32,7 +31,7 @@ export function createMeasureReads(
     return state >>> 16 <= 0xffff / SAMPLE;
   };
   return {
-    isSpent: (request) => meter.mayBeSpent() && meter.isSpent(networkOfRequest(request, proxies)),
+    isSpent: (request) => meter.mayBeSpent() && meter.isSpent(clientOf(request)),
     measure: (request, read) => {
       if (!isLookedAt()) return read();
       const begun = performance.now();
@@ -40,7 +39,7 @@ export function createMeasureReads(
         return read();
       } finally {
         const took = performance.now() - begun;
-        if (took > SLOW_MS) meter.charge({ network: networkOfRequest(request, proxies) }, took * SAMPLE);
+        if (took > SLOW_MS) meter.charge({ network: clientOf(request) }, took * SAMPLE);
       }
     },
   };

@@ -7,9 +7,7 @@ import { standingHeaders } from './standing-headers.ts';
 /** What Node's parser could not read, as a row of the table. */
 export function refuseUnparsed(code: string | undefined): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') return new Refusal('headers_too_large');
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new Refusal('malformed_request', { detail: 'The request did not arrive in time.' });
-  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal('request_timeout');
   return new Refusal('malformed_request', { detail: 'The request is not valid HTTP.' });
 }
 

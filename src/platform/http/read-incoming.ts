@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import { clientNetwork, firstAddress } from './client-network.ts';
 import type { Exchange } from './exchanges.ts';
 import type { Incoming } from './incoming.ts';
 import { splitTarget } from './request-target.ts';
@@ -8,7 +7,7 @@ export function bytesOf(body: unknown): Uint8Array {
   return body instanceof Uint8Array ? body : new Uint8Array();
 }
 
-export function readIncoming(request: FastifyRequest, exchange: Exchange): Incoming {
+export function readIncoming(request: FastifyRequest, exchange: Exchange, clientNetwork: string): Incoming {
   return {
     method: request.method,
     target: splitTarget(request.raw.url ?? '/'),
@@ -17,7 +16,7 @@ export function readIncoming(request: FastifyRequest, exchange: Exchange): Incom
     rawHeaders: request.raw.rawHeaders,
     body: bytesOf(request.body),
     requestId: exchange.requestId,
-    clientNetwork: clientNetwork(firstAddress(request.ip, request.socket.remoteAddress)),
+    clientNetwork,
     signal: exchange.signal,
     notes: exchange.notes,
   };

@@ -120,4 +120,15 @@ describe('readJson', () => {
     fault(`{${'"'.repeat(1_000_000)}`);
     expect(performance.now() - started).toBeLessThan(2_000);
   });
+
+  it('counts fields and items while it reads, and stops at the first too many', () => {
+    const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, 1]));
+    expect(Object.keys(read(JSON.stringify(fields(1_000))))).toHaveLength(1_000);
+    const tooMany = /more than 1000 fields and items/;
+    expect(() => read(JSON.stringify(fields(1_001)))).toThrow(tooMany);
+    expect(() => read(JSON.stringify({ a: Array.from({ length: 1_000 }, () => 1) }))).toThrow(tooMany);
+    expect(() => read(JSON.stringify({ a: fields(500), b: [fields(500)] }))).toThrow(tooMany);
+    // What comes behind is not looked at.
+    expect(() => read(`${JSON.stringify(fields(1_001)).slice(0, -1)}, nonsense`)).toThrow(tooMany);
+  });
 });

@@ -1,9 +1,10 @@
+import { BODY_DEPTH, BODY_MEMBERS } from '../../contract/vocabulary.ts';
+
 /** Why a body is not the JSON that this service reads, and where. Never holds a value of the body. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault';
 }
 
-const MAX_DEPTH = 32;
 const MAX_NAMED_LENGTH = 100;
 const NUMBER = /-?[0-9][0-9.eE+-]*/y;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON.parse says what is wrong with them
@@ -14,6 +15,8 @@ interface Reader {
   text: string;
   at: number;
   depth: number;
+  /** Fields and items so far. */
+  members: number;
 }
 
 /**
@@ -21,7 +24,7 @@ interface Reader {
  * numbers that a double holds exactly, in plain spelling. The top is an object.
  */
 export function readJson(bytes: Uint8Array): Record<string, unknown> {
-  const reader: Reader = { text: decode(bytes), at: 0, depth: 0 };
+  const reader: Reader = { text: decode(bytes), at: 0, depth: 0, members: 0 };
   skipSpace(reader);
   if (reader.text[reader.at] !== '{') throw fault(reader, 'expected an object');
   const value = readObject(reader);
@@ -42,8 +45,13 @@ function decode(bytes: Uint8Array): string {
 }
 
 function fault(reader: Reader, problem: string): JsonFault {
-  const before = reader.text.slice(0, reader.at).split('\n');
-  return new JsonFault(`Line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${problem}.`);
+  let line = 1;
+  let begin = 0;
+  for (let end = reader.text.indexOf('\n'); end >= 0 && end < reader.at; end = reader.text.indexOf('\n', begin)) {
+    line += 1;
+    begin = end + 1;
+  }
+  return new JsonFault(`Line ${line}, column ${reader.at - begin + 1}: ${problem}.`);
 }
 
 function skipSpace(reader: Reader): void {
@@ -73,9 +81,15 @@ function readWord<T>(reader: Reader, word: string, value: T): T {
 
 function enter(reader: Reader): void {
   reader.depth += 1;
-  if (reader.depth > MAX_DEPTH) throw fault(reader, `nested deeper than ${MAX_DEPTH} levels`);
+  if (reader.depth > BODY_DEPTH) throw fault(reader, `nested deeper than ${BODY_DEPTH} levels`);
   reader.at += 1;
   skipSpace(reader);
+}
+
+/** Each costs whoever looks at it later; so they are counted before there are many. */
+function countMember(reader: Reader): void {
+  reader.members += 1;
+  if (reader.members > BODY_MEMBERS) throw fault(reader, `more than ${BODY_MEMBERS} fields and items`);
 }
 
 function leaves(reader: Reader, close: string): boolean {
@@ -96,6 +110,7 @@ function readObject(reader: Reader): Record<string, unknown> {
   enter(reader);
   for (let first = true; !leaves(reader, '}'); first = false) {
     if (!first) expectComma(reader, '}');
+    countMember(reader);
     if (reader.text[reader.at] !== '"') throw fault(reader, 'expected a field name in double quotes');
     const nameAt = reader.at;
     const name = readString(reader);
@@ -119,6 +134,7 @@ function readArray(reader: Reader): unknown[] {
   enter(reader);
   for (let first = true; !leaves(reader, ']'); first = false) {
     if (!first) expectComma(reader, ']');
+    countMember(reader);
     items.push(readValue(reader));
     skipSpace(reader);
   }

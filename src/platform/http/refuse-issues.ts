@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { MOST_ERRORS } from '../../contract/vocabulary.ts';
 import { Refusal } from '../refusal.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -12,11 +13,24 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
   );
   if (unknown.length > 0) {
     const names = unknown.map(({ path }) => path || 'a field without a name');
-    return new Refusal('unexpected_fields', { detail: `Not known here: ${list(names)}.`, errors: unknown });
+    return new Refusal('unexpected_fields', {
+      detail: `Not known here: ${list(names)}.${total(unknown)}`,
+      errors: first(unknown),
+    });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
   const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  return new Refusal(otherwise, { detail: `Not acceptable: ${list(said)}.`, errors });
+  return new Refusal(otherwise, { detail: `Not acceptable: ${list(said)}.${total(errors)}`, errors: first(errors) });
+}
+
+function first<T>(errors: T[]): T[] {
+  return errors.slice(0, MOST_ERRORS);
+}
+
+function total(errors: readonly unknown[]): string {
+  return errors.length > MOST_ERRORS
+    ? ` There are ${errors.length} in all; the first ${MOST_ERRORS} are in errors.`
+    : '';
 }
 
 const MOST_NAMED = 10;

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { Refusal } from '../refusal.ts';
+import type { Bounds } from './admission/bounds.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { ReadMeter } from './measure-reads.ts';
 import type { Inside, Mount } from './mount.ts';
@@ -121,8 +122,8 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   secretPrefixes: readonly string[];
   /** Proxies that may name the client's address; false: none. */
   trustProxy: false | string[];
-  /** Requests beyond this are answered 503 at once. */
-  maxInFlight?: number;
+  /** How much strangers may hold of this server. */
+  bounds?: Partial<Bounds>;
   /** What an error that is no Refusal stands for (a lost database, say), on a route with these reasons; null: a bug, answered 500. */
   classifyError?(error: unknown, reasons: readonly Reason[]): Refusal | null;
   /** Looks at the body before its schema does, for answers that a schema cannot give. */

@@ -1,0 +1,179 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Refusal } from '../../refusal.ts';
+import { type Bounds, DEFAULT_BOUNDS, STARTED_IN_TURN } from './bounds.ts';
+import { type Connection, connectionOf } from './connection.ts';
+import { createClientNames } from './name-client.ts';
+import { createPlaces, type Place, type Places } from './places.ts';
+import { failedToProve } from './read-head.ts';
+import { readInTurn } from './read-in-turn.ts';
+import { countRules, type Rule, type RuleCounts } from './rules.ts';
+import { createSockets } from './sockets.ts';
+import { createTurns } from './turns.ts';
+import { findLateness } from './watch-sockets.ts';
+
+export interface AdmissionOptions {
+  clock: Clock;
+  log: Log;
+  /** Proxies that may name the client's address; false: none. */
+  trustProxy: false | readonly string[];
+  bounds?: Partial<Bounds> | undefined;
+  /** Says on this socket that what was asked came too slowly; the socket is closed by it. */
+  sayTooSlow(socket: Socket): void;
+}
+
+export interface AdmissionFacts {
+  placesTaken: number;
+  socketsOpen: number;
+  rules: RuleCounts;
+}
+
+export interface Admission {
+  /** Takes over the sockets of that server, and stands before what answers its requests. */
+  guard(server: Server, answer: RequestListener): RequestListener;
+  /** Why a request that was let through is not to be served now; undefined: it is. */
+  refusalOf(request: IncomingMessage): Refusal | undefined;
+  /** The counted network of who asks. */
+  clientOf(request: IncomingMessage): string;
+  /** Its answer goes on without an end: it holds no place, and its socket is counted elsewhere. */
+  leave(request: IncomingMessage): void;
+  /** What it showed as key, token or proof is none, where its status does not say so. */
+  distrust(request: IncomingMessage): void;
+  count(rule: Rule): void;
+  facts(): AdmissionFacts;
+}
+
+const LOOK_EVERY_MS = 1_000;
+const FORWARDED =
+  'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
+
+/** What one client may hold of the server: decided before anything of a request is looked at, the same for every server (W15). */
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { clock } = options;
+  const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
+  const rules = countRules();
+  const names = createClientNames(options.trustProxy);
+  const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
+  const warnOnce = createWarning(options.log);
+
+  const clientOf = (request: IncomingMessage): string =>
+    connectionOf(request.socket)?.peer?.address ?? names.of(request);
+  const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
+  const turns = createTurns(clientOf);
+  const held = createHeldPlaces(places);
+
+  const open = (socket: Socket): void => {
+    const connection = sockets.admit(socket);
+    if (connection !== null) readInTurn(connection);
+  };
+  const look = (): void => {
+    for (const connection of sockets.each()) {
+      const lateness = connection.socket.destroyed ? null : findLateness(connection, clock.now());
+      if (lateness === null) continue;
+      rules.count(lateness);
+      cut(connection, lateness === 'body_too_slow' ? options.sayTooSlow : null);
+    }
+  };
+
+  const start = (
+    answer: RequestListener,
+    connection: Connection,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void => {
+    if (request.socket.destroyed) return;
+    const refusal = places.judge(request);
+    connection.refusal = refusal;
+    answer(request, response);
+    // Nearly always what lies ready is out by now, and held no place.
+    const isOut = response.writableEnded && response.writableLength === 0;
+    if (!isOut && refusal === null && !connection.isStream) held.hold(request, response);
+  };
+  return {
+    guard: (server, answer) => {
+      server.on('connection', open);
+      keepLooking(server, clock, look);
+      return (request, response) => {
+        const connection = connectionOf(request.socket);
+        if (connection === undefined) return void answer(request, response);
+        connection.begin(request, response, clock.now());
+        warnOnce(request, connection);
+        // With few sockets open there cannot be many requests.
+        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection, request, response);
+        turns.run(request, () => start(answer, connection, request, response));
+      };
+    },
+    refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
+    clientOf,
+    leave: (request) => {
+      held.giveBack(request);
+      const connection = connectionOf(request.socket);
+      if (connection === undefined) return;
+      sockets.leave(connection);
+      // What waits behind an answer without an end would wait for ever.
+      if (connection.isWaiting) request.socket.destroy();
+    },
+    distrust: held.distrust,
+    count: rules.count,
+    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules: rules.list() }),
+  };
+}
+
+/** Whether the addresses of clients come through somebody who is not believed about them: said once. */
+function createWarning(log: Log): (request: IncomingMessage, connection: Connection) => void {
+  let hasWarned = false;
+  return ({ headers }, { peer }) => {
+    if (hasWarned || peer === null || headers['x-forwarded-for'] === undefined) return;
+    hasWarned = true;
+    log.warn('forwarded_address_not_trusted', { detail: FORWARDED });
+  };
+}
+
+/** Who holds a place, until the answer is out. */
+function createHeldPlaces(places: Places) {
+  const held = new WeakMap<IncomingMessage, Place>();
+  const giveBack = (request: IncomingMessage): Place | undefined => {
+    const place = held.get(request);
+    held.delete(request);
+    place?.giveBack();
+    return place;
+  };
+  return {
+    giveBack,
+    hold: (request: IncomingMessage, response: ServerResponse): void => {
+      held.set(request, places.take(request));
+      response.once('close', () => {
+        const place = giveBack(request);
+        if (place?.isKept && failedToProve(request, response.statusCode)) places.loseLane(place.site);
+      });
+    },
+    distrust: (request: IncomingMessage): void => {
+      const place = held.get(request);
+      if (place?.isKept) places.loseLane(place.site);
+    },
+  };
+}
+
+function cut({ socket, response }: Connection, say: ((socket: Socket) => void) | null): void {
+  if (say === null || response === null || response.headersSent) {
+    socket.destroy();
+    return;
+  }
+  // For the access log, and for the lane.
+  response.statusCode = 408;
+  say(socket);
+}
+
+/** For as long as the server listens. */
+function keepLooking(server: Server, clock: Clock, look: () => void): void {
+  const closing = new AbortController();
+  server.once('close', () => closing.abort());
+  server.once('listening', async () => {
+    while (!closing.signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, closing.signal);
+      look();
+    }
+  });
+}

@@ -1,0 +1,38 @@
+/** What strangers may hold of one process. Sizes an operator may set come first; the shares and times are fixed. */
+export interface Bounds {
+  /** Places: requests from the end of their head until their answer is out. */
+  requestsInFlight: number;
+  /** Sockets that are not event streams. */
+  openSockets: number;
+}
+
+export const DEFAULT_BOUNDS: Bounds = { requestsInFlight: 2_000, openSockets: 8_000 };
+
+/** Of all places, those that only requests with a key, token or proof may take. */
+export const KEPT_PART = 10;
+/** What one network holds at most while over half of the places are taken: of all of them, of those kept, of the sockets. */
+export const NETWORK_PART = 10;
+/** The same for one address. */
+export const ADDRESS_PART = 40;
+
+/** A body that is longer, or of which nobody says how long it will be, takes one of these places besides. */
+export const SHORT_BODY_BYTES = 65_536;
+export const LONG_BODIES = 64;
+export const LONG_BODIES_PER_NETWORK = 8;
+
+/** Bytes of an answer that wait for that long without one being taken. */
+export const STALLED_ANSWER_MS = 10_000;
+/** A body may begin slowly; from then on it must have come at this rate on the whole. */
+export const BODY_GRACE_MS = 5_000;
+export const LEAST_BODY_BYTES_PER_SECOND = 4_096;
+
+/** After what failed on a kept place its network takes none for that long. */
+export const LANE_LOST_MS = 60_000;
+export const RETRY_SECONDS = 1;
+
+/** Of one address, requests that begin in one turn of the event loop; the rest wait for the next turn. */
+export const STARTED_IN_TURN = 16;
+
+export function part(of: number, share: number): number {
+  return Math.max(1, Math.floor(of / share));
+}

@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Refusal } from '../../refusal.ts';
+
+const KNOWN = Symbol('connection');
+
+/** The connection that a socket is, where it came in through a guarded server. */
+export function connectionOf(socket: Socket): Connection | undefined {
+  return (socket as { [KNOWN]?: Connection })[KNOWN];
+}
+
+/** One socket of a client, and the one request that is being read from it or answered on it. There are thousands of these. */
+export class Connection {
+  readonly socket: Socket;
+  /** The peer's counted network and the wider one around it; null: a trusted proxy, which stands for many. */
+  readonly peer: { address: string; site: string } | null;
+  request: IncomingMessage | null = null;
+  response: ServerResponse | null = null;
+  /** Why it is not to be served now; null: it is. */
+  refusal: Refusal | null = null;
+  /** When the head of that request was read in full, and how much had come on the socket by then. */
+  headAt = 0;
+  bytesAtHead = 0;
+  /** Of a body whose length was named. */
+  bodyLeft = 0;
+  /** More has come behind the request that is being answered. */
+  isWaiting = false;
+  /** Its answer goes on without an end. */
+  isStream = false;
+  /** What has not been taken at the last look, all that was written until then, and since when neither has changed. */
+  queued = 0;
+  written = 0;
+  stalledSince = 0;
+
+  constructor(socket: Socket, peer: Connection['peer']) {
+    this.socket = socket;
+    this.peer = peer;
+    // On the socket itself: a map would be looked into for every request.
+    (socket as { [KNOWN]?: Connection })[KNOWN] = this;
+  }
+
+  begin(request: IncomingMessage, response: ServerResponse, now: number): void {
+    this.request = request;
+    this.response = response;
+    this.refusal = null;
+    this.headAt = now;
+    const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+    this.bodyLeft = length === undefined ? 0 : Number(length) || 0;
+    if (length !== undefined || coding !== undefined) this.bytesAtHead = this.socket.bytesRead;
+  }
+
+  /** A request has been read in full, and its answer is not out yet. */
+  isAnswering(): boolean {
+    return this.request?.complete === true && this.response?.writableFinished === false;
+  }
+
+  isReadingBody(): boolean {
+    return this.request !== null && !this.request.complete;
+  }
+
+  /** It has been answered before, and asks nothing now. */
+  isIdle(): boolean {
+    return this.request?.complete === true && this.response?.writableFinished === true;
+  }
+}
