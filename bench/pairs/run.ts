@@ -8,6 +8,7 @@ import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { startFundedChain } from '../chain.ts';
 import { load, median } from '../load.ts';
 import { measurePurchases, signOrders } from '../purchases.ts';
+import { WIDE_LIMITS } from '../settings.ts';
 import { requestBytes } from '../wire.ts';
 import { type Side, type Spent, startSide } from './side.ts';
 
@@ -25,6 +26,11 @@ const HELP = `What a purchase and a page of the shelves cost: this checkout besi
 `;
 const CONNECTIONS = 8;
 const ETHER = 10n ** 18n;
+/** All buyers come from one address, and gas of the local chain costs a hundred times what the real one's does. */
+const WIDE = {
+  marketEnv: { OPENAISLE_LIMITS: WIDE_LIMITS },
+  facilitatorEnv: { FACILITATOR_LIMITS: JSON.stringify({ gas_loss_hour_units: 1e12, gas_loss_day_units: 1e12 }) },
+};
 
 interface Round {
   side: string;
@@ -86,7 +92,8 @@ async function main(): Promise<void> {
     await fund(chain, [{ address: signer.address, wei: 1_000n * ETHER }]);
     tell(`starting ${name}: ${root}`);
     const given = { folder, chain, postgresUrl: postgres.url, listings: options.listings, facilitatorKey: signer.key };
-    sides.push(await startSide({ name, root, ...given, begun, signal: breaking.signal }));
+    const wide = name === 'after' ? WIDE : { marketEnv: {}, facilitatorEnv: {} };
+    sides.push(await startSide({ name, root, ...given, ...wide, begun, signal: breaking.signal }));
   }
   const made = new Map<string, number>();
   const measure = async (side: Side): Promise<Round> => {

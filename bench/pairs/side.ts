@@ -41,87 +41,51 @@ export interface SideOptions {
   listings: number;
   /** Signs its settlements: two servers never share one. */
   facilitatorKey: string;
+  /** What only this version understands. */
+  marketEnv: Record<string, string>;
+  facilitatorEnv: Record<string, string>;
   begun: AsyncDisposableStack;
   signal: AbortSignal;
 }
 
-const AUTHORIZATION = 'Bearer bench-of-two-checkouts';
-
 export async function startSide(options: SideOptions): Promise<Side> {
-  const { name, root, chain, begun, signal } = options;
+  const { name, chain, begun } = options;
   const folder = await mkdtemp(join(options.folder, `${name}-`));
-  const socketUrl = new URL(options.postgresUrl);
-  const socket = socketUrl.searchParams.get('host');
-  if (socket === null) throw new Error('the embedded PostgreSQL is not on a socket');
-  const meter = await meterDatabase(
-    join(socket, `.s.PGSQL.${socketUrl.searchParams.get('port') ?? socketUrl.port ?? 5432}`),
-  );
-  begun.defer(() => meter.close());
+  const database = await openBooks(options);
   const chainMeter = await meterChain(chain.url);
   begun.defer(() => chainMeter.close());
-  const database = `bench_${name}`;
-  const own = await openDatabase({ url: options.postgresUrl, poolSize: 1, applicationName: 'bench' });
-  await own.run(sql([`create database ${database}`]));
-  await own.close();
-  const direct = new URL(options.postgresUrl);
-  direct.pathname = `/${database}`;
-  const { migrate } = (await import(pathToFileURL(join(root, 'src/platform/database/migrate.ts')).href)) as {
-    migrate(url: string, folder: string): Promise<unknown>;
-  };
-  await migrate(direct.href, join(root, 'migrations/market'));
-  const books = await openDatabase({ url: direct.href, poolSize: 2, applicationName: 'openaisle-bench' });
-  begun.defer(() => books.close());
   const pepper = systemRandom.bytes(32);
-  const seeded = await seed(books, { listings: options.listings, buyers: PAYERS, pepper });
-  const pepperFile = join(folder, 'pepper');
-  const keyFile = join(folder, 'signer.key');
-  await writeFile(pepperFile, `1:${pepper.toString('hex')}\n`, { mode: 0o600 });
-  await writeFile(keyFile, `${options.facilitatorKey}\n`, { mode: 0o600 });
-  const credentials = `${direct.username}:${direct.password}`;
-  const start = async (part: 'market' | 'facilitator', port: number, env: Record<string, string>) => {
-    const main = pathToFileURL(join(root, `src/${part}/main.ts`));
-    const readyUrl = `http://127.0.0.1:${port}/readyz`;
-    const server = await startServer({
-      name: `${name} ${part}`,
-      main,
-      env,
-      logFile: join(folder, `${part}.log`),
-      readyUrl,
-      signal,
-    });
-    begun.defer(() => server.stop());
-    return { url: `http://127.0.0.1:${port}`, pid: server.pid };
-  };
-  const [port, facilitatorPort] = [await freePort(), await freePort()];
-  const facilitator = await start('facilitator', facilitatorPort, {
-    FACILITATOR_PORT: String(facilitatorPort),
+  const seeded = await seed(database.books, { listings: options.listings, buyers: PAYERS, pepper });
+  const pepperFile = await writePrivate(join(folder, 'pepper'), `1:${pepper.toString('hex')}\n`);
+  const facilitator = await startPart(options, folder, 'facilitator', async (port) => ({
+    FACILITATOR_PORT: port,
     FACILITATOR_RPC_URL: chainMeter.url,
-    FACILITATOR_KEY_FILE: keyFile,
+    FACILITATOR_KEY_FILE: await writePrivate(join(folder, 'signer.key'), `${options.facilitatorKey}\n`),
     FACILITATOR_DATA_DIR: folder,
-    ...(name === 'after' ? { FACILITATOR_AUTH: AUTHORIZATION } : {}),
-  });
-  const market = await start('market', port, {
-    DATABASE_URL: `postgres://${credentials}@${meter.url}/${database}`,
-    OPENAISLE_PORT: String(port),
+    ...options.facilitatorEnv,
+  }));
+  const market = await startPart(options, folder, 'market', async (port) => ({
+    DATABASE_URL: database.url,
+    OPENAISLE_PORT: port,
     OPENAISLE_PEPPER_FILE: pepperFile,
     OPENAISLE_NETWORK: 'base',
     OPENAISLE_RPC_URLS: chainMeter.url,
     OPENAISLE_FACILITATOR_URL: facilitator.url,
-    OPENAISLE_FACILITATOR_AUTH: AUTHORIZATION,
     OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
     OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
-  });
+    ...options.marketEnv,
+  }));
   return {
     name,
     marketUrl: market.url,
     seeded,
     spent: async () => {
-      const backends = await books.rows<{ pid: number }>(
+      const backends = await database.books.rows<{ pid: number }>(
         sql`select pid from pg_stat_activity where datname = current_database() and application_name <> 'openaisle-bench'`,
       );
       const { requests = 0, calls = 0 } = chainMeter.counts();
       return {
-        statements: meter.counts()['statements'] ?? 0,
+        statements: database.statements(),
         chainRequests: requests,
         chainCalls: calls,
         marketMs: cpuMsOf(market.pid),
@@ -130,6 +94,53 @@ export async function startSide(options: SideOptions): Promise<Side> {
       };
     },
   };
+}
+
+/** A database of this side's own, with the tables of its own migrations, reached by the market through a meter. */
+async function openBooks({ name, root, postgresUrl, begun }: SideOptions) {
+  const direct = new URL(postgresUrl);
+  const socket = direct.searchParams.get('host');
+  if (socket === null) throw new Error('the embedded PostgreSQL is not on a socket');
+  const meter = await meterDatabase(join(socket, `.s.PGSQL.${direct.port}`));
+  begun.defer(() => meter.close());
+  const database = `bench_${name}`;
+  const admin = await openDatabase({ url: postgresUrl, poolSize: 1, applicationName: 'bench' });
+  await admin.run(sql([`create database ${database}`]));
+  await admin.close();
+  direct.pathname = `/${database}`;
+  const { migrate } = (await import(pathToFileURL(join(root, 'src/platform/database/migrate.ts')).href)) as {
+    migrate(url: string, folder: string): Promise<unknown>;
+  };
+  await migrate(direct.href, join(root, 'migrations/market'));
+  const books = await openDatabase({ url: direct.href, poolSize: 2, applicationName: 'openaisle-bench' });
+  begun.defer(() => books.close());
+  const url = `postgres://${direct.username}:${direct.password}@${meter.url}/${database}`;
+  return { books, url, statements: () => meter.counts()['statements'] ?? 0 };
+}
+
+async function startPart(
+  { name, root, begun, signal }: SideOptions,
+  folder: string,
+  part: 'market' | 'facilitator',
+  environment: (port: string) => Promise<Record<string, string>>,
+): Promise<{ url: string; pid: number }> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const server = await startServer({
+    name: `${name} ${part}`,
+    main: pathToFileURL(join(root, `src/${part}/main.ts`)),
+    env: await environment(String(port)),
+    logFile: join(folder, `${part}.log`),
+    readyUrl: `${url}/readyz`,
+    signal,
+  });
+  begun.defer(() => server.stop());
+  return { url, pid: server.pid };
+}
+
+async function writePrivate(file: string, text: string): Promise<string> {
+  await writeFile(file, text, { mode: 0o600 });
+  return file;
 }
 
 function freePort(): Promise<number> {

@@ -120,11 +120,10 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const background = createBackground(market, payments, paces.worldEveryMs);
   const { metrics } = options;
   metrics?.observeCatalog(catalog.facts);
-  metrics?.observeReads(http.readCounts);
-  metrics?.observeAdmission(http.admission);
   metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
   metrics?.observeStreams(stream.open);
   metrics?.observeDuties(() => ({ number_events: sequencer.onDuty(), ...background.duties() }));
+  observeHttp(metrics, http);
   observePayments(metrics, payments, clock);
   return {
     market,
@@ -174,6 +173,11 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
       ...(world === null ? {} : { world: world.onDuty() }),
     }),
   };
+}
+
+function observeHttp(metrics: Metrics | undefined, http: HttpServer): void {
+  metrics?.observeReads(http.readCounts);
+  metrics?.observeAdmission(http.admission);
 }
 
 function observePayments(metrics: Metrics | undefined, payments: Payments, clock: Clock): void {

@@ -14,7 +14,10 @@ export const OLD_COMMIT = process.env['OPENAISLE_UPGRADE_FROM'] ?? '6569f5a71b70
 /** The files of a commit in a folder of their own, which runs with the packages that are installed here. */
 export async function openOldTree(commit: string): Promise<{ folder: string; remove(): Promise<void> }> {
   const git = (...args: string[]) => run('git', ['-C', ROOT, ...args], { encoding: 'utf8' });
-  await git('cat-file', '-e', `${commit}^{commit}`).catch((cause: unknown) => {
+  const isHere = () => git('cat-file', '-e', `${commit}^{commit}`);
+  // A clone of the newest commits alone can still ask for this one.
+  await isHere().catch(() => git('fetch', '--quiet', 'origin', commit).catch(() => {}));
+  await isHere().catch((cause: unknown) => {
     throw new Error(
       `commit ${commit} is not in this clone, and the market that it had is what is upgraded: run "git fetch --unshallow", ` +
         `or "git fetch origin ${commit}", or name another commit in OPENAISLE_UPGRADE_FROM`,

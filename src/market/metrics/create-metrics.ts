@@ -88,18 +88,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       };
       observeCatalog(registry, () => facts);
     },
-    observeDuties: (read) => {
-      registry.removeSingleMetric('openaisle_duty_held');
-      new Gauge({
-        name: 'openaisle_duty_held',
-        help: 'Whether this process is the one that does it',
-        labelNames: ['duty'] as const,
-        registers,
-        collect() {
-          for (const [duty, held] of Object.entries(read())) this.set({ duty }, held ? 1 : 0);
-        },
-      });
-    },
+    observeDuties: (read) => observeDuties(registry, read),
     observeUnnumberedMs: (read) =>
       observeNumber(registry, 'openaisle_events_unnumbered_seconds', 'How long the oldest event has waited', () => {
         return read() / 1_000;
@@ -126,6 +115,19 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       return registry.getMetricsAsJSON();
     },
   };
+}
+
+function observeDuties(registry: Registry, read: Parameters<Metrics['observeDuties']>[0]): void {
+  registry.removeSingleMetric('openaisle_duty_held');
+  new Gauge({
+    name: 'openaisle_duty_held',
+    help: 'Whether this process is the one that does it',
+    labelNames: ['duty'] as const,
+    registers: [registry],
+    collect() {
+      for (const [duty, held] of Object.entries(read())) this.set({ duty }, held ? 1 : 0);
+    },
+  });
 }
 
 export function observeNumber(registry: Registry, name: string, help: string, read: () => number): void {
