@@ -17,6 +17,7 @@ import {
   runFacilitator,
   startFacilitatorProcess,
 } from '../../test/support/facilitator-process.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { recordingLog } from '../../test/support/recording-log.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
@@ -185,6 +186,23 @@ test('it does not start on another chain than the configured one', async () => {
   const { code, output } = await runFacilitator(env);
   expect(code).toBe(1);
   expect(output).toMatch(/^FACILITATOR_RPC_URL: .* is not on base-sepolia \(chain id 84532\)/);
+});
+
+test('its metrics have a port of their own: what was settled, what it cost, how the pools stand', async () => {
+  const metricsPort = await freePort();
+  const facilitator = await startTestFacilitator(chain, { dataDir, metricsPort });
+  try {
+    await post(`${facilitator.url}/settle`, paymentBody(await signPayment(chain)));
+    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    expect(text).toContain('openaisle_facilitator_settlements_total{state="succeeded"} 1');
+    expect(text).toMatch(/^openaisle_facilitator_gas_used_total [1-9]\d{4,5}$/m);
+    expect(text).toMatch(/^openaisle_facilitator_journal_fsyncs_total 2$/m);
+    expect(text).toContain('openaisle_facilitator_gas_loss_limit_units{pool="contract",window="hour"} 500000');
+    expect(text).toContain('openaisle_facilitator_in_flight 0');
+    expect((await fetch(`${facilitator.url}/metrics`)).status).toBe(404);
+  } finally {
+    await facilitator.close();
+  }
 });
 
 test('neither its log nor its files hold the key', async () => {

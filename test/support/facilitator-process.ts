@@ -32,6 +32,8 @@ export async function facilitatorEnvironment(
     FACILITATOR_RPC_URL: chain.url,
     FACILITATOR_KEY_FILE: keyFile,
     FACILITATOR_DATA_DIR: dataDir,
+    // The local chain's gas costs a hundred times what the real one's does.
+    FACILITATOR_ETHER_USDC: '1',
     ...changed,
   };
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null));
