@@ -20,6 +20,7 @@ import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { authenticate } from './identity/authenticate.ts';
 import { retiredFlow } from './identity/retired-flow.ts';
 import { completeFee } from './listings/complete-fee.ts';
+import { createShapeRenewal } from './listings/near/renew-shapes.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
@@ -153,8 +154,9 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
   const { config, database, clock, log } = market;
   const { reconciler, watch } = payments;
   const pruning = createPruning({ database, clock, log });
+  const renewal = createShapeRenewal({ database, clock, log });
   const world = config.cityUrl === null ? null : createWorldPass(market, payments, worldEveryMs);
-  const parts = [reconciler, watch, pruning, ...(world === null ? [] : [world])];
+  const parts = [reconciler, watch, pruning, renewal, ...(world === null ? [] : [world])];
   return {
     start: (): void => {
       for (const part of parts) part.start();
@@ -165,6 +167,7 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
     duties: () => ({
       reconcile: reconciler.onDuty(),
       prune_changes: pruning.isHeld(),
+      renew_shapes: renewal.isHeld(),
       ...(world === null ? {} : { world: world.onDuty() }),
     }),
   };

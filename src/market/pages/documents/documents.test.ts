@@ -238,6 +238,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   recovery_codes: 'Keys, recovery codes and pairing codes as hashes',
   recovery_sets: 'Keys, recovery codes and pairing codes as hashes',
   removals: 'Reasons of removals',
+  schema_migration_steps: null,
   schema_migrations: null,
   votes: 'Which listings you voted for',
   wallet_uses: 'Price, wallet, times',
