@@ -1,4 +1,4 @@
--- By which rule a shape was made: 1 counts all words, 2 leaves out what stands in common licences. The market makes older ones anew by
+-- By which rule a shape was made: 1 counts all words, 2 leaves out what stands in common licences. The market makes older ones again by
 -- itself, since words are split by its code. The version before writes 1.
 alter table artifact_shapes add column rule int2 not null default 1;
 

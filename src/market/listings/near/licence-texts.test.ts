@@ -37,7 +37,7 @@ describe('a licence that many have', () => {
     '%s alone as goods keeps no rival from its own work with that licence in front',
     async (name) => {
       await desk.list(keeper, { artifact: licence(name) });
-      // As many characters as were refused before, beside one of the licences.
+      // As many characters as were refused before, behind one of the licences.
       const own = ownText().slice(0, 964);
       expect(await tryIt(`${licence(name)}\n\n${own}`)).toBe('none');
       expect(await tryIt(`${commented(signed(name, 'The Rival'))}\n\n${own}`)).toBe('none');
@@ -74,7 +74,7 @@ describe('a licence that many have', () => {
 });
 
 describe('shapes of the rule before', () => {
-  it('are made anew, and the goods are found as if they were listed today', async () => {
+  it('are made again, and the goods are found as if they were listed today', async () => {
     const own = ownText();
     const artifact = `${licence('Apache-2.0')}\n${own}`;
     const { id } = await desk.list(keeper, { artifact });

@@ -9,7 +9,7 @@ function read(bytes: Buffer): Set<number> {
   return hashes;
 }
 
-/** What is left of a text's runs of words without those of common licences: these make nothing of anybody's. */
+/** What is left of a text's runs of words without those of common licences: these are no one's own work. */
 export function withoutLicences(shingles: Uint32Array): Uint32Array {
   return shingles.filter((hash) => !COMMON.has(hash));
 }

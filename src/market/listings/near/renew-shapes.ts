@@ -9,7 +9,7 @@ import { replaceShape, takeOldShapes } from './store.ts';
 const BATCH = 10;
 const EVERY_MS = 60_000;
 
-/** Makes the shapes of earlier rules anew, and says how many there were. Each batch is a transaction, so that a stop costs no more than one. */
+/** Makes the shapes of earlier rules again, and says how many there were. Each batch is a transaction, so that a stop costs no more than one. */
 export async function renewShapes(database: Database, signal?: AbortSignal): Promise<number> {
   let count = 0;
   for (;;) {
