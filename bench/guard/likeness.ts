@@ -10,7 +10,7 @@ export function jaccard(one: readonly string[], other: readonly string[]): numbe
   const [a, b] = [runsOf(one), runsOf(other)];
   let both = 0;
   for (const run of a) if (b.has(run)) both += 1;
-  return both / (a.size + b.size - both);
+  return both / Math.max(1, a.size + b.size - both);
 }
 
 function runsOf(words: readonly string[]): Set<string> {
@@ -26,14 +26,14 @@ function runsOf(words: readonly string[]): Set<string> {
   return runs;
 }
 
-export function shapeOfText(text: string): Shape {
-  const shape = shapeOf(Buffer.from(text));
-  if (shape === null) throw new Error('a text without a shape');
-  return shape;
+/** Null where nothing but a licence is left. */
+export function shapeOfText(text: string): Shape | null {
+  return shapeOf(Buffer.from(text));
 }
 
 /** As the query of the guard decides: a band in common, and few enough bits that differ. */
-export function wouldRefuse(one: Shape, other: Shape): boolean {
+export function wouldRefuse(one: Shape | null, other: Shape | null): boolean {
+  if (one === null || other === null) return false;
   if (!one.bands.some((key, band) => other.bands[band] === key)) return false;
   return likenessOf(one, other) >= 1 - (2 * MOST_DIFFERENT_BITS) / SLOTS;
 }

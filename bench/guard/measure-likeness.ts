@@ -1,4 +1,5 @@
 import type { Shape } from '../../src/market/listings/near/shape.ts';
+import { readLicences } from '../../test/licences/make-licence-texts.ts';
 import { jaccard, NEAR, shapeOfText, wouldRefuse } from './likeness.ts';
 import type { Texts } from './texts.ts';
 
@@ -24,7 +25,8 @@ const UNRELATED_TEXTS = 1_500;
 interface Pair {
   one: readonly string[];
   other: readonly string[];
-  /** The second as it is set, where that is not words with a space between. */
+  /** As they are set, where that is not these words with a space between. */
+  oneText?: string;
   text?: string;
 }
 
@@ -59,10 +61,40 @@ export function measureLikeness(texts: Texts, tell: (line: string) => void): Kin
     // Of the same family, since the name says which, and of another member.
     other: texts.edited(texts.sibling(of, name), { share: of === 'crowd' ? 0.15 : 0.25, inBlock: true }, `${name} too`),
   });
+  for (const licence of BENCHED) {
+    measure(`two works behind ${licence}`, false, (name) =>
+      behind([licence, licence], texts.fresh(name), texts.fresh(`${name}, another`)),
+    );
+    measure(`${licence} alone, and a work behind it`, false, (name) =>
+      behind([licence, licence], [], texts.fresh(name)),
+    );
+    measure(`a copy behind ${licence}`, true, (name) => {
+      const one = texts.fresh(name);
+      return behind([null, licence], one, one);
+    });
+    measure(`1 % in one place, ${licence} for MIT`, true, (name) => {
+      const one = texts.fresh(name);
+      return behind(['MIT', licence], one, texts.edited(one, { share: 0.01, inBlock: true }, name));
+    });
+  }
   measure('two that fill in one form, a quarter of it', false, sibling('family'));
   measure('two that fill in one form, a seventh of it', false, sibling('crowd'));
   outcomes.push(measureUnrelated(texts));
   return outcomes;
+}
+
+/** Short, as long as the text, and many times as long. */
+const BENCHED = ['BSD-3-Clause', 'Apache-2.0', 'GPL-3.0-only'] as const;
+
+function licenceWords(name: string): string[] {
+  return (readLicences()[name]?.licenseText ?? '').split(/[^\p{L}\p{M}\p{N}_]+/u).filter((word) => word !== '');
+}
+
+/** Two works, each with a licence in front or none. What is alike in the licences is nothing of theirs. */
+function behind(licences: readonly (string | null)[], one: readonly string[], other: readonly string[]): Pair {
+  const [first, second] = licences.map((name) => (name === null ? [] : licenceWords(name)));
+  const text = [...(second ?? []), ...other].join(' ');
+  return { one, other, oneText: [...(first ?? []), ...one].join(' '), text };
 }
 
 function withMore(texts: Texts, name: string, share: number): Pair {
@@ -74,8 +106,8 @@ function withMore(texts: Texts, name: string, share: number): Pair {
 function measureKind(kind: string, isCopy: boolean, pair: (name: string) => Pair): KindOutcome {
   const outcome = emptyOutcome(kind, isCopy);
   for (let n = 0; n < PAIRS; n += 1) {
-    const { one, other, text } = pair(`${kind} ${n}`);
-    const refused = wouldRefuse(shapeOfText(one.join(' ')), shapeOfText(text ?? other.join(' ')));
+    const { one, other, oneText, text } = pair(`${kind} ${n}`);
+    const refused = wouldRefuse(shapeOfText(oneText ?? one.join(' ')), shapeOfText(text ?? other.join(' ')));
     count(outcome, jaccard(one, other), refused);
   }
   outcome.likeness /= outcome.pairs;
@@ -84,7 +116,7 @@ function measureKind(kind: string, isCopy: boolean, pair: (name: string) => Pair
 
 function measureUnrelated(texts: Texts): KindOutcome {
   const outcome = emptyOutcome('two that have nothing to do with each other', false);
-  const all: { words: string[]; shape: Shape }[] = Array.from({ length: UNRELATED_TEXTS }, (_, n) => {
+  const all: { words: string[]; shape: Shape | null }[] = Array.from({ length: UNRELATED_TEXTS }, (_, n) => {
     const words = texts.fresh(`unrelated ${n}`);
     return { words, shape: shapeOfText(words.join(' ')) };
   });

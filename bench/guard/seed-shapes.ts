@@ -109,6 +109,8 @@ async function copyShapes(client: ClientBase, { listings, texts, signal, tell }:
 }
 
 function shapeLine(id: number, texts: Texts): string {
-  const { bands, signature } = shapeOfText(texts.ofListing(id).join(' '));
+  const shape = shapeOfText(texts.ofListing(id).join(' '));
+  if (shape === null) throw new Error('a text without a shape');
+  const { bands, signature } = shape;
   return `${id}\t{${bands.join(',')}}\t${signature}`;
 }

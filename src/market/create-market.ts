@@ -24,6 +24,7 @@ import { createBudgets } from './limits/budgets.ts';
 import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
 import { limitOperations } from './limits/limit-operations.ts';
 import { completeFee } from './listings/complete-fee.ts';
+import { createShapeRenewal } from './listings/near/renew-shapes.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
@@ -158,8 +159,9 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
   const { config, database, clock, log } = market;
   const { reconciler, watch } = payments;
   const pruning = createPruning({ database, clock, log });
+  const renewal = createShapeRenewal({ database, clock, log });
   const world = config.cityUrl === null ? null : createWorldPass(market, payments, worldEveryMs);
-  const parts = [reconciler, watch, pruning, ...(world === null ? [] : [world])];
+  const parts = [reconciler, watch, pruning, renewal, ...(world === null ? [] : [world])];
   return {
     start: (): void => {
       for (const part of parts) part.start();
@@ -170,6 +172,7 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
     duties: () => ({
       reconcile: reconciler.onDuty(),
       prune_changes: pruning.isHeld(),
+      renew_shapes: renewal.isHeld(),
       ...(world === null ? {} : { world: world.onDuty() }),
     }),
   };

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, readFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -69,6 +69,7 @@ export async function startTrustingCluster(dataDir: string): Promise<TrustingClu
     stop: async () => {
       server.kill('SIGINT');
       await ended;
+      await rm(sockets, { recursive: true, force: true });
     },
   };
 }

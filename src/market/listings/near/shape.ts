@@ -1,3 +1,4 @@
+import { withoutLicences } from './licence-texts.ts';
 import { mix, shinglesOf } from './shingles.ts';
 import { SLOTS, sketchOf } from './sketch.ts';
 
@@ -11,6 +12,12 @@ export interface Shape {
 
 /** Shorter ones may be alike by chance (W6). Blank space counts once: a few hidden words must not be guessed by way of what pads them. */
 export const LEAST_CHARACTERS = 200;
+
+/** By what is counted: the second rule leaves out what stands in common licences. Shapes of different rules are no measure of each other. */
+export const RULE = 2;
+
+/** Where a licence was left out: what remains is as short as 200 characters, and may be alike by chance. */
+const LEAST_OWN_SHINGLES = 40;
 
 /**
  * Of artifacts that are alike to 0.9 these bands miss six in a thousand, of such that are alike to 0.95 two in a hundred thousand. They
@@ -27,7 +34,7 @@ const SPACES = /\s+/gu;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Null where the near guard has nothing to say: for short goods, and for bytes that are no UTF-8. In which encoding they came is all
+ * Null where the near guard has nothing to say: for short goods, also where only a licence makes them long, and for bytes that are no UTF-8. In which encoding they came is all
  * the same, or base64 would be the way round it.
  */
 export function shapeOf(content: Uint8Array): Shape | null {
@@ -35,8 +42,9 @@ export function shapeOf(content: Uint8Array): Shape | null {
   const text = textOf(content);
   if (text === null || !hasCharacters(text.replace(SPACES, ' '), LEAST_CHARACTERS)) return null;
   const shingles = shinglesOf(text);
-  if (shingles.length === 0) return null;
-  const sketch = sketchOf(shingles);
+  const own = withoutLicences(shingles);
+  if (own.length === 0 || (own.length < shingles.length && own.length < LEAST_OWN_SHINGLES)) return null;
+  const sketch = sketchOf(own);
   let signature = '';
   for (let slot = 0; slot < SLOTS; slot += 1) signature += (sketch[slot] ?? 0) & 1;
   return { bands: Array.from({ length: BANDS }, (_, band) => keyOf(sketch, band)), signature };

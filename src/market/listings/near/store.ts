@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
-import { MOST_DIFFERENT_BITS, type Shape } from './shape.ts';
+import { MOST_DIFFERENT_BITS, RULE, type Shape } from './shape.ts';
 
 /**
  * The oldest listing whose goods are nearly these: one that is live, or was withdrawn after that. What was removed counts for
@@ -31,8 +31,16 @@ export async function findAlike(
 /** With the next statement of the transaction, or its commit. */
 export function insertShape(tx: Tx, listingId: bigint, { bands, signature }: Shape): void {
   tx.later(
-    sql`insert into artifact_shapes (listing_id, bands, signature)
-      values (${listingId}, ${bands}::int4[], ${signature}::bit(512))`,
+    sql`insert into artifact_shapes (listing_id, bands, signature, rule)
+      values (${listingId}, ${bands}::int4[], ${signature}::bit(512), ${RULE})`,
+  );
+}
+
+/** Shapes that were made by an earlier rule, with the goods that they are of, held until the end of the transaction. An edit makes its own. */
+export async function takeOldShapes(tx: Tx, most: number): Promise<{ listingId: bigint; content: Buffer }[]> {
+  return tx.rows(
+    sql`select s.listing_id as "listingId", a.content from artifact_shapes s join artifacts a using (listing_id)
+      where s.rule = 1 order by s.listing_id limit ${most} for update of s skip locked`,
   );
 }
 

@@ -23,7 +23,7 @@ export async function readSecret(folder: string): Promise<string | null> {
 
 /**
  * Sees to it that the server asks for a password which this process's user alone can read, and returns it. For a fresh
- * cluster, and for one of an earlier version that trusted whoever reached its socket. No server may run on it.
+ * cluster, and for one of an earlier version that trusted all who reached its socket. No server may run on it.
  */
 export async function secureCluster(home: Home, launch: Launch, log: (line: string) => void): Promise<string> {
   const rules = join(home.cluster, 'pg_hba.conf');
@@ -49,7 +49,7 @@ async function setPassword(home: Home, launch: Launch, secret: string): Promise<
     throw new Error('the password of the embedded PostgreSQL could not be set');
 }
 
-/** Whole or not at all, on disk when it returns, and never through a link that somebody laid. */
+/** Whole or not at all, on disk when it returns, and never through a link that another program laid. */
 async function writePrivately(path: string, text: string, user: ServerUser | null): Promise<void> {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });

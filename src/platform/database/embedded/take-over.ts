@@ -26,7 +26,7 @@ async function giveContent(folder: string, user: ServerUser): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     const { nlink } = await lstat(path);
-    // PostgreSQL makes no second names. One that is there may be of somebody else's file, which is not given away.
+    // PostgreSQL makes no second names. One that is there may be of another program's file, which is not given away.
     if (!entry.isDirectory() && nlink > 1)
       throw new Error(`${path} is a file with more than one name: it is not PostgreSQL's; remove it and start again`);
     // A link stays what it is: what it points to is not followed.

@@ -1,6 +1,6 @@
 import { splitList } from './split-statements.ts';
 
-/** `additive`: the code before goes on as it did. `look`: somebody has to read it. `refused`: it stops or breaks what runs. */
+/** `additive`: the code before goes on as it did. `look`: a person has to read it. `refused`: it stops or breaks what runs. */
 export type Verdict = 'additive' | 'look' | 'refused';
 
 export interface Judgement {
@@ -134,7 +134,7 @@ const ACTIONS: readonly [RegExp, (match: RegExpExecArray, table: string) => Judg
   [start('validate constraint NAME'), ([, name = ''], table) => additive(`looks at all rows for ${name}`, table)],
   [
     start('alter (?:column )?NAME (?:set data )?type '),
-    ([, name = ''], table) => refused(`writes ${table} anew for the type of ${name}`, table),
+    ([, name = ''], table) => refused(`rewrites ${table} for the type of ${name}`, table),
   ],
   [
     start('alter (?:column )?NAME set not null'),
@@ -179,7 +179,7 @@ function judgeConstraint(name: string, how: string, table: string): Judgement {
   );
 }
 
-/** Computed again for each row, so that the whole table is written anew; now() is one value for all. */
+/** Computed again for each row, so that the whole table is rewritten; now() is one value for all. */
 const VOLATILE_DEFAULT = /\bdefault [^,]*?\b(?!now\b)[a-z_]+ ?\(/i;
 
 function judgeColumn(name: string, how: string, table: string): Judgement {
@@ -190,7 +190,7 @@ function judgeColumn(name: string, how: string, table: string): Judgement {
       table,
     );
   if (/\b(?:big|small)?serial\b|\bgenerated\b/i.test(how) || VOLATILE_DEFAULT.test(how))
-    return refused(`writes ${table} anew for the values of ${name}: add it nullable and fill it`, table);
+    return refused(`rewrites ${table} for the values of ${name}: add it nullable and fill it`, table);
   if (/\bnot null\b/i.test(how) && !hasDefault) return refused(`the code before leaves ${name} out`, table);
   return additive(`new column ${name}${hasDefault ? ' with a default' : ', null'}`, table);
 }

@@ -3,7 +3,7 @@ import { splitStatements } from './split-statements.ts';
 export type Step =
   /** One transaction. */
   | { kind: 'transaction'; text: string }
-  /** Indexes made beside what is being written, outside of a transaction. */
+  /** Indexes made while rows are written, outside of a transaction. */
   | { kind: 'concurrently'; indexes: readonly { name: string; text: string }[] }
   /** One statement, again and again until it changes no row, each time a transaction of its own. */
   | { kind: 'fill'; name: string; text: string };

@@ -91,7 +91,7 @@ async function expectWhole(): Promise<void> {
   expect(await count(sql`select count(*) as n from schema_migration_steps`)).toBe(0);
 }
 
-test('a migration of several steps is applied in batches and beside writers, and says how far it is', async () => {
+test('a migration of several steps is applied in batches, while others write, and says how far it is', async () => {
   const said: Progress[] = [];
   expect(await migrate(db.url, folder, (progress) => said.push(progress))).toEqual(['0002-steps']);
   await expectWhole();

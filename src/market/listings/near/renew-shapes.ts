@@ -1,0 +1,45 @@
+import type { Clock } from '../../../platform/clock.ts';
+import { createDuty, type Duty } from '../../../platform/create-duty.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import type { Log } from '../../../platform/log.ts';
+import { shapeOf } from './shape.ts';
+import { replaceShape, takeOldShapes } from './store.ts';
+
+/** Other requests wait for as long as these are made. */
+const BATCH = 10;
+const EVERY_MS = 60_000;
+
+/** Makes the shapes of earlier rules again, and says how many there were. Each batch is a transaction, so that a stop costs no more than one. */
+export async function renewShapes(database: Database, signal?: AbortSignal): Promise<number> {
+  let count = 0;
+  for (;;) {
+    const renewed = await database.transaction(async (tx) => {
+      const old = await takeOldShapes(tx, BATCH);
+      for (const { listingId, content } of old) replaceShape(tx, listingId, shapeOf(content));
+      return old.length;
+    });
+    count += renewed;
+    if (renewed < BATCH || signal?.aborted === true) return count;
+  }
+}
+
+/** Looks again later: a process of the version before may still be writing. */
+export function createShapeRenewal({ database, clock, log }: { database: Database; clock: Clock; log: Log }): Duty {
+  return createDuty({
+    database,
+    clock,
+    log,
+    name: 'renew_shapes',
+    run: async (signal) => {
+      while (!signal.aborted) {
+        try {
+          const count = await renewShapes(database, signal);
+          if (count > 0) log.info('shapes_renewed', { count });
+        } catch (error) {
+          log.error('shapes_not_renewed', { error });
+        }
+        await clock.sleep(EVERY_MS, signal);
+      }
+    },
+  });
+}
