@@ -240,7 +240,6 @@ const SAID: Readonly<Record<string, string | null>> = {
   recovery_codes: 'Keys, recovery codes and pairing codes as hashes',
   recovery_sets: 'Keys, recovery codes and pairing codes as hashes',
   removals: 'Reasons of removals',
-  schema_migration_steps: null,
   schema_migrations: null,
   schema_migration_steps: null,
   votes: 'Which listings you voted for',

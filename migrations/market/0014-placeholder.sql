@@ -1,2 +1,0 @@
--- Held for another change.
-select 1;
