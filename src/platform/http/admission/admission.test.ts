@@ -105,7 +105,7 @@ describe('one connection', () => {
     const head = 'POST /api/buy/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
     const { heard, closed } = await openSocket(port, `${head}{`);
     await expect.poll(() => server.admission().placesTaken).toBe(1);
-    later(4_900);
+    later(2_000);
     const other = await openSocket(port, get('/quick'));
     await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
     expect(closed()).toBe(false);
