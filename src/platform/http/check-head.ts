@@ -38,12 +38,14 @@ function headBytes({ method, url, rawHeaders }: IncomingMessage): number {
   return bytes;
 }
 
+const HOST = 'host';
+
 /** Node keeps the first of several; a proxy in front may have gone by another. */
 function hostLines({ rawHeaders }: IncomingMessage): number {
   let lines = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? '';
-    if (name.length === 'host'.length && name.toLowerCase() === 'host') lines += 1;
+    const name = rawHeaders[at];
+    if (name?.length === HOST.length && (name === 'Host' || name.toLowerCase() === HOST)) lines += 1;
   }
   return lines;
 }

@@ -95,6 +95,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'two_proofs',
       'method_not_allowed',
       'body_too_large',
+      'request_timeout',
       'unsupported_media_type',
       'headers_too_large',
       'key_required',

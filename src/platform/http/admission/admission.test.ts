@@ -78,6 +78,23 @@ describe('one connection', () => {
     expect(asked).toEqual(['/slow?1', '/quick?other', '/quick?2', '/quick?3']);
   });
 
+  it('has one request begun also where the end of its head comes with the next ones', async () => {
+    for (const cut of [1, 2, 3]) {
+      const { port, asked, open } = await listen();
+      const first = get('/slow?1');
+      const { socket, heard } = await openSocket(port, first.slice(0, -cut));
+      const before = await openSocket(port, get('/quick?before'));
+      await expect.poll(() => statusesIn(before.heard())).toEqual([200]);
+      socket.write(first.slice(-cut) + get('/quick?2'));
+      await expect.poll(() => asked).toContain('/slow?1');
+      const other = await openSocket(port, get('/quick?other'));
+      await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
+      expect(asked).toEqual(['/quick?before', '/slow?1', '/quick?other']);
+      open();
+      await expect.poll(() => statusesIn(heard())).toEqual([200, 200]);
+    }
+  });
+
   it('may send its requests in pieces of any size, bodies of either kind between them', async () => {
     const body = '{"collect":\r\n\r\ntrue}';
     const post = ['POST /api/buy/1 HTTP/1.1', 'Host: x', 'Content-Type: application/json'];
@@ -105,7 +122,7 @@ describe('one connection', () => {
     const head = 'POST /api/buy/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n';
     const { heard, closed } = await openSocket(port, `${head}{`);
     await expect.poll(() => server.admission().placesTaken).toBe(1);
-    later(4_900);
+    later(2_000);
     const other = await openSocket(port, get('/quick'));
     await expect.poll(() => statusesIn(other.heard())).toEqual([200]);
     expect(closed()).toBe(false);
@@ -153,7 +170,7 @@ describe('places', () => {
   });
 
   it('some are kept for requests with a credential, until one there is worth nothing', async () => {
-    const { port, asked } = await listen(FEW);
+    const { port, asked, later } = await listen(FEW);
     await take(port, 21, () => '127.0.1.1');
     await expect.poll(() => asked.length).toBe(21);
     // One each: an address may not hold more while the server is busy.
@@ -171,6 +188,14 @@ describe('places', () => {
     await expect.poll(again.statuses).toEqual([503]);
     const elsewhere = await from(port, '127.0.5.1', get('/quick', [key]));
     await expect.poll(elsewhere.statuses).toEqual([200]);
+    const proof = 'POST /api/buy/unpaid HTTP/1.1\r\nHost: x\r\nX-PAYMENT: nonsense\r\nContent-Length: 0\r\n\r\n';
+    const unpaid = await from(port, '127.0.5.1', proof);
+    await expect.poll(unpaid.statuses).toEqual([402]);
+    const then = await from(port, '127.0.5.1', get('/quick', [key]));
+    await expect.poll(then.statuses).toEqual([503]);
+    later(60_000);
+    const minuteLater = await from(port, '127.0.5.1', get('/quick', [key]));
+    await expect.poll(minuteLater.statuses).toEqual([200]);
   });
 
   it('behind a trusted proxy are counted for the clients that it names', async () => {

@@ -98,7 +98,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       return (request, response) => {
         const connection = connectionOf(request.socket);
         if (connection === undefined) return void answer(request, response);
-        connection.begin(request, response, clock.now());
+        connection.begin(request, response, clock);
         warnOnce(request, connection);
         // With few sockets open there cannot be many requests.
         if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection, request, response);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
 import type { Refusal } from '../../refusal.ts';
 
 const KNOWN = Symbol('connection');
@@ -18,7 +19,7 @@ export class Connection {
   response: ServerResponse | null = null;
   /** Why it is not to be served now; null: it is. */
   refusal: Refusal | null = null;
-  /** When the head of that request was read in full, and how much had come on the socket by then. */
+  /** Where it brings a body: when its head was read in full, and how much had come on the socket by then. */
   headAt = 0;
   bytesAtHead = 0;
   /** Of a body whose length was named. */
@@ -39,14 +40,15 @@ export class Connection {
     (socket as { [KNOWN]?: Connection })[KNOWN] = this;
   }
 
-  begin(request: IncomingMessage, response: ServerResponse, now: number): void {
+  begin(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
     this.request = request;
     this.response = response;
     this.refusal = null;
-    this.headAt = now;
     const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
     this.bodyLeft = length === undefined ? 0 : Number(length) || 0;
-    if (length !== undefined || coding !== undefined) this.bytesAtHead = this.socket.bytesRead;
+    if (length === undefined && coding === undefined) return;
+    this.headAt = clock.now();
+    this.bytesAtHead = this.socket.bytesRead;
   }
 
   /** A request has been read in full, and its answer is not out yet. */

@@ -61,9 +61,16 @@ export function readInTurn(connection: Connection): void {
 
   socket.removeListener('data', parse as (bytes: Buffer) => void);
   socket.on('data', take);
-  passQuickly(connection, {
-    isOne: (bytes) => !connection.isWaiting && tail.length === 0 && pieceOf(bytes) === bytes.length,
-    give,
+  passQuickly(connection, (bytes) => {
+    if (tail !== NOTHING || connection.isWaiting) return false;
+    if (connection.isReadingBody()) {
+      if (pieceOf(bytes) < bytes.length) return false;
+      give(bytes);
+      return true;
+    }
+    if (!isMark(bytes, bytes.length - MARK) || endOfHead(bytes) < bytes.length) return false;
+    parse.call(socket, bytes);
+    return true;
   });
 }
 
@@ -71,19 +78,13 @@ export function readInTurn(connection: Connection): void {
  * Nearly always what comes is one whole request, and nothing else waits: then the stream's own machinery, which costs as much as
  * the parser, is passed by.
  */
-function passQuickly(
-  connection: Connection,
-  { isOne, give }: { isOne(bytes: Buffer): boolean; give(bytes: Buffer): void },
-): void {
+function passQuickly(connection: Connection, giveWhole: (bytes: Buffer) => boolean): void {
   const { socket } = connection;
   const push = socket.push;
   socket.push = (bytes: Buffer | null, encoding?: BufferEncoding): boolean => {
     const isPlain = bytes !== null && socket.readableFlowing === true && !socket.writableEnded && !connection.isStream;
-    if (!isPlain || socket.readableLength > 0 || connection.isAnswering() || !isOne(bytes)) {
-      return push.call(socket, bytes, encoding);
-    }
-    give(bytes);
-    return true;
+    const isTaken = isPlain && socket.readableLength === 0 && !connection.isAnswering() && giveWhole(bytes);
+    return isTaken || push.call(socket, bytes, encoding);
   };
 }
 
