@@ -85,11 +85,15 @@ export const DEFAULT_LIMITS = {
   networks_per_site: 10,
   intents_per_merchant_hour: 120,
   intents_per_ip_hour: 600,
-  // Requests that go to the providers of the chain. Each process counts for itself, here and below.
+  // Payments that were opened and that the facilitator does not verify. Each process counts for itself, here and below.
+  attempts_per_ip_hour: 60,
+  attempts_per_merchant_hour: 120,
+  attempts_per_hour: 1_200,
+  // Requests that go to the providers of the chain.
   chain_reads_per_ip_minute: 600,
   chain_reads_per_merchant_minute: 1_200,
   chain_reads_per_wallet_minute: 300,
-  chain_reads_per_minute: 6_000,
+  chain_reads_per_minute: 18_000,
   // Milliseconds of the processor, for reads that take longer than most.
   read_ms_per_ip_minute: 12_000,
   read_ms_per_minute: 48_000,

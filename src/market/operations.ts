@@ -75,7 +75,7 @@ export function marketOperations({
     editListing,
     withdrawListing,
     withdrawWithReason,
-    buyListing: makeBuyListing(payments),
+    buyListing: makeBuyListing(payments, budgets.attempts),
     openPurchaseIntent: makeOpenPurchaseIntent(payments),
     claimPurchase: makeClaimPurchase(payments),
     openFeeIntent: makeOpenFeeIntent(payments),

@@ -3,6 +3,7 @@ import type { Limits } from '../../src/contract/vocabulary.ts';
 /** What a stranger may cost, far above what any test needs whose calls all come from one address. */
 export const WIDE_BUDGETS = {
   ...{ networks_per_site: 1_000, intents_per_merchant_hour: 1_000_000, intents_per_ip_hour: 1_000_000 },
+  ...{ attempts_per_ip_hour: 1_000_000, attempts_per_merchant_hour: 1_000_000, attempts_per_hour: 10_000_000 },
   ...{ chain_reads_per_ip_minute: 1_000_000, chain_reads_per_merchant_minute: 1_000_000 },
   ...{ chain_reads_per_wallet_minute: 1_000_000, chain_reads_per_minute: 10_000_000 },
   ...{ read_ms_per_ip_minute: 1_000_000, read_ms_per_minute: 10_000_000 },

@@ -7,6 +7,8 @@ const HOUR_SECONDS = 3_600;
 
 /** What this process counts for itself. What has to hold over all of them is counted in the database. */
 export interface Budgets {
+  /** Payments that were opened and are not verified. */
+  attempts: Budget;
   /** Requests to the providers of the chain. */
   chainReads: Budget;
   /** The same of one wallet, from wherever its signatures come. */
@@ -31,6 +33,10 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
       ...more,
     });
   return {
+    attempts: create('attempts_per_ip_hour', HOUR_SECONDS, {
+      perAccount: named('attempts_per_merchant_hour'),
+      forAll: named('attempts_per_hour'),
+    }),
     chainReads: create('chain_reads_per_ip_minute', MINUTE_SECONDS, {
       perAccount: named('chain_reads_per_merchant_minute'),
       forAll: named('chain_reads_per_minute'),

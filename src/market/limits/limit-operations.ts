@@ -1,9 +1,10 @@
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
-import type { Client, Taken } from '../../platform/budgets/create-budget.ts';
+import type { Taken } from '../../platform/budgets/create-budget.ts';
 import { type Tally, tallied } from '../../platform/budgets/tally.ts';
 import type { Operations } from '../../platform/http/server-options.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import type { Budgets } from './budgets.ts';
+import { clientOf } from './client-of.ts';
 
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
 type Act = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
@@ -32,12 +33,6 @@ export function limitOperations(budgets: Budgets, operations: MarketOperations):
     return [name, operation];
   });
   return Object.fromEntries(limited);
-}
-
-/** Who has shown a key is counted by itself, and not with the network. */
-function clientOf({ caller, clientNetwork }: Parameters<Act>[1]): Client {
-  const merchant = caller as Merchant | null;
-  return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };
 }
 
 function limitChainReads({ chainReads, walletReads }: Budgets, act: Act): Act {

@@ -13,6 +13,7 @@ export const NETWORK_LIMITS = [
   'oauth_clients_per_ip_hour',
   'oauth_starts_per_ip_hour',
   'intents_per_ip_hour',
+  'attempts_per_ip_hour',
   'chain_reads_per_ip_minute',
   'read_ms_per_ip_minute',
   'store_megabytes_per_ip_hour',

@@ -1,4 +1,5 @@
 import type { Endpoints } from '../../contract/index.ts';
+import type { Budget } from '../../platform/budgets/create-budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
@@ -30,9 +31,12 @@ const MAX_ROUNDS = 4;
  * listing, 402. The order is what keeps a listing's end from hiding a purchase, and a client that signs anew at each call from paying
  * twice.
  */
-export function makeBuyListing(payments: Payments): MarketOperation<Endpoints['buyListing']> {
+export function makeBuyListing(
+  payments: Payments,
+  attempts: Pick<Budget, 'take'>,
+): MarketOperation<Endpoints['buyListing']> {
   return async (market, call) => {
-    const request = readBuyRequest(market, call);
+    const request = readBuyRequest(market, call, attempts);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const answer = await answerRound(market, payments, request);
       if (answer !== null) return answer;

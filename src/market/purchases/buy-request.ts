@@ -1,7 +1,9 @@
 import type { Endpoints } from '../../contract/index.ts';
+import type { Budget, Taken } from '../../platform/budgets/create-budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
+import { clientOf } from '../limits/client-of.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import { readProof } from '../payments/x402/read-proof.ts';
@@ -16,9 +18,15 @@ export interface BuyRequest {
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;
+  /** For the one that opens a payment: throws beyond what this caller may leave unverified. */
+  takeAttempt(): Taken;
 }
 
-export function readBuyRequest({ config }: Market, call: MarketCall<Endpoints['buyListing']>): BuyRequest {
+export function readBuyRequest(
+  { config }: Market,
+  call: MarketCall<Endpoints['buyListing']>,
+  attempts: Pick<Budget, 'take'>,
+): BuyRequest {
   const { deliveryToken } = call.payment;
   const { max_price_usdc: maxPriceUnits, collect: collectOnly = false, collect_salt: collectSalt } = call.body;
   if (collectSalt !== undefined && !collectOnly) {
@@ -32,6 +40,7 @@ export function readBuyRequest({ config }: Market, call: MarketCall<Endpoints['b
     maxPriceUnits: maxPriceUnits ?? null,
     collectOnly,
     collectSalt: collectSalt ?? null,
+    takeAttempt: () => attempts.take(clientOf(call), 1),
   };
 }
 

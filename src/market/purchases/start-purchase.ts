@@ -18,6 +18,7 @@ import { askToCollect } from './collecting/ask-to-collect.ts';
 import { collectorOf } from './collector.ts';
 import type { BuyAnswer } from './deliver.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
+import { limitAttempts } from './limit-attempts.ts';
 import { openPurchase } from './open-purchase.ts';
 import { refuseWithToken, withToken } from './with-token.ts';
 
@@ -41,10 +42,12 @@ export async function startPurchase(
   // Made before the row, so that even an answer to a commit that was never heard of carries it. Who brings one of its own has it.
   const isGiven = request.merchant === null && request.token?.form !== 'own';
   const token = isGiven ? market.random.bytes(32).toString('base64url') : null;
-  const payment = await openOrRefuse(market, payments, request, listing, found, token);
-  if (payment === null) return null;
-  const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
-  return await withToken(market, token, () => answerPayment(market, payments, payment, request, listing, collector));
+  return await limitAttempts(request, async () => {
+    const payment = await openOrRefuse(market, payments, request, listing, found, token);
+    if (payment === null) return null;
+    const collector = { ...collectorOf(request, null), tokenHash: payment.deliveryTokenHash };
+    return await withToken(market, token, () => answerPayment(market, payments, payment, request, listing, collector));
+  });
 }
 
 /**
