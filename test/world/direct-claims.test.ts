@@ -145,6 +145,7 @@ describe('at once', () => {
     ]);
     expect([claimed.body['do_not_pay_again'], bought.body['do_not_pay_again']]).toEqual([true, true]);
     await finalize();
+    await world.running.payments.reconcileOnce();
     const late = [await name(given, txHash), await world.buy(listing.id, { key: buyer.key })];
     expect((await countOf(listing.id)).purchases).toBe(1n);
     const settled = await paidUnits(world.chain, fresh.address, listing.terms.payTo);

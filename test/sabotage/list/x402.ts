@@ -14,13 +14,13 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
   return { name, edits: [{ file, find, put }], tests };
 }
 
-const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, proof.signature)) === from;';
+const SIGNED_BY_PAYER = 'const recovered = (await recoverSigner(digest, signature)) === from;';
 /** Also what is signed for another domain. */
 function alsoSigned(domain: string): string {
   const given =
     'name: network.domainName, version: network.domainVersion, chainId: network.chainId, verifyingContract: network.usdc';
-  const other = `authorizationDigest({ ${given}, ${domain} }, proof.authorization)`;
-  return `const recovered = (await recoverSigner(digest, proof.signature)) === from || (await recoverSigner(${other}, proof.signature)) === from;`;
+  const other = `authorizationDigest({ ${given}, ${domain} }, authorization)`;
+  return `const recovered = (await recoverSigner(digest, signature)) === from || (await recoverSigner(${other}, signature)) === from;`;
 }
 
 const proofs: readonly Sabotage[] = [
@@ -78,8 +78,8 @@ const proofs: readonly Sabotage[] = [
   bug(
     'nonce-that-was-used-before',
     CHECK,
-    'if (usedLatest || usedPending)',
-    'if (usedLatest && !usedPending)',
+    'if (!usedLatest && !usedPending) return null;',
+    'if (!usedLatest || usedPending) return null;',
     world('one-payment'),
   ),
   bug(
@@ -141,8 +141,8 @@ const answers: readonly Sabotage[] = [
   bug(
     'facilitator-success-is-believed',
     ANSWER,
-    'return await answerUndecided(market, current, request, listing, refusal);',
-    "return current.status === 'settling' && refusal === null ? await deliver(market, listing.id, null) : await answerUndecided(market, current, request, listing, refusal);",
+    'return await answerUndecided(market, current, request, listing, { collector, refusal });',
+    "return current.status === 'settling' && refusal === null ? await deliver(market, listing.id, null, 'key') : await answerUndecided(market, current, request, listing, { collector, refusal });",
     world('unpaid'),
   ),
   bug(
@@ -183,14 +183,28 @@ const answers: readonly Sabotage[] = [
   bug(
     'a-public-proof-collects',
     BUY,
-    'known, request, listing, collectorOf(request, null)',
-    'known, request, listing, collectorOf(request, known.payer)',
+    'const collector = collectorOf(request, signedBy);',
+    'const collector = collectorOf(request, signedBy ?? known?.payer ?? null);',
     world('one-payment'),
+  ),
+  bug(
+    'collect-signature-serves-twice',
+    BUY,
+    '  await spendIfShown(market, request, answer);\n',
+    '',
+    world('collect-signature'),
+  ),
+  bug(
+    'used-nonce-is-asked-to-pay',
+    CHECK,
+    '  if (used !== null) return { refusal: used };\n',
+    '',
+    world('nonce-first'),
   ),
   bug(
     'a-stranger-who-submits-collects',
     'src/market/purchases/collector.ts',
-    'if (goods.payerCollectsOnly) return false;',
+    "  if (goods.payerCollectsOnly) return 'signature';\n",
     '',
     world('background-pass', 'review-x402'),
   ),
@@ -262,8 +276,8 @@ const ends: readonly Sabotage[] = [
   bug(
     'an-entitled-buyer-is-asked-to-pay',
     'src/market/purchases/buy-listing.ts',
-    '  if (await isEntitled(market.database, listing, buyer)) return await deliver(market, listing.id, null);\n',
-    '',
+    'if (entitled !== null) return entitled;\n  if (lapsed',
+    'if (lapsed',
     world('versions'),
   ),
   bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('versions')),
