@@ -29,7 +29,7 @@ const ETHER = 10n ** 18n;
 /** All buyers come from one address, and gas of the local chain costs a hundred times what the real one's does. */
 const WIDE = {
   marketEnv: { OPENAISLE_LIMITS: WIDE_LIMITS },
-  facilitatorEnv: { FACILITATOR_LIMITS: JSON.stringify({ gas_loss_hour_units: 1e12, gas_loss_day_units: 1e12 }) },
+  facilitatorEnv: { FACILITATOR_LIMITS: JSON.stringify({ gas_loss_hour_units: 1e9, gas_loss_day_units: 1e9 }) },
 };
 
 interface Round {
