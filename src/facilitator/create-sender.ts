@@ -105,8 +105,10 @@ function refuseHopeless({ clock }: Context, authorization: Authorization): void 
 }
 
 /** The chain says where to go on. A place that an authorization has is left to it, whatever the node counts just now. */
-async function nextNonce({ rpc, address, journal }: Context): Promise<number> {
+async function nextNonce(context: Context): Promise<number> {
+  const { rpc, address, journal } = context;
   let nonce = await readTransactionCount(rpc, address, 'pending');
+  await bringBack(context, nonce);
   const held = new Set<number>();
   for (const { sender, accountNonce, ending } of journal.all()) {
     const isLost = ending !== null && ending.hash === null;
@@ -114,4 +116,20 @@ async function nextNonce({ rpc, address, journal }: Context): Promise<number> {
   }
   while (held.has(nonce)) nonce += 1;
   return nonce;
+}
+
+/**
+ * Where the node counts less than has its place here, it lags, has dropped what waited, or a reorganisation took back what was mined. It is
+ * offered again: until then nothing behind it can be mined.
+ */
+async function bringBack({ rpc, address, journal, log }: Context, counted: number): Promise<void> {
+  const uncounted = [...journal.all()].filter(({ sender, ending, isFinal, accountNonce }) => {
+    const isLost = ending !== null && ending.hash === null;
+    return sender === address && !isFinal && !isLost && accountNonce >= counted;
+  });
+  for (const entry of uncounted.sort((a, b) => a.accountNonce - b.accountNonce)) {
+    if (entry.ending !== null) await journal.reopen(entry);
+    const { hash, raw } = newestOf(entry);
+    log.warn('settlement_offered_again', { transaction_hash: hash, transmission: await transmit(rpc, raw) });
+  }
 }

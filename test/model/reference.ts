@@ -100,12 +100,12 @@ export class Reference {
   }
 
   #answer(payment: Payment, { proof, collect, who, token }: Asking, signedBy: string | null): string | null {
-    const isOpener = (who !== null && who === payment.merchant) || token === payment;
-    const mayCollect = signedBy === payment.payer || (isOpener && !payment.payerOnly);
     const isRemoved = !payment.submitted && this.removedAt(payment.subject) < Infinity;
     const stopped = isRemoved ? 'listing_removed' : payment.stopped ? 'listing_changed' : null;
     const unseen = stopped ?? (collect ? 'pending' : 'settlement_pending|facilitator_refused');
     const said = this.#goOn(payment, collect ? null : proof, unseen);
+    const isOpener = (who !== null && who === payment.merchant) || token === payment;
+    const mayCollect = signedBy === payment.payer || (isOpener && !payment.payerOnly);
     return said === 'delivered' && !mayCollect ? 'sign_to_collect' : said;
   }
 
