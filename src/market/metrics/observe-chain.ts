@@ -130,7 +130,7 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
     'Payments of which a provider showed something else than the one that led',
     each((facts) => facts.disagreements),
   );
-  gauge('openaisle_payments_held', 'Payments whose decision waits for another provider', () =>
+  gauge('openaisle_payments_held', 'Payments that are decided on once what stands in the way is gone', () =>
     Object.entries(read().held).map(([why, value]) => ({ labels: { why }, value })),
   );
   gauge('openaisle_chain_finalized_number', 'The block that is accepted as final', () => one(read().finalized?.number));

@@ -14,6 +14,7 @@ import { isHalted } from './head/store.ts';
 import { type DirectPayment, isOpen, type Payment, type X402Payment } from './payment.ts';
 import { insertProof, isTransferTaken } from './proofs/store.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
+import type { HeldPayments } from './providers/held-payments.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
 import { attemptTermsOf } from './x402/attempt-terms.ts';
 
@@ -28,7 +29,7 @@ export function createSettler(
 ) {
   const refreshSigners = createSignerRefresh(market);
   const underway = new Map<bigint, { passes: Passes<void>; users: number }>();
-  const needs = { market, completions, refreshSigners };
+  const needs = { market, completions, refreshSigners, held: opinions.held };
 
   async function settleOne(id: bigint): Promise<void> {
     const payment = await findPayment(market.database, id);
@@ -108,6 +109,7 @@ interface Needs {
   market: Market;
   completions: Completions;
   refreshSigners(): Promise<boolean>;
+  held: HeldPayments;
 }
 
 async function readOrNothing<T>(market: Market, read: () => Promise<Map<bigint, T>>): Promise<Map<bigint, T>> {
@@ -125,6 +127,7 @@ async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evide
   const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
   if (decision.outcome === 'unknown') {
+    if (decision.why === 'use_without_transfer') needs.held.note(payment.id, null, decision.why);
     if (isAlarming(decision.why)) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
