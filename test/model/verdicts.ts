@@ -51,11 +51,13 @@ export function faultOfProof(
 ): string | null {
   if (proof === null) return 'payment_required';
   if (resource !== null && resource !== proof.resource) return 'payment_bound_elsewhere';
-  const isInTime = proof.validBefore - Math.floor(scene.now / 1000) >= 20;
-  if (!isInTime || proof.payee !== asked.payee || proof.units !== asked.units) return 'payment_invalid';
   if (scene.isFirstDark) return 'payment_check_unavailable';
-  const isUsed = scene.before.some(({ authorization }) => authorization === proof.authorization);
-  return isUsed ? 'authorization_used_elsewhere' : null;
+  // The chain is asked for the nonce first: who paid with a misfit elsewhere is told so, not asked to sign anew.
+  if (scene.before.some(({ authorization }) => authorization === proof.authorization)) {
+    return 'authorization_used_elsewhere';
+  }
+  const isInTime = proof.validBefore - Math.floor(scene.now / 1000) >= 20;
+  return isInTime && proof.payee === asked.payee && proof.units === asked.units ? null : 'payment_invalid';
 }
 
 /** Why a transaction gives nothing back; null: it does. */

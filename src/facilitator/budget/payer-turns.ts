@@ -74,21 +74,25 @@ export function createPayerTurns(limits: Limits, now: () => number): PayerTurns 
     enter: async (turn) => {
       const line = lines.get(turn.payer) ?? { entered: [], waiting: new Set(), looking: Promise.resolve() };
       lines.set(turn.payer, line);
-      for (;;) {
-        const woken = Promise.withResolvers<void>();
-        // Before the look, so that an end between look and wait is not slept through.
-        line.waiting.add(woken.resolve);
-        waiting += 1;
-        try {
-          const admission = await tryEnter(turn, line);
-          if (admission !== null) return admission;
-          if (line.waiting.size > limits.waiting_per_payer || waiting > limits.waiting) return { kind: 'busy' };
-          await woken.promise;
-        } finally {
-          line.waiting.delete(woken.resolve);
-          waiting -= 1;
-          drop(turn.payer, line);
+      try {
+        for (;;) {
+          const woken = Promise.withResolvers<void>();
+          // Before the look, so that an end between look and wait is not slept through.
+          line.waiting.add(woken.resolve);
+          waiting += 1;
+          try {
+            const admission = await tryEnter(turn, line);
+            if (admission !== null) return admission;
+            if (line.waiting.size > limits.waiting_per_payer || waiting > limits.waiting) return { kind: 'busy' };
+            await woken.promise;
+          } finally {
+            line.waiting.delete(woken.resolve);
+            waiting -= 1;
+          }
         }
+      } finally {
+        // Not between two looks: who waits in a line that is forgotten is never woken.
+        drop(turn.payer, line);
       }
     },
     wake,

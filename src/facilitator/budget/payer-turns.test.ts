@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import { DEFAULT_LIMITS } from './limits.ts';
+import { type Admission, createPayerTurns } from './payer-turns.ts';
+
+const PAYER = `0x${'11'.repeat(20)}` as const;
+
+function payerWith(balance: bigint) {
+  const turns = createPayerTurns(DEFAULT_LIMITS, () => 0);
+  const onChain: bigint[] = [];
+  const ended: bigint[] = [];
+  /** Lets in, and after `leave` it is in flight until `end`. */
+  const enter = async (value: bigint): Promise<{ sent(): void }> => {
+    const admission: Admission = await turns.enter({
+      payer: PAYER,
+      value,
+      inFlight: () => ({ count: onChain.length, value: onChain.reduce((sum, one) => sum + one, 0n) }),
+      isTried: () => ended.length > 0,
+      readBalance: () => Promise.resolve(balance),
+      deadlineAt: 1,
+    });
+    if ('kind' in admission) throw new Error(admission.kind);
+    return {
+      sent: () => {
+        onChain.push(value);
+        admission.leave();
+      },
+    };
+  };
+  const end = (): void => {
+    ended.push(onChain.shift() ?? expect.fail('nothing is in flight'));
+    turns.wake(PAYER);
+  };
+  /** All that can go on without an end has gone on. */
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  return { turns, enter, end, settled };
+}
+
+it('who waits while the first is sent and mined gets its turn, however often it was woken for nothing', async () => {
+  const { enter, end, settled, turns } = payerWith(10n);
+  const first = await enter(1n);
+  let isSecondIn = false;
+  const second = enter(1n).then((entered) => {
+    isSecondIn = true;
+    return entered;
+  });
+  await settled();
+  first.sent();
+  await settled();
+  turns.wake(PAYER);
+  await settled();
+  expect([isSecondIn, turns.waiting()]).toEqual([false, 1]);
+  end();
+  (await second).sent();
+  expect(turns.waiting()).toBe(0);
+});
+
+it('closing ends every wait, also of those that were woken before', async () => {
+  const { enter, settled, turns } = payerWith(10n);
+  const first = await enter(1n);
+  const second = enter(1n);
+  await settled();
+  first.sent();
+  await settled();
+  turns.close();
+  await expect(second).rejects.toThrow('late');
+});
