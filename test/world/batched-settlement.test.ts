@@ -119,6 +119,26 @@ it('a review from before is delivered on only where the chain shows a transfer o
   expect(await world.db.database.one(log)).toEqual({ log_index: expect.any(Number) });
 });
 
+it('a transfer that earlier code gave to another payment is not shown as received a second time', async () => {
+  const one = await openPurchase(await world.join('buyer-seven'));
+  const two = await openPurchase(await world.join('buyer-eight'));
+  const calls = [one, two].map(({ proof }) => settleData(proof.authorization, proof.signature));
+  const txHash = await sendBatch(world, stranger, calls);
+  const id = await inReviewAsBefore(one, txHash);
+  // Two logs for each authorization: the last is the transfer of the second.
+  await world.db.database.transaction(async (tx) => {
+    await tx.run(sql`set local session_replication_role = replica`);
+    await tx.run(sql`insert into payment_proofs
+        (tx_hash, purpose, payment_id, block_number, block_hash, block_time, log_index, value_units, written_at)
+      values (${toBytes(txHash)}, 'purchase', ${id}, 1, ${Buffer.alloc(32)}, now(), 3, ${PRICE}, now())`);
+  });
+  await world.finalize();
+  await world.running.payments.reconcileOnce();
+  expect(await statusOf(two.proof)).toBe('needs_review');
+  const row = sql`select log_index from payments where nonce = ${toBytes(two.proof.authorization.nonce)}`;
+  expect(await world.db.database.one(row)).toEqual({ log_index: null });
+});
+
 it('no second row of the books names a transfer that is named already', async () => {
   const rival = await openPurchase(await world.join('buyer-six'));
   const { tx_hash, log_index } = await world.db.database.one<{ tx_hash: Buffer; log_index: number }>(
