@@ -4,6 +4,8 @@ import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
 const PAYMENTS = 'migrations/market/0004-payments.sql';
 const DIRECT = 'migrations/market/0006-direct-payment.sql';
+/** The newest text of payments_move_forward. */
+const MOVES = 'migrations/market/0014-one-transfer-one-payment.sql';
 const BESIDE = 'migrations/market/0008-paid-beside.sql';
 const PROOFS = 'src/market/payments/proofs/store.ts';
 
@@ -97,7 +99,7 @@ export const BOOKS: readonly Sabotage[] = [
   ),
   book(
     'a-payment-changes-its-payer',
-    [{ file: DIRECT, find: 'if new.payer <> old.payer and not (', put: 'if new.payer is null and not (' }],
+    [{ file: MOVES, find: 'if new.payer <> old.payer and not (', put: 'if new.payer is null and not (' }],
     world('review-rules'),
   ),
   book(
