@@ -111,7 +111,7 @@ export const BOOKS: readonly Sabotage[] = [
     'an-intent-changes',
     [
       {
-        file: DIRECT,
+        file: 'migrations/market/0016-budgets.sql',
         find: 'create trigger payment_intents_only_grow before update or delete',
         put: 'create trigger payment_intents_only_grow before delete',
       },
