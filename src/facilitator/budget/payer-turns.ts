@@ -32,6 +32,15 @@ interface Line {
   looking: Promise<unknown>;
 }
 
+async function mayEnter(limits: Limits, turn: Turn, line: Line): Promise<boolean> {
+  const onChain = turn.inFlight();
+  const count = onChain.count + line.entered.length;
+  if (count === 0) return true;
+  if (!turn.isTried() || count >= limits.in_flight_per_payer) return false;
+  const taken = line.entered.reduce((sum, one) => sum + one.value, onChain.value);
+  return (await turn.readBalance()) >= taken + turn.value;
+}
+
 export function createPayerTurns(limits: Limits, now: () => number): PayerTurns {
   const lines = new Map<Hex, Line>();
   let waiting = 0;
@@ -40,18 +49,10 @@ export function createPayerTurns(limits: Limits, now: () => number): PayerTurns 
   const wake = (payer: Hex): void => {
     for (const go of [...(lines.get(payer)?.waiting ?? [])]) go();
   };
-  const mayEnter = async (turn: Turn, line: Line): Promise<boolean> => {
-    const onChain = turn.inFlight();
-    const count = onChain.count + line.entered.length;
-    if (count === 0) return true;
-    if (!turn.isTried() || count >= limits.in_flight_per_payer) return false;
-    const taken = line.entered.reduce((sum, one) => sum + one.value, onChain.value);
-    return (await turn.readBalance()) >= taken + turn.value;
-  };
   const tryEnter = (turn: Turn, line: Line): Promise<Admission | null> => {
     const looked = line.looking.then(async () => {
       if (closed || now() >= turn.deadlineAt) return { kind: 'late' } as const;
-      if (!(await mayEnter(turn, line))) return null;
+      if (!(await mayEnter(limits, turn, line))) return null;
       const entered = { value: turn.value };
       line.entered.push(entered);
       return {
