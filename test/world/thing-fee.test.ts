@@ -93,7 +93,9 @@ describe('a thing is listed for the fee of any listing', () => {
     const said = answers.map(({ body }) => body['status'] ?? body['reason']);
     expect(said).toContain('payment_pending');
     for (const { body } of answers) {
-      expect(['payment_pending', 'verification_pending']).toContain(body['status'] ?? body['reason']);
+      expect(['payment_pending', 'verification_pending'], JSON.stringify(body)).toContain(
+        body['status'] ?? body['reason'],
+      );
       expect(body['do_not_pay_again']).toBe(true);
     }
     await finalize();
