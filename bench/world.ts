@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,9 +10,11 @@ import { startEmbeddedPostgres } from '../src/platform/database/embedded.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { openDatabase } from '../src/platform/database/open-database.ts';
 import { systemRandom } from '../src/platform/random.ts';
+import { freePort } from '../test/support/free-port.ts';
 import { startFundedChain } from './chain.ts';
 import { type Seeded, seed } from './seed.ts';
 import { PAYERS, WIDE_LIMITS } from './settings.ts';
+import { writePrivate } from './write-private.ts';
 
 export interface World {
   chain: LocalChain;
@@ -128,21 +129,4 @@ function profiling(name: string): Record<string, string> {
   const folder = process.env['OPENAISLE_BENCH_PROFILE'];
   if (folder === undefined || folder === '') return {};
   return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder} --cpu-prof-name=${name}.cpuprofile` };
-}
-
-async function writePrivate(file: string, text: string): Promise<string> {
-  await writeFile(file, text, { mode: 0o600 });
-  return file;
-}
-
-/** Our servers must be told their ports. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      if (address === null || typeof address === 'string') return reject(new Error('no free port'));
-      server.close(() => resolve(address.port));
-    });
-  });
 }

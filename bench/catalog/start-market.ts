@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import packageJson from '../../package.json' with { type: 'json' };
 import { inheritedEnvironment } from '../../src/local/server-process.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { WIDE_LIMITS } from '../settings.ts';
 import { familyOf } from './process-facts.ts';
 
@@ -134,15 +134,4 @@ function kill(pid: number): void {
 
 function hasEnded(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      if (address === null || typeof address === 'string') return reject(new Error('no free port'));
-      server.close(() => resolve(address.port));
-    });
-  });
 }

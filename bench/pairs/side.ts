@@ -1,5 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import sql from 'sql-template-tag';
@@ -8,8 +7,10 @@ import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { startServer } from '../../src/local/server-process.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { type Seeded, seed } from '../seed.ts';
 import { PAYERS } from '../settings.ts';
+import { writePrivate } from '../write-private.ts';
 import { cpuMsOf, meterChain, meterDatabase, ownCpuMs } from './meters.ts';
 
 /** What was spent so far. */
@@ -136,20 +137,4 @@ async function startPart(
   });
   begun.defer(() => server.stop());
   return { url, pid: server.pid };
-}
-
-async function writePrivate(file: string, text: string): Promise<string> {
-  await writeFile(file, text, { mode: 0o600 });
-  return file;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      if (address === null || typeof address === 'string') return reject(new Error('no free port'));
-      server.close(() => resolve(address.port));
-    });
-  });
 }

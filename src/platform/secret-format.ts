@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
+import { base62 } from '../contract/base62.ts';
 import type { Random } from './random.ts';
 
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const WEIGHTS = [1, 3, 5, 7] as const;
 
@@ -30,16 +30,6 @@ export function shortestSecret(prefix: string): number {
 export const SECRET_PREFIX = /^[a-z][a-z0-9]{1,15}$/;
 
 const BASE62_ONLY = /^[0-9A-Za-z]+$/;
-
-function base62(value: bigint, length: number): string {
-  let rest = value;
-  let text = '';
-  for (let place = 0; place < length; place += 1) {
-    text = BASE62.charAt(Number(rest % 62n)) + text;
-    rest /= 62n;
-  }
-  return text;
-}
 
 function checksum(text: string): string {
   return base62(BigInt(crc32(text)), CHECKSUM_LENGTH);

@@ -1,14 +1,6 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { mainProcesses } from '../support/main-process.ts';
-import { askFrom, residentMb, startHonest, watchMemory } from './strangers.ts';
-
-let db: TestDatabase & { drop(): Promise<void> };
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+import { describe, expect, test } from 'vitest';
+import { attackedMarket, residentMb, startHonest, watchMemory } from './strangers.ts';
 
 const READS = ['/api/shelves', '/healthz', '/api/merchants'];
 const MEMORY_MB = 300;
@@ -28,36 +20,19 @@ const BODIES: readonly (readonly [name: string, path: string, body: object])[] =
   ['95,000 arguments of a tool', '/mcp', call({ name: 'buy', arguments: { id: 1, ...fields(95_000) } })],
   ['120,000 fields in _meta', '/mcp', call({ name: 'browse', arguments: {}, _meta: fields(120_000) })],
   ['120,000 fields beside an artifact', '/mcp', call({ name: 'list_item', arguments: {}, _meta: fields(120_000) })],
-  ['5,000 fields that are short enough', '/api/buy/1', fields(4_000)],
+  ['4,000 fields, short enough to be read', '/api/buy/1', fields(4_000)],
 ];
 
 describe('a market that is sent bodies of very many fields', () => {
-  const processes = mainProcesses(
-    {
-      get url() {
-        return db.url;
-      },
-    },
-    'describe',
-  );
-  let port = 0;
-  let pid = 0;
-
-  beforeAll(async () => {
-    const market = processes.start(await processes.onGivenDatabase());
-    await vi.waitFor(() => expect(market.lines('market_listening')).toHaveLength(1), { timeout: 30_000, interval: 20 });
-    port = Number(new URL(market.url).port);
-    pid = market.child.pid ?? 0;
-    for (const path of READS) await askFrom(port, path, '127.8.0.1');
-  });
+  const market = attackedMarket(READS);
 
   test.each(BODIES)('%s', async (_, path, body) => {
-    const idle = residentMb(pid);
-    const memory = watchMemory(pid);
-    const honest = startHonest(port, READS);
+    const idle = residentMb(market.pid);
+    const memory = watchMemory(market.pid);
+    const honest = startHonest(market.port, READS);
     const bytes = Buffer.from(JSON.stringify(body));
     for (let round = 0; round < ROUNDS; round += 1) {
-      const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => post(port, path, bytes)));
+      const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => post(market.port, path, bytes)));
       for (const { status, length } of answers) {
         expect([CUT, 400, 413, 429]).toContain(status);
         expect(length).toBeLessThan(LONGEST_ANSWER_BYTES);

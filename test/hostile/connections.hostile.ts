@@ -1,45 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { mainProcesses } from '../support/main-process.ts';
-import { askFrom, type Honest, openSockets, residentMb, startHonest, watchMemory } from './strangers.ts';
-
-let db: TestDatabase & { drop(): Promise<void> };
-beforeAll(async () => {
-  db = await createTestDatabase();
-});
-afterAll(() => db.drop());
+import { describe, expect, test } from 'vitest';
+import { attackedMarket, type Honest, openSockets, residentMb, startHonest, watchMemory } from './strangers.ts';
 
 const READS = ['/api/shelves', '/api/official', '/healthz', '/api/merchants'];
 const MEMORY_MB = 300;
 const LEAST_ANSWERS = 200;
 
 describe('a market that strangers sit on', () => {
-  const processes = mainProcesses(
-    {
-      get url() {
-        return db.url;
-      },
-    },
-    'describe',
-  );
-  let port = 0;
-  let pid = 0;
-
-  beforeAll(async () => {
-    const env = await processes.onGivenDatabase();
-    const market = processes.start(env);
-    await vi.waitFor(() => expect(market.lines('market_listening')).toHaveLength(1), { timeout: 30_000, interval: 20 });
-    port = Number(new URL(market.url).port);
-    pid = market.child.pid ?? 0;
-    // Everything that is made at the first request is made.
-    for (const path of [...READS, '/openapi.json']) await askFrom(port, path, '127.8.0.1');
-  });
+  const market = attackedMarket([...READS, '/openapi.json']);
 
   /** Honest clients from before the attack until after it. */
   const during = async (attack: (honest: Honest) => Promise<void>): Promise<void> => {
-    const idle = residentMb(pid);
-    const memory = watchMemory(pid);
-    const honest = startHonest(port, READS);
+    const idle = residentMb(market.pid);
+    const memory = watchMemory(market.pid);
+    const honest = startHonest(market.port, READS);
     await expect.poll(() => honest.seen.answered, { timeout: 20_000 }).toBeGreaterThan(20);
     await attack(honest.seen);
     const { answered, refused, slow } = await honest.end();
@@ -57,7 +30,7 @@ describe('a market that strangers sit on', () => {
   test('2,200 pipelined reads on one connection, of which nothing is read', async () => {
     await during(async (honest) => {
       const bytes = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_200);
-      const attack = await openSockets(port, { from: '127.1.0.1', count: 1, bytes });
+      const attack = await openSockets(market.port, { from: '127.1.0.1', count: 1, bytes });
       await last(honest, 1_000);
       attack.close();
     });
@@ -69,7 +42,7 @@ describe('a market that strangers sit on', () => {
       const paths = Array.from({ length: 10_000 }, (_, index) => (index % 2 === 0 ? '/healthz' : '/nothing-here'));
       const bytes = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
       let text = '';
-      const attack = await openSockets(port, {
+      const attack = await openSockets(market.port, {
         from: '127.1.0.2',
         count: 1,
         bytes,
@@ -95,7 +68,7 @@ describe('a market that strangers sit on', () => {
       const bytes =
         'POST /api/buy/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n';
       const attacks = await Promise.all(
-        ['127.2.0.1', '127.2.0.2', '127.2.0.3'].map((from) => openSockets(port, { from, count: 700, bytes })),
+        ['127.2.0.1', '127.2.0.2', '127.2.0.3'].map((from) => openSockets(market.port, { from, count: 700, bytes })),
       );
       await last(honest, 500);
       for (const attack of attacks) attack.close();
@@ -106,7 +79,7 @@ describe('a market that strangers sit on', () => {
     await during(async (honest) => {
       const head = 'POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n';
       const bytes = `${head}{"a":"${'x'.repeat(40_000)}`;
-      const attack = await openSockets(port, { from: '127.3.0.1', count: 4_000, bytes });
+      const attack = await openSockets(market.port, { from: '127.3.0.1', count: 4_000, bytes });
       await last(honest, 500);
       attack.close();
     });

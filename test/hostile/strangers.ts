@@ -1,7 +1,36 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { beforeAll, expect, onTestFinished, vi } from 'vitest';
+import { createTestDatabase } from '../support/database.ts';
+import { mainProcesses } from '../support/main-process.ts';
+
+/** A market for the tests of a `describe`, on a database of its own. Each path was read once: what the first request makes is made. */
+export function attackedMarket(paths: readonly string[]): { port: number; pid: number } {
+  const market = { port: 0, pid: 0 };
+  let databaseUrl = '';
+  const processes = mainProcesses(
+    {
+      get url() {
+        return databaseUrl;
+      },
+    },
+    'describe',
+  );
+  beforeAll(async () => {
+    const db = await createTestDatabase();
+    databaseUrl = db.url;
+    const started = processes.start(await processes.onGivenDatabase());
+    await vi.waitFor(() => expect(started.lines('market_listening')).toHaveLength(1), {
+      timeout: 30_000,
+      interval: 20,
+    });
+    Object.assign(market, { port: Number(new URL(started.url).port), pid: started.child.pid ?? 0 });
+    for (const path of paths) await askFrom(market.port, path, '127.8.0.1');
+    return () => db.drop();
+  });
+  return market;
+}
 
 /** Sockets from one address, each opened with these bytes. What comes back is not read, unless `onData` does. */
 export async function openSockets(

@@ -213,8 +213,8 @@ export async function listenSample(changed: Partial<SampleOptions> = {}) {
 }
 
 /** A connection to write on by hand; what came back so far is in `heard()`. */
-export async function openSocket(port: number, text = '') {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+export async function openSocket(port: number, text = '', localAddress = '127.0.0.1') {
+  const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
   onTestFinished(() => void socket.destroy());
   let heard = '';
   let closed = false;

@@ -1,7 +1,7 @@
+import { base62 } from '../../contract/base62.ts';
 import type { Environment } from '../environment.ts';
 import { MarketError } from '../market-error.ts';
 
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BODY_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const PREFIX = /^[a-z][a-z0-9]{1,15}_dt_$/;
@@ -16,16 +16,6 @@ export function makeDeliveryToken(asked: unknown, { randomBytes }: Pick<Environm
   const chance = randomBytes(32).reduce((value, byte) => value * 256n + BigInt(byte), 0n);
   const text = prefix + base62(chance, BODY_LENGTH);
   return text + base62(crc32(text), CHECKSUM_LENGTH);
-}
-
-function base62(value: bigint, length: number): string {
-  let rest = value;
-  let text = '';
-  for (let place = 0; place < length; place += 1) {
-    text = BASE62.charAt(Number(rest % 62n)) + text;
-    rest /= 62n;
-  }
-  return text;
 }
 
 /** Of ASCII. Browsers have none of their own. */

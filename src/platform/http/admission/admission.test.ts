@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { listenSample, openSocket, type SampleOptions, sampleKey } from '../../../../test/support/sample-server.ts';
 import { systemClock } from '../../clock.ts';
@@ -49,20 +48,8 @@ async function listen(changed: Partial<SampleOptions> = {}) {
 }
 
 async function from(port: number, localAddress: string, text: string) {
-  const socket = connect({ port, host: '127.0.0.1', localAddress });
-  onTestFinished(() => void socket.destroy());
-  let heard = '';
-  let closed = false;
-  socket.on('data', (chunk) => {
-    heard += chunk.toString('latin1');
-  });
-  socket.on('error', () => undefined);
-  socket.on('close', () => {
-    closed = true;
-  });
-  await new Promise((resolve) => socket.once('connect', resolve));
-  socket.write(text);
-  return { socket, heard: () => heard, closed: () => closed, statuses: () => statusesIn(heard) };
+  const opened = await openSocket(port, text, localAddress);
+  return { ...opened, statuses: () => statusesIn(opened.heard()) };
 }
 
 describe('one connection', () => {

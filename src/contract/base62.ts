@@ -1,0 +1,12 @@
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** The lowest `length` digits of a number, with zeros in front. */
+export function base62(value: bigint, length: number): string {
+  let rest = value;
+  let text = '';
+  for (let place = 0; place < length; place += 1) {
+    text = DIGITS.charAt(Number(rest % 62n)) + text;
+    rest /= 62n;
+  }
+  return text;
+}
