@@ -43,7 +43,7 @@ function createNode(answers: Answers, uses: readonly Json[]): Rpc {
   return {
     endpoint: 'a scene',
     call: async (method, params) => answer(method, params),
-    batch: async (calls) => calls.map(({ method, params }) => answer(method, params)),
+    traffic: () => ({ requests: 0, bytes: { sent: 0, received: 0 }, calls: {} }),
   };
 }
 

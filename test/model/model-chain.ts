@@ -2,7 +2,7 @@ import { testAccount, USDC_ROLES, WORLD_ACCOUNTS } from '../../src/local/chain/a
 import { fund } from '../../src/local/chain/fund.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
-import type { RpcCall } from '../../src/platform/chain/rpc.ts';
+import { callAll, type RpcCall } from '../../src/platform/chain/rpc.ts';
 import { AUTHORIZATION_USED_TOPIC, TRANSFER_TOPIC } from '../../src/platform/chain/usdc.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { reorg, startTestChain } from '../support/chain.ts';
@@ -96,7 +96,7 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
     fromBlock: fromBlock === null ? 'latest' : quantity(fromBlock),
   };
   const read = async () =>
-    (await chain.rpc.batch([
+    (await callAll(chain.rpc, [
       blockCall('latest'),
       blockCall('finalized'),
       { method: 'eth_getLogs', params: [filter] },
@@ -115,7 +115,7 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
 /** A transaction that reverted is in the chain, and moves nothing from nobody to nobody. */
 async function readFailed(chain: LocalChain, hashes: readonly string[]): Promise<Transfer[]> {
   const asked = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
-  const receipts = (await chain.rpc.batch(asked)) as ({ transactionHash: string; blockNumber: string } | null)[];
+  const receipts = (await callAll(chain.rpc, asked)) as ({ transactionHash: string; blockNumber: string } | null)[];
   return receipts.flatMap((receipt) => {
     if (receipt === null) return [];
     const { transactionHash: hash, blockNumber } = receipt;

@@ -1,6 +1,7 @@
 import { testAccount } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { callAll } from '../../src/platform/chain/rpc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { rawTransaction, reorg } from '../support/chain.ts';
@@ -74,7 +75,7 @@ export async function readView({ rpc }: LocalChain, fromBlock: number | null): P
     topics: [TRANSFER],
     fromBlock: fromBlock === null ? 'latest' : quantity(fromBlock),
   };
-  const [latest, finalized, logs] = (await rpc.batch([
+  const [latest, finalized, logs] = (await callAll(rpc, [
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_getBlockByNumber', params: ['finalized', false] },
     { method: 'eth_getLogs', params: [filter] },

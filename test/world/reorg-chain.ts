@@ -6,6 +6,7 @@ import { fund } from '../../src/local/chain/fund.ts';
 import { type Call, waitForReceipt } from '../../src/local/chain/send-transaction.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { callAll } from '../../src/platform/chain/rpc.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { reorg, settleData, signAuthorization } from '../support/chain.ts';
@@ -161,7 +162,7 @@ async function batchData(chain: LocalChain, other: TestAccount, data: Hex): Prom
 
 async function look(chain: LocalChain, sought: readonly Sought[]): Promise<Sight> {
   const hashes = sought.flatMap((one) => one.hashes);
-  const answers = await chain.rpc.batch([
+  const answers = await callAll(chain.rpc, [
     { method: 'eth_getBlockByNumber', params: ['latest', false] },
     { method: 'eth_getBlockByNumber', params: ['finalized', false] },
     ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),

@@ -1,7 +1,7 @@
 import { encodeFunctionData, keccak256, stringToBytes } from 'viem';
 import { domainSeparatorOf } from '../../platform/chain/authorization.ts';
 import { callContract, readCode } from '../../platform/chain/reads.ts';
-import type { RpcCall } from '../../platform/chain/rpc.ts';
+import { callAll, type RpcCall } from '../../platform/chain/rpc.ts';
 import { readDomainSeparator } from '../../platform/chain/usdc-reads.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { type TestAccount, USDC_ROLES } from './accounts.ts';
@@ -25,7 +25,7 @@ const ROLE_ETHER = 1_000n * 10n ** 18n;
  */
 export async function deployUsdc(chain: LocalChain): Promise<void> {
   if ((await readCode(chain.rpc, USDC_ADDRESS, 'latest')) === '0x') {
-    await chain.rpc.batch(codeCalls());
+    await callAll(chain.rpc, codeCalls());
     await placeMulticall(chain);
     await initialize(chain);
     await chain.mine(chain.finalityBlocks + 1);

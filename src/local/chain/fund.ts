@@ -1,5 +1,5 @@
 import { encodeFunctionData } from 'viem';
-import type { RpcCall } from '../../platform/chain/rpc.ts';
+import { callAll, type RpcCall } from '../../platform/chain/rpc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { USDC_ROLES } from './accounts.ts';
 import { submit, waitForReceipt } from './send-transaction.ts';
@@ -23,7 +23,7 @@ export async function fund(chain: LocalChain, fundings: readonly Funding[]): Pro
 
 async function fundSome(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
   const balances = fundings.flatMap(({ address, wei }) => (wei === undefined ? [] : [balanceCall(address, wei)]));
-  await chain.rpc.batch(balances);
+  await callAll(chain.rpc, balances);
   const mints: Hex[] = [];
   for (const { address, usdcUnits } of fundings) {
     if (usdcUnits === undefined || usdcUnits === 0n) continue;

@@ -26,8 +26,8 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   const rpc = createRpc({ url });
   const failures: Record<RpcFailureKind, number> = { timeout: 0, transport: 0, http: 0, malformed: 0, error: 0 };
   let answeredAt: number | null = null;
-  const counted = async <T>(asked: Promise<T>, calls: number): Promise<T> => {
-    noteSpent(calls);
+  const counted = async <T>(asked: Promise<T>): Promise<T> => {
+    noteSpent(1);
     try {
       const answer = await asked;
       answeredAt = clock.now();
@@ -42,8 +42,8 @@ function createProvider(url: string, number: number, clock: Clock): Provider {
   return {
     number,
     endpoint: rpc.endpoint,
-    call: (method, params, options) => counted(rpc.call(method, params, options), 1),
-    batch: (calls, options) => counted(rpc.batch(calls, options), calls.length),
+    call: (method, params, options) => counted(rpc.call(method, params, options)),
+    traffic: rpc.traffic,
     tally: () => ({ answeredAt, failures: { ...failures } }),
   };
 }

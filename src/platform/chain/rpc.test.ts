@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { idOf, type RpcServer, resultIs, startRpcServer } from '../../../test/support/rpc-server.ts';
-import { createRpc, RpcFailure } from './rpc.ts';
+import { callAll, createRpc, RpcFailure } from './rpc.ts';
 
 let node: RpcServer;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ async function failure(work: Promise<unknown>): Promise<RpcFailure> {
 
 const call = (): Promise<unknown> => createRpc({ url: node.url }).call('eth_chainId', []);
 const twoCalls = (): Promise<unknown[]> =>
-  createRpc({ url: node.url }).batch([
+  callAll(createRpc({ url: node.url }), [
     { method: 'first', params: [1] },
     { method: 'second', params: [2] },
   ]);
@@ -88,37 +88,110 @@ test.each([
   expect(await failure(call())).toMatchObject({ kind: 'malformed' });
 });
 
-test('a batch is one request, and its answers come in the order of the calls', async () => {
+/** A node that takes calls one by one and in batches. Fails a call, or the whole request, where `fate` says so. */
+function takeBatches(fate: (method: string, size: number) => 'error' | 'refused' | 'cut' | null = () => null): void {
   node.answer((response, body) => {
-    const answers = idsOf(body).map((id, at) => ({ jsonrpc: '2.0', id, result: `answer ${at}` }));
-    response.end(JSON.stringify(answers.toReversed()));
-  });
-  expect(await twoCalls()).toEqual(['answer 0', 'answer 1']);
-  expect(node.received).toHaveLength(1);
-});
-
-test('an empty batch asks nothing', async () => {
-  expect(await createRpc({ url: node.url }).batch([])).toEqual([]);
-  expect(node.received).toHaveLength(0);
-});
-
-test('a node that refuses batches makes the batch fail with its error', async () => {
-  answerText(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch not supported' } }));
-  expect(await failure(twoCalls())).toMatchObject({ kind: 'error', code: -32600 });
-});
-
-test('one error fails the whole batch', async () => {
-  node.answer((response, body) => {
-    const [first, second] = idsOf(body);
-    const error = { code: -32000, message: 'header not found' };
-    response.end(
-      JSON.stringify([
-        { jsonrpc: '2.0', id: first, result: 1 },
-        { jsonrpc: '2.0', id: second, error },
-      ]),
+    const calls = (Array.isArray(body) ? body : [body]) as { id: number; method: string }[];
+    const fates = calls.map(({ method }) => fate(method, calls.length));
+    if (fates.includes('cut')) return void response.destroy();
+    if (fates.includes('refused')) return void response.writeHead(413).end();
+    const answers = calls.map(({ id, method }, at) =>
+      fates[at] === 'error'
+        ? { jsonrpc: '2.0', id, error: { code: -32000, message: 'header not found' } }
+        : { jsonrpc: '2.0', id, result: `answer to ${method}` },
     );
+    response.end(JSON.stringify(Array.isArray(body) ? answers.toReversed() : answers[0]));
   });
-  expect(await failure(twoCalls())).toMatchObject({ kind: 'error', code: -32000 });
+}
+const sizes = (): number[] => node.received.map((body) => (Array.isArray(body) ? body.length : 1));
+const ask = (
+  methods: readonly string[],
+  rpc = createRpc({ url: node.url }),
+): Promise<PromiseSettledResult<unknown>[]> => Promise.allSettled(methods.map((method) => rpc.call(method, [])));
+const statuses = (outcomes: readonly PromiseSettledResult<unknown>[]): string[] => outcomes.map(({ status }) => status);
+
+test('calls made at one time are one request, and each has its own answer', async () => {
+  takeBatches();
+  expect(await twoCalls()).toEqual(['answer to first', 'answer to second']);
+  expect(sizes()).toEqual([2]);
+});
+
+test('an error of one call is none of the others', async () => {
+  takeBatches((method) => (method === 'second' ? 'error' : null));
+  const [first, second, third] = await ask(['first', 'second', 'third']);
+  expect([first, third].map((one) => one?.status)).toEqual(['fulfilled', 'fulfilled']);
+  expect(second).toMatchObject({ status: 'rejected', reason: { kind: 'error', code: -32000 } });
+});
+
+test('the same reading at one time is asked once; what changes something as often as it is called', async () => {
+  takeBatches();
+  await ask(['eth_chainId', 'eth_chainId', 'eth_sendRawTransaction', 'eth_sendRawTransaction']);
+  expect(sizes()).toEqual([3]);
+});
+
+test('while a request is on its way, calls wait for its answer and share the next one', async () => {
+  const held = Promise.withResolvers<void>();
+  takeBatches();
+  const rpc = createRpc({ url: node.url });
+  const first = rpc.call('first', []);
+  await expect.poll(() => node.received.length).toBe(1);
+  const rest = ['second', 'third'].map(async (method) => {
+    await held.promise;
+    return await rpc.call(method, []);
+  });
+  held.resolve();
+  await Promise.all([first, ...rest]);
+  expect(sizes().reduce((sum, size) => sum + size)).toBe(3);
+  expect(sizes().length).toBeLessThan(4);
+});
+
+test('a call with a deadline of its own travels alone', async () => {
+  takeBatches();
+  const rpc = createRpc({ url: node.url });
+  await Promise.all([rpc.call('first', []), rpc.call('second', []), rpc.call('third', [], { deadlineMs: 1_000 })]);
+  expect(sizes().toSorted()).toEqual([1, 2]);
+});
+
+test('a batch is split where the node refuses it for its size, and is no longer the next time', async () => {
+  takeBatches((_method, size) => (size > 3 ? 'refused' : null));
+  const rpc = createRpc({ url: node.url });
+  const methods = Array.from({ length: 10 }, (_, at) => `call${at}`);
+  expect(new Set(statuses(await ask(methods, rpc)))).toEqual(new Set(['fulfilled']));
+  node.received.length = 0;
+  await ask(methods, rpc);
+  expect(Math.max(...sizes())).toBeLessThanOrEqual(3);
+});
+
+test('a node that takes no batches is asked one by one', async () => {
+  node.answer((response, body) => {
+    const said = Array.isArray(body)
+      ? { id: null, error: { code: -32600, message: 'batch not supported' } }
+      : { id: idOf(body), result: '0x1' };
+    response.end(JSON.stringify({ jsonrpc: '2.0', ...said }));
+  });
+  expect(await twoCalls()).toEqual(['0x1', '0x1']);
+});
+
+test('a rate limit told to a whole batch fails its calls, and is not answered with more requests', async () => {
+  answerText(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32005, message: 'rate limit exceeded' } }));
+  expect(statuses(await ask(['first', 'second']))).toEqual(['rejected', 'rejected']);
+  expect(sizes()).toEqual([2]);
+});
+
+test('what may have spoiled a whole request travels alone the next time', async () => {
+  takeBatches((method) => (method === 'spoils' ? 'cut' : null));
+  const rpc = createRpc({ url: node.url });
+  expect(statuses(await ask(['first', 'spoils', 'third'], rpc))).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(statuses(await ask(['first', 'spoils', 'third'], rpc))).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(sizes()).toEqual([3, 1, 1, 1]);
+});
+
+test('what went over the wire is counted', async () => {
+  takeBatches();
+  const rpc = createRpc({ url: node.url });
+  await ask(['eth_chainId', 'eth_call'], rpc);
+  expect(rpc.traffic()).toMatchObject({ requests: 1, calls: { eth_chainId: 1, eth_call: 1 } });
+  expect(rpc.traffic().bytes.sent).toBe(JSON.stringify(node.received[0]).length);
 });
 
 test.each([

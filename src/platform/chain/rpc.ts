@@ -1,4 +1,6 @@
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
+import { gatherCalls } from './gather-calls.ts';
+import { type Answer, readAnswers, refusesBatches } from './rpc-answer.ts';
 import { RpcFailure } from './rpc-failure.ts';
 
 export { RpcFailure } from './rpc-failure.ts';
@@ -9,43 +11,92 @@ export interface RpcCall {
 }
 
 export interface RpcOptions {
+  /** The call travels in a request of its own then: code of strangers may run in it, which must not hold up other calls. */
   deadlineMs?: number;
 }
 
-/** JSON-RPC 2.0 over HTTP, always to the same endpoint, each call asked exactly once. Every failure is an `RpcFailure`. */
+/** What has gone over the wire so far. */
+export interface RpcTraffic {
+  requests: number;
+  bytes: { sent: number; received: number };
+  /** Calls by method. */
+  calls: Readonly<Record<string, number>>;
+}
+
+/**
+ * JSON-RPC 2.0 over HTTP, always to the same endpoint. Calls that are made at the same time share a request; each has its own outcome, and
+ * every failure is an `RpcFailure`. A call is asked twice only where the node refuses the batch as such.
+ */
 export interface Rpc {
   /** For logs: carries no credentials. */
   readonly endpoint: string;
   call(method: string, params: readonly unknown[], options?: RpcOptions): Promise<unknown>;
-  /** One HTTP request. The answers are in the order of the calls; an error or a missing answer fails them all. */
-  batch(calls: readonly RpcCall[], options?: RpcOptions): Promise<unknown[]>;
+  traffic(): RpcTraffic;
+}
+
+/** Made at the same time, so that they share a request. The first failure fails all. */
+export function callAll(rpc: Pick<Rpc, 'call'>, calls: readonly RpcCall[]): Promise<unknown[]> {
+  return Promise.all(calls.map(({ method, params }) => rpc.call(method, params)));
 }
 
 const DEADLINE_MS = 4_000;
 const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024;
 const REASON_LIMIT = 300;
+/** Public nodes take 10 to 1,000 calls in a batch. One that takes fewer than this is told so by its refusal, and asked with fewer. */
+const MOST_CALLS = 40;
 
 export function createRpc(options: { url: string; deadlineMs?: number; headers?: Record<string, string> }): Rpc {
   const endpoint = parseEndpoint(options.url, options.headers);
+  const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
+  const traffic = { requests: 0, bytes: { sent: 0, received: 0 }, calls: {} as Record<string, number> };
+  let most = MOST_CALLS;
   let lastId = 0;
-  const ask = async (calls: readonly RpcCall[], asBatch: boolean, deadlineMs?: number): Promise<unknown[]> => {
+
+  const post = async (calls: readonly RpcCall[], each: { deadlineMs: number }): Promise<Answer[]> => {
     const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: ++lastId, method, params }));
     const what = `${[...new Set(calls.map((call) => call.method))].join(', ')} at ${endpoint.label}`;
-    const text = await post(endpoint, JSON.stringify(asBatch ? requests : requests[0]), {
-      what,
-      deadlineMs: deadlineMs ?? options.deadlineMs ?? DEADLINE_MS,
-    });
+    const body = JSON.stringify(calls.length === 1 ? requests[0] : requests);
+    traffic.requests += 1;
+    traffic.bytes.sent += body.length;
+    for (const { method } of calls) traffic.calls[method] = (traffic.calls[method] ?? 0) + 1;
+    const text = await postText(endpoint, body, { what, ...each });
+    traffic.bytes.received += text.length;
     const ids = requests.map((request) => request.id);
-    return readAnswers(parseJson(text, what), ids, { what, asBatch, redact: endpoint.redact });
+    return readAnswers(parseJson(text, what), ids, { what, redact: endpoint.redact });
   };
+  const ask = async (calls: readonly RpcCall[]): Promise<Answer[]> => {
+    try {
+      return await post(calls, { deadlineMs });
+    } catch (error) {
+      if (calls.length === 1 || !refusesBatches(error)) throw error;
+      most = Math.min(most, Math.ceil(calls.length / 2));
+      const halves = [calls.slice(0, most), calls.slice(most)];
+      const answers = await Promise.all(halves.map((half) => askHalf(half)));
+      return answers.flat();
+    }
+  };
+  const askHalf = async (calls: readonly RpcCall[]): Promise<Answer[]> => {
+    try {
+      return await ask(calls);
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      return calls.map(() => error);
+    }
+  };
+  const gathered = gatherCalls(ask, () => most);
   return {
     endpoint: endpoint.label,
-    call: async (method, params, each) => (await ask([{ method, params }], false, each?.deadlineMs))[0],
-    batch: async (calls, each) => (calls.length === 0 ? [] : ask(calls, true, each?.deadlineMs)),
+    call: async (method, params, each) => {
+      if (each?.deadlineMs === undefined) return await gathered({ method, params });
+      const [answer] = await post([{ method, params }], { deadlineMs: each.deadlineMs });
+      if (answer instanceof RpcFailure) throw answer;
+      return answer?.result;
+    },
+    traffic: () => ({ ...traffic, bytes: { ...traffic.bytes }, calls: { ...traffic.calls } }),
   };
 }
 
-async function post(endpoint: Endpoint, body: string, on: { what: string; deadlineMs: number }): Promise<string> {
+async function postText(endpoint: Endpoint, body: string, on: { what: string; deadlineMs: number }): Promise<string> {
   // One signal for head and body: a node that sends byte after byte must not outlive the deadline.
   const signal = AbortSignal.timeout(on.deadlineMs);
   try {
@@ -93,53 +144,4 @@ function parseJson(text: string, what: string): unknown {
   } catch {
     throw new RpcFailure('malformed', `${what}: the answer is not JSON`);
   }
-}
-
-interface Asked {
-  what: string;
-  asBatch: boolean;
-  redact(text: string): string;
-}
-
-function readAnswers(answer: unknown, ids: readonly number[], asked: Asked): unknown[] {
-  const answers = asked.asBatch && Array.isArray(answer) ? answer : [answer];
-  const results = new Map<unknown, unknown>();
-  for (const one of answers) {
-    const { id, result } = readAnswer(one, asked);
-    if (results.has(id)) throw new RpcFailure('malformed', `${asked.what}: two answers with one id`);
-    results.set(id, result);
-  }
-  if (results.size !== ids.length || !ids.every((id) => results.has(id))) {
-    throw new RpcFailure('malformed', `${asked.what}: the ids of the answer are not those asked`);
-  }
-  return ids.map((id) => results.get(id));
-}
-
-function readAnswer(answer: unknown, asked: Asked): { id: unknown; result: unknown } {
-  if (!isRecord(answer) || answer['jsonrpc'] !== '2.0') {
-    throw new RpcFailure('malformed', `${asked.what}: the answer is not JSON-RPC 2.0`);
-  }
-  const error = answer['error'];
-  const hasResult = answer['result'] !== undefined;
-  // Some nodes send `error: null` beside a result.
-  if (error !== undefined && error !== null && !hasResult) throw nodeError(error, asked);
-  if (!hasResult || (error !== undefined && error !== null)) {
-    throw new RpcFailure('malformed', `${asked.what}: the answer has neither or both of result and error`);
-  }
-  return { id: answer['id'], result: answer['result'] };
-}
-
-/** Its id is not looked at: a node that refuses a request before reading it answers with id null. */
-function nodeError(error: unknown, asked: Asked): RpcFailure {
-  if (!isRecord(error) || typeof error['message'] !== 'string') {
-    return new RpcFailure('malformed', `${asked.what}: an error object without a message`);
-  }
-  const code = typeof error['code'] === 'number' ? error['code'] : null;
-  const reason = asked.redact(error['message'].slice(0, 4 * REASON_LIMIT)).replace(/[\p{C}\s]+/gu, ' ');
-  const message = `${asked.what}: error ${code}: ${reason.slice(0, REASON_LIMIT)}`;
-  return new RpcFailure('error', message, { code, data: error['data'] });
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
