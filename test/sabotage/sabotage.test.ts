@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { SABOTAGES } from './list.ts';
 import { withBug } from './sabotage.ts';
@@ -18,6 +18,32 @@ test('each sabotage still applies to the code as it is, and changes it', () => {
       .map(({ file }) => `${name}: ${file}`),
   );
   expect(stale).toEqual([]);
+});
+
+/** The function in whose body that text stands. */
+function functionAround(sql: string, text: string): string | undefined {
+  const before = sql.slice(0, sql.indexOf(text));
+  const made = [...before.matchAll(/create (?:or replace )?function (\w+)/gi)].at(-1);
+  // A body stands between two `$$`.
+  const isInBody = before.slice(made?.index ?? 0).split('$$').length % 2 === 0;
+  return isInBody ? made?.[1] : undefined;
+}
+
+test('a bug in a migration is in the newest text of its function: in an older one it would change nothing', () => {
+  const edits = SABOTAGES.flatMap(({ name, edits: all }) => all.map((edit) => ({ name, ...edit })));
+  const outdated = edits.flatMap(({ name, file, find }) => {
+    if (!file.startsWith('migrations/')) return [];
+    const folder = resolve(root, dirname(file));
+    const around = functionAround(readFileSync(resolve(root, file), 'utf8'), find);
+    const later = readdirSync(folder).filter((other) => other.endsWith('.sql') && other > basename(file));
+    return later
+      .filter((other) => {
+        const sql = readFileSync(resolve(folder, other), 'utf8');
+        return around !== undefined && new RegExp(`create or replace function ${around}\\b`, 'i').test(sql);
+      })
+      .map((other) => `${name}: ${around} is made again in ${other}`);
+  });
+  expect(outdated).toEqual([]);
 });
 
 test('each has a name of its own, and tests that exist', () => {
