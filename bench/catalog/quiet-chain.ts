@@ -10,18 +10,21 @@ interface Call {
   params: { data?: string; input?: string }[];
 }
 
+function answerTo({ id, method, params: [call] }: Call) {
+  const known = method === 'eth_call' && (call?.data ?? call?.input ?? '').startsWith(IS_BLACKLISTED);
+  const answer = known ? { result: NO } : { error: { code: -32_601, message: 'this chain knows nothing' } };
+  return { jsonrpc: '2.0', id, ...answer };
+}
+
 /** A chain that blocks no wallet and knows nothing else, so that goods can be listed while they are read. */
 export function startQuietChain(): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString()) as Call;
-      const [call] = params;
-      const known = method === 'eth_call' && (call?.data ?? call?.input ?? '').startsWith(IS_BLACKLISTED);
-      const answer = known ? { result: NO } : { error: { code: -32_601, message: 'this chain knows nothing' } };
+      const asked = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[];
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+      response.end(JSON.stringify(Array.isArray(asked) ? asked.map(answerTo) : answerTo(asked)));
     });
   });
   const stop = (): Promise<void> =>

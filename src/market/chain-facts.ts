@@ -30,6 +30,7 @@ function providerFacts(standing: Standing, best: bigint, clock: Clock): Provider
     headNumber: head === null ? null : Number(head.number),
     headAgeSeconds: head === null ? null : head.ageMs / 1_000,
     failures,
+    traffic: provider.traffic(),
     disagreements,
     leftOut: wasExcused || standing.leftOut(best) !== null,
   };

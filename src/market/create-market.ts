@@ -55,6 +55,8 @@ export interface MarketOptions {
   reconcileEveryMs?: number;
   /** How often all providers are looked at together. */
   watchEveryMs?: number;
+  /** How long a payment that waits for finality may go without a look at the chain; 0: it is looked at in every pass. */
+  longestPauseMs?: number;
   /** How often the background pass looks at what is for sale of the city. */
   worldEveryMs?: number;
   crashPoint?: (name: CrashPoint) => void;
@@ -76,7 +78,7 @@ export interface RunningMarket {
 }
 
 /** How often undecided payments, all providers and the city are looked at, where nobody says otherwise. */
-const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 10_000, worldEveryMs: 5_000 };
+const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 20_000, longestPauseMs: 30_000, worldEveryMs: 5_000 };
 
 const CHAIN_VARIABLES = { rpcUrls: 'OPENAISLE_RPC_URLS', usdc: 'OPENAISLE_USDC_ADDRESS' };
 /** Keys of either site are refused at both, also where an operator has chosen another prefix. */

@@ -45,7 +45,6 @@ export class Reference {
   crashAt: string | null = null;
   /** Nobody can be asked for an authorization then; what is paid is still found, by the other provider. */
   isFirstDark = false;
-  #passes = 0;
 
   point(name: string): void {
     if (this.crashAt === name) throw new Crash();
@@ -180,7 +179,7 @@ export class Reference {
   /** Where the intent is paid by another transaction, one that the wallet of the claim signs for is looked at too. */
   #claimPaid(claim: Payment, claiming: Claiming): string {
     const { intent, hash, signer } = claiming;
-    if (claim.payer === signer && !this.proven.has(hash)) this.settle(this.#name(claim, hash), false, true);
+    if (claim.payer === signer && !this.proven.has(hash)) this.settle(this.#name(claim, hash), true);
     return this.#ended(this.#besideOf(intent, hash) ?? claim, claiming);
   }
 
@@ -291,27 +290,23 @@ export class Reference {
 
   // What the chain makes of payments (W8, W9)
 
-  /** One look of the background; what was seen above the finalized head is looked at again in every tenth. */
+  /** One look of the background. It may leave out what cannot have changed, so that it comes to the same as a look at everything. */
   pass(): void {
-    this.#passes += 1;
-    const skipYoung = this.#passes % 10 !== 0;
-    for (const payment of this.payments) this.settle(payment, skipYoung);
-    for (const payment of this.payments) this.settle(payment, skipYoung, true);
+    for (const payment of this.payments) this.settle(payment);
+    for (const payment of this.payments) this.settle(payment, true);
   }
 
   /** With all providers back. */
   restart(): void {
-    this.#passes = 0;
     this.isFirstDark = false;
     this.pass();
   }
 
   /** What is open; or, `besides`, what else is named for a claim that is decided on. */
-  settle(payment: Payment, skipYoung = false, besides = false): void {
-    const isLooked = ({ seen }: { seen: number | null }): boolean => !skipYoung || seen === null || this.isFinal(seen);
+  settle(payment: Payment, besides = false): void {
     if (isOpen(payment) === besides) return;
-    if (payment.intent !== null) this.#settleClaim(payment, isLooked);
-    else if (payment.proof !== null && !besides && isLooked(payment)) this.#settleProof(payment, payment.proof);
+    if (payment.intent !== null) this.#settleClaim(payment);
+    else if (payment.proof !== null && !besides) this.#settleProof(payment, payment.proof);
   }
 
   #settleProof(payment: Payment, { authorization, validBefore: end }: Proof): void {
@@ -341,18 +336,16 @@ export class Reference {
   }
 
   /** The first that fits wins; what needs a person waits for what is undecided; what came twice stands beside it. */
-  #settleClaim(payment: Payment, isLooked: (one: Named) => boolean): void {
+  #settleClaim(payment: Payment): void {
     const named = payment.named.filter(({ refused }) => refused === null);
-    const looked = named.filter(isLooked);
     const known = new Map<Named, string>();
-    for (const one of looked) {
+    for (const one of named) {
       const verdict = judgeClaim(this, payment, one.hash);
       one.seen = verdict?.startsWith('no ') ? null : (this.find(one.hash)?.block ?? null);
       if (verdict !== null) known.set(one, verdict);
     }
     if (known.size > 0) this.#decide(payment, known, known.size === named.length);
-    const seen = looked.find((one) => one.seen !== null)?.seen ?? null;
-    if (seen !== null || looked.length === named.length) payment.seen = seen;
+    payment.seen = named.find((one) => one.seen !== null)?.seen ?? null;
   }
 
   #decide(payment: Payment, known: ReadonlyMap<Named, string>, isAll: boolean): void {

@@ -42,6 +42,8 @@ export async function startMarket(starting: Starting): Promise<{ url: string; ru
     pepper: createPepperFrom(new Map([[1, Buffer.alloc(32, 7)]])),
     reconcileEveryMs: PASS_EVERY_MS,
     watchEveryMs: WATCH_EVERY_MS,
+    // A test's blocks are final whenever it says so, not at the pace of a network.
+    longestPauseMs: 0,
     crashPoint,
   });
   const { url } = await running.start();

@@ -56,7 +56,11 @@ export function listingDesk(db: TestDatabase, options: { limits?: Partial<Limits
     ask: async (caller, body, dryRun) => {
       const on = market();
       const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
-      const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000 });
+      const payments = createPayments(on, completions, {
+        reconcileEveryMs: 1_000,
+        watchEveryMs: 1_000,
+        longestPauseMs: 0,
+      });
       const { createListing: endpoint } = endpoints;
       const call = {
         query: endpoint.query.parse(dryRun ? { dry_run: dryRun } : {}),

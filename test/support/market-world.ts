@@ -155,6 +155,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     pepper: TEST_PEPPER,
     reconcileEveryMs: options.reconcileEveryMs ?? 60_000,
     watchEveryMs: options.watchEveryMs ?? 3_600_000,
+    // A test's blocks are final whenever it says so, not at the pace of a network.
+    longestPauseMs: 0,
     worldEveryMs: options.worldEveryMs ?? 3_600_000,
     ...(options.crashPoint ? { crashPoint: options.crashPoint } : {}),
     ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),

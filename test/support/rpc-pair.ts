@@ -40,6 +40,8 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
   // Before the world registers its end, since what is registered last ends first.
   afterAll(() => Promise.all([primary.close(), spare.close()]));
   const trade = testTrade({
+    // Passes are made by the test: one that runs by itself would hold the lock at times.
+    reconcileEveryMs: 3_600_000,
     ...options,
     clock,
     rpcUrl: (chain) => {

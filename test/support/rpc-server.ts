@@ -50,9 +50,10 @@ export function idOf(body: unknown): unknown {
   return typeof body === 'object' && body !== null && 'id' in body ? body.id : null;
 }
 
-/** Answers every single request with this result. */
+/** Answers every call with this result. */
 export function resultIs(result: unknown): (response: ServerResponse, body: unknown) => void {
+  const answerTo = (call: unknown) => ({ jsonrpc: '2.0', id: idOf(call), result });
   return (response, body) => {
-    response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(body), result }));
+    response.end(JSON.stringify(Array.isArray(body) ? body.map(answerTo) : answerTo(body)));
   };
 }

@@ -77,7 +77,7 @@ async function settleInOneBlock(proofs: readonly SignedProof[]): Promise<void> {
 }
 
 describe('the background pass', () => {
-  it('sees a reorganisation of each of 60 open payments within 20 passes', async () => {
+  it('sees a reorganisation of each of 60 open payments in the next pass', async () => {
     const seen = async (): Promise<number> =>
       (await world.db.database.rows(sql`select id from payments where status = 'settling' and tx_hash is not null`))
         .length;
@@ -85,7 +85,7 @@ describe('the background pass', () => {
     await world.running.payments.reconcileOnce();
     expect(await seen()).toBe(60);
     await reorg(world.chain, 2);
-    for (let pass = 0; pass < 20; pass += 1) await world.running.payments.reconcileOnce();
+    await world.running.payments.reconcileOnce();
     expect(await seen()).toBe(0);
   }, 60_000);
 

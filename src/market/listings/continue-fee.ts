@@ -2,7 +2,6 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { pendingBody, pendingHeaders, reviewRefusal, unseenRefusal } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
-import { mayDrive } from '../payments/may-drive.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findByAuthorization, findOpenFee } from '../payments/store.ts';
@@ -74,8 +73,7 @@ export async function continueFee(
   payment: Payment,
 ): Promise<ListAnswer | null> {
   const terms = feeTerms(market, subject, payment);
-  const drives = proof !== null && (await mayDrive(market, payment, proof));
-  const refusal = drives ? await payments.drive(payment, proof, terms) : null;
+  const refusal = proof === null ? null : await payments.drive(payment, proof, terms);
   const current = await payments.settle((await payments.reread(payment)) ?? payment);
   switch (current.status) {
     case 'completed':

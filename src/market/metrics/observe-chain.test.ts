@@ -9,6 +9,7 @@ const provider = {
   headNumber: 100,
   headAgeSeconds: 2,
   failures: { timeout: 3, error: 0 },
+  traffic: { requests: 5, bytes: { sent: 900, received: 4_000 }, calls: { eth_call: 7 } },
   disagreements: 2,
   leftOut: false,
 };
@@ -45,6 +46,10 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
       ...[1, 2].flatMap((number) => [
         `openaisle_provider_errors_total{${labels(number)},kind="timeout",worker="1"} 3`,
         `openaisle_provider_errors_total{${labels(number)},kind="error",worker="1"} 0`,
+        `openaisle_provider_requests_total{${labels(number)},worker="1"} 5`,
+        `openaisle_provider_calls_total{${labels(number)},method="eth_call",worker="1"} 7`,
+        `openaisle_provider_bytes_total{${labels(number)},direction="sent",worker="1"} 900`,
+        `openaisle_provider_bytes_total{${labels(number)},direction="received",worker="1"} 4000`,
         `openaisle_provider_disagreements_total{${labels(number)},worker="1"} 2`,
       ]),
       'openaisle_payments_held{why="silent",worker="1"} 1',

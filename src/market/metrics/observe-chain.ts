@@ -10,6 +10,7 @@ export interface ProviderFacts {
   headAgeSeconds: number | null;
   /** By kind. */
   failures: Readonly<Record<string, number>>;
+  traffic: { requests: number; bytes: Readonly<Record<string, number>>; calls: Readonly<Record<string, number>> };
   disagreements: number;
   leftOut: boolean;
 }
@@ -79,6 +80,9 @@ const LABELS: Readonly<Record<string, string[]>> = {
   openaisle_provider_head_age_seconds: PROVIDER,
   openaisle_provider_left_out: PROVIDER,
   openaisle_provider_errors_total: [...PROVIDER, 'kind'],
+  openaisle_provider_requests_total: PROVIDER,
+  openaisle_provider_calls_total: [...PROVIDER, 'method'],
+  openaisle_provider_bytes_total: [...PROVIDER, 'direction'],
   openaisle_provider_disagreements_total: PROVIDER,
   openaisle_payments_held: ['why'],
   openaisle_payments_open: ['path', 'status'],
@@ -118,18 +122,7 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
     'Whether payments are decided without a provider, for its silence or age',
     each((facts) => (facts.leftOut ? 1 : 0)),
   );
-  tell(registry, 'counter', 'openaisle_provider_errors_total', 'Calls that failed, by kind', () =>
-    read().providers.flatMap((facts) =>
-      Object.entries(facts.failures).map(([kind, value]) => ({ labels: { ...labelsOf(facts), kind }, value })),
-    ),
-  );
-  tell(
-    registry,
-    'counter',
-    'openaisle_provider_disagreements_total',
-    'Payments of which a provider showed something else than the one that led',
-    each((facts) => facts.disagreements),
-  );
+  countProviders(registry, read);
   gauge('openaisle_payments_held', 'Payments that are decided on once what stands in the way is gone', () =>
     Object.entries(read().held).map(([why, value]) => ({ labels: { why }, value })),
   );
@@ -140,6 +133,43 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
   );
   gauge('openaisle_payments_halted', 'Whether payments are halted until an operator resumes them', () =>
     one(read().halted ? 1 : 0),
+  );
+}
+
+/** What each provider was asked, and how it failed. */
+function countProviders(registry: Registry, read: () => ChainFacts): void {
+  const each = (pick: (facts: ProviderFacts) => number) => (): Sample[] =>
+    read().providers.map((facts) => ({ labels: labelsOf(facts), value: pick(facts) }));
+  const counter = (name: string, help: string, samples: () => Sample[]): void =>
+    tell(registry, 'counter', name, help, samples);
+  const by = (label: string, pick: (facts: ProviderFacts) => Readonly<Record<string, number>>) => (): Sample[] =>
+    read().providers.flatMap((facts) =>
+      Object.entries(pick(facts)).map(([name, value]) => ({ labels: { ...labelsOf(facts), [label]: name }, value })),
+    );
+  counter(
+    'openaisle_provider_errors_total',
+    'Calls that failed, by kind',
+    by('kind', (facts) => facts.failures),
+  );
+  counter(
+    'openaisle_provider_requests_total',
+    'HTTP requests to a provider: each carries one or more calls',
+    each((facts) => facts.traffic.requests),
+  );
+  counter(
+    'openaisle_provider_calls_total',
+    'Calls to a provider, by method',
+    by('method', (facts) => facts.traffic.calls),
+  );
+  counter(
+    'openaisle_provider_bytes_total',
+    'Bytes of the bodies sent to a provider and received from it',
+    by('direction', (facts) => facts.traffic.bytes),
+  );
+  counter(
+    'openaisle_provider_disagreements_total',
+    'Payments of which a provider showed something else than the one that led',
+    each((facts) => facts.disagreements),
   );
 }
 

@@ -24,7 +24,7 @@ const market = (): TestMarket => marketContext({ database: db.database, clock: s
 
 const pagesOf = (on: TestMarket) => {
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
-  const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000 });
+  const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
   return createPages(on, { ...on, payments });
 };
 

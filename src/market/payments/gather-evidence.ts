@@ -11,8 +11,8 @@ export interface Gathering {
   readHead(): Promise<ChainHead>;
   /** What the other providers say to what would be decided. */
   opinions: Pick<SecondOpinions, 'onUses'>;
-  /** Leaves out those that were seen above the finalized head already: nothing can be decided about them yet. */
-  skipYoung: boolean;
+  /** Leaves out what was seen up to this block and above the finalized one: nothing has changed, and nothing can be decided yet. */
+  unchangedTo: bigint | null;
 }
 
 /**
@@ -24,10 +24,10 @@ export async function gatherEvidence(
   gathering: Gathering,
   payments: readonly X402Payment[],
 ): Promise<Map<bigint, Evidence>> {
-  const { market, opinions, skipYoung } = gathering;
+  const { market, opinions, unchangedTo } = gathering;
   const head = await gathering.readHead();
   const { rpc, chainId, latest, finalized } = head;
-  const wanted = skipYoung ? payments.filter((payment) => !isYoung(payment, head)) : payments;
+  const wanted = payments.filter(({ blockNumber }) => !isSkipped(blockNumber, head, unchangedTo));
   const findings = await readFindings(market, { rpc, latest }, wanted);
   const gathered = new Map<bigint, Evidence>(
     [...findings].map(([id, finding]) => [id, { chainId, latest, finalized, ...finding }]),
@@ -36,8 +36,10 @@ export async function gatherEvidence(
   return (await isStillFinal(rpc, head)) ? borneOut : withoutFinalized(borneOut);
 }
 
-function isYoung(payment: X402Payment, head: ChainHead): boolean {
-  return payment.blockNumber !== null && (head.finalized === null || payment.blockNumber > head.finalized.number);
+/** Whether a reading could show nothing new of what was seen in that block. */
+export function isSkipped(seen: bigint | null, { finalized }: ChainHead, unchangedTo: bigint | null): boolean {
+  if (seen === null || unchangedTo === null || seen > unchangedTo) return false;
+  return finalized === null || seen > finalized.number;
 }
 
 function withoutFinalized(gathered: Map<bigint, Evidence>): Map<bigint, Evidence> {

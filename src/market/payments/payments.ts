@@ -10,6 +10,8 @@ import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
+import { createWhenToLook } from './head/when-to-look.ts';
+import { mayDrive } from './may-drive.ts';
 import type { Payment, X402Payment } from './payment.ts';
 import { createSecondOpinions } from './providers/ask-others.ts';
 import { createWatch } from './providers/watch-providers.ts';
@@ -18,29 +20,54 @@ import { createPass, createReconciler } from './reconcile.ts';
 import { declineOldReviews } from './review/decline-old-reviews.ts';
 import { createSettler, locateTransfer } from './settle-payment.ts';
 import { findPayment } from './store.ts';
+import type { Proof, Terms } from './terms.ts';
 import { createPayeeCheck } from './x402/check-payee.ts';
 
 export interface PaymentsOptions {
   reconcileEveryMs: number;
   /** How often all providers are looked at together. */
   watchEveryMs: number;
+  /** See head/when-to-look.ts. */
+  longestPauseMs: number;
 }
 
 const SIGNERS_EVERY_MS = 60_000;
 const OLD_REVIEWS_EVERY_MS = 600_000;
 const PRUNE_EVERY_MS = 3_600_000;
+/** Under load more requests share a reading of the heads, and the provider is asked no more often. */
+const HEAD_EVERY_MS = 50;
+const HEADS_AT_ONCE = 4;
 /** For the metrics. */
 const COUNT_EVERY_MS = 10_000;
 
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
   const standings = createStandings(market.providers, market.clock);
-  const heads = createPasses<ChainHead>(() => readHead(market, standings));
-  const watch = createWatch(market, standings, { readHead: heads.fresh, everyMs: options.watchEveryMs });
+  const pace = { clock: market.clock, everyMs: HEAD_EVERY_MS, atOnce: HEADS_AT_ONCE };
+  const whenToLook = createWhenToLook({
+    ...{ database: market.database, clock: market.clock },
+    blockSeconds: market.config.network.blockSeconds,
+    longestPauseMs: options.longestPauseMs,
+  });
+  const heads = createPasses<ChainHead>(async () => {
+    const head = await readHead(market, standings);
+    whenToLook.noteHead(head);
+    return head;
+  }, pace);
+  const watch = createWatch(market, standings, {
+    ...{ readHead: heads.fresh, everyMs: options.watchEveryMs },
+    isOnDuty: () => reconciler.onDuty(),
+  });
   const opinions = createSecondOpinions(market, standings, watch.look);
-  const settler = createSettler(market, completions, { readHead: heads.fresh, opinions });
+  const settler = createSettler(market, completions, {
+    ...{ readHead: heads.fresh, opinions },
+    isFarFromFinal: whenToLook.isFarFromFinal,
+  });
+  const drive = unlessHalted(market, createDriver(market, completions));
   const facts = createPaymentFacts(market);
-  const reconcileOnce = createPass(market, settler.settleMany);
+  const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
+  const timedPass = facts.timed(reconcileOnce);
+  const passIfDue = async (): Promise<void> => ((await whenToLook.isDue()) ? await timedPass() : undefined);
   const declineOld = (): Promise<void> => declineOldReviews(market, completions);
   const chores = [
     { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
@@ -49,6 +76,7 @@ export function createPayments(market: Market, completions: Completions, options
     { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
     { name: 'count_payments', act: facts.count, everyMs: COUNT_EVERY_MS },
   ];
+  const reconciler = createReconciler(market, { pass: passIfDue, chores }, options.reconcileEveryMs);
   return {
     completions,
     payees: createPayeeCheck(market),
@@ -57,21 +85,24 @@ export function createPayments(market: Market, completions: Completions, options
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */
     bearOut: opinions.onReceipt,
-    /** Hands a proof to the facilitator, step by step; see drive-payment.ts. */
-    drive: unlessHalted(market, createDriver(market, completions)),
+    /** Hands a payment's own proof to the facilitator, step by step; see drive-payment.ts. Any other proof moves nothing. */
+    drive: async (payment: Payment, proof: Proof, terms: Terms): Promise<Refusal | null> =>
+      whenToLook.isFarFromFinal(payment) || !(await mayDrive(market, payment, proof))
+        ? null
+        : await drive(payment, proof, terms),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: settler.settle,
     /** Which transfer is its own, where another payment has the proof of the transaction. */
     locate: (payment: X402Payment) =>
-      locateTransfer({ market, readHead: heads.fresh, opinions, skipYoung: false }, payment),
+      locateTransfer({ market, readHead: heads.fresh, opinions, unchangedTo: null }, payment),
     /** The same for transactions that came beside a claim that is decided on. */
     lookBeside: settler.lookBeside,
     reconcileOnce,
     /** Ends reviews that nobody decided on in time. */
     declineOld,
-    reconciler: createReconciler(market, { pass: facts.timed(reconcileOnce), chores }, options.reconcileEveryMs),
+    reconciler,
     /** How the providers stand, and what is undecided: for metrics and `/readyz`. */
     standings,
     watch,

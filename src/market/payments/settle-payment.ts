@@ -1,69 +1,59 @@
-import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createPasses, type Passes } from '../../platform/create-passes.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import type { Completions, SettledTransfer } from './completion.ts';
 import { type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
-import { gatherClaims } from './direct/gather-claims.ts';
 import { settleClaim } from './direct/settle-claim.ts';
 import { createSignerRefresh } from './facilitator/refresh-signers.ts';
 import { findReading, wasSigner } from './facilitator/store.ts';
 import { type Gathering, gatherEvidence } from './gather-evidence.ts';
 import type { ChainHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
+import type { WhenToLook } from './head/when-to-look.ts';
 import { type DirectPayment, isOpen, type Payment, type X402Payment } from './payment.ts';
 import { insertProof, isTransferTaken } from './proofs/store.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
 import type { HeldPayments } from './providers/held-payments.ts';
+import { createPaymentReader, type Look, type Shown } from './read-payments.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
 import { attemptTermsOf } from './x402/attempt-terms.ts';
 
 /** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
-/** Moves payments on by what the chain shows. Whoever asks about the same payment at once shares the reading. */
+interface SettlerNeeds {
+  readHead(): Promise<ChainHead>;
+  opinions: SecondOpinions;
+  isFarFromFinal: WhenToLook['isFarFromFinal'];
+}
+
+/** Moves payments on by what the chain shows. */
 export function createSettler(
   market: Market,
   completions: Completions,
-  { readHead, opinions }: { readHead: () => Promise<ChainHead>; opinions: SecondOpinions },
+  { readHead, opinions, isFarFromFinal }: SettlerNeeds,
 ) {
   const refreshSigners = createSignerRefresh(market);
   const underway = new Map<bigint, { passes: Passes<void>; users: number }>();
   const needs = { market, completions, refreshSigners, held: opinions.held };
+  const reader = createPaymentReader({ market, readHead, opinions });
 
+  async function apply(shown: Shown | undefined): Promise<void> {
+    if (shown?.path === 'x402') await applyEvidence(needs, shown.payment, shown.evidence);
+    if (shown?.path === 'direct') await settleClaim(needs, shown.payment, shown.reading);
+  }
   async function settleOne(id: bigint): Promise<void> {
     const payment = await findPayment(market.database, id);
-    if (payment === null || !isOpen(payment)) return;
-    for (const apply of await gather([payment], false)) await apply.apply();
-  }
-
-  /** What the chain shows of each, as acts that are still to be done. */
-  async function gather(payments: readonly Payment[], skipYoung: boolean): Promise<Applying[]> {
-    const gathering = { market, readHead, opinions, skipYoung };
-    const byX402 = payments.filter((payment) => payment.path === 'x402');
-    const direct = payments.filter((payment) => payment.path === 'direct');
-    const evidences =
-      byX402.length > 0 ? await readOrNothing(market, () => gatherEvidence(gathering, byX402)) : new Map();
-    const readings = direct.length > 0 ? await readOrNothing(market, () => gatherClaims(gathering, direct)) : new Map();
-    return [
-      ...byX402.map((payment) => {
-        const evidence = evidences.get(payment.id);
-        return {
-          id: payment.id,
-          apply: async () => void (evidence && (await applyEvidence(needs, payment, evidence))),
-        };
-      }),
-      ...direct.map((payment) => {
-        const reading = readings.get(payment.id);
-        return { id: payment.id, apply: async () => void (reading && (await settleClaim(needs, payment, reading))) };
-      }),
-    ];
+    if (payment !== null && isOpen(payment)) await apply(await reader.readOne(payment));
   }
 
   return {
-    /** Reads the chain about one open payment and moves it as far as that allows. An unreadable chain changes nothing. */
+    /**
+     * Reads the chain about one open payment and moves it as far as that allows. An unreadable chain changes nothing, and a payment that is
+     * minutes from final is not read: the background pass sees a reorganisation.
+     */
     async settle(payment: Payment): Promise<Payment> {
-      if (!isOpen(payment)) return payment;
+      if (!isOpen(payment) || isFarFromFinal(payment)) return payment;
       const shared = underway.get(payment.id) ?? { passes: createPasses(() => settleOne(payment.id)), users: 0 };
       underway.set(payment.id, shared);
       shared.users += 1;
@@ -77,16 +67,16 @@ export function createSettler(
     },
     /** Looks at what a claim that has been decided on names besides. An unreadable chain changes nothing. */
     async lookBeside(claim: DirectPayment): Promise<void> {
-      for (const { apply } of await gather([claim], false)) await apply();
+      await apply(await reader.readOne(claim));
     },
-    /** The same for many payments of one asset, with one reading of what they share. */
-    async settleMany(payments: readonly Payment[], { skipYoung }: { skipYoung: boolean }): Promise<void> {
-      for (const { id, apply } of await gather(payments, skipYoung)) {
+    /** The same for many payments, with one reading of what they share. */
+    async settleMany(payments: readonly Payment[], look: Look): Promise<void> {
+      for (const shown of (await reader.readMany(payments, look)).values()) {
         try {
-          await apply();
+          await apply(shown);
         } catch (error) {
           // One payment that cannot be ended must not keep the others waiting; it is looked at again in the next pass.
-          market.log.error('payment_not_ended', { payment_id: id, error });
+          market.log.error('payment_not_ended', { payment_id: shown.payment.id, error });
         }
       }
     },
@@ -100,26 +90,11 @@ export async function locateTransfer(gathering: Gathering, payment: X402Payment)
   return decision !== undefined && 'transfer' in decision ? decision.transfer.logIndex : null;
 }
 
-interface Applying {
-  id: bigint;
-  apply(): Promise<void>;
-}
-
 interface Needs {
   market: Market;
   completions: Completions;
   refreshSigners(): Promise<boolean>;
   held: HeldPayments;
-}
-
-async function readOrNothing<T>(market: Market, read: () => Promise<Map<bigint, T>>): Promise<Map<bigint, T>> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof RpcFailure)) throw error;
-    market.log.warn('chain_unreadable', { error });
-    return new Map();
-  }
 }
 
 async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evidence): Promise<void> {

@@ -9,7 +9,6 @@ import {
   unseenRefusal,
 } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
-import { mayDrive } from '../payments/may-drive.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
@@ -71,7 +70,7 @@ async function driveOn(
   listing: ListingTerms,
 ): Promise<Refusal | null> {
   const { proof } = request;
-  if (proof === null || request.collectOnly || !(await mayDrive(market, payment, proof))) return null;
+  if (proof === null || request.collectOnly) return null;
   return await payments.drive(payment, proof, purchaseTerms(market, listing));
 }
 

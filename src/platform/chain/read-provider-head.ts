@@ -8,13 +8,15 @@ export async function readProviderHead(
   rpc: Rpc,
   watermark: Pick<FinalizedHead, 'number'> | null,
 ): Promise<HeadReading & { chainId: bigint; latest: Block }> {
-  const finalized = await readBlock(rpc, 'finalized');
-  const [chainId, latest, reread, atWatermark] = await Promise.all([
+  const [chainId, finalized, latest, atWatermark] = await Promise.all([
     readChainId(rpc),
+    readBlock(rpc, 'finalized'),
     readBlock(rpc, 'latest'),
-    finalized && readBlock(rpc, finalized.number),
     watermark && readBlock(rpc, watermark.number),
   ]);
   if (latest === null) throw new RpcFailure('malformed', `${rpc.endpoint} has no latest block`);
+  // Where finality stands still the block at that height has just been asked for by its number.
+  const isWatermark = finalized !== null && finalized.number === watermark?.number;
+  const reread = isWatermark ? atWatermark : finalized && (await readBlock(rpc, finalized.number));
   return { chainId, latest, finalized, reread, atWatermark };
 }

@@ -4,19 +4,20 @@ import { isStillFinal } from '../../../platform/chain/still-final.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
+import { isSkipped } from '../gather-evidence.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import type { DirectPayment } from '../payment.ts';
 import type { SecondOpinions } from '../providers/ask-others.ts';
 import type { ClaimEvidence } from './decide-claim.ts';
-import { type ClaimHash, hasAuthorization, listClaimHashes } from './store.ts';
+import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
   readHead(): Promise<ChainHead>;
   /** What the other providers say to what would be decided. */
   opinions: Pick<SecondOpinions, 'onClaim'>;
-  /** Leaves out transactions that were seen above the finalized head already: nothing can be decided about them yet. */
-  skipYoung: boolean;
+  /** As for attempts: see gather-evidence.ts. */
+  unchangedTo: bigint | null;
 }
 
 /** By transaction, of those that a claim names and that are undecided. */
@@ -31,23 +32,19 @@ export async function gatherClaims(
   gathering: ClaimGathering,
   payments: readonly DirectPayment[],
 ): Promise<Map<bigint, ClaimReading>> {
-  const { market, opinions, skipYoung } = gathering;
+  const { market, opinions, unchangedTo } = gathering;
   const head = await gathering.readHead();
-  const gathered = new Map<bigint, ClaimReading>();
-  for (const payment of payments) {
+  const readClaimOf = async (payment: DirectPayment): Promise<[bigint, ClaimReading][]> => {
     const named = (await listClaimHashes(market.database, payment.id)).filter(({ isUndecided }) => isUndecided);
-    const wanted = skipYoung ? named.filter((hash) => !isYoung(hash, head)) : named;
+    if (named.every(({ seenBlock }) => isSkipped(seenBlock, head, unchangedTo))) return [];
     const read = await Promise.all(
-      wanted.map(async ({ txHash }) => [txHash, await tryToRead(market, payment, txHash, head)] as const),
+      named.map(async ({ txHash }) => [txHash, await tryToRead(market, payment, txHash, head)] as const),
     );
     const reading: ClaimReading = new Map(read.flatMap(([hash, found]) => (found === null ? [] : [[hash, found]])));
-    gathered.set(payment.id, await opinions.onClaim(head, payment, reading));
-  }
+    return [[payment.id, await opinions.onClaim(head, payment, reading)]];
+  };
+  const gathered = new Map((await Promise.all(payments.map(readClaimOf))).flat());
   return (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
-}
-
-function isYoung({ seenBlock }: ClaimHash, { finalized }: ChainHead): boolean {
-  return seenBlock !== null && (finalized === null || seenBlock > finalized.number);
 }
 
 async function tryToRead(

@@ -23,3 +23,30 @@ export async function countReviews(queryable: Queryable): Promise<number> {
   );
   return Number(count);
 }
+
+/** What waits for the chain, and since when. */
+export interface OpenTimes {
+  /** The lowest block with a transfer that is not final yet. */
+  oldestSeen: { blockNumber: bigint; blockTime: Date } | null;
+  /** When the newest payment without a block was opened. */
+  newestUnseen: Date | null;
+  /** Some claim that is decided on names more transactions. */
+  hasUndecided: boolean;
+}
+
+export async function findOpenTimes(queryable: Queryable): Promise<OpenTimes> {
+  const row = await queryable.one<{
+    block_number: bigint | null;
+    block_time: Date | null;
+    newest_unseen: Date | null;
+    has_undecided: boolean;
+  }>(
+    sql`select min(block_number) as block_number, min(block_time) as block_time,
+        max(created_at) filter (where block_number is null) as newest_unseen,
+        exists (select from claim_hashes where refused_reason is null and not proven) as has_undecided
+      from payments where status in ('verifying', 'settling')`,
+  );
+  const { block_number: blockNumber, block_time: blockTime } = row;
+  const oldestSeen = blockNumber === null || blockTime === null ? null : { blockNumber, blockTime };
+  return { oldestSeen, newestUnseen: row.newest_unseen, hasUndecided: row.has_undecided };
+}

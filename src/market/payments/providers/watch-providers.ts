@@ -21,14 +21,22 @@ export interface ChainWatch {
   contractWallets(): WalletService;
 }
 
+interface WatchOptions {
+  readHead(): Promise<ChainHead>;
+  everyMs: number;
+  /** Whether this process is the one that looks after the payments of all. */
+  isOnDuty(): boolean;
+}
+
 /**
- * Looks at every provider once in a while, in every process: who is silent or stands still loses its say, and two that call different
- * blocks final halt the payments everywhere. Deciding on payments does not wait for this.
+ * Looks at every provider once in a while: who is silent or stands still loses its say, and two that call different blocks final halt the
+ * payments everywhere. Each process does, as each has its own view of who serves; of a single provider only one process needs to know.
+ * Deciding on payments does not wait for this.
  */
 export function createWatch(
   market: Market,
   standings: Standings,
-  { readHead, everyMs }: { readHead(): Promise<ChainHead>; everyMs: number },
+  { readHead, everyMs, isOnDuty }: WatchOptions,
 ): ChainWatch {
   const { database, clock, config, log } = market;
   const stopping = new AbortController();
@@ -37,24 +45,27 @@ export function createWatch(
   let head: ChainHead | null = null;
   let wallets: WalletService = 'unknown';
 
-  const passes = createPasses(async () => {
+  const readState = async (isLooking: boolean): Promise<void> => {
     try {
-      if (standings.all.length > 1) await lookForConflict(market, standings);
-      // The watermark follows the chain, also while nobody pays.
-      head = await readOrNull(readHead);
+      if (isLooking && standings.all.length > 1) await lookForConflict(market, standings);
+      // The watermark follows the chain, also while nothing is paid.
+      if (isLooking) head = await readOrNull(readHead);
       const now = await findChainState(database, config.network.chainId);
       tellChanges(log, state, now);
       state = now;
-      if (wallets === 'unknown') wallets = await probeContractWallets(market);
+      if (isLooking && wallets === 'unknown') wallets = await probeContractWallets(market);
     } catch (error) {
       log.error('chain_watch_failed', { error });
     }
-  });
+  };
+  const passes = createPasses(() => readState(true));
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(everyMs, stopping.signal);
-      if (!stopping.signal.aborted) await passes.fresh();
+      if (stopping.signal.aborted) return;
+      if (standings.all.length > 1 || isOnDuty()) await passes.fresh();
+      else await readState(false);
     }
   }
 

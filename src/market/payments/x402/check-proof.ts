@@ -142,16 +142,20 @@ interface ReadSignature {
   hasCode: boolean;
 }
 
+/** Proofs that were found signed. Each request reads a proof of its own, so this is remembered for one request only. */
+const signed = new WeakSet<Proof>();
+
 /** Whether the payer signed exactly this authorization. A wallet with code is asked; any other must recover (W7). */
 export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
-  return (await readSignature(market, proof, {})).isSigned;
+  return signed.has(proof) || (await readSignature(market, proof, {})).isSigned;
 }
 
 async function readSignature(
   { rpc, config }: Pick<Market, 'rpc' | 'config'>,
-  { authorization, signature }: Proof,
+  proof: Proof,
   { alsoAtFinalized = false }: ProofOptions,
 ): Promise<ReadSignature> {
+  const { authorization, signature } = proof;
   const { from } = authorization;
   const { network } = config;
   const digest = authorizationDigest(
@@ -171,6 +175,7 @@ async function readSignature(
     return { isSigned, hasCode };
   };
   const now = await isHeldAt('latest');
+  if (now.isSigned) signed.add(proof);
   if (!alsoAtFinalized || !now.hasCode || !now.isSigned) return now;
   return { ...now, isSigned: (await isHeldAt('finalized')).isSigned };
 }

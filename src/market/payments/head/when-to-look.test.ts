@@ -1,0 +1,107 @@
+import sql from 'sql-template-tag';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { testDatabase } from '../../../../test/support/database.ts';
+import { openPayment } from '../../../../test/support/listing-life.ts';
+import { SEED_TIME, seedListing, seedMerchant } from '../../../../test/support/seed.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import type { Payment } from '../payment.ts';
+import { findPayment } from '../store.ts';
+import type { ChainHead } from './read-head.ts';
+import { createWhenToLook } from './when-to-look.ts';
+
+const BLOCK_SECONDS = 2;
+const FINALITY_BLOCKS = 600;
+const BEGIN = SEED_TIME.getTime();
+/** At the begin. */
+const LATEST = 10_000n;
+
+const db = testDatabase();
+let listingId: bigint;
+let now = BEGIN;
+const clock = { now: () => now, sleep: systemClock.sleep };
+const blockTime = (number: bigint): Date => new Date(BEGIN + Number(number - LATEST) * BLOCK_SECONDS * 1_000);
+const watching = (longestPauseMs = 30_000) =>
+  createWhenToLook({ database: db.database, clock, blockSeconds: BLOCK_SECONDS, longestPauseMs });
+/** The heads as a chain shows them that has a block every two seconds. */
+const headNow = (): ChainHead => {
+  const number = LATEST + BigInt(Math.floor((now - BEGIN) / 1_000 / BLOCK_SECONDS)) - BigInt(FINALITY_BLOCKS);
+  const timestamp = BigInt(blockTime(number).getTime() / 1_000);
+  return { finalized: { number, timestamp, hash: `0x${'0'.repeat(64)}` } } as ChainHead;
+};
+
+beforeAll(async () => {
+  const { id } = await seedMerchant(db.database);
+  ({ id: listingId } = await seedListing(db.database, id));
+});
+beforeEach(async () => {
+  now = BEGIN;
+  await db.database.run(sql`update payments set status = 'unpaid', end_reason = 'expired', ended_at = now()
+    where status in ('verifying', 'settling')`);
+});
+
+async function paid(seenIn: bigint | null): Promise<Payment> {
+  const { id } = await db.database.transaction((tx) => openPayment(tx, listingId));
+  const hash = Buffer.alloc(32, 7);
+  await db.database.run(sql`update payments set status = 'settling', settling_at = ${new Date(now)} where id = ${id}`);
+  if (seenIn !== null) {
+    await db.database.run(sql`update payments set tx_hash = ${hash}, block_number = ${seenIn},
+      block_time = ${blockTime(seenIn)} where id = ${id}`);
+  }
+  const payment = await findPayment(db.database, id);
+  if (payment === null) throw new Error('no payment');
+  return payment;
+}
+
+/** How often it looks until that block is final, at a turn a second. */
+async function countLooks(looks: ReturnType<typeof watching>): Promise<number> {
+  let count = 0;
+  for (let second = 0; second < BLOCK_SECONDS * FINALITY_BLOCKS; second += 1) {
+    now = BEGIN + second * 1_000;
+    if (!(await looks.isDue())) continue;
+    looks.noteHead(headNow());
+    count += 1;
+  }
+  return count;
+}
+
+test('a payment that waits 20 minutes for finality is looked at 60 times or less, and every second at the end', async () => {
+  await paid(LATEST);
+  const looks = watching();
+  expect(await countLooks(looks)).toBeLessThanOrEqual(60);
+  now += 1_000;
+  expect(await looks.isDue()).toBe(true);
+});
+
+test('where nothing is undecided, nothing is looked at after the first turn', async () => {
+  expect(await countLooks(watching())).toBe(1);
+});
+
+test('a payment that no block shows is looked for at every turn', async () => {
+  await paid(null);
+  const looks = watching();
+  for (let second = 0; second < 5; second += 1) {
+    now += 1_000;
+    expect(await looks.isDue()).toBe(true);
+  }
+});
+
+test('a payment is far from final by blocks and by their times, and only by a fresh reading of the heads', async () => {
+  const payment = await paid(LATEST);
+  const looks = watching();
+  expect(looks.isFarFromFinal(payment)).toBe(false);
+  looks.noteHead(headNow());
+  expect(looks.isFarFromFinal(payment)).toBe(true);
+  expect(looks.isFarFromFinal({ ...payment, blockNumber: LATEST - 580n })).toBe(false);
+  expect(looks.isFarFromFinal({ ...payment, blockTime: blockTime(LATEST - 580n) })).toBe(false);
+  expect(looks.isFarFromFinal({ ...payment, blockNumber: null, blockTime: null })).toBe(false);
+  now += 61_000;
+  expect(looks.isFarFromFinal(payment)).toBe(false);
+});
+
+test('no pause at all: every turn is due, and nothing is far', async () => {
+  const payment = await paid(LATEST);
+  const looks = watching(0);
+  looks.noteHead(headNow());
+  for (let turn = 0; turn < 3; turn += 1) expect(await looks.isDue()).toBe(true);
+  expect(looks.isFarFromFinal(payment)).toBe(false);
+});
