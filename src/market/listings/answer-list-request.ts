@@ -7,7 +7,7 @@ import type { Payments } from '../payments/payments.ts';
 import { askAnew } from '../payments/x402/ask-anew.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
 import { mustMoveOn } from '../payments/x402/chain-clock.ts';
-import { checkBalance, checkProof } from '../payments/x402/check-proof.ts';
+import { checkProof, mustHold } from '../payments/x402/check-proof.ts';
 import { answerCreated, type ListAnswer } from './answer-created.ts';
 import { refuseWithoutListing } from './answer-fee.ts';
 import { answerEarlier, continueFee, findPresented } from './continue-fee.ts';
@@ -124,8 +124,7 @@ async function listWithFee(
   await payments.offers.beforeSigning(terms, check);
   if ('refusal' in check) throw check.refusal;
   mustMoveOn(market.clock, check.latest);
-  const poor = await checkBalance(market, proof, terms);
-  if (poor !== null) throw poor;
+  mustHold(market.config, terms, check.balanceUnits);
   await payments.offers.mustBeOffered(terms, check.payer);
   const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });
   if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));

@@ -1,10 +1,11 @@
 import { isStillFinal } from '../../platform/chain/still-final.ts';
 import type { Market } from '../context.ts';
-import type { Evidence } from './decide.ts';
+import { decide, type Evidence } from './decide.ts';
 import type { ChainHead } from './head/read-head.ts';
 import type { X402Payment } from './payment.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
 import { readFindings } from './read-findings.ts';
+import { attemptTermsOf } from './x402/attempt-terms.ts';
 
 export interface Gathering {
   market: Pick<Market, 'clock' | 'log'>;
@@ -33,7 +34,11 @@ export async function gatherEvidence(
     [...findings].map(([id, finding]) => [id, { chainId, latest, finalized, ...finding }]),
   );
   const borneOut = await opinions.onUses(head, wanted, gathered);
-  return (await isStillFinal(rpc, head)) ? borneOut : withoutFinalized(borneOut);
+  const ends = wanted.some((payment) => {
+    const evidence = borneOut.get(payment.id);
+    return evidence !== undefined && decide(evidence, attemptTermsOf(payment, null)).outcome !== 'unknown';
+  });
+  return !ends || (await isStillFinal(rpc, head)) ? borneOut : withoutFinalized(borneOut);
 }
 
 /** Whether a reading could show nothing new of what was seen in that block. */

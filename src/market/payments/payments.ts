@@ -87,7 +87,8 @@ export function createPayments(market: Market, completions: Completions, options
     bearOut: opinions.onReceipt,
     /** Hands a payment's own proof to the facilitator, step by step; see drive-payment.ts. Any other proof moves nothing. */
     drive: async (payment: Payment, proof: Proof, terms: Terms): Promise<Refusal | null> =>
-      whenToLook.isFarFromFinal(payment) || !(await mayDrive(market, payment, proof))
+      // What stands in a block needs no facilitator; if the block goes, the reading that follows sees that, and the next request drives.
+      payment.blockNumber !== null || !(await mayDrive(market, payment, proof))
         ? null
         : await drive(payment, proof, terms),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),

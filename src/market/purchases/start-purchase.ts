@@ -10,7 +10,7 @@ import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { askPayment } from '../payments/x402/ask-payment.ts';
 import { mustMoveOn } from '../payments/x402/chain-clock.ts';
-import { checkBalance, type ProofCheck } from '../payments/x402/check-proof.ts';
+import { mustHold, type ProofCheck } from '../payments/x402/check-proof.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
 import { mustBeOpening, takeClientToken, tokenHashOf } from './client-token.ts';
@@ -118,8 +118,7 @@ async function checkPurchase(
   }
   if ('refusal' in check) throw check.refusal;
   mustMoveOn(market.clock, check.latest);
-  const poor = await checkBalance(market, request.proof, terms);
-  if (poor !== null) throw poor;
+  mustHold(market.config, terms, check.balanceUnits);
   await payments.offers.mustBeOffered(terms, check.payer);
   return { proof: request.proof, floor: check.floor };
 }

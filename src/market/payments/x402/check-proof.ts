@@ -20,9 +20,11 @@ type Needs = Pick<Market, 'rpc' | 'clock' | 'config'>;
 /**
  * `payer` signed it, for these terms, and the nonce is unused: proof of control over that wallet. `floor` is the finalized block of
  * that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest`: of the block at whose
- * state the nonce was read.
+ * state the nonce was read. `balanceUnits`: what the payer holds, read at the same time.
  */
-export type ProofCheck = { payer: Hex; floor: bigint; latest: { timestamp: bigint } } | { refusal: Refusal };
+export type ProofCheck =
+  | { payer: Hex; floor: bigint; latest: { timestamp: bigint }; balanceUnits: bigint }
+  | { refusal: Refusal };
 
 /** What is wrong with a proof without asking anybody, in words; null when nothing is. */
 export function findFault(proof: Proof, terms: Terms, network: Needs['config']['network'], now: number): string | null {
@@ -52,7 +54,7 @@ export interface ProofOptions {
 }
 
 /**
- * Our own check of a fresh authorization (W7), all but the balance. Refusals leave nothing behind. A chain that cannot be read is
+ * Our own check of a fresh authorization (W7); what the payer holds is for mustHold. Refusals leave nothing behind. A chain that cannot be read is
  * 503: never a verdict on the proof.
  */
 export async function checkProof(
@@ -97,29 +99,36 @@ async function checkOnChain(
   if (head.chainId !== config.network.chainId || head.floor === null) {
     return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
   }
-  const used = await findUsed(market, head, proof, terms);
-  if (used !== null) return { refusal: used };
-  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest } : { refusal };
+  const read = await readPayer(market, head, proof, terms);
+  if ('refusal' in read) return read;
+  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...read } : { refusal };
 }
 
-/** Why an authorization whose nonce is used or cancelled, or about to be, is good for nothing here; null: it is unused. */
-async function findUsed({ config }: Needs, head: ChainHead, proof: Proof, terms: Terms): Promise<Refusal | null> {
+/** What the payer holds; or why an authorization whose nonce is used or cancelled, or about to be, is good for nothing here. */
+async function readPayer(
+  { config }: Needs,
+  head: ChainHead,
+  proof: Proof,
+  terms: Terms,
+): Promise<{ balanceUnits: bigint } | { refusal: Refusal }> {
   const { rpc, latest } = head;
   const { usdc } = config.network;
   const { from, nonce } = proof.authorization;
-  const [usedLatest, usedPending] = await Promise.all([
+  const [usedLatest, usedPending, balanceUnits] = await Promise.all([
     // Of the provider and the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
     readAuthorizationState(rpc, usdc, from, nonce, latest.number),
     readAuthorizationState(rpc, usdc, from, nonce, 'pending'),
+    readBalance(rpc, usdc, from),
   ]);
-  if (!usedLatest && !usedPending) return null;
-  if (usedLatest) return await refuseUsed(head, config, proof, terms);
-  return new Refusal('authorization_used_elsewhere', {
+  if (!usedLatest && !usedPending) return { balanceUnits };
+  if (usedLatest) return { refusal: await refuseUsed(head, config, proof, terms) };
+  const refusal = new Refusal('authorization_used_elsewhere', {
     detail: 'It is being used or cancelled at this moment.',
     doNotPayAgain: true,
     nextStep: 'Wait until the transaction is in a block, then send the same request again. Do not pay again.',
     retryAfterSeconds: 5,
   });
+  return { refusal };
 }
 
 async function refuseUsed(head: ChainHead, config: Needs['config'], proof: Proof, terms: Terms): Promise<Refusal> {
@@ -180,22 +189,14 @@ async function readSignature(
   return { ...now, isSigned: (await isHeldAt('finalized')).isSigned };
 }
 
-/** The last part of the check, only for a request that would open a row. */
-export async function checkBalance(market: Needs, proof: Proof, terms: Terms): Promise<Refusal | null> {
-  const { config, rpc } = market;
-  try {
-    const balance = await readBalance(rpc, config.network.usdc, proof.authorization.from);
-    return balance >= terms.valueUnits ? null : refusePoor(config, terms, balance);
-  } catch (error) {
-    if (error instanceof RpcFailure) return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
-    throw error;
-  }
-}
-
-/** The same proof serves once the wallet holds enough: nothing was stored, and nothing is to be signed anew. */
-function refusePoor(config: Needs['config'], terms: Terms, balance: bigint): Refusal {
+/**
+ * The last part of the check, only for a request that would open a row. The same proof serves once the wallet holds enough: nothing was stored,
+ * and no other signature is needed.
+ */
+export function mustHold(config: Needs['config'], terms: Terms, balance: bigint): void {
+  if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
   const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;
   const asked = askPayment(config, terms, 'insufficient_funds', detail);
-  return new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, balance_usdc, price_usdc } });
+  throw new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, balance_usdc, price_usdc } });
 }
