@@ -40,8 +40,8 @@ export function createSettler(
   /** What the chain shows of each, as acts that are still to be done. */
   async function gather(payments: readonly Payment[], skipYoung: boolean): Promise<Applying[]> {
     const gathering = { market, readHead, opinions, skipYoung };
-    const byX402 = payments.filter((payment) => payment.path === 'x402');
-    const direct = payments.filter((payment) => payment.path === 'direct');
+    const byX402 = onThisChain(market, payments, 'x402');
+    const direct = onThisChain(market, payments, 'direct');
     const evidences =
       byX402.length > 0 ? await readOrNothing(market, () => gatherEvidence(gathering, byX402)) : new Map();
     const readings = direct.length > 0 ? await readOrNothing(market, () => gatherClaims(gathering, direct)) : new Map();
@@ -91,6 +91,12 @@ export function createSettler(
       }
     },
   };
+}
+
+/** A payment of a network that this market was on before is decided where its chain is read, and left as it is here. */
+function onThisChain<P extends Payment['path']>(market: Market, payments: readonly Payment[], path: P) {
+  const { chainId } = market.config.network;
+  return payments.filter((one): one is Extract<Payment, { path: P }> => one.path === path && one.chainId === chainId);
 }
 
 /** The log of the final transfer that this payment's authorization made; null while there is none. Throws RpcFailure. */
