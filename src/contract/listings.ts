@@ -3,7 +3,7 @@ import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { commentOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
-import { priceIn, unitsOfUsdc, usdcOut } from './money.ts';
+import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
 import { CLAIM_ERRORS, claimBody, paymentOut, receiptOut } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
@@ -155,7 +155,7 @@ export const createListing = endpoint({
   name: 'createListing',
   method: 'POST',
   path: '/api/listing',
-  summary: 'List goods. The fee of 1 USDC goes to the treasury, by x402 or by a transfer for a fee intent.',
+  summary: `List goods. The fee of ${LISTING_FEE_TEXT} goes to the treasury, by x402 or by a transfer for a fee intent.`,
   auth: 'key',
   query: z.strictObject({ dry_run: z.enum(['true', 'false']).optional() }),
   body: newListing.extend({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_PRICE_UNITS, UNITS_PER_USDC, USDC_DECIMALS } from './vocabulary.ts';
+import { LISTING_FEE_UNITS, MAX_PRICE_UNITS, UNITS_PER_USDC, USDC_DECIMALS } from './vocabulary.ts';
 
 const PLAIN = /^(?:0|[1-9]\d*)(?:\.(\d+))?$/;
 
@@ -31,6 +31,13 @@ export function usdcOfUnits(units: bigint): number {
   const fraction = units % UNITS_PER_USDC;
   return Number(`${whole}.${fraction.toString().padStart(USDC_DECIMALS, '0')}`);
 }
+
+/** `1 USDC`, `0.5 USDC`: as a sentence names an amount. */
+export function sayUsdc(units: bigint): string {
+  return `${usdcOfUnits(units)} USDC`;
+}
+
+export const LISTING_FEE_TEXT = sayUsdc(LISTING_FEE_UNITS);
 
 /** Units as a 6-decimal string, for texts and intents. */
 export function usdcText(units: bigint): string {

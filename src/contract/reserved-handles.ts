@@ -1,3 +1,5 @@
+import { NETWORK_NAMES } from './vocabulary.ts';
+
 /**
  * Handles that nobody registers, nor one that looks like them: a merchant must not pass for the market, its treasury, a payment
  * network or an official voice. Published in official facts; compared by skeleton, with hyphens left out.
@@ -10,7 +12,7 @@ export const RESERVED_HANDLES: readonly string[] = [
   'aisle',
   'anonymous',
   'api',
-  'base',
+  ...NETWORK_NAMES,
   'billing',
   'bridge',
   'circle',

@@ -1,4 +1,5 @@
 import type { EndpointName } from './index.ts';
+import { LISTING_FEE_TEXT } from './money.ts';
 import type { TokenScope } from './token-scopes.ts';
 
 /** Hints to hosts about what a call may do; all four, always. */
@@ -161,8 +162,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'list_item',
     title: 'List goods',
-    description:
-      'Put goods up for sale. Costs 1 USDC to the treasury: the first call answers what to sign, the same call with the x402 proof in _meta["x402/payment"] lists. dry_run checks for nothing. The same arguments never list or charge twice.',
+    description: `Put goods up for sale. Costs ${LISTING_FEE_TEXT} to the treasury: the first call answers what to sign, the same call with the x402 proof in _meta["x402/payment"] lists. dry_run checks for nothing. The same arguments never list or charge twice.`,
     kind: 'act',
     hints: { ...ADD, ...OPEN },
     asks: [{ endpoint: 'createListing' }],

@@ -1,5 +1,7 @@
 /** The words and numbers that every part of the market shares. Adding an aisle or an event kind is a change here and nowhere else. */
 
+export * from './networks.ts';
+
 export const API_VERSION = '0.2.0';
 
 /** In the order in which shelves list them. */
@@ -176,42 +178,3 @@ export const SITE_DEADLINE_SECONDS = 3;
 /** The doors of identity, each of which the operator may close. */
 export const IDENTITY_DOORS = ['register', 'rotate', 'recovery', 'pair'] as const;
 export type IdentityDoor = (typeof IDENTITY_DOORS)[number];
-
-export interface Network {
-  /** The name in the specification and in x402 v1. */
-  name: 'base' | 'base-sepolia';
-  /** CAIP-2, the name in x402 v2. */
-  caip2: `eip155:${number}`;
-  chainId: bigint;
-  /** Native USDC, lower case. */
-  usdc: `0x${string}`;
-  /** EIP-712 domain of that contract. */
-  domainName: string;
-  domainVersion: string;
-  blockSeconds: number;
-  /** What finality usually takes there, for honest estimates only. */
-  finalitySeconds: number;
-}
-
-export const NETWORKS: Readonly<Record<Network['name'], Network>> = {
-  base: {
-    name: 'base',
-    caip2: 'eip155:8453',
-    chainId: 8453n,
-    usdc: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
-    domainName: 'USD Coin',
-    domainVersion: '2',
-    blockSeconds: 2,
-    finalitySeconds: 1_200,
-  },
-  'base-sepolia': {
-    name: 'base-sepolia',
-    caip2: 'eip155:84532',
-    chainId: 84532n,
-    usdc: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
-    domainName: 'USDC',
-    domainVersion: '2',
-    blockSeconds: 2,
-    finalitySeconds: 1_200,
-  },
-};

@@ -3,7 +3,7 @@ import { addressIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { HANDLE_PATTERN } from './identity.ts';
 import { created, merchantRecord, pendingAnswer, tagsIn } from './listings.ts';
-import { priceAboveZeroIn, usdcOut } from './money.ts';
+import { LISTING_FEE_TEXT, priceAboveZeroIn, usdcOut } from './money.ts';
 import { idIn, idOut, idParam } from './paging.ts';
 import { CLAIM_ERRORS, claimBody } from './payments.ts';
 import { publicText } from './text.ts';
@@ -94,7 +94,7 @@ export const listWorld = endpoint({
   name: 'listWorld',
   method: 'POST',
   path: '/api/world/listing',
-  summary: 'List a draft against its public offer in the city. The fee of 1 USDC is paid as for any listing.',
+  summary: `List a draft against its public offer in the city. The fee of ${LISTING_FEE_TEXT} is paid as for any listing.`,
   auth: 'key',
   body: z.strictObject({
     draft_id: idIn,

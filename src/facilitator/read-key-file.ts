@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts';
+import type { PrivateKeyAccount } from 'viem/accounts';
 import { ConfigError } from '../platform/config.ts';
 import { isHex } from '../platform/hex.ts';
+import { makeAccount } from './make-account.ts';
 
 const SIZE_LIMIT_BYTES = 200;
 
@@ -41,7 +42,7 @@ async function openFile(path: string): Promise<FileHandle> {
 
 function accountOf(key: `0x${string}`): PrivateKeyAccount {
   try {
-    return privateKeyToAccount(key);
+    return makeAccount(key);
   } catch {
     // The error of the library may quote the key.
     throw notAKey();

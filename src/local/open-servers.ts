@@ -61,6 +61,8 @@ export function openMarket(
       OPENAISLE_DATA_DIR: join(dataDir, 'market'),
       OPENAISLE_RPC_URLS: chain.url,
       OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
+      // No explorer knows this chain.
+      OPENAISLE_EXPLORER_URL: 'none',
       OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
       OPENAISLE_FACILITATOR_URL: facilitatorUrl,
       OPENAISLE_FACILITATOR_AUTH: auth,

@@ -42,7 +42,7 @@ describe('readMarketConfig', () => {
       pepperFile: null,
       keyPrefix: 'aisle',
       sourceUrl: null,
-      explorerUrl: null,
+      explorerUrl: NETWORKS.base.explorerUrl,
       contactUrl: null,
       limits: DEFAULT_LIMITS,
       networkLimits: [],
@@ -110,6 +110,13 @@ describe('readMarketConfig', () => {
     expect(url('market.local')).toBe('http://market.local:81');
   });
 
+  it('links to the explorer of its network, to another, or to none', () => {
+    const explorer = (env: Record<string, string>): string | null => readMarketConfig({ ...least, ...env }).explorerUrl;
+    expect(explorer({ OPENAISLE_NETWORK: 'base-sepolia' })).toBe(NETWORKS['base-sepolia'].explorerUrl);
+    expect(explorer({ OPENAISLE_EXPLORER_URL: 'https://explorer.example/' })).toBe('https://explorer.example');
+    expect(explorer({ OPENAISLE_EXPLORER_URL: 'none' })).toBeNull();
+  });
+
   it('stops with all that is missing', () => {
     expect(() => readMarketConfig({ DATABASE_URL: 'postgresql:///x' })).toThrow(
       [
@@ -156,6 +163,7 @@ describe('readMarketConfig', () => {
     ['OPENAISLE_KEY_PREFIX', 'hunter_2'],
     ['OPENAISLE_DEPLOYMENT_COMMIT', 'hunter2'],
     ['OPENAISLE_SOURCE_URL', 'javascript:hunter2'],
+    ['OPENAISLE_EXPLORER_URL', 'javascript:hunter2'],
     ['OPENAISLE_CONTACT', 'hunter2@example.org'],
     ['OPENAISLE_CONTACT', 'mailto:hunter2'],
     ['OPENAISLE_CONTACT', 'mailto:hunter2@example.org?bcc=x@example.org'],

@@ -6,6 +6,7 @@ import { readGitCommit } from '../platform/git-commit.ts';
 import {
   databaseUrlVariable,
   hostVariable,
+  httpUrlOrNone,
   keyPrefixVariable,
   localUrl,
   networkVariable,
@@ -65,7 +66,7 @@ const variables = {
     () => readGitCommit(resolve(import.meta.dirname, '../..')),
   ),
   OPENAISLE_SOURCE_URL: optionalHttpUrl(),
-  OPENAISLE_EXPLORER_URL: optionalHttpUrl(),
+  OPENAISLE_EXPLORER_URL: httpUrlOrNone(),
   OPENAISLE_CONTACT: contactVariable(),
   OPENAISLE_LIMITS: optional<ConfiguredLimits>(readLimits, 'a JSON object of limit names and whole numbers', {
     limits: DEFAULT_LIMITS,
@@ -131,7 +132,7 @@ export function readMarketConfig(env: Environment): MarketConfig {
     keyPrefix: read.OPENAISLE_KEY_PREFIX,
     deploymentCommit: read.OPENAISLE_DEPLOYMENT_COMMIT,
     sourceUrl: read.OPENAISLE_SOURCE_URL,
-    explorerUrl: read.OPENAISLE_EXPLORER_URL,
+    explorerUrl: read.OPENAISLE_EXPLORER_URL === undefined ? network.explorerUrl : read.OPENAISLE_EXPLORER_URL,
     contactUrl: read.OPENAISLE_CONTACT,
     ...read.OPENAISLE_LIMITS,
     catalogMemoryBytes: read.OPENAISLE_CATALOG_MEMORY_MB * BYTES_PER_MB,

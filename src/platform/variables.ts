@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { addressIn } from '../contract/chain-values.ts';
-import { NETWORKS, type Network } from '../contract/vocabulary.ts';
+import { DEFAULT_NETWORK, NETWORK_NAMES, NETWORKS, type Network } from '../contract/vocabulary.ts';
 import { type Environment, optional, required, type Variable } from './config.ts';
 import type { Hex } from './hex.ts';
 import { SECRET_PREFIX } from './secret-format.ts';
@@ -58,6 +58,12 @@ export function optionalHttpUrl(): Variable<string | null> {
   return optional<string | null>(httpUrl, HTTP_URL, null);
 }
 
+/** Null for `none`, undefined where nothing is said. */
+export function httpUrlOrNone(): Variable<string | null | undefined> {
+  const none = z.literal('none').transform(() => null);
+  return optional<string | null | undefined>(z.union([none, httpUrl]), `none, or ${HTTP_URL}`, undefined);
+}
+
 /** Each of them is asked about whatever is decided. */
 const MOST_PROVIDERS = 5;
 
@@ -108,8 +114,8 @@ export function keyPrefixVariable(fallback: string): Variable<string> {
 }
 
 export function networkVariable(): Variable<Network> {
-  const schema = z.enum(['base', 'base-sepolia']).transform((name) => NETWORKS[name]);
-  return optional(schema as z.ZodType<Network, string>, 'base or base-sepolia', NETWORKS.base);
+  const schema = z.enum(NETWORK_NAMES).transform((name) => NETWORKS[name]);
+  return optional(schema as z.ZodType<Network, string>, NETWORK_NAMES.join(' or '), DEFAULT_NETWORK);
 }
 
 const ADDRESS = 'an address: 0x and 40 hex digits, all lower case or with a right EIP-55 checksum';

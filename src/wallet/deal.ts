@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { unitsOfUsdc } from '../contract/money.ts';
+import { NETWORK_NAMES } from '../contract/vocabulary.ts';
 
 const address = z
   .string()
@@ -14,7 +15,7 @@ const told = z.object({
   seller_wallet: address,
   state: z.string(),
   artifact_commitment: z.string(),
-  network: z.enum(['base', 'base-sepolia']),
+  network: z.enum(NETWORK_NAMES),
   usdc: address,
   explorer_url: z
     .string()
@@ -31,5 +32,3 @@ export function readDeal(text: string): Deal {
   if (units === null) throw new TypeError('the price cannot be read');
   return { ...deal, units };
 }
-
-export const NETWORK_NAMES = { base: 'Base', 'base-sepolia': 'Base Sepolia' } as const;

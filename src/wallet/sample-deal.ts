@@ -1,3 +1,4 @@
+import { DEFAULT_NETWORK } from '../contract/vocabulary.ts';
 import type { Deal } from './deal.ts';
 
 /** Goods of a page, for the tests beside. */
@@ -6,7 +7,7 @@ export const SAMPLE_DEAL: Deal = {
   seller_wallet: `0x${'1'.repeat(40)}`,
   state: 'live',
   artifact_commitment: `0x${'2'.repeat(64)}`,
-  network: 'base',
-  usdc: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+  network: DEFAULT_NETWORK.name,
+  usdc: DEFAULT_NETWORK.usdc,
   explorer_url: null,
 };

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { getOfficialFacts } from '../../src/contract/official.ts';
-import { NETWORKS } from '../../src/contract/vocabulary.ts';
+import { DEFAULT_NETWORK } from '../../src/contract/vocabulary.ts';
 import { TREASURY } from './market-answers.ts';
 import type { Reply } from './scripted-market.ts';
 
@@ -28,8 +28,15 @@ export function officialAnswer(fields: object = {}): Reply {
     },
   };
   const body: z.input<(typeof getOfficialFacts.answers)[200]> = {
-    ...{ domain: DOMAIN, deployment_commit: null, treasury: TREASURY, network: 'base', token: null, statement: '' },
-    ...{ usdc_contract: checksummed(NETWORKS.base.usdc), listing_fee_usdc: 1, ordinary_direct_payment },
+    ...{
+      domain: DOMAIN,
+      deployment_commit: null,
+      treasury: TREASURY,
+      network: DEFAULT_NETWORK.name,
+      token: null,
+      statement: '',
+    },
+    ...{ usdc_contract: checksummed(DEFAULT_NETWORK.usdc), listing_fee_usdc: 1, ordinary_direct_payment },
     ...{ x402_facilitator, city: null, world: null, source: null, identity, limits: {}, event_kinds: [] },
     ...{ public_pagination: { completeness: '', sizes: {} }, scopes: { door: [], window: [] } },
     ...{ maintainer: { handle: null, merchant_id: 1, powers: [] } },

@@ -117,6 +117,7 @@ describe('who bought an older version', () => {
       sellerWallet: sellerOne.address,
       state: 'live' as const,
       removedAt: null,
+      chainId: null,
       isThing: false,
     };
     const request = { listingId: newer.id, merchant: null, tokenHash: null, maxPriceUnits: null, collectOnly: false };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Delivery } from '../../contract/listings.ts';
-import { NETWORKS } from '../../contract/vocabulary.ts';
+import { DEFAULT_NETWORK } from '../../contract/vocabulary.ts';
 import type { Client } from '../../sdk/client.ts';
 import { buy } from '../../sdk/payments/buy.ts';
 import type { ProofStore } from '../../sdk/payments/proof-store.ts';
@@ -21,7 +21,6 @@ export interface BuyByToolsOptions {
 }
 
 const officialFacts = z.looseObject({ network: z.string(), usdc_contract: z.string() });
-const NETWORK = 'base';
 
 /**
  * Agent two: finds goods, pays their seller, waits until the transfer is final, and collects. `buy` signs only for the price and the
@@ -30,9 +29,10 @@ const NETWORK = 'base';
 export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> {
   const { tools, words, ...rest } = options;
   const { client, maxPriceUsdc } = rest;
+  const { name, usdc } = DEFAULT_NETWORK;
   const facts = officialFacts.parse(JSON.parse(await tools.readResource('market://official')));
-  if (facts.network !== NETWORK) throw new TermsRefused('wrong_network', `the market is not on ${NETWORK}`);
-  if (facts.usdc_contract.toLowerCase() !== NETWORKS[NETWORK].usdc) {
+  if (facts.network !== name) throw new TermsRefused('wrong_network', `the market is not on ${name}`);
+  if (facts.usdc_contract.toLowerCase() !== usdc) {
     throw new TermsRefused('wrong_asset', 'the market names another token than USDC');
   }
   const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10 } });
@@ -41,5 +41,5 @@ export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> 
     .filter((listing) => 'delivery_kind' in listing && listing.delivery_kind === 'artifact')
     .find(({ price_usdc: price }) => price <= maxPriceUsdc);
   if (chosen === undefined) throw new Error(`nothing on the shelves fits “${words}” for ${maxPriceUsdc} USDC`);
-  return await buy({ ...rest, listingId: chosen.id, network: NETWORK });
+  return await buy({ ...rest, listingId: chosen.id, network: name });
 }

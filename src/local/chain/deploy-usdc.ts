@@ -1,4 +1,5 @@
 import { encodeFunctionData, keccak256, stringToBytes } from 'viem';
+import { DEFAULT_NETWORK, USDC_DECIMALS } from '../../contract/vocabulary.ts';
 import { domainSeparatorOf } from '../../platform/chain/authorization.ts';
 import { callContract, readCode } from '../../platform/chain/reads.ts';
 import { callAll, type RpcCall } from '../../platform/chain/rpc.ts';
@@ -20,7 +21,7 @@ const MINTER_ALLOWANCE = 10n ** 24n;
 const ROLE_ETHER = 1_000n * 10n ** 18n;
 
 /**
- * Puts the real USDC on the local chain, at its address on Base, and sets it up as in production. Does nothing when it is there already.
+ * Puts the real USDC on the local chain, at the address of the real one, and sets it up as in production. Does nothing when it is there already.
  * Afterwards the deployment is final.
  */
 export async function deployUsdc(chain: LocalChain): Promise<void> {
@@ -53,10 +54,14 @@ function codeCalls(): RpcCall[] {
 async function initialize(chain: LocalChain): Promise<void> {
   const { masterMinter, minter, pauser, blacklister, owner, lostAndFound, deployer } = USDC_ROLES;
   const abi = usdcWriteAbi;
+  const { domainName: name } = DEFAULT_NETWORK;
   const roles = [masterMinter.address, pauser.address, blacklister.address, owner.address] as const;
   const steps: [TestAccount, Hex][] = [
-    [deployer, encodeFunctionData({ abi, functionName: 'initialize', args: ['USD Coin', 'USDC', 'USD', 6, ...roles] })],
-    [deployer, encodeFunctionData({ abi, functionName: 'initializeV2', args: ['USD Coin'] })],
+    [
+      deployer,
+      encodeFunctionData({ abi, functionName: 'initialize', args: [name, 'USDC', 'USD', USDC_DECIMALS, ...roles] }),
+    ],
+    [deployer, encodeFunctionData({ abi, functionName: 'initializeV2', args: [name] })],
     [deployer, encodeFunctionData({ abi, functionName: 'initializeV2_1', args: [lostAndFound.address] })],
     [deployer, encodeFunctionData({ abi, functionName: 'initializeV2_2', args: [[], 'USDC'] })],
     [

@@ -1,12 +1,14 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { DEFAULT_NETWORK } from '../../contract/vocabulary.ts';
 import { createRpc, type Rpc } from '../../platform/chain/rpc.ts';
 import { startAnvil } from './anvil-process.ts';
 import { findAnvil } from './find-anvil.ts';
 import { dumpPath, forgetPid, keepNewestState, rememberPid, stopOrphan } from './state-file.ts';
 
-export const LOCAL_CHAIN_ID = 8453;
+/** That of the network itself, so that what is signed here is signed as there. */
+export const LOCAL_CHAIN_ID = Number(DEFAULT_NETWORK.chainId);
 /** States of old blocks that the node keeps on the disk; it has some hundreds more in memory. */
 const KEPT_STATES = 2_000;
 

@@ -1,12 +1,14 @@
 import { parseAbi } from 'viem';
+import { DEFAULT_NETWORK } from '../../contract/vocabulary.ts';
 import type { TokenDomain } from '../../platform/chain/authorization.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/** Where USDC is on Base. */
-export const USDC_ADDRESS: Hex = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913';
+/** Where USDC is on the network that the local chain stands for. */
+export const USDC_ADDRESS: Hex = DEFAULT_NETWORK.usdc;
 
 export function usdcDomain(chainId: number): TokenDomain {
-  return { name: 'USD Coin', version: '2', chainId: BigInt(chainId), verifyingContract: USDC_ADDRESS };
+  const { domainName: name, domainVersion: version } = DEFAULT_NETWORK;
+  return { name, version, chainId: BigInt(chainId), verifyingContract: USDC_ADDRESS };
 }
 
 /** The token's functions that change something, for the local world and its tests. */

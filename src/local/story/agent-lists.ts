@@ -1,3 +1,4 @@
+import { LISTING_FEE_TEXT, usdcOfUnits } from '../../contract/money.ts';
 import { RETIRED_TOOLS } from '../../contract/tools.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { sellByTools } from '../agents/sell-by-tools.ts';
@@ -26,10 +27,14 @@ export const agentListsStep: Step = {
     hold(scene, handle === SELLER, `with the key in Authorization, me is the record of ${SELLER}`);
     holdPaidByTool(scene, agent, {
       ...{ tool: 'list_item', payee: treasury.address, payeeName: 'the treasury' },
-      ...{ units: LISTING_FEE_UNITS, priceUsdc: 1 },
+      ...{ units: LISTING_FEE_UNITS, priceUsdc: usdcOfUnits(LISTING_FEE_UNITS) },
     });
     const received = (await balanceOf(scene, treasury)) - before;
-    hold(scene, received === LISTING_FEE_UNITS && listed.fee.tx_hash !== null, 'the treasury has 1 USDC more');
+    hold(
+      scene,
+      received === LISTING_FEE_UNITS && listed.fee.tx_hash !== null,
+      `the treasury has ${LISTING_FEE_TEXT} more`,
+    );
     const { listing_id: id } = listed;
     const { client: anybody } = speakAs(scene, null);
     const { body: store } = await anybody.getStore({ params: { handle: SELLER }, query: { limit: 50 } });

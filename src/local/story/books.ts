@@ -1,4 +1,5 @@
-import { usdcOfUnits } from '../../contract/money.ts';
+import { LISTING_FEE_TEXT, usdcOfUnits } from '../../contract/money.ts';
+import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { eventPages } from '../../sdk/pages/event-pages.ts';
 import { treasuryPages } from '../../sdk/pages/treasury-pages.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
@@ -27,12 +28,13 @@ async function readTreasury(scene: Scene): Promise<void> {
   hold(
     scene,
     fees > 0 && fees === body.fees_count,
-    `${fees} fee${fees === 1 ? '' : 's'} of 1 USDC, each with its transaction`,
+    `${fees} fee${fees === 1 ? '' : 's'} of ${LISTING_FEE_TEXT}, each with its transaction`,
   );
   // Anybody may send the treasury more than fees.
   const onChain = usdcOfUnits(await balanceOf(scene, WORLD_ACCOUNTS.treasury));
+  const due = usdcOfUnits(BigInt(fees) * LISTING_FEE_UNITS);
   const agree = body.usdc_balance_onchain === onChain && onChain >= body.fees_collected_usdc;
-  hold(scene, agree && body.fees_collected_usdc === fees, `the chain agrees: the treasury holds ${onChain} USDC`);
+  hold(scene, agree && body.fees_collected_usdc === due, `the chain agrees: the treasury holds ${onChain} USDC`);
 }
 
 async function readPayment(scene: Scene): Promise<void> {

@@ -1,3 +1,4 @@
+import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { listGoods } from '../../sdk/payments/list-goods.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
@@ -31,7 +32,7 @@ export const listPricedStep: Step = {
     });
     hold(scene, proofsIn(asked).size === 1, 'one authorization was signed, and sent each time');
     const received = (await balanceOf(scene, treasury)) - before;
-    hold(scene, received === LISTING_FEE_UNITS && fee.tx_hash !== null, 'the treasury has 1 USDC more');
+    hold(scene, received === LISTING_FEE_UNITS && fee.tx_hash !== null, `the treasury has ${LISTING_FEE_TEXT} more`);
     const { client: anybody } = speakAs(scene, null);
     const { body: shelves } = await anybody.browseShelves();
     hold(
@@ -48,7 +49,7 @@ export const listPricedStep: Step = {
     );
     explain(
       scene,
-      'Listing costs 1 USDC, paid from wallet to treasury; the market finishes the listing by itself when the fee is final.',
+      `Listing costs ${LISTING_FEE_TEXT}, paid from wallet to treasury; the market finishes the listing by itself when the fee is final.`,
     );
     scene.goods = { id, title: listing.title, artifact: listing.artifact, priceUsdc: PRICE_USDC };
   },

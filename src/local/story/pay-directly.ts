@@ -1,3 +1,4 @@
+import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS, type PaymentPurpose } from '../../contract/vocabulary.ts';
 import { buyByTransfer } from '../../sdk/payments/direct/buy-by-transfer.ts';
 import { listByTransfer } from '../../sdk/payments/direct/list-by-transfer.ts';
@@ -61,7 +62,11 @@ async function listDirectly(scene: Scene): Promise<{ goods: Goods; fee: string }
   holdWaited(scene, exchanges, { path: '/api/listing', last: 201, artifact: listing.artifact });
   const received = (await balanceOf(scene, treasury)) - before;
   const direct = fee.verified_via === 'direct' && fee.tx_hash !== null;
-  hold(scene, received === LISTING_FEE_UNITS && direct, `listing ${id} is live, and the treasury has 1 USDC more`);
+  hold(
+    scene,
+    received === LISTING_FEE_UNITS && direct,
+    `listing ${id} is live, and the treasury has ${LISTING_FEE_TEXT} more`,
+  );
   const goods = { id, title: listing.title, artifact: listing.artifact, priceUsdc: PRICE_USDC };
   return { goods, fee: given(fee.tx_hash, "fee's transaction") };
 }

@@ -1,3 +1,4 @@
+import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import type { OfferOut } from '../../contract/world-records.ts';
 import { buyThing } from '../../sdk/world/buy-thing.ts';
@@ -79,7 +80,7 @@ async function offerThing(scene: Scene, key: string): Promise<{ listingId: numbe
   hold(
     scene,
     paid === LISTING_FEE_UNITS && shown,
-    `listing ${listing.id} is in the aisle world, for the fee of 1 USDC`,
+    `listing ${listing.id} is in the aisle world, for the fee of ${LISTING_FEE_TEXT}`,
   );
   return { listingId: listing.id, offer };
 }

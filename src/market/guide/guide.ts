@@ -1,13 +1,7 @@
 import { checksummed } from '../../contract/chain-values.ts';
-import { usdcOfUnits } from '../../contract/money.ts';
+import { LISTING_FEE_TEXT, sayUsdc } from '../../contract/money.ts';
 import { TOOLS, type ToolKind } from '../../contract/tools.ts';
-import {
-  CHECKOUT_MINUTES,
-  INTENT_MINUTES,
-  LISTING_FEE_UNITS,
-  RESERVATION_MINUTES,
-  STAGE_MINUTES,
-} from '../../contract/vocabulary.ts';
+import { CHECKOUT_MINUTES, INTENT_MINUTES, RESERVATION_MINUTES, STAGE_MINUTES } from '../../contract/vocabulary.ts';
 import type { MarketConfig } from '../context.ts';
 import { type Block, heading, list, steps, text } from './document.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
@@ -95,7 +89,7 @@ function sell({ treasury, limits }: GuideFacts): Block[] {
   return [
     heading('Sell'),
     text(
-      `\`POST /api/listing\` with your key: title, description, preview, artifact, price_usdc, seller_wallet, tags, aisle. The listing fee is ${usdcOfUnits(LISTING_FEE_UNITS)} USDC by x402 to the treasury \`${checksummed(treasury)}\`; the market takes nothing of a sale.`,
+      `\`POST /api/listing\` with your key: title, description, preview, artifact, price_usdc, seller_wallet, tags, aisle. The listing fee is ${LISTING_FEE_TEXT} by x402 to the treasury \`${checksummed(treasury)}\`; the market takes nothing of a sale.`,
     ),
     list([
       '`?dry_run=true` checks everything, also for duplicates, and costs nothing.',
@@ -104,7 +98,7 @@ function sell({ treasury, limits }: GuideFacts): Block[] {
       'A newer version names the older listing in `supersedes`; `entitles_previous_buyers` gives it to earlier buyers free of charge. Copies, and what is nearly one, are refused.',
       'Use a `seller_wallet` that sells on this market alone: nothing in a plain transfer names a market, so a buyer could claim one on two that list the same wallet and price.',
       'Put evidence of what you sell into `preview`, and nothing that must stay hidden.',
-      `What costs less than ${usdcOfUnits(BigInt(limits.x402_floor_units))} USDC is bought by a transfer, not by x402.`,
+      `What costs less than ${sayUsdc(BigInt(limits.x402_floor_units))} is bought by a transfer, not by x402.`,
       'The fee can be paid by a transfer too: `POST /api/fee-intent`, then the same body with `fee_payment`.',
       'A payment that does not fit waits for you under `reviews` of `/api/me`: `POST /api/review/<payment_id>` with deliver, refunded or declined.',
     ]),

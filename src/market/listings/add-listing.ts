@@ -53,6 +53,7 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
   await checkNear(tx, market, shape, line);
   const id = await insertRow(tx, {
     ...given,
+    chainId: market.config.network.chainId,
     salt,
     commitment: sha256(salt, given.goods.content),
     now: new Date(market.clock.now()),

@@ -1,4 +1,5 @@
 import type { Reason } from '../../contract/errors.ts';
+import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { countCredits, takeCredit } from '../fees/store.ts';
@@ -116,7 +117,7 @@ async function listWithFee(
   await payments.payees.mustReceive(terms.payee);
   if (proof === null) {
     await payments.offers.beforeSigning(terms, null);
-    throw askPayment(market.config, terms, 'payment_required', 'A listing costs 1 USDC.');
+    throw askPayment(market.config, terms, 'payment_required', `A listing costs ${LISTING_FEE_TEXT}.`);
   }
   const presented = await findPresented(market, proof);
   if (presented !== null) return await answerPresented(market, payments, request, presented);

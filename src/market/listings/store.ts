@@ -12,6 +12,8 @@ export interface ListingTerms {
   merchantId: bigint;
   priceUnits: bigint;
   sellerWallet: Hex;
+  /** Where that wallet is; null: on the network of this market. */
+  chainId: bigint | null;
   state: ListingState;
   removedAt: Date | null;
   /** A thing of a city, which is neither paid for nor delivered here. */
@@ -23,12 +25,13 @@ interface TermsRow {
   merchant_id: bigint;
   price_units: bigint;
   seller_wallet: Buffer;
+  chain_id: bigint | null;
   state: ListingState;
   removed_at: Date | null;
   is_thing: boolean;
 }
 
-const termColumns = sql`id, merchant_id, price_units, seller_wallet, state, removed_at, wallet_kind = 'world' as is_thing`;
+const termColumns = sql`id, merchant_id, price_units, seller_wallet, chain_id, state, removed_at, wallet_kind = 'world' as is_thing`;
 
 function termsOf(row: TermsRow): ListingTerms {
   return {
@@ -36,6 +39,7 @@ function termsOf(row: TermsRow): ListingTerms {
     merchantId: row.merchant_id,
     priceUnits: row.price_units,
     sellerWallet: toHex(row.seller_wallet),
+    chainId: row.chain_id,
     state: row.state,
     removedAt: row.removed_at,
     isThing: row.is_thing,
@@ -111,6 +115,7 @@ export async function noteAnswered(queryable: Queryable, listingId: bigint, now:
 
 export interface NewListingRow {
   merchantId: bigint;
+  chainId: bigint;
   goods: Goods;
   version: Version | null;
   bodyHash: Buffer;
@@ -127,11 +132,11 @@ export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint>
   const wallet = toBytes(goods.sellerWallet);
   await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
   const { id } = await tx.one<{ id: bigint }>(
-    sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,
+    sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, chain_id, tags, aisle, created_at,
         artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, artifact_filename, body_hash, fee_id,
         supersedes, entitles_previous_buyers, text_flags)
       select coalesce(max(id), 0) + 1, ${row.merchantId}, ${goods.title}, ${goods.description}, ${goods.preview},
-        ${goods.priceUnits}, ${wallet}, ${goods.tags}::text[], ${goods.aisle}, ${row.now}, ${row.commitment},
+        ${goods.priceUnits}, ${wallet}, ${row.chainId}, ${goods.tags}::text[], ${goods.aisle}, ${row.now}, ${row.commitment},
         ${goods.content.length}, ${goods.encoding}, ${goods.mediaType}, ${goods.filename}, ${row.bodyHash}, ${row.feeId},
         ${version?.supersedes ?? null}, ${version?.entitles ?? false}, ${flags}::text[]
       from listings

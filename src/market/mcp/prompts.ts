@@ -1,3 +1,5 @@
+import { LISTING_FEE_TEXT } from '../../contract/money.ts';
+
 /** Ways of working that a person may start from their host. Our own words; what is filled in is an id or a handle and nothing else. */
 export interface Prompt {
   name: string;
@@ -44,7 +46,7 @@ export const PROMPTS: readonly Prompt[] = [
         '2. A key is made in a browser and never passes through you: send me to the page that official_facts names under identity.join, and remind me to save the key and the eight recovery codes before I confirm.',
         '3. Connect: through the hosted connector that official_facts names, or by putting the key into the Authorization header of this server. Never ask me to paste the key into our conversation.',
         '4. Call me to see that it works, then set_store with a line of mine.',
-        '5. For the first goods call list_item with dry_run true, show me what would be public, and wait for my yes. The fee is 1 USDC to the treasury, once for each listing.',
+        `5. For the first goods call list_item with dry_run true, show me what would be public, and wait for my yes. The fee is ${LISTING_FEE_TEXT} to the treasury, once for each listing.`,
         '6. Call list_item, have the wallet sign what it asks, and call it again with the same arguments and the proof. While it says do_not_pay_again, repeat the same call.',
       ].join('\n'),
   },

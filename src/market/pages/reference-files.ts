@@ -1,5 +1,5 @@
 import { ERRORS, REASONS } from '../../contract/errors.ts';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, NETWORKS } from '../../contract/vocabulary.ts';
+import { DEFAULT_LIMITS, DEFAULT_NETWORK, IDENTITY_DOORS } from '../../contract/vocabulary.ts';
 import { heading, list, text } from '../guide/document.ts';
 import type { GuideFacts } from '../guide/guide.ts';
 import { factsOf } from './error-docs.ts';
@@ -12,7 +12,7 @@ const EXAMPLE_HOST = 'https://market.example';
 /** An instance of nobody's, as it comes out of the box. */
 const EXAMPLE: GuideFacts = {
   baseUrl: EXAMPLE_HOST,
-  network: NETWORKS.base,
+  network: DEFAULT_NETWORK,
   treasury: `0x${'11'.repeat(20)}`,
   limits: DEFAULT_LIMITS,
   cityUrl: 'https://city.example',

@@ -13,7 +13,7 @@ export async function mayDrive(
   payment: Payment,
   proof: Proof,
 ): Promise<boolean> {
-  if (payment.path !== 'x402') return false;
+  if (payment.path !== 'x402' || payment.chainId !== market.config.network.chainId) return false;
   const { authorization } = proof;
   const same =
     authorization.from === payment.payer &&

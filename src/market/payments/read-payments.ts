@@ -51,8 +51,8 @@ export function createPaymentReader({ market, readHead, opinions }: Needs): Paym
 
   async function readOfAsset(payments: readonly Payment[], look: Look): Promise<Shown[]> {
     const gathering = { market, opinions, ...look };
-    const byX402 = payments.filter((payment) => payment.path === 'x402');
-    const direct = payments.filter((payment) => payment.path === 'direct');
+    const byX402 = onThisChain(market, payments, 'x402');
+    const direct = onThisChain(market, payments, 'direct');
     const [evidences, claims] = await Promise.all([
       readOrNothing(market, byX402, () => gatherEvidence(gathering, byX402)),
       readOrNothing(market, direct, () => gatherClaims(gathering, direct)),
@@ -75,6 +75,12 @@ export function createPaymentReader({ market, readHead, opinions }: Needs): Paym
       return (await readings.fresh()).get(payment.id);
     },
   };
+}
+
+/** A payment of a network that this market was on before is decided where its chain is read, and left as it is here. */
+function onThisChain<P extends Payment['path']>(market: Market, payments: readonly Payment[], path: P) {
+  const { chainId } = market.config.network;
+  return payments.filter((one): one is Extract<Payment, { path: P }> => one.path === path && one.chainId === chainId);
 }
 
 async function readOrNothing<T>(

@@ -4,6 +4,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { takeIntentQuota } from '../limits/take-intent-quota.ts';
+import { mustBeOnNetwork } from '../listings/check-network.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { undecidedRefusal } from '../payments/direct/name-transaction.ts';
@@ -71,6 +72,7 @@ async function checkBuyer(
   if (held) throw await undecidedRefusal(queryable, market, held, merchant);
   if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw free(listing);
   mustStep(listing, 'buy');
+  mustBeOnNetwork(market, listing);
   if (listing.merchantId === merchant.id) throw new Refusal('own_goods');
   if (payer !== null && (await isSellerWallet(queryable, listing.merchantId, payer))) {
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });

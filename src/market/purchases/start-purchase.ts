@@ -3,6 +3,7 @@ import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { mustBeOnNetwork } from '../listings/check-network.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -153,6 +154,7 @@ async function checkSale(
   signedBy: Hex | null,
 ): Promise<void> {
   mustStep(listing, 'buy');
+  mustBeOnNetwork(market, listing);
   if (request.merchant?.id === listing.merchantId) throw new Refusal('own_goods');
   if (signedBy !== null && (await isSellerWallet(market.database, listing.merchantId, signedBy))) {
     throw new Refusal('own_goods', { detail: 'The payer is a wallet to which this merchant sells.' });

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { privateKeyToAccount } from 'viem/accounts';
+import { recoverAddress } from 'viem/utils';
+import { describe, expect, test } from 'vitest';
 import { testAccount } from '../../local/chain/accounts.ts';
-import type { Hex } from '../hex.ts';
+import { type Hex, toHex } from '../hex.ts';
 import { isCanonicalSignature, recoverSigner } from './signature.ts';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -67,4 +69,67 @@ test('whatever canonical bytes come, recovery ends in an address of another or i
   );
   // About half of all r are no point of the curve.
   expect([...outcomes].sort()).toEqual(['address', 'null']);
+});
+
+const SEED = Number(process.env['OPENAISLE_SEED'] ?? Date.now() % 2 ** 31);
+
+describe(`it says what viem says (OPENAISLE_SEED=${SEED})`, () => {
+  const runs = { numRuns: 150, seed: SEED };
+  const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHex);
+  /** Also those beyond the order of the curve, which are reduced. */
+  const digests = fc.oneof(bytes, fc.constantFrom<Hex>(`0x${'00'.repeat(32)}`, `0x${'ff'.repeat(32)}`));
+  const keys = fc.oneof(fc.bigInt({ min: 1n, max: ORDER - 1n }), fc.constantFrom(1n, 2n, ORDER - 1n));
+
+  /** Null where viem finds no key, as `recoverSigner` says it. */
+  async function byViem(of: Hex, made: Hex): Promise<Hex | null> {
+    const address = await recoverAddress({ hash: of, signature: made }).catch(() => null);
+    return address === null ? null : (address.toLowerCase() as Hex);
+  }
+
+  test('of what any key signed, and neither takes the twin', async () => {
+    await fc.assert(
+      fc.asyncProperty(keys, digests, async (key, of) => {
+        const account = privateKeyToAccount(`0x${word(key)}`);
+        const signed = await account.sign({ hash: of });
+        expect(await recoverSigner(of, signed)).toBe(account.address.toLowerCase());
+        expect(await byViem(of, signed)).toBe(account.address.toLowerCase());
+        const high = word(ORDER - BigInt(`0x${signed.slice(66, 130)}`));
+        const twin: Hex = `${signed.slice(0, 66) as Hex}${high}${signed.endsWith('1b') ? '1c' : '1b'}`;
+        expect(await recoverSigner(of, twin)).toBeNull();
+      }),
+      runs,
+    );
+  });
+
+  test('of any canonical bytes, whether r is on the curve or not', async () => {
+    const seen = new Set<boolean>();
+    const low = fc.bigInt({ min: 1n, max: ORDER / 2n });
+    const sides = fc.constantFrom('1b', '1c');
+    await fc.assert(
+      fc.asyncProperty(keys, low, sides, digests, async (x, y, z, of) => {
+        const one = made({ r: x, s: y, v: z });
+        const signer = await recoverSigner(of, one);
+        seen.add(signer !== null);
+        expect(signer).toBe(await byViem(of, one));
+      }),
+      runs,
+    );
+    expect(seen.size).toBe(2);
+  });
+
+  test('of zero, and of a signature whose key would be the point at infinity', async () => {
+    // The x of the generator, so that R = G; with s equal to the digest, s * R and digest * G cancel out.
+    const generator = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798n;
+    const five: Hex = `0x${word(5n)}`;
+    for (const [of, one] of [
+      [five, made({ r: generator, s: 5n, v: '1b' })],
+      [five, made({ r: 0n })],
+      [five, made({ s: 0n })],
+      [five, made({ r: 5n })],
+    ] as const) {
+      expect(await recoverSigner(of, one)).toBeNull();
+      expect(await byViem(of, one)).toBeNull();
+    }
+    expect(await recoverSigner(five, made({ r: generator, s: 5n, v: '1c' }))).not.toBeNull();
+  });
 });

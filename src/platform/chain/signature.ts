@@ -1,6 +1,7 @@
-import { recoverAddress } from 'viem/utils';
+import { recover } from 'tiny-secp256k1';
+import { keccak256 } from 'viem/utils';
 import { sha256 } from '../canonical-json.ts';
-import { type Hex, isHex } from '../hex.ts';
+import { type Hex, isHex, toBytes, toHex } from '../hex.ts';
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
@@ -29,17 +30,20 @@ export async function recoverSigner(digest: Hex, signature: Hex): Promise<Hex | 
   const key = sha256(digest, signature).toString('base64');
   const known = recovered.get(key);
   if (known !== undefined) return known;
-  const signer = await recover(digest, signature);
+  const signer = recoverAddress(digest, signature);
   const [oldest] = recovered.keys();
   if (recovered.size >= REMEMBERED && oldest !== undefined) recovered.delete(oldest);
   recovered.set(key, signer);
   return signer;
 }
 
-async function recover(digest: Hex, signature: Hex): Promise<Hex | null> {
+/** By a WebAssembly build of libsecp256k1: about six times as fast as one in JavaScript. */
+function recoverAddress(digest: Hex, signature: Hex): Hex | null {
+  const bytes = toBytes(signature);
   try {
-    const address = (await recoverAddress({ hash: digest, signature })).toLowerCase();
-    return isHex(address, 20) ? address : null;
+    const key = recover(toBytes(digest), bytes.subarray(0, 64), (bytes[64] ?? 0) % 27 === 0 ? 0 : 1, false);
+    // An address is the end of the hash of the key, without the byte that says how the key is written.
+    return key === null ? null : toHex(keccak256(key.subarray(1), 'bytes').subarray(12));
   } catch {
     // An r that is no point of the curve. Nothing else throws here: the form has been checked.
     return null;

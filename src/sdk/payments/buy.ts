@@ -1,6 +1,6 @@
 import type { Delivery } from '../../contract/listings.ts';
 import { unitsOfUsdc } from '../../contract/money.ts';
-import type { Network } from '../../contract/vocabulary.ts';
+import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
 import { finishRun } from './finish-run.ts';
 import { pursuePayment } from './pursue-payment.ts';
@@ -11,13 +11,13 @@ export interface BuyOptions extends PaymentOptions {
   listingId: number;
   /** The most that may be signed for, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
-  /** Default `base`. */
+  /** Default: that of `DEFAULT_NETWORK`. */
   network?: Network['name'];
 }
 
 /**
  * Buys one listing by x402 and resolves to the goods, checked against the commitment that the listing published. Takes as long as
- * finality takes (about 20 minutes on Base). Signs one payment and sends that same proof until it is decided; throws `TermsRefused`
+ * finality takes (`finalitySeconds` of the network). Signs one payment and sends that same proof until it is decided; throws `TermsRefused`
  * before signing what was not agreed to, `MarketError` when the market refuses, `PaymentUndecided` when waiting ends first.
  */
 export async function buy(options: BuyOptions): Promise<Delivery> {
@@ -51,7 +51,7 @@ async function readTerms(options: BuyOptions, maxUnits: bigint): Promise<Terms> 
   const expected = {
     payee: listing.seller_wallet as `0x${string}`,
     amountUnits,
-    network: options.network ?? ('base' as const),
+    network: options.network ?? DEFAULT_NETWORK.name,
   };
   return { expected, artifactCommitment: commitment };
 }

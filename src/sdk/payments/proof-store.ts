@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NETWORK_NAMES } from '../../contract/vocabulary.ts';
 import type { Client } from '../client.ts';
 import { paymentProof } from './payment-proof.ts';
 
@@ -8,7 +9,7 @@ export const savedPayment = z.object({
   purpose: z.enum(['purchase', 'listing_fee']),
   payee: z.templateLiteral(['0x', z.string()]),
   amount_units: z.string().regex(/^\d{1,39}$/),
-  network: z.enum(['base', 'base-sepolia']),
+  network: z.enum(NETWORK_NAMES),
   /** Of the listing as it stood before anything was signed; null for fees. */
   artifact_commitment: z.string().nullable(),
   proof: paymentProof,

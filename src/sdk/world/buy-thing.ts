@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import { unitsOfUsdc } from '../../contract/money.ts';
-import { NETWORKS } from '../../contract/vocabulary.ts';
+import { DEFAULT_NETWORK, NETWORKS } from '../../contract/vocabulary.ts';
 import type { WorldReceipt } from '../../contract/world-records.ts';
 import type { Client } from '../client.ts';
 import { checkFacts } from '../payments/direct/check-intent.ts';
@@ -70,7 +70,7 @@ async function payFor(options: BuyThingOptions, store: ThingStore, key: string):
 }
 
 async function readTerms(options: BuyThingOptions): Promise<ThingTerms> {
-  const { market, city, wallet, listingId, cityHandle, network = 'base', signal } = options;
+  const { market, city, wallet, listingId, cityHandle, network = DEFAULT_NETWORK.name, signal } = options;
   const maxUnits = unitsOfUsdc(options.maxPriceUsdc);
   if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
   checkFacts((await market.getOfficialFacts({ signal })).body, network);

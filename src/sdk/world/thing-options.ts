@@ -16,7 +16,7 @@ export interface BuyThingOptions {
   cityHandle: string;
   /** The most that it may cost, in USDC with at most 6 decimals. */
   maxPriceUsdc: number;
-  /** Default `base`. */
+  /** Default: that of `DEFAULT_NETWORK`. */
   network?: Network['name'];
   /** Where a purchase under way is kept. The default lives as long as the process; hand in a durable one, or a crash can lose sight of a transfer. */
   store?: ThingStore;

@@ -1,5 +1,6 @@
 import { usdcText } from '../../contract/money.ts';
-import { type Deal, NETWORK_NAMES } from '../deal.ts';
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { Deal } from '../deal.ts';
 import { markedText } from '../goods/mark-unseen.ts';
 import { sayClock, sayDuration } from '../show/say-time.ts';
 import type { TypedMessage } from './typed-message.ts';
@@ -14,7 +15,7 @@ export function sayMessage(typed: TypedMessage, deal: Deal, nowMs: number): [nam
   const { from, to, value, validBefore } = typed.message;
   const untilMs = Number(validBefore) * 1_000;
   return [
-    ['You pay', `${sayAmount(BigInt(value))} on ${NETWORK_NAMES[deal.network]}`],
+    ['You pay', `${sayAmount(BigInt(value))} on ${NETWORKS[deal.network].displayName}`],
     ['To', `${to} (merchant ${markedText(deal.merchant)})`],
     ['From', from],
     ['For', `“${markedText(deal.title)}”, listing ${deal.id}`],

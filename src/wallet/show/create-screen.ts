@@ -1,4 +1,5 @@
-import { type Deal, NETWORK_NAMES } from '../deal.ts';
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { Deal } from '../deal.ts';
 import type { PurchaseRecord } from '../keep/purchase-record.ts';
 import { button, type Child, element } from './element.ts';
 import { sayClock } from './say-time.ts';
@@ -163,7 +164,7 @@ function showProgress({ silent_since: silent }: PurchaseRecord, deal: Deal): Chi
     element(
       'p',
       {},
-      `The goods are handed over once the transfer is final on ${NETWORK_NAMES[deal.network]}. You may close this page: it goes on from here when you come back with this browser.`,
+      `The goods are handed over once the transfer is final on ${NETWORKS[deal.network].displayName}. You may close this page: it goes on from here when you come back with this browser.`,
     ),
   ];
 }

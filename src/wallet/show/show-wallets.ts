@@ -1,4 +1,5 @@
-import { type Deal, NETWORK_NAMES } from '../deal.ts';
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { Deal } from '../deal.ts';
 import type { FoundWallet } from '../wallets/read-announcement.ts';
 import { button, type Child, element, seenLine } from './element.ts';
 import type { View } from './view.ts';
@@ -38,7 +39,7 @@ function showNone(deal: Deal): Child[] {
     element(
       'p',
       {},
-      `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORK_NAMES[deal.network]} into it, and load this page again.`,
+      `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[deal.network].displayName} into it, and load this page again.`,
     ),
     element(
       'p',

@@ -1,5 +1,4 @@
 import { NETWORKS, type Network } from '../../contract/vocabulary.ts';
-import { NETWORK_NAMES } from '../deal.ts';
 import { askWallet, type Provider, WalletTrouble } from './provider.ts';
 
 export type Address = `0x${string}`;
@@ -24,14 +23,14 @@ export async function connectWallet(
 
 /** Asks the wallet to change where it is elsewhere. */
 export async function reachNetwork(provider: Provider, network: Network['name']): Promise<void> {
-  const { chainId } = NETWORKS[network];
+  const { chainId, displayName } = NETWORKS[network];
   if ((await chainOf(provider)) === chainId) return;
   const wanted = `0x${chainId.toString(16)}`;
   try {
     await askWallet(provider, 'wallet_switchEthereumChain', [{ chainId: wanted }]);
   } catch (cause) {
     if (cause instanceof WalletTrouble && cause.why === 'refused') throw cause;
-    throw new WalletTrouble('wrong_chain', `it cannot change to ${NETWORK_NAMES[network]}`, { cause });
+    throw new WalletTrouble('wrong_chain', `it cannot change to ${displayName}`, { cause });
   }
   if ((await chainOf(provider)) !== chainId) throw new WalletTrouble('wrong_chain', 'it stayed where it was');
 }

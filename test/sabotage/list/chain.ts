@@ -126,4 +126,18 @@ export const CHAIN: readonly Sabotage[] = [
     'if (decision.sighting !== null) await noteSighting(market.database, payment.id, decision.sighting, now);',
     world('reorg'),
   ),
+  bug(
+    'a-proof-drives-a-payment-of-another-chain',
+    'src/market/payments/may-drive.ts',
+    ' || payment.chainId !== market.config.network.chainId',
+    '',
+    world('another-chain'),
+  ),
+  bug(
+    'goods-of-another-chain-are-sold',
+    'src/market/listings/check-network.ts',
+    '(chainId === null || chainId === network.chainId)',
+    '(true)',
+    world('another-chain'),
+  ),
 ];

@@ -363,7 +363,7 @@ const ends: readonly Sabotage[] = [
   ),
   bug(
     'price-of-today',
-    'migrations/market/0010-market-life.sql',
+    'migrations/market/0018-chain-of-a-listing.sql',
     ' or new.price_units <> old.price_units',
     '',
     world('sold-once'),

@@ -10,6 +10,8 @@ const SIGNING_NAMES = new Set([
   'signMessage',
   'signTransaction',
   'signAuthorization',
+  'signRecoverable',
+  'signSchnorr',
   'privateKeyToAccount',
   'mnemonicToAccount',
   'hdKeyToAccount',

@@ -1,6 +1,5 @@
 import { checksummed } from '../../../contract/chain-values.ts';
-import { usdcOfUnits } from '../../../contract/money.ts';
-import { LISTING_FEE_UNITS } from '../../../contract/vocabulary.ts';
+import { LISTING_FEE_TEXT } from '../../../contract/money.ts';
 import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
 import { SUMMARY } from '../../guide/guide.ts';
 import { STATEMENT } from '../../official/get-official-facts.ts';
@@ -58,7 +57,7 @@ function money({ network }: DocumentFacts): Block[] {
     text('Nothing. It holds none, and takes no share of a sale.'),
     list([
       `USDC (\`${checksummed(network.usdc)}\`) goes from the buyer’s wallet to the seller’s, in one transfer. The market watches the chain for it.`,
-      `A listing costs ${usdcOfUnits(LISTING_FEE_UNITS)} USDC. [The books](/treasury) show every fee with its transaction.`,
+      `A listing costs ${LISTING_FEE_TEXT}. [The books](/treasury) show every fee with its transaction.`,
       'Whoever brings a signed payment to the chain can change neither payee nor amount: the payer signed both.',
     ]),
   ];

@@ -1,8 +1,7 @@
-import { usdcOfUnits } from '../../../contract/money.ts';
+import { LISTING_FEE_TEXT } from '../../../contract/money.ts';
 import {
   CHECKOUT_MINUTES,
   DRAFT_MINUTES,
-  LISTING_FEE_UNITS,
   RECOVERY_HOURS,
   RESERVATION_MINUTES,
   RESERVATION_PAUSE_MINUTES,
@@ -48,7 +47,7 @@ function sell(): Block[] {
     steps([
       `Here: \`POST /api/world/draft\` with texts, price, wallet and \`thing_id\`. It is free and open for ${DRAFT_MINUTES} minutes.`,
       'In the city: `POST /api/world/offer` with `market_draft_id` and `thing_id`. The thing is locked.',
-      `Here: \`POST /api/world/listing\` with \`draft_id\` and \`city_offer_id\`. The two are compared, then the fee of ${usdcOfUnits(LISTING_FEE_UNITS)} USDC is asked for; the thing is listed once that is final.`,
+      `Here: \`POST /api/world/listing\` with \`draft_id\` and \`city_offer_id\`. The two are compared, then the fee of ${LISTING_FEE_TEXT} is asked for; the thing is listed once that is final.`,
     ]),
     text('The wallet of a thing sells things only, so that one transfer never buys on both sites.'),
   ];

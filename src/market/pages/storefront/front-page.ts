@@ -1,5 +1,6 @@
 import { html } from 'ghtml';
 import type { ListingSummary } from '../../../contract/listings.ts';
+import { describeNetwork } from '../../../contract/vocabulary.ts';
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
 import { sayEvent } from '../live/event-words.ts';
 import { SHELL } from '../shell/assets.ts';
@@ -11,8 +12,6 @@ import { renderAge, showNumber } from './show-facts.ts';
 
 const NEWEST = 10;
 const EVENTS = 8;
-
-const NETWORK_NAMES = { base: 'Base', 'base-sepolia': 'Base Sepolia, a network for tests' } as const;
 
 type Aisles = Parameters<typeof renderAisles>[0];
 
@@ -41,7 +40,7 @@ function showFront(
     scripts: [SHELL.suggest.path],
     main: html`<div class="front wide">
 <h1>A market where agents sell to agents, and to people</h1>
-<p class="summary">Buyers pay sellers wallet to wallet, in USDC on ${NETWORK_NAMES[config.network.name]}; the market never holds the money. Goods are handed over once the payment is final.</p>
+<p class="summary">Buyers pay sellers wallet to wallet, in USDC on ${describeNetwork(config.network)}; the market never holds the money. Goods are handed over once the payment is final.</p>
 !${renderShortSearch()}
 !${renderAisles(aisles, null, total)}
 <div class="halves">

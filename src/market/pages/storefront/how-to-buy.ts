@@ -1,6 +1,7 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
+import { DEFAULT_NETWORK } from '../../../contract/vocabulary.ts';
 import type { MarketConfig } from '../../context.ts';
 import { MCP_PATH } from '../../guide/mcp-server.ts';
 import { walletPath, walletUseOf } from '../wallet/wallet-use.ts';
@@ -33,12 +34,11 @@ function renderWallet(listing: ListingDetail, { limits, network }: MarketConfig)
     return renderLink(path, 'In this browser', 'Get it', 'It costs nothing, and no wallet is needed.');
   }
   if (use !== 'buy') return '';
-  const onNetwork = network.name === 'base' ? 'Base' : 'Base Sepolia';
   return renderLink(
     path,
     'With a wallet',
     'Buy with a wallet',
-    `In this browser, with USDC on ${onNetwork}. You sign once, see beforehand what you sign, and pay no gas.`,
+    `In this browser, with USDC on ${network.displayName}. You sign once, see beforehand what you sign, and pay no gas.`,
   );
 }
 
@@ -95,7 +95,7 @@ ${post(baseUrl, `/api/buy/${id}`, '-H "X-PAYMENT: $PROOF"')}`,
 }
 
 function bySdk({ id, price_usdc: price }: ListingDetail, { baseUrl, network }: MarketConfig): Way {
-  const onNetwork = network.name === 'base' ? '' : `, network: '${network.name}'`;
+  const onNetwork = network.name === DEFAULT_NETWORK.name ? '' : `, network: '${network.name}'`;
   return {
     id: 'by-sdk',
     name: 'Agent, in TypeScript',

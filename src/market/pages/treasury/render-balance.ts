@@ -1,20 +1,24 @@
 import { html } from 'ghtml';
 import { unitsOfUsdc } from '../../../contract/money.ts';
+import { describeNetwork } from '../../../contract/vocabulary.ts';
 import type { MarketConfig } from '../../context.ts';
 import { showNumber } from '../storefront/show-facts.ts';
 import { showUnits } from './show-money.ts';
 import type { TreasuryBody } from './treasury-body.ts';
 
 /** The address, and what the books and the chain say of it, side by side. */
-export function renderBalance(body: TreasuryBody, { explorerUrl }: Pick<MarketConfig, 'explorerUrl'>): string {
-  const { address, network, fees_count, fees_collected_usdc, usdc_balance_onchain: balance } = body;
+export function renderBalance(
+  body: TreasuryBody,
+  { explorerUrl, network }: Pick<MarketConfig, 'explorerUrl' | 'network'>,
+): string {
+  const { address, fees_count, fees_collected_usdc, usdc_balance_onchain: balance } = body;
   const collected = unitsOfUsdc(fees_collected_usdc) ?? 0n;
   const held = balance === null ? null : (unitsOfUsdc(balance) ?? 0n);
   return html`<section aria-labelledby="balance">
 <h2 id="balance">Books and chain</h2>
 <dl class="facts">
 <dt>Address</dt><dd><code id="address">${address}</code> <span class="row"><button type="button" data-copy="address" hidden>Copy</button>!${explorerUrl === null ? '' : html`<a class="button" href="${explorerUrl}/address/${address}" rel="noopener">Look at it on the explorer</a>`}</span></dd>
-<dt>Network</dt><dd>${NETWORKS[network] ?? network}</dd>
+<dt>Network</dt><dd>${describeNetwork(network)}</dd>
 <dt>In the books</dt><dd><strong>${showUnits(collected)}</strong> from ${showNumber(fees_count)} ${fees_count === 1 ? 'fee' : 'fees'}</dd>
 <dt>On the chain</dt><dd>!${held === null ? 'Not known at the moment' : html`<strong>${showUnits(held)}</strong>, at most some seconds old`}</dd>
 </dl>
@@ -22,11 +26,6 @@ export function renderBalance(body: TreasuryBody, { explorerUrl }: Pick<MarketCo
 !${renderAgreement(collected, held)}
 </section>`;
 }
-
-const NETWORKS: Readonly<Record<string, string>> = {
-  base: 'Base',
-  'base-sepolia': 'Base Sepolia, a network for tests',
-};
 
 function renderAgreement(collected: bigint, held: bigint | null): string {
   if (held === null) {

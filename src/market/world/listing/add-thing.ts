@@ -12,7 +12,8 @@ export async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash,
   const at = new Date(market.clock.now());
   await holdWallet(tx, draft.sellerWallet);
   await mustBeUnlisted(tx, offer);
-  const listingId = await insertThing(tx, { draft, offer, bodyHash, feeId, at });
+  const { chainId } = market.config.network;
+  const listingId = await insertThing(tx, { draft, offer, bodyHash, feeId, at, chainId });
   await markListed(tx, draft.id, { listingId, offerId: BigInt(offer.offer_id), at });
   await recordListing(tx, market, {
     ...{ id: listingId, merchantId: draft.merchantId, feeId, priceUnits: draft.priceUnits, aisle: 'world' },

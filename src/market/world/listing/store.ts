@@ -17,14 +17,14 @@ export async function isOfferListed(
 /** Call under the lock `listings`: ids then follow the order of commits. */
 export async function insertThing(
   tx: Tx,
-  { draft, offer, bodyHash, feeId, at }: ThingToAdd & { at: Date },
+  { draft, offer, bodyHash, feeId, at, chainId }: ThingToAdd & { at: Date; chainId: bigint },
 ): Promise<bigint> {
   const flags = flagText([draft.title, draft.description, draft.preview]);
   const { id } = await tx.one<{ id: bigint }>(
-    sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, wallet_kind, tags, aisle,
-        created_at, body_hash, fee_id, text_flags)
+    sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, wallet_kind, chain_id, tags,
+        aisle, created_at, body_hash, fee_id, text_flags)
       select coalesce(max(id), 0) + 1, ${draft.merchantId}, ${draft.title}, ${draft.description}, ${draft.preview},
-        ${draft.priceUnits}, ${toBytes(draft.sellerWallet)}, 'world', ${draft.tags}::text[], 'world', ${at}, ${bodyHash}, ${feeId},
+        ${draft.priceUnits}, ${toBytes(draft.sellerWallet)}, 'world', ${chainId}, ${draft.tags}::text[], 'world', ${at}, ${bodyHash}, ${feeId},
         ${flags}::text[]
       from listings returning id`,
   );

@@ -1,6 +1,6 @@
 import type { Delivery } from '../../../contract/listings.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
-import type { Network } from '../../../contract/vocabulary.ts';
+import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../market-error.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
 import { goodsOf, TermsRefused } from '../terms-refused.ts';
@@ -15,7 +15,7 @@ export interface BuyByTransferOptions extends TransferOptions {
   maxPriceUsdc: number;
   /** Sent to the seller on top of the price. */
   tipUsdc?: number;
-  /** Default `base`. */
+  /** Default: that of `DEFAULT_NETWORK`. */
   network?: Network['name'];
 }
 
@@ -58,7 +58,7 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
 }
 
 async function readTerms(options: BuyByTransferOptions, maxUnits: bigint): Promise<TransferTerms> {
-  const { client, wallet, listingId, network = 'base', signal } = options;
+  const { client, wallet, listingId, network = DEFAULT_NETWORK.name, signal } = options;
   const { body: facts } = await client.getOfficialFacts({ signal });
   checkFacts(facts, network);
   const listing = await readListing(options);

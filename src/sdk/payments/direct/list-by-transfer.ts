@@ -1,6 +1,6 @@
 import { unitsOfUsdc, usdcOfUnits } from '../../../contract/money.ts';
 import type { ClaimBody } from '../../../contract/payments.ts';
-import type { Network } from '../../../contract/vocabulary.ts';
+import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../market-error.ts';
 import { bodyDigest } from '../body-digest.ts';
 import type { ListedGoods, ListGoodsOptions } from '../list-goods.ts';
@@ -16,11 +16,11 @@ import { waitOut } from './wait-out.ts';
 export interface ListByTransferOptions extends TransferOptions {
   /** The body of `POST /api/listing`. The same body, sent again, is the same listing. */
   listing: ListGoodsOptions['listing'];
-  /** The most that the fee may be. Default 1. */
+  /** The most that the fee may be. Default: the fee of `LISTING_FEE_UNITS`. */
   maxFeeUsdc?: number;
   /** Where the fee must go. Default: the treasury of the market's official facts. */
   treasury?: string;
-  /** Default `base`. */
+  /** Default: that of `DEFAULT_NETWORK`. */
   network?: Network['name'];
 }
 
@@ -87,10 +87,11 @@ async function post(
 }
 
 async function readTerms(options: ListByTransferOptions): Promise<TransferTerms> {
-  const { client, wallet, network = 'base', maxFeeUsdc = 1, signal } = options;
+  const { client, wallet, network = DEFAULT_NETWORK.name, signal } = options;
   const { body: facts } = await client.getOfficialFacts({ signal });
   checkFacts(facts, network);
-  const [amountUnits, maxUnits] = [unitsOfUsdc(facts.listing_fee_usdc), unitsOfUsdc(maxFeeUsdc)];
+  const amountUnits = unitsOfUsdc(facts.listing_fee_usdc);
+  const maxUnits = unitsOfUsdc(options.maxFeeUsdc ?? usdcOfUnits(LISTING_FEE_UNITS));
   if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
   if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the fee is above maxFeeUsdc');
   return {

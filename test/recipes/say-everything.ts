@@ -1,0 +1,70 @@
+/**
+ * Run in a scratch copy of the sources by recipes.heavy.ts: prints what a market out of the box says, and what its SDK and its local
+ * world take for granted, as one JSON object of texts.
+ */
+import { checksummed } from '../../src/contract/chain-values.ts';
+import { usdcOfUnits } from '../../src/contract/money.ts';
+import { TOOLS } from '../../src/contract/tools.ts';
+import { DEFAULT_NETWORK, LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
+import { readFacilitatorConfig } from '../../src/facilitator/config.ts';
+import { LOCAL_CHAIN_ID } from '../../src/local/chain/start-chain.ts';
+import { usdcDomain } from '../../src/local/chain/usdc-contract.ts';
+import { readMarketConfig } from '../../src/market/config.ts';
+import { guide } from '../../src/market/guide/guide.ts';
+import { PROMPTS } from '../../src/market/mcp/prompts.ts';
+import { aboutDocument } from '../../src/market/pages/documents/about.ts';
+import { cityBridgeDocument } from '../../src/market/pages/documents/city-bridge.ts';
+import { supportDocument } from '../../src/market/pages/documents/support.ts';
+import { termsDocument } from '../../src/market/pages/documents/terms.ts';
+import { referenceFiles } from '../../src/market/pages/reference-files.ts';
+import { createClient } from '../../src/sdk/client.ts';
+import { readFeeTerms } from '../../src/sdk/payments/fee-terms.ts';
+import { sayMessage } from '../../src/wallet/messages/say-message.ts';
+import { SAMPLE_DEAL } from '../../src/wallet/sample-deal.ts';
+import { officialAnswer } from '../support/official-answer.ts';
+
+const config = readMarketConfig({
+  OPENAISLE_RPC_URLS: 'http://127.0.0.1:8545',
+  OPENAISLE_TREASURY: `0x${'11'.repeat(20)}`,
+  OPENAISLE_FACILITATOR_URL: 'http://127.0.0.1:4021',
+  OPENAISLE_CITY_URL: 'https://city.example',
+});
+const { network: settles } = readFacilitatorConfig({
+  FACILITATOR_RPC_URL: 'http://127.0.0.1:8545',
+  FACILITATOR_KEY_FILE: 'key',
+});
+
+/** What an SDK without options signs for a fee that a market of these sources asks. */
+async function feeBySdk(): Promise<object> {
+  const fee = { network: DEFAULT_NETWORK.name, usdc_contract: checksummed(DEFAULT_NETWORK.usdc) };
+  const facts = officialAnswer({ ...fee, listing_fee_usdc: usdcOfUnits(LISTING_FEE_UNITS) });
+  const fetch = async (): Promise<Response> => Response.json(facts === 'cut' ? null : facts.body);
+  const client = createClient({ baseUrl: 'https://market.example', environment: { fetch } });
+  const wallet = {
+    address: `0x${'22'.repeat(20)}` as const,
+    signTypedData: () => Promise.reject(new Error('unasked')),
+  };
+  return (await readFeeTerms({ client, wallet })).expected;
+}
+
+const from = `0x${'22'.repeat(20)}` as const;
+const message = {
+  from,
+  to: SAMPLE_DEAL.seller_wallet,
+  value: '4000000',
+  validAfter: '0',
+  validBefore: '60',
+  nonce: from,
+};
+const said = {
+  config: { network: config.network, explorer: config.explorerUrl, settles },
+  reference: [...referenceFiles()],
+  tools: TOOLS,
+  prompts: PROMPTS.map(({ text }) => text({ id: '1' })),
+  guide: guide(config),
+  documents: [aboutDocument(config, null), termsDocument(), supportDocument(config), cityBridgeDocument(config)],
+  local: [LOCAL_CHAIN_ID, usdcDomain(LOCAL_CHAIN_ID)],
+  sdk: await feeBySdk(),
+  wallet: [SAMPLE_DEAL, sayMessage({ message } as Parameters<typeof sayMessage>[0], SAMPLE_DEAL, 0)],
+};
+process.stdout.write(JSON.stringify(said, (_key, value) => (typeof value === 'bigint' ? value.toString() : value)));
