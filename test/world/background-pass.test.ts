@@ -55,13 +55,17 @@ async function wallets(count: number): Promise<TestAccount[]> {
   return all;
 }
 
+const listings = new Map<SignedProof, bigint>();
+const buyAgain = (proof: SignedProof) => world.buy(listings.get(proof) ?? 0n, { key: buyer.key, proof: proof.v2 });
+
 /** So many payments of one merchant that are settling and seen by nobody. */
 async function openPayments(count: number): Promise<SignedProof[]> {
   return await Promise.all(
     (await wallets(count)).map(async (payer) => {
       const listing = await goods();
       const proof = await signProof(world.chain, payer, listing.terms);
-      expect((await world.buy(listing.id, { key: buyer.key, proof: proof.v2 })).status).toBe(503);
+      listings.set(proof, listing.id);
+      expect((await buyAgain(proof)).status).toBe(503);
       return proof;
     }),
   );
@@ -87,6 +91,22 @@ describe('the background pass', () => {
     await reorg(world.chain, 2);
     await world.running.payments.reconcileOnce();
     expect(await seen()).toBe(0);
+  }, 60_000);
+
+  it('sees a reorganisation of a payment that was mined after its last look', async () => {
+    const [early, late] = await openPayments(2);
+    if (early === undefined || late === undefined) throw new Error('no payments');
+    const seen = async ({ authorization: { from, nonce } }: SignedProof) =>
+      (await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`)).body['payment'];
+    await settleInOneBlock([early]);
+    await world.running.payments.reconcileOnce();
+    await settleInOneBlock([late]);
+    // The request of its buyer sees it, and no pass has yet.
+    await buyAgain(late);
+    expect(await seen(late)).toMatchObject({ stage: 'mined' });
+    await reorg(world.chain, 1);
+    await world.running.payments.reconcileOnce();
+    expect([await seen(early), await seen(late)]).toMatchObject([{ stage: 'mined' }, { stage: 'settling' }]);
   }, 60_000);
 
   it('goes on within a minute although a session that nobody listens to any more still holds its lock', async () => {

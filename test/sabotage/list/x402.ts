@@ -78,8 +78,8 @@ const proofs: readonly Sabotage[] = [
   bug(
     'nonce-that-was-used-before',
     CHECK,
-    'if (!usedLatest && !usedPending) return null;',
-    'if (!usedLatest || usedPending) return null;',
+    'if (!usedLatest && !usedPending) return { balanceUnits };',
+    'if (!usedLatest || usedPending) return { balanceUnits };',
     world('one-payment'),
   ),
   bug(
@@ -197,8 +197,8 @@ const answers: readonly Sabotage[] = [
   bug(
     'used-nonce-is-asked-to-pay',
     CHECK,
-    '  if (used !== null) return { refusal: used };\n',
-    '',
+    "if ('refusal' in read) return read;",
+    "if ('refusal' in read && refusal === null) return read;",
     world('nonce-first'),
   ),
   bug(
