@@ -20,10 +20,18 @@ export async function installPeers(tell: (line: string) => void): Promise<void> 
 
 function npm(args: readonly string[]): Promise<void> {
   // npm tells its scripts which project they belong to, and this is another one.
-  const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_(?:package|lifecycle)_|npm_config_local)/i.test(name));
-  const child = spawn('npm', args, { cwd: PEERS, env: Object.fromEntries(kept), stdio: ['ignore', 'ignore', 'inherit'] });
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(?:npm_(?:package|lifecycle)_|npm_config_local)/i.test(name),
+  );
+  const child = spawn('npm', args, {
+    cwd: PEERS,
+    env: Object.fromEntries(kept),
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`npm ci in bench/peers ended with ${code}`))));
+    child.once('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error(`npm ci in bench/peers ended with ${code}`)),
+    );
   });
 }

@@ -1,4 +1,4 @@
-import { Agent, createServer as createHttpServer, request as httpRequest, type Server as HttpServer } from 'node:http';
+import { Agent, createServer as createHttpServer, type Server as HttpServer, request as httpRequest } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { readCalls, sizesByMethod } from './rpc-bodies.ts';
 

@@ -19,8 +19,7 @@ export function readCalls(body: Buffer): Calls {
 /** What each call took, request and answer. Answers of a batch may come in any order and are told apart by their ids. */
 export function sizesByMethod(calls: Calls, asked: Buffer, answer: Buffer): { method: string; bytes: number }[] {
   const [only] = calls.items;
-  if (!calls.batch && only !== undefined)
-    return [{ method: String(only.method), bytes: asked.length + answer.length }];
+  if (!calls.batch && only !== undefined) return [{ method: String(only.method), bytes: asked.length + answer.length }];
   const answers = new Map<unknown, number>();
   for (const item of answersOf(answer)) answers.set(item.id, lengthOf(item));
   return calls.items.map((item) => ({

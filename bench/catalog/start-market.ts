@@ -7,8 +7,8 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { inheritedEnvironment } from '../../src/local/server-process.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { freePort } from '../../test/support/free-port.ts';
-import { wideLimits } from '../wide-limits.ts';
 import { familyOf } from '../process-facts.ts';
+import { wideLimits } from '../wide-limits.ts';
 
 export interface MarketOrder {
   databaseUrl: string;
