@@ -5,6 +5,8 @@ import { LEVELS } from './settings.ts';
 /** Reads one figure of a round. */
 type Figure = (round: Round) => number;
 
+type ChainName = 'requests' | 'calls' | 'bytes';
+
 const WIDTH = 52;
 const COLUMN = 12;
 const SALES = 1_000;
@@ -55,10 +57,11 @@ function speedRows(row: ReturnType<typeof createRow>): string[] {
 }
 
 function costRows(row: ReturnType<typeof createRow>, rounds: readonly Round[]): string[] {
-  const both = (name: string, digits: number): string[] => [
-    row(`chain ${name}, market`, (round) => spentBy(round.market, `market.${name}`), digits),
-    row(`chain ${name}, facilitator`, (round) => spentBy(round.market, `facilitator.${name}`), digits),
-    row(`chain ${name}, stock facilitator`, (round) => spentBy(round.stock, `facilitator.${name}`), digits),
+  const both = (name: ChainName, digits: number): string[] => [
+    row(`chain ${name}`, (round) => chainSum(round.market, name), digits),
+    row('  market', (round) => spentBy(round.market, `market.${name}`), digits),
+    row('  facilitator', (round) => spentBy(round.market, `facilitator.${name}`), digits),
+    row('  of the stock facilitator', (round) => spentBy(round.stock, `facilitator.${name}`), digits),
   ];
   const spent = (label: string, name: string, digits: number): string =>
     row(label, (round) => spentBy(round.market, name), digits);
@@ -108,7 +111,7 @@ function spentBy({ spent }: Bought, name: string): number {
   return spent[name] ?? 0;
 }
 
-function chainSum(bought: Bought, name: 'requests' | 'calls'): number {
+function chainSum(bought: Bought, name: ChainName): number {
   return spentBy(bought, `market.${name}`) + spentBy(bought, `facilitator.${name}`);
 }
 
