@@ -55,7 +55,7 @@ export async function buyAll(
   const wires = await createWirePool(url, given.atOnce);
   const scene = { shop, wires, heads: given.heads, round };
   const fresh = orders.values();
-  const waiting: Promise<void>[] = [];
+  const waiting: Promise<boolean>[] = [];
   const begin = performance.now();
   const lane = async (): Promise<void> => {
     while (performance.now() < begin + BUYING_SECONDS * 1_000) {
@@ -65,7 +65,11 @@ export async function buyAll(
       const buying: Buying = { order, begunAt: performance.now(), asked: 0, mined: null };
       const alone = given.atOnce === 1;
       const open = await askUntil(scene, buying, (told) => !alone && told.mined !== null);
-      if (open) waiting.push(askUntil(scene, buying, () => false, BUYER_POLL_MS).then(() => {}));
+      if (!open) continue;
+      const goods = askUntil(scene, buying, () => false, BUYER_POLL_MS);
+      // Awaited when all have begun; until then a failure would count as one that was not looked at.
+      goods.catch(() => {});
+      waiting.push(goods);
     }
   };
   try {

@@ -27,7 +27,7 @@ export const BUYING_SECONDS = 8;
 export const BUYER_POLL_MS = 200;
 
 /** Accounts that submit transfers directly, one order of transactions each. */
-export const SENDERS = 64;
+export const SENDERS = Math.max(...LEVELS.map(({ atOnce }) => atOnce));
 
 /** Transfers of others in every block while purchases are measured. */
 export const FOREIGN_TRANSFERS = 300;
