@@ -5,12 +5,13 @@ import type { ForeignTransfers } from './foreign-transfers.ts';
 import { readGas } from './gas.ts';
 import type { Heads } from './heads.ts';
 import { type Order, signOrders } from './orders.ts';
+import { watchOtherPrograms } from './other-programs.ts';
 import { LEVELS, type Level } from './settings.ts';
 import { marketShop, type Shop, stockShop } from './shops.ts';
 import type { Side } from './side.ts';
 import { difference, perOne, type Spent } from './spent.ts';
 import type { StockSeller } from './stock-seller.ts';
-import { createTransferSigner, measureTransfers } from './transfers.ts';
+import { createTransferSigner, measureTransfers, type TransferSigner } from './transfers.ts';
 
 export const SELLERS = ['market', 'stock'] as const;
 export type SellerName = (typeof SELLERS)[number];
@@ -26,7 +27,12 @@ export interface Bought extends Omit<PurchaseRound, 'begun' | 'delivered' | 'tra
 }
 
 /** One round at one level. */
-export type Round = Record<SellerName, Bought> & { atOnce: number; transfersPerSecond: number };
+export type Round = Record<SellerName, Bought> & {
+  atOnce: number;
+  transfersPerSecond: number;
+  /** What programs that are no part of the benchmark took meanwhile. */
+  otherCores: number;
+};
 
 export interface Purchases {
   rounds: Round[];
@@ -63,19 +69,13 @@ export async function measurePurchases(ground: Ground, given: { rounds: number }
   const transfers = createTransferSigner(chain, side.seeded.goods);
   await foreign.start();
   tell('buying: warming up');
-  for (const name of SELLERS) await buy(ground, sellers[name], { ...WARM_UP, count: WARM_UP.purchases });
+  for (const name of SELLERS) await buy(ground, sellers[name], { atOnce: WARM_UP.atOnce, count: WARM_UP.purchases });
   const rounds: Round[] = [];
   for (let round = 0; round < given.rounds; round += 1) {
     for (const level of LEVELS) {
-      const lanes = await transfers.sign({ count: level.transfers, senders: level.atOnce });
-      const transfersPerSecond = await measureTransfers(chain, lanes);
-      const bought: Partial<Record<SellerName, Bought>> = {};
-      for (const name of round % 2 === 0 ? SELLERS : SELLERS.toReversed()) {
-        bought[name] = await buy(ground, sellers[name], { ...level, count: level.purchases });
-      }
-      if (bought.market === undefined || bought.stock === undefined) throw new Error('half a round');
-      rounds.push({ atOnce: level.atOnce, transfersPerSecond, market: bought.market, stock: bought.stock });
-      const [ours, theirs] = [bought.market.perSecond, bought.stock.perSecond].map((speed) => speed.toFixed(1));
+      const measured = await measureRound(ground, { level, sellers, transfers, turn: round });
+      rounds.push(measured);
+      const [ours, theirs] = [measured.market.perSecond, measured.stock.perSecond].map((speed) => speed.toFixed(1));
       tell(
         `buying, round ${round + 1} of ${given.rounds}, ${level.atOnce} at once: ${ours}/s, stock seller ${theirs}/s`,
       );
@@ -89,6 +89,24 @@ export async function measurePurchases(ground: Ground, given: { rounds: number }
 }
 
 const WARM_UP: Level = { atOnce: 8, purchases: 24, transfers: 0 };
+
+async function measureRound(
+  ground: Ground,
+  given: { level: Level; sellers: Record<SellerName, Seller>; transfers: TransferSigner; turn: number },
+): Promise<Round> {
+  const { level, sellers, transfers, turn } = given;
+  const { atOnce } = level;
+  const lanes = await transfers.sign({ count: level.transfers, senders: atOnce });
+  const otherPrograms = await watchOtherPrograms();
+  const transfersPerSecond = await measureTransfers(ground.chain, lanes);
+  const bought: Partial<Record<SellerName, Bought>> = {};
+  for (const name of turn % 2 === 0 ? SELLERS : SELLERS.toReversed()) {
+    bought[name] = await buy(ground, sellers[name], { atOnce, count: level.purchases });
+  }
+  const { market, stock } = bought;
+  if (market === undefined || stock === undefined) throw new Error('half a round');
+  return { atOnce, transfersPerSecond, otherCores: await otherPrograms(), market, stock };
+}
 
 function sellerOf(url: string, shop: Shop, spent: () => Promise<Spent>): Seller {
   return { url, shop, spent, signed: 0, ordered: [], delivered: [] };

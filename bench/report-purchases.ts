@@ -46,6 +46,7 @@ function speedRows(row: ReturnType<typeof createRow>): string[] {
     row("the chain's own transfers/s", (round) => round.transfersPerSecond, 0),
     row('ratio, market to stock seller', (round) => round.market.perSecond / round.stock.perSecond, 2),
     row('ratio, market to transfers', (round) => round.market.perSecond / round.transfersPerSecond, 4),
+    row('cores that other programs took', (round) => round.otherCores, 2),
     row('first answer, ms, market', (round) => median(round.market.firstAnswerMs), 0),
     row('first answer, ms, stock seller', (round) => median(round.stock.firstAnswerMs), 0),
     row('  worst, market', (round) => Math.max(...round.market.firstAnswerMs), 0),
