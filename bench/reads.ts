@@ -59,7 +59,7 @@ export async function measureReads(
       if (slices.market === undefined || slices.static === undefined) throw new Error('half a round');
       rounds.push({ market: slices.market, static: slices.static });
       const [market, fixed] = [slices.market.perSecond, slices.static.perSecond].map(Math.round);
-      tell(`${target.route}: round ${round + 1} of ${given.rounds}: ${market}/s beside ${fixed}/s static`);
+      tell(`${target.route}: round ${round + 1} of ${given.rounds}: ${market}/s, ${fixed}/s static`);
     }
     outcomes.push(outcomeOf(target.route, rounds));
   }

@@ -41,7 +41,7 @@ export interface SideOptions {
   listings: number;
   /** Signs its settlements: two servers never share one. */
   facilitatorKey: string;
-  /** Beside what every side is told. */
+  /** Added to what every side is told. */
   marketEnv?: Record<string, string>;
   facilitatorEnv?: Record<string, string>;
   begun: AsyncDisposableStack;

@@ -20,7 +20,7 @@ export interface StartOptions {
   /** Of the checkout whose market is measured. */
   root: string;
   listings: number;
-  /** Beside what every market is told. */
+  /** Added to what every market is told. */
   marketEnv?: Record<string, string>;
   /** Everything that is started is handed to it at once. */
   begun: AsyncDisposableStack;

@@ -33,7 +33,7 @@ interface Outcome {
   root: string;
   answers: Record<string, number>;
   files: PassedFile[];
-  /** What ran in as long a time before in which nothing was asked: most of it runs beside a purchase as well. */
+  /** What ran in as long a time before in which nothing was asked: most of it runs during a purchase as well. */
   idle: PassedFile[];
 }
 

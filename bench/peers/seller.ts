@@ -5,7 +5,7 @@ import { paymentMiddleware, x402ResourceServer } from '@x402/express';
 import express from 'express';
 import { NETWORK, setting } from './setting.ts';
 
-/** The shelves of the market that is measured beside it: the same goods at the same prices to the same payees. */
+/** The shelves of the market that it is compared with: the same goods at the same prices to the same payees. */
 interface Shelves {
   asset: string;
   /** Of the token's EIP-712 domain. */
