@@ -20,13 +20,14 @@ export async function startFundedChain(begun: AsyncDisposableStack): Promise<Loc
     { address: WORLD_ACCOUNTS.facilitator.address, wei: 1_000n * ETHER },
     ...Array.from({ length: SENDERS }, (_, n) => ({ address: senderAccount(n).address, wei: 1_000n * ETHER })),
     ...Array.from({ length: PAYERS }, (_, n) => ({ address: payerAccount(n).address, usdcUnits: PAYER_UNITS })),
+    ...Array.from({ length: PAYERS }, (_, n) => ({ address: stockPayerAccount(n).address, usdcUnits: PAYER_UNITS })),
   ]);
   return chain;
 }
 
 /**
  * The local chain of the project, on a beat shorter than a second. With a block for every transaction, transfers/s fell to a tenth
- * within some thousand transfers; on a beat they stay. Nobody else mines while it is measured: beside calls that mine, a transfer
+ * within some thousand transfers; on a beat they stay. Nothing else mines while it is measured: with calls that mine, a transfer
  * was once in no block after a minute.
  */
 async function startBeatingChain(): Promise<LocalChain> {
@@ -58,6 +59,11 @@ async function startBeatingChain(): Promise<LocalChain> {
 
 export function payerAccount(n: number): TestAccount {
   return testAccount(`bench payer ${n % PAYERS}`);
+}
+
+/** Of the stock seller's buyers: who paid for what is told apart by payer, payee and price. */
+export function stockPayerAccount(n: number): TestAccount {
+  return testAccount(`bench stock payer ${n % PAYERS}`);
 }
 
 export function senderAccount(n: number): TestAccount {

@@ -49,7 +49,8 @@ export async function load(
   };
 }
 
-function busyMs(): number {
+/** Of all cores, for all programs. */
+export function busyMs(): number {
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 }
 

@@ -7,6 +7,8 @@ import { systemRandom } from '../src/platform/random.ts';
 
 /** Nearly as long as a market takes them for: they are signed some time before they are used. */
 const SECONDS_AHEAD = 590;
+/** Of both sellers' terms. */
+export const X402_TIMEOUT_SECONDS = 120;
 
 export function makeAuthorization(payer: TestAccount, payee: Hex, units: bigint): Authorization {
   return {
@@ -32,7 +34,7 @@ export function proofHeader(version: 1 | 2, authorization: Authorization, signat
     amount: numbers.value,
     asset: usdc,
     payTo: rest.to,
-    maxTimeoutSeconds: 120,
+    maxTimeoutSeconds: X402_TIMEOUT_SECONDS,
     extra: { name: domainName, version: domainVersion },
   };
   return { 'payment-signature': encode({ x402Version: 2, accepted, payload }) };

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { systemRandom } from '../src/platform/random.ts';
 import { load, median, type Slice } from './load.ts';
 import { SEEDED_AISLES } from './seed.ts';
-import { READ_CONNECTIONS, ROUNDS, WARM_UP_SECONDS } from './settings.ts';
+import { READ_CONNECTIONS, WARM_UP_SECONDS } from './settings.ts';
 import type { StaticOrder } from './static-server.ts';
 import { askOnce, openWire, requestBytes } from './wire.ts';
 
@@ -30,7 +30,7 @@ const STATIC_SERVER = fileURLToPath(new URL('./static-server.ts', import.meta.ur
 /** Market and static server in turn, so that what the machine does besides falls on both. */
 export async function measureReads(
   marketUrl: string,
-  given: { listings: number; seconds: number },
+  given: { listings: number; seconds: number; rounds: number },
   tell: (line: string) => void,
 ): Promise<ReadOutcome[]> {
   const targets = [listingTarget(given.listings), await shelvesTarget(marketUrl)];
@@ -52,14 +52,14 @@ export async function measureReads(
     tell(`${target.route}: warming up`);
     for (const side of ['market', 'static'] as const) await run(side, WARM_UP_SECONDS);
     const rounds: Round[] = [];
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let round = 0; round < given.rounds; round += 1) {
       const order = round % 2 === 0 ? (['market', 'static'] as const) : (['static', 'market'] as const);
       const slices: Partial<Round> = {};
       for (const side of order) slices[side] = await run(side, given.seconds);
       if (slices.market === undefined || slices.static === undefined) throw new Error('half a round');
       rounds.push({ market: slices.market, static: slices.static });
       const [market, fixed] = [slices.market.perSecond, slices.static.perSecond].map(Math.round);
-      tell(`${target.route}: round ${round + 1} of ${ROUNDS}: ${market}/s beside ${fixed}/s static`);
+      tell(`${target.route}: round ${round + 1} of ${given.rounds}: ${market}/s, ${fixed}/s static`);
     }
     outcomes.push(outcomeOf(target.route, rounds));
   }

@@ -1,31 +1,39 @@
-import { DEFAULT_LIMITS } from '../src/contract/vocabulary.ts';
-
 /** What does not depend on the command line. All of it is printed with the outcome. */
 
-export const ROUNDS = 3;
 export const READ_CONNECTIONS = 16;
 export const WARM_UP_SECONDS = 1;
 
-export const PAYERS = 16;
-export const BUYING_AT_ONCE = 8;
-export const PURCHASES_PER_ROUND = 120;
+/** More than buy at once: no purchase waits for an earlier payment of the same wallet. */
+export const PAYERS = 128;
 
-/** After it nobody begins to buy: on a busy machine a round is smaller, not longer. */
+export interface Level {
+  /** So many purchases at once whose transaction is not mined yet. */
+  atOnce: number;
+  /** Of each round; in a slow round fewer are begun. */
+  purchases: number;
+  transfers: number;
+}
+
+export const LEVELS: readonly Level[] = [
+  { atOnce: 1, purchases: 10, transfers: 200 },
+  { atOnce: 8, purchases: 320, transfers: 800 },
+  { atOnce: 64, purchases: 640, transfers: 800 },
+];
+
+/** After it no purchase begins: a round of a slow seller is smaller, not longer. */
 export const BUYING_SECONDS = 8;
 
+/** How long a buyer waits before asking again, in place of the seconds of Retry-After. */
+export const BUYER_POLL_MS = 200;
+
 /** Accounts that submit transfers directly, one order of transactions each. */
-export const SENDERS = 8;
-export const TRANSFERS_PER_ROUND = 800;
+export const SENDERS = Math.max(...LEVELS.map(({ atOnce }) => atOnce));
+
+/** Transfers of others in every block while purchases are measured. */
+export const FOREIGN_TRANSFERS = 300;
 
 export const CHAIN_SETTINGS = {
   blockEverySeconds: 0.1,
   /** How far the finalized head is behind the latest block; an even number. */
   finalityBlocks: 6,
 } as const;
-
-/** So high that a load from one address meets none of them. */
-export const WIDE_LIMITS = JSON.stringify(
-  Object.fromEntries(
-    Object.keys(DEFAULT_LIMITS).flatMap((name) => (name.includes('_per_') ? [[name, 1_000_000_000]] : [])),
-  ),
-);

@@ -7,7 +7,6 @@ import { settleData, signAuthorization } from '../test/support/chain.ts';
 import { payerAccount, senderAccount } from './chain.ts';
 import { makeAuthorization } from './proof.ts';
 import type { Goods } from './seed.ts';
-import { SENDERS } from './settings.ts';
 import { openWire, requestBytes } from './wire.ts';
 
 const GAS = 200_000n;
@@ -18,38 +17,49 @@ const MINED_WITHIN_MS = 60_000;
 /** So little that it is the price of no listing. */
 const UNITS = 1n;
 
-/** Signed beforehand: in the order in which each sender must submit them. */
+/** Signed beforehand, one list for each sender, in the order in which it must submit them. */
 export type Lanes = Hex[][];
 
-export async function signTransfers(
-  chain: LocalChain,
-  goods: readonly Goods[],
-  given: { count: number; sentBefore: number },
-): Promise<Lanes> {
-  const lanes: Lanes = Array.from({ length: SENDERS }, () => []);
-  for (let n = 0; n < given.count; n += 1) {
-    const payer = payerAccount(n);
-    const payee = goods[n % goods.length]?.payee;
-    const lane = lanes[n % SENDERS];
-    if (payee === undefined || lane === undefined) throw new Error('no listing to pay for');
+export interface TransferSigner {
+  sign(given: { count: number; senders: number }): Promise<Lanes>;
+  /** How many it has signed. */
+  signed(): number;
+}
+
+export function createTransferSigner(chain: LocalChain, goods: readonly Goods[]): TransferSigner {
+  const nonces = new Map<number, number>();
+  let signed = 0;
+  const one = async (sender: number): Promise<Hex> => {
+    const payer = payerAccount(signed);
+    const payee = goods[signed % goods.length]?.payee;
+    if (payee === undefined) throw new Error('no listing to pay for');
     const authorization = makeAuthorization(payer, payee, UNITS);
     const signature = await signAuthorization(chain, payer, authorization);
-    const raw = await senderAccount(n).signer.signTransaction({
+    const nonce = nonces.get(sender) ?? 0;
+    nonces.set(sender, nonce + 1);
+    signed += 1;
+    return senderAccount(sender).signer.signTransaction({
       type: 'eip1559',
       chainId: chain.chainId,
-      nonce: given.sentBefore / SENDERS + lane.length,
+      nonce,
       gas: GAS,
       maxFeePerGas: FEE_LIMIT,
       maxPriorityFeePerGas: TIP,
       to: USDC_ADDRESS,
       data: settleData(authorization, signature),
     });
-    lane.push(raw);
-  }
-  return lanes;
+  };
+  return {
+    signed: () => signed,
+    sign: async ({ count, senders }) => {
+      const lanes: Lanes = Array.from({ length: senders }, () => []);
+      for (let n = 0; n < count; n += 1) lanes[n % senders]?.push(await one(n % senders));
+      return lanes;
+    },
+  };
 }
 
-/** All of them, from the first submission to the block of the last; per second. Nothing is asked in between. */
+/** All of them, from the first submission to the block of the last; per second. Each sender has one request open at a time. */
 export async function measureTransfers(chain: LocalChain, lanes: Lanes): Promise<number> {
   const wires = await Promise.all(lanes.map(() => openWire(chain.url, { keepBody: true })));
   const requests = lanes.map((lane) => lane.map((raw) => sendRequest(chain.url, raw)));

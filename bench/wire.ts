@@ -4,7 +4,8 @@ export interface WireAnswer {
   status: number;
   /** Header and body as sent. */
   bytes: number;
-  retryAfterSeconds: number | null;
+  /** Status line and headers; empty where the body is not kept. */
+  head: string;
   /** Empty when it is not kept. */
   body: Buffer;
 }
@@ -24,7 +25,7 @@ interface Head {
   status: number;
   length: number;
   size: number;
-  retryAfterSeconds: number | null;
+  text: string;
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -49,8 +50,8 @@ export async function openWire(url: string, options: { keepBody: boolean }): Pro
     socket.destroy();
     reject(error);
   };
-  const finish = ({ status, size, retryAfterSeconds }: Head): void => {
-    const answer = { status, bytes: size + received, retryAfterSeconds, body: Buffer.concat(kept) };
+  const finish = ({ status, size, text }: Head): void => {
+    const answer = { status, bytes: size + received, head: options.keepBody ? text : '', body: Buffer.concat(kept) };
     const { resolve } = waiting ?? { resolve: () => {} };
     waiting = null;
     head = null;
@@ -108,12 +109,11 @@ function readHead(bytes: Buffer, end: number): Head {
   const text = bytes.toString('latin1', 0, end);
   const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1];
   if (length === undefined) throw new Error(`an answer without a content-length: ${text.slice(0, 40)}`);
-  const retryAfter = /\r\nretry-after: *(\d+)/i.exec(text)?.[1];
   return {
     status: Number(text.slice(9, 12)),
     length: Number(length),
     size: end + HEAD_END.length,
-    retryAfterSeconds: retryAfter === undefined ? null : Number(retryAfter),
+    text,
   };
 }
 

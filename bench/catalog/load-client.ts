@@ -1,4 +1,4 @@
-import { serveOrders } from './child.ts';
+import { serveOrders } from '../child.ts';
 import { createHistogram, record } from './histogram.ts';
 import { runLane } from './lane.ts';
 import { type PageRequest, requestText } from './page-request.ts';

@@ -1,4 +1,4 @@
-import type { Child } from './child.ts';
+import type { Child } from '../child.ts';
 import { mergeHistograms, quantileMs } from './histogram.ts';
 import type { PageKind } from './page-request.ts';
 import { BUSY_SHARE, CONNECTIONS, SLICE_SECONDS, SQL_SECONDS, WARM_UP_SECONDS } from './settings.ts';

@@ -1,5 +1,5 @@
+import { memoryOf } from '../process-facts.ts';
 import type { PageRequest } from './page-request.ts';
-import { memoryOf } from './process-facts.ts';
 import { CONNECTIONS, SLICE_SECONDS, WARM_UP_SECONDS } from './settings.ts';
 import { type LoadClient, medianOf, runSlice, type Slice, type Target } from './slice.ts';
 import type { MarketServer } from './start-market.ts';

@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/platform/clock.ts';
+import { cpuMs } from '../process-facts.ts';
 import { diceFor } from './dice.ts';
 import { mergeHistograms, quantileMs } from './histogram.ts';
 import type { PageRequest } from './page-request.ts';
-import { cpuMs } from './process-facts.ts';
 import { type ReadAlong, readAlong } from './read-along.ts';
 import { type Recount, recount } from './recount.ts';
 import type { Seeded } from './seed.ts';

@@ -1,7 +1,7 @@
 import { cpus } from 'node:os';
-import type { Child } from './child.ts';
+import type { Child } from '../child.ts';
+import { cpuMs } from '../process-facts.ts';
 import type { LoadAnswer, LoadOrder } from './load-client.ts';
-import { cpuMs } from './process-facts.ts';
 
 export type LoadClient = Child<LoadOrder, LoadAnswer>;
 

@@ -1,5 +1,5 @@
 import { openDatabase } from '../../src/platform/database/open-database.ts';
-import { serveOrders } from './child.ts';
+import { serveOrders } from '../child.ts';
 import type { SqlPage } from './page-request.ts';
 import { sqlPage } from './sql-page.ts';
 

@@ -7,8 +7,8 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { inheritedEnvironment } from '../../src/local/server-process.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { freePort } from '../../test/support/free-port.ts';
-import { WIDE_LIMITS } from '../settings.ts';
-import { familyOf } from './process-facts.ts';
+import { familyOf } from '../process-facts.ts';
+import { wideLimits } from '../wide-limits.ts';
 
 export interface MarketOrder {
   databaseUrl: string;
@@ -65,7 +65,7 @@ export async function startMarket(order: MarketOrder): Promise<MarketServer> {
       OPENAISLE_FACILITATOR_URL: `http://127.0.0.1:${silent}`,
       OPENAISLE_TREASURY: TREASURY,
       OPENAISLE_CATALOG_MEMORY_MB: String(order.catalogMemoryMb),
-      OPENAISLE_LIMITS: WIDE_LIMITS,
+      OPENAISLE_LIMITS: (await wideLimits(ROOT)).market,
       ...(order.workers === 1 ? {} : { OPENAISLE_WORKERS: String(order.workers) }),
     },
     stdio: ['ignore', log, log, 'ipc'],

@@ -1,5 +1,5 @@
 import { Agent, createServer, get, type IncomingMessage } from 'node:http';
-import { serveOrders } from './child.ts';
+import { serveOrders } from '../child.ts';
 import type { PageRequest } from './page-request.ts';
 
 /** Ask the market for these and answer them from now on, and nothing else. */

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { AISLES } from '../../src/contract/vocabulary.ts';
 import { load, median, type Slice } from '../load.ts';
 import type { Running } from '../run-bench.ts';
@@ -38,7 +39,9 @@ const REVISION = { modern: '2026-07-28', legacy: '2025-11-25' } as const;
 
 /** The same pages, asked for as a route and as a tool, in turn. */
 export async function measureBrowse(_: object, { begun, signal, tell }: Running): Promise<BrowseOutcome[]> {
-  const { marketUrl } = await startWorld({ listings: LISTINGS, begun, signal, tell });
+  const root = resolve(import.meta.dirname, '../..');
+  const { side: market } = await startWorld({ root, listings: LISTINGS, begun, signal, tell });
+  const { marketUrl } = market;
   const pages = AISLES.flatMap((aisle) => SORTS.map((sort) => ({ aisle, sort })));
   const outcomes: BrowseOutcome[] = [];
   for (const { era, gzip } of KINDS) {

@@ -4,13 +4,20 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { testAccount } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
+import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { startEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
+import { buyAll } from '../buy-all.ts';
 import { startFundedChain } from '../chain.ts';
+import { followHeads } from '../heads.ts';
 import { load, median } from '../load.ts';
-import { measurePurchases, signOrders } from '../purchases.ts';
-import { WIDE_LIMITS } from '../settings.ts';
+import { THIS_CHECKOUT } from '../options.ts';
+import { signOrders } from '../orders.ts';
+import { type Running, runBench } from '../run-bench.ts';
+import { marketShop } from '../shops.ts';
+import { type Side, startSide } from '../side.ts';
+import { difference, perOne, type Spent } from '../spent.ts';
+import { startMeters } from '../start-meters.ts';
 import { requestBytes } from '../wire.ts';
-import { type Side, type Spent, startSide } from './side.ts';
 
 const HELP = `What a purchase and a page of the shelves cost: this checkout beside another one, in alternating rounds.
 
@@ -25,12 +32,8 @@ const HELP = `What a purchase and a page of the shelves cost: this checkout besi
   --help            this text
 `;
 const CONNECTIONS = 8;
+const BUYING_AT_ONCE = 8;
 const ETHER = 10n ** 18n;
-/** All buyers come from one address, and gas of the local chain costs a hundred times what the real one's does. */
-const WIDE = {
-  marketEnv: { OPENAISLE_LIMITS: WIDE_LIMITS },
-  facilitatorEnv: { FACILITATOR_LIMITS: JSON.stringify({ gas_loss_hour_units: 1e9, gas_loss_day_units: 1e9 }) },
-};
 
 interface Round {
   side: string;
@@ -40,8 +43,18 @@ interface Round {
   perPage: Spent;
 }
 
-function readOptions() {
+interface Options {
+  before: string;
+  json: boolean;
+  rounds: number;
+  purchases: number;
+  seconds: number;
+  listings: number;
+}
+
+function readOptions(args: readonly string[]): Options | null {
   const { values } = parseArgs({
+    args: [...args],
     options: {
       before: { type: 'string' },
       rounds: { type: 'string', default: '6' },
@@ -52,81 +65,87 @@ function readOptions() {
       help: { type: 'boolean', default: false },
     },
   });
-  if (values.help || values.before === undefined) {
-    process.stdout.write(HELP);
-    process.exit(values.help ? 0 : 2);
-  }
-  const { before, json } = values;
+  if (values.help) return null;
+  if (values.before === undefined) throw new Error('--before must name the other checkout');
   const [rounds, purchases, seconds, listings] = [values.rounds, values.purchases, values.seconds, values.listings].map(
     Number,
   );
   if (!rounds || !purchases || !seconds || !listings)
     throw new Error('rounds, purchases, seconds and listings are numbers above 0');
-  return { before: resolve(before), json, rounds, purchases, seconds, listings };
+  return { before: resolve(values.before), json: values.json, rounds, purchases, seconds, listings };
 }
 
-const NAMES = ['statements', 'chainRequests', 'chainCalls', 'marketMs', 'facilitatorMs', 'databaseMs'] as const;
-
-function perOne(from: Spent, to: Spent, count: number): Spent {
-  return Object.fromEntries(NAMES.map((name) => [name, (to[name] - from[name]) / count])) as unknown as Spent;
-}
-
-async function main(): Promise<void> {
-  const options = readOptions();
-  const tell = (line: string): void => void process.stderr.write(`${line}\n`);
-  await using begun = new AsyncDisposableStack();
-  const breaking = new AbortController();
-  process.once('SIGINT', () => breaking.abort());
+/** Market and facilitator of both checkouts, on one chain and one PostgreSQL. */
+async function startSides(options: Options, chain: LocalChain, { begun, signal, tell }: Running): Promise<Side[]> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-pairs-'));
   begun.defer(() => rm(folder, { recursive: true, force: true }));
-  tell('starting chain and PostgreSQL');
-  const chain = await startFundedChain(begun);
   const postgres = await startEmbeddedPostgres({ dataDir: folder });
   begun.defer(() => postgres.stop());
+  const meters = startMeters(begun);
   const sides: Side[] = [];
   for (const [name, root] of [
     ['before', options.before],
-    ['after', resolve(import.meta.dirname, '../..')],
+    ['after', THIS_CHECKOUT],
   ] as const) {
     const signer = testAccount(`bench facilitator ${name}`);
     await fund(chain, [{ address: signer.address, wei: 1_000n * ETHER }]);
     tell(`starting ${name}: ${root}`);
-    const given = { folder, chain, postgresUrl: postgres.url, listings: options.listings, facilitatorKey: signer.key };
-    const wide = name === 'after' ? WIDE : { marketEnv: {}, facilitatorEnv: {} };
-    sides.push(await startSide({ name, root, ...given, ...wide, begun, signal: breaking.signal }));
+    const given = { folder, chain, meters, listings: options.listings, begun, signal };
+    sides.push(await startSide({ ...given, name, root, postgresUrl: postgres.url, facilitatorKey: signer.key }));
   }
+  return sides;
+}
+
+async function measure(options: Options, running: Running): Promise<void> {
+  const { begun, tell } = running;
+  tell('starting chain and PostgreSQL');
+  const chain = await startFundedChain(begun);
+  const sides = await startSides(options, chain, running);
+  const heads = await followHeads(chain, begun);
   const made = new Map<string, number>();
-  const measure = async (side: Side): Promise<Round> => {
+  const one = async (side: Side): Promise<Round> => {
     const madeBefore = made.get(side.name) ?? 0;
     made.set(side.name, madeBefore + options.purchases);
-    const orders = await signOrders(chain, side.seeded, { count: options.purchases, madeBefore });
-    const [start, round] = [await side.spent(), await measurePurchases(side.marketUrl, orders)];
+    const { seeded, marketUrl } = side;
+    const shop = marketShop(marketUrl, seeded);
+    const orders = await signOrders(chain, seeded.goods, shop.buyers, { count: options.purchases, madeBefore });
+    const start = await side.spent();
+    const round = await buyAll(marketUrl, shop, orders, { atOnce: BUYING_AT_ONCE, heads });
     const middle = await side.spent();
-    const page = requestBytes(side.marketUrl, { method: 'GET', path: '/api/shelves?limit=20' });
-    const read = await load(side.marketUrl, [page], { connections: CONNECTIONS, seconds: options.seconds });
-    const pages = read.perSecond * options.seconds;
+    const page = requestBytes(marketUrl, { method: 'GET', path: '/api/shelves?limit=20' });
+    const read = await load(marketUrl, [page], { connections: CONNECTIONS, seconds: options.seconds });
     return {
       side: side.name,
       purchasesPerSecond: round.perSecond,
-      perPurchase: perOne(start, middle, round.delivered.length),
+      perPurchase: perOne(difference(start, middle), round.delivered.length),
       pagesPerSecond: read.perSecond,
-      perPage: perOne(middle, await side.spent(), pages),
+      perPage: perOne(difference(middle, await side.spent()), read.perSecond * options.seconds),
     };
   };
   tell('warming up');
-  for (const side of sides) await measure(side);
+  for (const side of sides) await one(side);
   const rounds: Round[] = [];
   for (let n = 0; n < options.rounds; n += 1) {
     for (const side of n % 2 === 0 ? sides : sides.toReversed()) {
-      const round = await measure(side);
+      const round = await one(side);
       rounds.push(round);
-      tell(
-        `${side.name}: ${round.purchasesPerSecond.toFixed(1)} purchases/s, ${round.pagesPerSecond.toFixed(0)} pages/s`,
-      );
+      const speeds = `${round.purchasesPerSecond.toFixed(1)} purchases/s, ${round.pagesPerSecond.toFixed(0)} pages/s`;
+      tell(`${side.name}: ${speeds}`);
     }
   }
   process.stdout.write(options.json ? `${JSON.stringify({ options, rounds })}\n` : report(rounds));
 }
+
+/** By the name in the report: the names in what was spent, of which the sum counts. */
+const COSTS: Readonly<Record<string, readonly string[]>> = {
+  statements: ['statements'],
+  commits: ['commits'],
+  'chain requests': ['market.requests', 'facilitator.requests'],
+  'chain calls': ['market.calls', 'facilitator.calls'],
+  'market CPU, ms': ['marketMs'],
+  'facilitator CPU, ms': ['facilitatorMs'],
+  'database CPU, ms': ['databaseMs'],
+};
 
 function report(rounds: readonly Round[]): string {
   const of = (side: string, read: (round: Round) => number): number =>
@@ -136,18 +155,19 @@ function report(rounds: readonly Round[]): string {
     const ratio = before === 0 ? '-' : (after / before).toFixed(2);
     return `${name.padEnd(32)}${before.toFixed(2).padStart(10)}${after.toFixed(2).padStart(10)}${ratio.padStart(8)}\n`;
   };
+  const sum = (spent: Spent, names: readonly string[]): number =>
+    names.reduce((total, name) => total + (spent[name] ?? 0), 0);
   return [
     `${'median of rounds'.padEnd(32)}${'before'.padStart(10)}${'after'.padStart(10)}${'ratio'.padStart(8)}\n`,
     line('purchases/s', (round) => round.purchasesPerSecond),
-    ...NAMES.map((name) => line(`  ${name} a purchase`, (round) => round.perPurchase[name])),
+    ...Object.entries(COSTS).map(([name, names]) =>
+      line(`  ${name}, a purchase`, (round) => sum(round.perPurchase, names)),
+    ),
     line('shelf pages/s', (round) => round.pagesPerSecond),
-    line('  market CPU, us a page', (round) => 1_000 * round.perPage.marketMs),
-    line('  statements a page', (round) => round.perPage.statements),
-    line('  chain calls a page', (round) => round.perPage.chainCalls),
+    line('  market CPU, us a page', (round) => 1_000 * sum(round.perPage, ['marketMs'])),
+    line('  statements a page', (round) => sum(round.perPage, ['statements'])),
+    line('  chain calls a page', (round) => sum(round.perPage, COSTS['chain calls'] ?? [])),
   ].join('');
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-  process.exitCode = 1;
-});
+runBench<Options>({ help: HELP, read: readOptions, measure });

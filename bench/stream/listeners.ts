@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { serveOrders } from '../catalog/child.ts';
+import { serveOrders } from '../child.ts';
 
 /** In a process of its own: what reads for thousands must not be what measures how long others wait. */
 export type ListenOrder = { act: 'open'; port: number; count: number } | { act: 'look' } | { act: 'close' };

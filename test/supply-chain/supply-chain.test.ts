@@ -28,6 +28,19 @@ test('the lock names no place that packages come from', () => {
   expect(names(packages.filter(({ resolved }) => resolved !== undefined))).toEqual([]);
 });
 
+test('the stock seller of the benchmark is locked as the market is, runs no script, and has the same versions of what both use', () => {
+  const peers = packagesOf(JSON.parse(read('bench/peers/package-lock.json')));
+  const unsafe = peers.filter(
+    ({ integrity, resolved, hasInstallScript }) =>
+      !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '') || resolved !== undefined || hasInstallScript,
+  );
+  expect(names(unsafe)).toEqual([]);
+  for (const path of ['node_modules/@x402/core', 'node_modules/@x402/evm', 'node_modules/viem']) {
+    const [ours, theirs] = [packages, peers].map((of) => of.find((one) => one.path === path)?.version);
+    expect(theirs, path).toBe(ours);
+  }
+});
+
 test('the decision on dependencies says which packages run a script when they are installed', () => {
   const written = entriesBelow('## Install scripts').map(([name]) => name);
   const running = packages.filter(({ hasInstallScript }) => hasInstallScript).map(({ name }) => name);

@@ -35,6 +35,13 @@ export async function cpuMs(pids: readonly number[]): Promise<number | null> {
   return ticks * TICK_MS;
 }
 
+/** What a process has had written to a disk, in whole pages; null where nothing tells. Files in memory count as nothing. */
+export async function writtenBytes(pid: number): Promise<number | null> {
+  const text = await readFile(`/proc/${pid}/io`, 'utf8').catch(() => '');
+  const bytes = /^write_bytes: (\d+)$/m.exec(text)?.[1];
+  return bytes === undefined ? null : Number(bytes);
+}
+
 export async function memoryOf(pids: readonly number[]): Promise<Memory | null> {
   const memory = { rssMb: 0, peakMb: 0 };
   for (const pid of pids) {

@@ -1,0 +1,117 @@
+import { systemClock } from '../src/platform/clock.ts';
+import type { Hex } from '../src/platform/hex.ts';
+import type { Heads } from './heads.ts';
+import type { Order } from './orders.ts';
+import { BUYER_POLL_MS, BUYING_SECONDS } from './settings.ts';
+import type { Shop, Told } from './shops.ts';
+import { createWirePool, type WirePool } from './wire-pool.ts';
+
+export interface PurchaseRound {
+  perSecond: number;
+  /** Those that were submitted; the other proofs were shown to no server. */
+  begun: Order[];
+  delivered: Order[];
+  /** How often each answer came, in words such as `first 202` or `later 200`. */
+  answers: Record<string, number>;
+  /** From the first request of a purchase to the first answer that names its mined transaction, and to its goods. */
+  firstAnswerMs: number[];
+  deliveredMs: number[];
+  /** From the block that made a transfer final, as the chain told it, to the goods. */
+  goodsDelayMs: number[];
+  transactions: Hex[];
+}
+
+/** What all purchases of a round share. */
+interface Scene {
+  shop: Shop;
+  wires: WirePool;
+  heads: Heads;
+  round: PurchaseRound;
+}
+
+interface Buying {
+  order: Order;
+  begunAt: number;
+  asked: number;
+  mined: Told['mined'];
+}
+
+const GIVEN_UP_MS = 60_000;
+
+/**
+ * From the first request to the last delivery, `atOnce` purchases at a time. A purchase makes room for the next one when an answer names
+ * its mined transaction: what then passes until finality is the chain's. A single buyer has the goods before it buys again.
+ */
+export async function buyAll(
+  url: string,
+  shop: Shop,
+  orders: readonly Order[],
+  given: { atOnce: number; heads: Heads },
+): Promise<PurchaseRound> {
+  const round: PurchaseRound = {
+    ...{ perSecond: 0, begun: [], delivered: [], answers: {} },
+    ...{ firstAnswerMs: [], deliveredMs: [], goodsDelayMs: [], transactions: [] },
+  };
+  const wires = await createWirePool(url, given.atOnce);
+  const scene = { shop, wires, heads: given.heads, round };
+  const fresh = orders.values();
+  const waiting: Promise<boolean>[] = [];
+  const begin = performance.now();
+  const lane = async (): Promise<void> => {
+    while (performance.now() < begin + BUYING_SECONDS * 1_000) {
+      const order = fresh.next().value;
+      if (order === undefined) return;
+      round.begun.push(order);
+      const buying: Buying = { order, begunAt: performance.now(), asked: 0, mined: null };
+      const alone = given.atOnce === 1;
+      const open = await askUntil(scene, buying, (told) => !alone && told.mined !== null);
+      if (!open) continue;
+      const goods = askUntil(scene, buying, () => false, BUYER_POLL_MS);
+      // Awaited when all have begun; until then a failure would count as one that was not looked at.
+      goods.catch(() => {});
+      waiting.push(goods);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: given.atOnce }, lane));
+    await Promise.all(waiting);
+  } finally {
+    wires.close();
+  }
+  round.perSecond = round.delivered.length / ((performance.now() - begin) / 1_000);
+  return round;
+}
+
+/** Resolves with whether the purchase is still open: until it has ended, or is as far as wanted. Asks again at a fixed pace. */
+async function askUntil(
+  scene: Scene,
+  buying: Buying,
+  farEnough: (told: Told) => boolean,
+  firstPauseMs = 0,
+): Promise<boolean> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = BUYER_POLL_MS) {
+    if (pauseMs > 0) await systemClock.sleep(pauseMs);
+    const told = scene.shop.read(buying.order, await scene.wires.ask(scene.shop.request(buying.order)));
+    const now = performance.now();
+    note(scene, buying, told, now);
+    if (told.outcome !== 'pending') return false;
+    if (farEnough(told)) return true;
+    if (now - buying.begunAt > GIVEN_UP_MS) throw new Error(`no goods after ${GIVEN_UP_MS} ms: ${told.name}`);
+  }
+}
+
+function note({ heads, round }: Scene, buying: Buying, told: Told, now: number): void {
+  const name = `${buying.asked === 0 ? 'first' : 'later'} ${told.name}`;
+  buying.asked += 1;
+  round.answers[name] = (round.answers[name] ?? 0) + 1;
+  if (told.mined !== null && buying.mined === null) {
+    buying.mined = told.mined;
+    round.firstAnswerMs.push(now - buying.begunAt);
+    round.transactions.push(told.mined.hash);
+  }
+  if (told.outcome !== 'goods') return;
+  round.delivered.push(buying.order);
+  round.deliveredMs.push(now - buying.begunAt);
+  const finalAt = heads.finalAt(buying.mined?.block ?? Number.NaN);
+  if (finalAt !== undefined) round.goodsDelayMs.push(now - finalAt);
+}

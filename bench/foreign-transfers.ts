@@ -1,0 +1,83 @@
+import { encodeFunctionData, multicall3Abi } from 'viem';
+import { testAccount } from '../src/local/chain/accounts.ts';
+import { MULTICALL3_ADDRESS } from '../src/local/chain/deploy-usdc.ts';
+import { fund } from '../src/local/chain/fund.ts';
+import type { LocalChain } from '../src/local/chain/start-chain.ts';
+import { USDC_ADDRESS, usdcWriteAbi } from '../src/local/chain/usdc-contract.ts';
+import { readBalance } from '../src/platform/chain/usdc-reads.ts';
+import type { Heads } from './heads.ts';
+import { FOREIGN_TRANSFERS } from './settings.ts';
+import { openWire, requestBytes } from './wire.ts';
+
+export interface ForeignTransfers {
+  /** From now on, for every block. */
+  start(): Promise<void>;
+  /** Resolves with how many of them a block held. */
+  stop(): Promise<number>;
+}
+
+const UNITS = 10n ** 15n;
+const WEI = 1_000_000n * 10n ** 18n;
+const GAS = 30_000_000n;
+const FEE_LIMIT = 100_000_000_000n;
+const TIP = 1_000_000_000n;
+
+/**
+ * Transfers of USDC between strangers, which fill the logs of every block as on a real chain: one call of Multicall3, out of its own
+ * balance. An account of the chain's own sends it, since it is always the same bytes then, and no signature falls into what is measured.
+ */
+export async function prepareForeignTransfers(
+  chain: LocalChain,
+  heads: Heads,
+  begun: AsyncDisposableStack,
+): Promise<ForeignTransfers> {
+  const sender = testAccount('bench stranger').address;
+  await fund(chain, [
+    { address: MULTICALL3_ADDRESS, usdcUnits: UNITS },
+    { address: sender, wei: WEI },
+  ]);
+  await chain.rpc.call('anvil_impersonateAccount', [sender]);
+  const wire = await openWire(chain.url, { keepBody: true });
+  begun.defer(() => wire.close());
+  const request = requestBytes(chain.url, { method: 'POST', path: '/', body: callOf(sender) });
+  const balance = (): Promise<bigint> => readBalance(chain.rpc, USDC_ADDRESS, MULTICALL3_ADDRESS);
+  let running = false;
+  let sending: Promise<unknown> = Promise.resolve();
+  let from = { block: 0, units: 0n };
+  heads.onHead(() => {
+    if (!running) return;
+    sending = sending.then(() => wire.ask(request));
+    // Said by `stop`.
+    sending.catch(() => {});
+  });
+  return {
+    start: async () => {
+      from = { block: heads.latest(), units: await balance() };
+      running = true;
+    },
+    stop: async () => {
+      running = false;
+      await sending;
+      return Number(from.units - (await balance())) / Math.max(1, heads.latest() - from.block);
+    },
+  };
+}
+
+function callOf(sender: string): object {
+  const calls = Array.from({ length: FOREIGN_TRANSFERS }, (_, n) => ({
+    target: USDC_ADDRESS,
+    allowFailure: false,
+    callData: encodeFunctionData({
+      abi: usdcWriteAbi,
+      functionName: 'transfer',
+      args: [testAccount(`bench stranger ${n}`).address, 1n],
+    }),
+  }));
+  const hex = (value: bigint): string => `0x${value.toString(16)}`;
+  const transaction = {
+    ...{ from: sender, to: MULTICALL3_ADDRESS },
+    data: encodeFunctionData({ abi: multicall3Abi, functionName: 'aggregate3', args: [calls] }),
+    ...{ gas: hex(GAS), maxFeePerGas: hex(FEE_LIMIT), maxPriorityFeePerGas: hex(TIP) },
+  };
+  return { jsonrpc: '2.0', id: 1, method: 'eth_sendTransaction', params: [transaction] };
+}

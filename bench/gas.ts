@@ -1,0 +1,17 @@
+import type { LocalChain } from '../src/local/chain/start-chain.ts';
+import type { Hex } from '../src/platform/hex.ts';
+
+const AT_ONCE = 100;
+
+/** What one of these transactions used, on average. */
+export async function readGas(chain: LocalChain, hashes: readonly Hex[]): Promise<number> {
+  let used = 0;
+  for (let at = 0; at < hashes.length; at += AT_ONCE) {
+    const calls = hashes
+      .slice(at, at + AT_ONCE)
+      .map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
+    const receipts = (await chain.rpc.batch(calls)) as { gasUsed: string }[];
+    for (const { gasUsed } of receipts) used += Number(gasUsed);
+  }
+  return used / hashes.length;
+}

@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import type { LocalChain } from '../src/local/chain/start-chain.ts';
+
+/** The chain's blocks as it makes them: when each came, on the clock of `performance`. */
+export interface Heads {
+  latest(): number;
+  /** When a transfer in this block became final. */
+  finalAt(block: number): number | undefined;
+  onHead(act: () => void): void;
+}
+
+interface Message {
+  params?: { result?: { number?: string } };
+}
+
+/** By subscription, so that no polling falls into what is measured. */
+export async function followHeads(chain: LocalChain, begun: AsyncDisposableStack): Promise<Heads> {
+  const socket = new WebSocket(chain.url.replace(/^http/, 'ws'));
+  begun.defer(() => socket.close());
+  await once(socket, 'open');
+  const seen = new Map<number, number>();
+  const acts: (() => void)[] = [];
+  let latest = 0;
+  socket.addEventListener('message', ({ data }) => {
+    const { number } = (JSON.parse(String(data)) as Message).params?.result ?? {};
+    if (number === undefined) return;
+    latest = Number(number);
+    seen.set(latest, performance.now());
+    for (const act of acts) act();
+  });
+  socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] }));
+  return {
+    latest: () => latest,
+    finalAt: (block) => seen.get(block + chain.finalityBlocks),
+    onHead: (act) => void acts.push(act),
+  };
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+interface Range {
+  startOffset: number;
+  endOffset: number;
+  count: number;
+}
+
+/** Of V8: the first range of a function is the function, those after it are blocks inside of it. */
+export interface ScriptCoverage {
+  url: string;
+  functions: { functionName: string; ranges: Range[] }[];
+}
+
+/** A file of which at least one function ran. */
+export interface PassedFile {
+  /** From the root of the checkout. */
+  path: string;
+  lines: number;
+  /** Lines with code inside of a block that ran. */
+  executed: number;
+}
+
+const COMMENT = /^\s*(?:\/\/|\/\*|\*)/;
+
+/** The files under `src` whose functions ran. What a file does when it is loaded is not one of its functions. */
+export function readPath(coverage: readonly ScriptCoverage[], root: string): PassedFile[] {
+  const home = pathToFileURL(`${root}/`).href;
+  return coverage
+    .filter(({ url }) => url.startsWith(`${home}src/`))
+    .flatMap(({ url, functions }) => {
+      const text = readFileSync(fileURLToPath(url), 'utf8');
+      const inside = functions.filter(
+        ({ ranges: [whole] }) => !(whole?.startOffset === 0 && whole.endOffset >= text.length),
+      );
+      if (!inside.some(({ ranges: [whole] }) => (whole?.count ?? 0) > 0)) return [];
+      const path = fileURLToPath(url).slice(fileURLToPath(home).length);
+      return [{ path, lines: text.split('\n').length - 1, executed: executedLines(text, inside) }];
+    })
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+export function foldersOf(files: readonly PassedFile[]): Map<string, PassedFile[]> {
+  return Map.groupBy(files, ({ path }) => posix.dirname(path));
+}
+
+function executedLines(text: string, functions: ScriptCoverage['functions']): number {
+  const ran = new Uint8Array(text.length);
+  for (const { startOffset, endOffset, count } of functions.toSorted(outerFirst).flatMap(({ ranges }) => ranges)) {
+    ran.fill(count > 0 ? 1 : 0, startOffset, endOffset);
+  }
+  let executed = 0;
+  let at = 0;
+  for (const line of text.split('\n')) {
+    const isCode = !COMMENT.test(line);
+    if (isCode && [...line].some((letter, index) => letter.trim() !== '' && ran[at + index] === 1)) executed += 1;
+    at += line.length + 1;
+  }
+  return executed;
+}
+
+/** Types are blanked out and not cut out before a file runs, so places in what runs are places in the file. */
+function outerFirst(one: ScriptCoverage['functions'][number], other: ScriptCoverage['functions'][number]): number {
+  const [a, b] = [one.ranges[0], other.ranges[0]];
+  if (a === undefined || b === undefined) return 0;
+  return a.startOffset - b.startOffset || b.endOffset - a.endOffset;
+}

@@ -1,0 +1,39 @@
+interface Item {
+  id?: unknown;
+  method?: unknown;
+}
+
+/** The calls of one body of JSON-RPC: one, or those of a batch. */
+export interface Calls {
+  batch: boolean;
+  length: number;
+  items: readonly Item[];
+}
+
+export function readCalls(body: Buffer): Calls {
+  const parsed: unknown = JSON.parse(body.toString());
+  const items = (Array.isArray(parsed) ? parsed : [parsed]) as Item[];
+  return { batch: Array.isArray(parsed), length: items.length, items };
+}
+
+/** What each call took, request and answer. Answers of a batch may come in any order and are told apart by their ids. */
+export function sizesByMethod(calls: Calls, asked: Buffer, answer: Buffer): { method: string; bytes: number }[] {
+  const [only] = calls.items;
+  if (!calls.batch && only !== undefined) return [{ method: String(only.method), bytes: asked.length + answer.length }];
+  const answers = new Map<unknown, number>();
+  for (const item of answersOf(answer)) answers.set(item.id, lengthOf(item));
+  return calls.items.map((item) => ({
+    method: String(item.method),
+    bytes: lengthOf(item) + (answers.get(item.id) ?? 0),
+  }));
+}
+
+/** A batch may be refused as a whole. */
+function answersOf(answer: Buffer): Item[] {
+  const parsed: unknown = JSON.parse(answer.toString());
+  return Array.isArray(parsed) ? (parsed as Item[]) : [];
+}
+
+function lengthOf(item: Item): number {
+  return Buffer.byteLength(JSON.stringify(item));
+}
