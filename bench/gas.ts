@@ -1,4 +1,5 @@
 import type { LocalChain } from '../src/local/chain/start-chain.ts';
+import { callAll } from '../src/platform/chain/rpc.ts';
 import type { Hex } from '../src/platform/hex.ts';
 
 const AT_ONCE = 100;
@@ -10,7 +11,7 @@ export async function readGas(chain: LocalChain, hashes: readonly Hex[]): Promis
     const calls = hashes
       .slice(at, at + AT_ONCE)
       .map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
-    const receipts = (await chain.rpc.batch(calls)) as { gasUsed: string }[];
+    const receipts = (await callAll(chain.rpc, calls)) as { gasUsed: string }[];
     for (const { gasUsed } of receipts) used += Number(gasUsed);
   }
   return used / hashes.length;
