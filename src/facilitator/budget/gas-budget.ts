@@ -26,6 +26,9 @@ export interface Asking {
   units: bigint;
 }
 
+/** What a settlement may lose while its end is not known. */
+export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'>>;
+
 export type Grant = { pool: Pool } | { retryAfterSeconds: number };
 
 export interface PoolLevel {
@@ -48,15 +51,17 @@ export function createGasBudget(given: {
   limits: Limits;
   clock: Clock;
   losses: readonly Loss[];
-  inFlight(): readonly Readonly<Entry>[];
+  inFlight(): Iterable<Reserved>;
 }): GasBudget {
   const { limits, clock, inFlight } = given;
   let losses = [...given.losses].sort((a, b) => a.at - b.at);
 
   const used = (pool: Pool | 'all', sinceMs: number): bigint => {
     const mine = (one: Pool): boolean => pool === 'all' || one === pool;
-    const lost = losses.reduce((sum, one) => (one.at > sinceMs && mine(one.pool) ? sum + one.units : sum), 0n);
-    return inFlight().reduce((sum, one) => (mine(one.pool) ? sum + one.reservedUnits : sum), lost);
+    let sum = 0n;
+    for (const one of losses) if (one.at > sinceMs && mine(one.pool)) sum += one.units;
+    for (const one of inFlight()) if (mine(one.pool)) sum += one.reservedUnits;
+    return sum;
   };
   const whole = (window: (typeof WINDOWS)[number]): bigint => BigInt(limits[window.limit]);
   const share = (pool: Pool | 'all', window: (typeof WINDOWS)[number]): bigint =>
