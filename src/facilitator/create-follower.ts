@@ -39,10 +39,7 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
     try {
       const newest = await head.refresh();
       pace.note(newest);
-      await blocks.upTo(
-        newest,
-        present.map(({ entry }) => entry),
-      );
+      await blocks.upTo(newest);
     } catch (error) {
       // The node is asked again at the next look.
       if (!(error instanceof RpcFailure)) log.warn('head_not_followed', { error });

@@ -1,3 +1,4 @@
+import { RpcFailure } from '../platform/chain/rpc.ts';
 import { readAuthorizationState } from '../platform/chain/usdc-reads.ts';
 import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
@@ -6,7 +7,6 @@ import { findSettlement } from './find-settlement.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
 import { look } from './look.ts';
 import type { Settlement } from './settlement.ts';
-import { transmit } from './transmit.ts';
 import { FAILED, NONCE_USED } from './verify-payment.ts';
 
 export interface Following {
@@ -47,17 +47,22 @@ export async function findElsewhere(
     : { kind: 'settled', transaction };
 }
 
-/** One that was in a block and is not now has to be looked after again. */
+/** One that was in a block and is not now has to be looked after again, and a node may have dropped one that was in none. */
 async function lookAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
-  const { clock, journal, log, nonces, rpc, timing } = context;
+  const { clock, journal, log, nonces, timing } = context;
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return;
-  if ((await look(context, conclude, entry)) !== 'absent' || before === null) return;
-  // Nodes behind one address do not know the same at once.
-  await clock.sleep(timing.receiptPollMs);
-  if ((await look(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
-  log.warn('settlement_taken_back', { transaction_hash: before.hash });
+  if ((await look(context, conclude, entry)) !== 'absent') return;
+  if (before !== null) {
+    // Nodes behind one address do not know the same at once.
+    await clock.sleep(timing.receiptPollMs);
+    if ((await look(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
+    log.warn('settlement_taken_back', { transaction_hash: before.hash });
+    await journal.reopen(entry);
+  }
+  // Offers again what the node does not have, and what it waits behind.
   nonces.distrust();
-  await journal.reopen(entry);
-  await transmit(rpc, newestOf(entry).raw);
+  await nonces.ready().catch((error: unknown) => {
+    if (!(error instanceof RpcFailure)) throw error;
+  });
 }

@@ -11,8 +11,8 @@ import { readMinedIn } from './read-mined.ts';
 export interface ScanBlocks {
   /** It is about to be broadcast: only blocks after the newest known one can have it. */
   expect(entry: Readonly<Entry>): void;
-  /** Looks through every block that is new, for all that is in flight; `awaited` is what requests wait for. */
-  upTo(newest: Head, awaited: readonly Readonly<Entry>[]): Promise<void>;
+  /** Looks through every block that is new, for all that is in flight. */
+  upTo(newest: Head): Promise<void>;
 }
 
 /** Blocks whose hashes are kept, to notice when the node has others in their places. */
@@ -23,7 +23,7 @@ const BLOCKS_KEPT = 64n;
  * exclude: what it misses, in a reorganisation or in a block that the node forgot, tend-open.ts finds.
  */
 export function createScanBlocks(context: Context, conclude: Conclude): ScanBlocks {
-  const { head, log, nonces, rpc } = context;
+  const { head, journal, log, nonces, rpc } = context;
   const sentAfter = new WeakMap<Readonly<Entry>, bigint>();
   const seen = new Map<bigint, Hex>();
   let top = -1n;
@@ -35,9 +35,13 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
     seen.delete(block.number - BLOCKS_KEPT);
     if (block.number > top) top = block.number;
   };
-  const firstUnseen = (newest: Head, awaited: readonly Readonly<Entry>[]): bigint => {
-    const marks = awaited.map((entry) => sentAfter.get(entry) ?? newest.number - 1n);
-    const lowest = marks.reduce((a, b) => (b < a ? b : a), newest.number - 1n);
+  /** What is in flight may be in any block after its own mark, also where its request does not wait yet. */
+  const firstUnseen = (newest: Head): bigint => {
+    let lowest = newest.number - 1n;
+    for (const entry of journal.inFlight()) {
+      const mark = sentAfter.get(entry);
+      if (mark !== undefined && mark < lowest) lowest = mark;
+    }
     return (top > lowest ? top : lowest) + 1n;
   };
   return {
@@ -45,7 +49,7 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
       const newest = head.newest();
       if (newest !== null) sentAfter.set(entry, newest.number);
     },
-    upTo: async (newest, awaited) => {
+    upTo: async (newest) => {
       if (seen.get(newest.number) === newest.hash) return;
       if (isReorganised(seen, newest)) {
         log.warn('chain_reorganised', { block_number: newest.number.toString() });
@@ -53,14 +57,18 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
         top = -1n;
         nonces.distrust();
       }
-      const from = firstUnseen(newest, awaited);
+      const from = firstUnseen(newest);
+      const inFlight = [...journal.inFlight()];
       const missed = Array.from({ length: Math.max(0, Number(newest.number - from)) }, (_, n) => from + BigInt(n));
-      if (missed.length > awaited.length) {
-        // Dearer than to ask for each that is awaited: after a pause, and where blocks come faster than looks.
-        await Promise.all(awaited.map((entry) => look(context, conclude, entry)));
+      if (missed.length > inFlight.length) {
+        // Dearer than to ask for each: after a pause, and where blocks come faster than looks.
+        const sights = await Promise.all(inFlight.map((entry) => look(context, conclude, entry)));
+        if (sights.includes('unknown')) throw notThere('a receipt');
       } else {
-        const blocks = await Promise.all(missed.map((number) => readBlock(rpc, number)));
-        for (const block of blocks) if (block !== null) await scan(block);
+        for (const block of await Promise.all(missed.map((number) => readBlock(rpc, number)))) {
+          if (block === null) throw notThere('a block');
+          await scan(block);
+        }
       }
       await scan(newest);
     },
@@ -86,5 +94,10 @@ async function concludeIn(context: Context, conclude: Conclude, block: Block): P
       if (own !== undefined) await conclude.mined(own.entry, own.transaction, cost);
     }),
   );
-  if (mined.size < hashes.length) throw new RpcFailure('malformed', 'a block without its receipts');
+  if (mined.size < hashes.length) throw notThere('a receipt');
+}
+
+/** The next look asks for it again. */
+function notThere(what: string): RpcFailure {
+  return new RpcFailure('malformed', `${what} is not there yet`);
 }

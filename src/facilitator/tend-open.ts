@@ -58,9 +58,9 @@ async function tendAll(
   if (overdue.length === 0 && (isQuiet || !hasEnded(context))) return false;
   const askedAt = clock.now();
   const [mined, newest] = await Promise.all([readTransactionCount(rpc, address, 'latest'), head.refresh()]);
-  const reopened = await reopenLost(context, mined, askedAt);
+  await reopenLost(context, mined, askedAt);
   await Promise.all(
-    [...reopened, ...overdue].map((entry) =>
+    overdue.map((entry) =>
       tend(context, conclude, entry, { mined, newest }).catch((error: unknown) => {
         log.warn('settlement_not_tended', { transaction_hash: newestOf(entry).hash, error });
       }),
@@ -78,11 +78,7 @@ function hasEnded({ journal, address }: Context): boolean {
 }
 
 /** A block that had one of ours is gone: the account has fewer transactions than it had. */
-async function reopenLost(
-  { journal, log, nonces, address }: Context,
-  mined: number,
-  askedAt: number,
-): Promise<Readonly<Entry>[]> {
+async function reopenLost({ journal, log, nonces, address }: Context, mined: number, askedAt: number): Promise<void> {
   const lost = [...journal.all()].filter(({ sender, isFinal, ending, accountNonce }) => {
     // What was mined after the question is not missing from the answer.
     const isGone = ending !== null && ending.hash !== null && ending.at < askedAt && accountNonce >= mined;
@@ -93,7 +89,6 @@ async function reopenLost(
     nonces.distrust();
     await journal.reopen(entry);
   }
-  return lost;
 }
 
 interface Seen {
