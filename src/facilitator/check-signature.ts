@@ -4,13 +4,7 @@ import { readCode } from '../platform/chain/reads.ts';
 import { recoverSigner } from '../platform/chain/signature.ts';
 import type { Context } from './context.ts';
 import type { PaymentRequest } from './read-request.ts';
-
-export interface Signed {
-  isValid: boolean;
-  /** Whether the payer is a contract, and when that was read. */
-  hasCode: boolean;
-  readAt: number;
-}
+import type { Signed } from './verified.ts';
 
 /** As the token itself would decide: by the wallet where the payer has code, else by its key. Throws where the node does not answer. */
 export async function checkSignature({ rpc, domain, clock }: Context, request: PaymentRequest): Promise<Signed> {

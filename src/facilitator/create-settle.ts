@@ -3,7 +3,7 @@ import { readCode } from '../platform/chain/reads.ts';
 import { readBalance } from '../platform/chain/usdc-reads.ts';
 import type { Hex } from '../platform/hex.ts';
 import { ChainTrouble, Deferred, TransferRefused } from './chain-trouble.ts';
-import { checkSignature, type Signed } from './check-signature.ts';
+import { checkSignature } from './check-signature.ts';
 import type { Context } from './context.ts';
 import { count } from './counts.ts';
 import type { Sender } from './create-sender.ts';
@@ -12,7 +12,7 @@ import { type Entry, newestOf, sameAuthorization } from './journal/entry.ts';
 import type { PaymentRequest } from './read-request.ts';
 import { settleData } from './settle-data.ts';
 import type { Settlement } from './settlement.ts';
-import { CODE_KEPT_MS, keyOfRequest } from './verified.ts';
+import { CODE_KEPT_MS, keyOfRequest, type Signed } from './verified.ts';
 import { deferred, explainFailure, FAILED, INVALID_SIGNATURE, refuseResting, untimely } from './verify-payment.ts';
 
 export interface Settle {

@@ -1,6 +1,12 @@
 import type { Clock } from '../platform/clock.ts';
-import type { Signed } from './check-signature.ts';
 import type { PaymentRequest } from './read-request.ts';
+
+export interface Signed {
+  isValid: boolean;
+  /** Whether the payer is a contract, and when that was read. */
+  hasCode: boolean;
+  readAt: number;
+}
 
 /** What /verify found out about a payment a moment ago, so that /settle does not ask again. */
 export interface Verified {
