@@ -102,9 +102,9 @@ async function tend(context: Context, conclude: Conclude, entry: Readonly<Entry>
   const isOwn = entry.sender === address;
   const mined = isOwn ? seen.mined : await readTransactionCount(rpc, entry.sender, 'latest');
   if (mined > entry.accountNonce) {
-    // Twice: one of them may have been mined between count and look.
-    const sights = [await look(context, conclude, entry), await look(context, conclude, entry)];
-    if (sights.every((sight) => sight === 'absent')) await conclude.lost(entry);
+    // Twice: nodes count what is mined before they have its receipt.
+    if ((await look(context, conclude, entry)) !== 'absent') return;
+    if ((await look(context, conclude, entry)) === 'absent') await conclude.lost(entry);
     return;
   }
   if (seen.newest.timestamp >= entry.authorization.validBefore) {
