@@ -58,11 +58,11 @@ async function lookAgain({ context, conclude }: Following, entry: Readonly<Entry
     await clock.sleep(timing.receiptPollMs);
     if ((await look(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
     log.warn('settlement_taken_back', { transaction_hash: before.hash });
+    nonces.distrust();
     await journal.reopen(entry);
   }
   // Offers again what the node does not have, and what it waits behind.
-  nonces.distrust();
-  await nonces.ready().catch((error: unknown) => {
+  await nonces.recheck().catch((error: unknown) => {
     if (!(error instanceof RpcFailure)) throw error;
   });
 }

@@ -20,6 +20,8 @@ export interface Nonces {
   written(nonce: number): void;
   /** What was taken was not signed: the next one takes it. */
   giveBack(nonce: number): void;
+  /** Asks the chain, or waits for who does: what the node does not have is offered again. Meanwhile places are given out as before. */
+  recheck(): Promise<void>;
   /** Something was not as it should be: the next one asks the chain. */
   distrust(): void;
   /** The chain took what was given out. */
@@ -54,17 +56,19 @@ export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; 
     // What went wrong meanwhile may be newer than the answer.
     if (distrusts === before) next = counted;
   };
+  const recheck = (): Promise<void> => {
+    checking ??= check().finally(() => {
+      checking = null;
+    });
+    return checking;
+  };
   const isQuiet = (): boolean => taken.size === 0 && journal.inFlight().size === 0 && wordAt + QUIET_MS <= clock.now();
   return {
     ready: async () => {
       if (next !== null && isQuiet()) next = null;
-      while (next === null) {
-        checking ??= check().finally(() => {
-          checking = null;
-        });
-        await checking;
-      }
+      while (next === null) await recheck();
     },
+    recheck,
     take: () => {
       if (next === null) return null;
       while (held.has(next)) next += 1;
