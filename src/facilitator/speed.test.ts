@@ -63,14 +63,18 @@ async function start(
   instead: (call: Asked) => object | null | Promise<null> = () => null,
 ): Promise<TestFacilitator> {
   asked = [];
-  const forward = async (response: ServerResponse, body: unknown): Promise<void> => {
-    const calls = [body].flat() as Asked[];
-    asked.push(...calls.map(({ method }) => method));
-    const own = Array.isArray(body) ? null : await instead(body as Asked);
-    if (own !== null) return void response.end(JSON.stringify({ jsonrpc: '2.0', id: calls[0]?.id, ...own }));
+  const answerOne = async (call: Asked): Promise<unknown> => {
+    asked.push(call.method);
+    const own = await instead(call);
+    if (own !== null) return { jsonrpc: '2.0', id: call.id, ...own };
     const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(chain.url, { method: 'POST', headers, body: JSON.stringify(body) });
-    response.end(await answer.text());
+    return (await fetch(chain.url, { method: 'POST', headers, body: JSON.stringify(call) })).json();
+  };
+  const forward = async (response: ServerResponse, body: unknown): Promise<void> => {
+    // One call, or those of one moment together.
+    const calls = [body].flat() as Asked[];
+    const answers = await Promise.all(calls.map(answerOne));
+    response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
   };
   node.answer((response, body) => void forward(response, body));
   const facilitator = await startTestFacilitator(chain, { rpcUrl: node.url, ...options });
