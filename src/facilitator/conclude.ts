@@ -14,12 +14,15 @@ export interface Conclude {
   mined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
   /** None of them can be mined any more. */
   lost(entry: Readonly<Entry>): Promise<void>;
+  /** Told of every end, once it is noted. */
+  onEnd(listener: (entry: Readonly<Entry>) => void): void;
   /** Whether the last settlement of this payer went through. */
   isTried(payer: string): boolean;
 }
 
 export function createConclude(context: Context): Conclude {
-  const { journal, clock, budget, turns, counts, limits, log } = context;
+  const { journal, clock, budget, turns, counts, limits, log, nonces } = context;
+  const listeners: ((entry: Readonly<Entry>) => void)[] = [];
   const underway = new Map<string, Promise<void>>();
   /** What an entry was counted for: a reorganisation may end it a second time. */
   const charged = new WeakSet<Readonly<Entry>>();
@@ -40,7 +43,10 @@ export function createConclude(context: Context): Conclude {
     noteTried(tried, from, ending);
     count(counts.ended, ending.state);
     if (ending.cause !== null) count(counts.causes, ending.cause);
+    if (ending.hash === null) nonces.distrust();
+    else nonces.confirm();
     turns.wake(from);
+    for (const listener of listeners) listener(entry);
     const told = { transaction_hash: ending.hash, payer: from, state: ending.state, why: ending.cause ?? undefined };
     if (ending.state === 'reverted') log.warn('settlement_reverted', told);
     log.info('settlement_ended', told);
@@ -68,6 +74,7 @@ export function createConclude(context: Context): Conclude {
         const nothing = { hash: null, blockNumber: null, gasUsed: 0n, costWei: 0n, lossUnits: 0n, cause: null };
         await end(entry, { ...nothing, state: 'replaced', at: clock.now() });
       }),
+    onEnd: (listener) => void listeners.push(listener),
     isTried: (payer) => tried.get(payer) ?? journal.isKnown(payer as `0x${string}`),
   };
 }

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
-import { createGasBudget, lossesOf } from './budget/gas-budget.ts';
+import { createGasBudget, lossesOf, type Reserved } from './budget/gas-budget.ts';
 import { DEFAULT_LIMITS, type Limits } from './budget/limits.ts';
 import { createPayerTurns } from './budget/payer-turns.ts';
 import { ETHER_USDC } from './budget/price.ts';
@@ -16,12 +16,16 @@ import { createConclude } from './conclude.ts';
 import { type Context, domainOf, TIMING, type Timing } from './context.ts';
 import { createCounts } from './counts.ts';
 import { createApp } from './create-app.ts';
+import { createFollower } from './create-follower.ts';
 import { createSender } from './create-sender.ts';
 import { createSettle } from './create-settle.ts';
+import { createHead } from './head.ts';
 import { openJournal } from './journal/open-journal.ts';
 import { createMetrics } from './metrics.ts';
+import { createNonces } from './nonces.ts';
 import { createQuoteGas } from './quote-gas.ts';
 import { tendOpen } from './tend-open.ts';
+import { createVerified } from './verified.ts';
 
 export interface FacilitatorOptions {
   network: Network;
@@ -74,8 +78,9 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     const balanceFloorWei = options.balanceFloorWei ?? BALANCE_FLOOR_WEI;
     refuseUnfit(await checkChain(context, balanceFloorWei), context);
     const conclude = createConclude(context);
-    const sender = createSender(context);
-    const settle = createSettle(context, sender, conclude);
+    const follower = createFollower(context, conclude);
+    const sender = createSender(context, { conclude, follower });
+    const settle = createSettle({ context, sender, conclude, follower });
     const app = createApp({ context, settle, auth: options.auth ?? null, balanceFloorWei });
     const metrics = await createMetrics(context, { host: options.host ?? '127.0.0.1', port: options.metricsPort ?? 0 });
     const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
@@ -112,6 +117,8 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const journal = await openJournal({ folder, chainId: network.chainId, clock, log });
   const losses = [...journal.losses(), ...lossesOf(journal.all())];
+  const signing = new Set<Reserved>();
+  const head = createHead(rpc, clock);
   return {
     network,
     domain: domainOf(network),
@@ -119,9 +126,13 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
     account,
     address,
     journal,
-    quoteGas: createQuoteGas({ rpc, address, network, clock }),
+    signing,
+    head,
+    nonces: createNonces({ rpc, address, journal, log, clock }),
+    quoteGas: createQuoteGas({ rpc, head, address, network, clock }),
+    verified: createVerified(clock),
     limits,
-    budget: createGasBudget({ limits, clock, losses, inFlight: journal.open }),
+    budget: createGasBudget({ limits, clock, losses, inFlight: () => [...journal.inFlight(), ...signing] }),
     turns: createPayerTurns(limits, clock.now),
     etherUnits: BigInt(Math.round((options.etherUsdc ?? ETHER_USDC) * USDC_UNITS)),
     counts: createCounts(),

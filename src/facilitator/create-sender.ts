@@ -1,12 +1,15 @@
 import type { Authorization } from '../platform/chain/authorization.ts';
 import type { Hex } from '../platform/hex.ts';
+import type { Reserved } from './budget/gas-budget.ts';
 import { unitsOfWei } from './budget/price.ts';
 import { ChainTrouble, Deferred, TransferRefused } from './chain-trouble.ts';
+import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import { count } from './counts.ts';
-import { type Entry, newestOf, type Pool } from './journal/entry.ts';
+import type { Follower } from './create-follower.ts';
+import { createRoom } from './create-room.ts';
+import { type Entry, keyOf, newestOf, type Pool } from './journal/entry.ts';
 import type { Quote } from './quote-gas.ts';
-import { readTransactionCount } from './read-transaction.ts';
 import { signTransaction } from './sign-transaction.ts';
 import { transmit } from './transmit.ts';
 
@@ -17,64 +20,8 @@ export interface Sender {
   isRefused(entry: Readonly<Entry>): boolean;
   /** Offers it once more. */
   offerAgain(entry: Readonly<Entry>): Promise<void>;
-  /** What is still queued is not signed any more. */
+  /** What waits for room is not signed any more. */
   close(): void;
-}
-
-/** A transaction mined later than this before the end of the authorization would only cost gas. */
-const SECONDS_AHEAD = 4;
-
-/** One key has one order of transactions, so all settlements pass through one queue. Each is on disk before the node sees it. */
-export function createSender(context: Context): Sender {
-  const { journal, log, rpc } = context;
-  let last: Promise<unknown> = Promise.resolve();
-  let closed = false;
-  const refusedOnes = new WeakSet<Readonly<Entry>>();
-  const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
-    const { hash, raw } = newestOf(entry);
-    const transmission = await transmit(rpc, raw);
-    log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
-    // It keeps its place, and is offered again: what one node has refused may still be with another.
-    refusedOnes.delete(entry);
-    if (transmission !== 'refused') return;
-    refusedOnes.add(entry);
-    throw new ChainTrouble('the node refused the transaction');
-  };
-  const signAndSend = async (authorization: Authorization, given: Given): Promise<Readonly<Entry>> => {
-    const before = journal.find(authorization);
-    if (before !== null) return before;
-    if (closed) throw new ChainTrouble('the facilitator is closing');
-    refuseHopeless(context, authorization);
-    const pool = drawOn(context, authorization, given);
-    const accountNonce = await nextNonce(context);
-    const entry: Entry = {
-      authorization,
-      sender: context.address,
-      accountNonce,
-      hasCode: given.hasCode,
-      ...pool,
-      estimatedGas: given.quote.estimatedGas,
-      transactions: [await signTransaction(context, accountNonce, given.data, given.quote)],
-      ending: null,
-      isFinal: false,
-    };
-    const added = await journal.add(entry);
-    await broadcast(added);
-    return added;
-  };
-  return {
-    send: async (authorization, { hasCode, data }) => {
-      const quote = await context.quoteGas.rehearse(data);
-      const turn = last.then(() => signAndSend(authorization, { hasCode, data, quote }));
-      last = turn.catch(() => undefined);
-      return turn;
-    },
-    isRefused: (entry) => refusedOnes.has(entry),
-    offerAgain: broadcast,
-    close: () => {
-      closed = true;
-    },
-  };
 }
 
 interface Given {
@@ -83,8 +30,125 @@ interface Given {
   quote: Quote;
 }
 
-/** Nothing is awaited between this and the line in the journal but the node's count, and this queue is the only one that signs. */
-function drawOn(context: Context, { from, to }: Authorization, { hasCode, quote }: Given) {
+/** A transaction mined later than this before the end of the authorization would only cost gas. */
+const SECONDS_AHEAD = 4;
+
+/**
+ * Many settlements are on their way at once: each is rehearsed by itself, takes the next place in the account's order, is written with
+ * those of the same moment, and goes to the node once it is on disk. Only what follows from memory happens one after the other.
+ */
+export function createSender(context: Context, parts: { conclude: Conclude; follower: Follower }): Sender {
+  const { journal, limits, log, nonces, rpc } = context;
+  const underway = new Map<string, Promise<Readonly<Entry>>>();
+  const room = createRoom(limits, () => journal.inFlight().size);
+  const write = createWrite(context);
+  const refusedOnes = new WeakSet<Readonly<Entry>>();
+  parts.conclude.onEnd(room.wake);
+
+  const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
+    const { hash, raw } = newestOf(entry);
+    parts.follower.expect(entry);
+    const transmission = await transmit(rpc, raw);
+    log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
+    if (transmission !== 'taken') nonces.distrust();
+    // It keeps its place, and is offered again: what one node has refused may still be with another.
+    refusedOnes.delete(entry);
+    if (transmission !== 'refused') return;
+    refusedOnes.add(entry);
+    throw new ChainTrouble('the node refused the transaction');
+  };
+  /** Null where the order of transactions has to be asked for first. Nothing is awaited between the looks and the places that are taken. */
+  const begin = (authorization: Authorization, given: Given): Promise<Readonly<Entry>> | null => {
+    const key = keyOf(authorization);
+    const before = journal.find(authorization);
+    if (before !== null) return Promise.resolve(before);
+    const same = underway.get(key);
+    if (same !== undefined) return same;
+    if (room.isClosed()) throw new ChainTrouble('the facilitator is closing');
+    refuseHopeless(context, authorization);
+    const reserved = drawOn(context, authorization, given);
+    const accountNonce = nonces.take();
+    if (accountNonce === null) return null;
+    const sent = write({ authorization, given, reserved, accountNonce }).then(async (entry) => {
+      await broadcast(entry);
+      return entry;
+    });
+    underway.set(key, sent);
+    return sent.finally(() => underway.delete(key));
+  };
+  return {
+    send: async (authorization, { hasCode, data }) => {
+      const leave = await room.enter();
+      try {
+        const [quote] = await Promise.all([context.quoteGas.rehearse(data), nonces.ready()]);
+        for (;;) {
+          const begun = begin(authorization, { hasCode, data, quote });
+          if (begun !== null) return await begun;
+          await nonces.ready();
+        }
+      } catch (error) {
+        // A node that fails may have lost what it had.
+        if (error instanceof ChainTrouble) nonces.distrust();
+        throw error;
+      } finally {
+        leave();
+      }
+    },
+    isRefused: (entry) => refusedOnes.has(entry),
+    offerAgain: broadcast,
+    close: room.close,
+  };
+}
+
+interface Placed {
+  authorization: Authorization;
+  given: Given;
+  reserved: Reserved;
+  accountNonce: number;
+}
+
+/**
+ * Signs and writes. The lines go to the journal in the order of the account, whatever else is done at once: so a process that is killed
+ * leaves no place without its line before a place that has one.
+ */
+function createWrite(context: Context): (placed: Placed) => Promise<Readonly<Entry>> {
+  const { journal, nonces, signing, address } = context;
+  let before: Promise<void> = Promise.resolve();
+  return async ({ authorization, given, reserved, accountNonce }) => {
+    const turn = before;
+    const appended = Promise.withResolvers<void>();
+    before = appended.promise;
+    signing.add(reserved);
+    try {
+      const transaction = await signTransaction(context, accountNonce, given.data, given.quote);
+      await turn;
+      const adding = journal.add({
+        authorization,
+        sender: address,
+        accountNonce,
+        hasCode: given.hasCode,
+        ...reserved,
+        estimatedGas: given.quote.estimatedGas,
+        transactions: [transaction],
+        ending: null,
+        isFinal: false,
+      });
+      appended.resolve();
+      const added = await adding;
+      nonces.written(accountNonce);
+      return added;
+    } catch (error) {
+      nonces.giveBack(accountNonce);
+      throw error;
+    } finally {
+      appended.resolve();
+      signing.delete(reserved);
+    }
+  };
+}
+
+/** What it may lose counts from here on, in memory. */
+function drawOn(context: Context, { from, to }: Authorization, { hasCode, quote }: Given): Reserved {
   const reservedUnits = unitsOfWei(quote.gas * quote.price, context.etherUnits);
   const grant = context.budget.find({
     hasCode,
@@ -101,35 +165,5 @@ function refuseHopeless({ clock }: Context, authorization: Authorization): void 
   // It may have waited in the queue for a while.
   if (Number(authorization.validBefore) < clock.now() / 1000 + SECONDS_AHEAD) {
     throw new TransferRefused('the authorization is expired');
-  }
-}
-
-/** The chain says where to go on. A place that an authorization has is left to it, whatever the node counts just now. */
-async function nextNonce(context: Context): Promise<number> {
-  const { rpc, address, journal } = context;
-  let nonce = await readTransactionCount(rpc, address, 'pending');
-  await bringBack(context, nonce);
-  const held = new Set<number>();
-  for (const { sender, accountNonce, ending } of journal.all()) {
-    const isLost = ending !== null && ending.hash === null;
-    if (sender === address && !isLost) held.add(accountNonce);
-  }
-  while (held.has(nonce)) nonce += 1;
-  return nonce;
-}
-
-/**
- * Where the node counts less than has its place here, it lags, has dropped what waited, or a reorganisation took back what was mined. It is
- * offered again: until then nothing behind it can be mined.
- */
-async function bringBack({ rpc, address, journal, log }: Context, counted: number): Promise<void> {
-  const uncounted = [...journal.all()].filter(({ sender, ending, isFinal, accountNonce }) => {
-    const isLost = ending !== null && ending.hash === null;
-    return sender === address && !isFinal && !isLost && accountNonce >= counted;
-  });
-  for (const entry of uncounted.sort((a, b) => a.accountNonce - b.accountNonce)) {
-    if (entry.ending !== null) await journal.reopen(entry);
-    const { hash, raw } = newestOf(entry);
-    log.warn('settlement_offered_again', { transaction_hash: hash, transmission: await transmit(rpc, raw) });
   }
 }

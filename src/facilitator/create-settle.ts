@@ -4,16 +4,16 @@ import { readBalance } from '../platform/chain/usdc-reads.ts';
 import type { Hex } from '../platform/hex.ts';
 import { ChainTrouble, Deferred, TransferRefused } from './chain-trouble.ts';
 import { checkSignature } from './check-signature.ts';
-import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import { count } from './counts.ts';
 import type { Sender } from './create-sender.ts';
-import { findElsewhere, follow } from './follow.ts';
+import { type Following, findElsewhere, follow } from './follow.ts';
 import { type Entry, newestOf, sameAuthorization } from './journal/entry.ts';
 import type { PaymentRequest } from './read-request.ts';
 import { settleData } from './settle-data.ts';
 import type { Settlement } from './settlement.ts';
-import { checkTerms, deferred, explainFailure, FAILED, INVALID_SIGNATURE, refuseResting } from './verify-payment.ts';
+import { CODE_KEPT_MS, keyOfRequest, type Signed } from './verified.ts';
+import { deferred, explainFailure, FAILED, INVALID_SIGNATURE, refuseResting, untimely } from './verify-payment.ts';
 
 export interface Settle {
   (request: PaymentRequest): Promise<Settlement>;
@@ -21,10 +21,8 @@ export interface Settle {
   idle(): Promise<void>;
 }
 
-interface Parts {
-  context: Context;
+interface Parts extends Following {
   sender: Sender;
-  conclude: Conclude;
 }
 
 const BUSY_SECONDS = 10;
@@ -33,9 +31,9 @@ const BUSY_SECONDS = 10;
  * The same payment asked for several times at once is one settlement, and goes on when nobody waits for it any more. A request with
  * another signature is another settlement: a forged one must not stand in the way. They meet in the sender, which signs once.
  */
-export function createSettle(context: Context, sender: Sender, conclude: Conclude): Settle {
+export function createSettle(parts: Parts): Settle {
+  const { context } = parts;
   const { clock, log, timing } = context;
-  const parts = { context, sender, conclude };
   const running = new Map<string, Promise<Settlement>>();
   const start = (key: string, request: PaymentRequest): Promise<Settlement> => {
     const settlement = settleOnce(parts, request)
@@ -45,7 +43,7 @@ export function createSettle(context: Context, sender: Sender, conclude: Conclud
     return settlement;
   };
   const settle = async (request: PaymentRequest): Promise<Settlement> => {
-    const key = keyOf(request);
+    const key = keyOfRequest(request);
     const giveUp = new AbortController();
     const late = clock.sleep(timing.answerMs, giveUp.signal).then((): Settlement => {
       const hash = hashOf(context, request);
@@ -66,23 +64,23 @@ export function createSettle(context: Context, sender: Sender, conclude: Conclud
 }
 
 async function settleOnce(parts: Parts, request: PaymentRequest): Promise<Settlement> {
-  const { context, conclude } = parts;
+  const { context } = parts;
   const deadlineAt = context.clock.now() + context.timing.confirmationMs;
   const entry = context.journal.find(request.authorization);
   // A wallet may have changed its mind since; what was sent in its name is still what was asked for.
-  const isKnown = entry !== null && isSentFor(entry, request);
-  if (!isKnown && !(await checkSignature(context, request))) return refused(INVALID_SIGNATURE);
+  if (entry !== null && isSentFor(entry, request)) return followEarlier(parts, request, entry, deadlineAt);
+  const signed = context.verified.take(request) ?? (await checkSignature(context, request));
+  if (!signed.isValid) return refused(INVALID_SIGNATURE);
   if (entry !== null) return followEarlier(parts, request, entry, deadlineAt);
   if (context.journal.isBlocked(request.authorization)) {
     return (await findElsewhere(context, request.authorization)) ?? refused(FAILED);
   }
-  const verdict = await checkTerms(context, request, 'later');
-  if (verdict.kind === 'unknown') return verdict;
-  if (verdict.kind === 'invalid') return orElsewhere(context, request, verdict.reason);
+  const reason = untimely(context, request);
+  if (reason !== null) return orElsewhere(context, request, reason);
   try {
-    const sent = await sendInTurn(parts, request);
+    const sent = await sendInTurn(parts, request, signed);
     if (!sameAuthorization(sent.authorization, request.authorization)) throw otherUnderWay();
-    return await follow(context, conclude, sent, deadlineAt);
+    return await follow(parts, sent, { deadlineAt, isFresh: true });
   } catch (error) {
     if (error instanceof TransferRefused) return orElsewhere(context, request, await explainFailure(context, request));
     throw error;
@@ -91,24 +89,29 @@ async function settleOnce(parts: Parts, request: PaymentRequest): Promise<Settle
 
 /** One account nonce for ever: what was signed is waited for, and after a revert nothing more is sent. */
 async function followEarlier(
-  { context, sender, conclude }: Parts,
+  parts: Parts,
   { authorization }: PaymentRequest,
   entry: Readonly<Entry>,
   deadlineAt: number,
 ): Promise<Settlement> {
+  const { context, sender } = parts;
   if (!sameAuthorization(entry.authorization, authorization)) {
     const elsewhere = await findElsewhere(context, authorization);
     if (elsewhere === null && entry.ending === null) throw otherUnderWay();
     return elsewhere ?? refused(FAILED);
   }
   if (sender.isRefused(entry)) await sender.offerAgain(entry);
-  return follow(context, conclude, entry, deadlineAt);
+  return follow(parts, entry, { deadlineAt, isFresh: false });
 }
 
-async function sendInTurn({ context, sender, conclude }: Parts, request: PaymentRequest): Promise<Readonly<Entry>> {
+async function sendInTurn(
+  { context, sender, conclude }: Parts,
+  request: PaymentRequest,
+  signed: Signed,
+): Promise<Readonly<Entry>> {
   const { authorization, signature } = request;
   const { from, value, validBefore } = authorization;
-  const { journal, rpc, network, turns } = context;
+  const { clock, journal, rpc, network, turns } = context;
   refuseResting(context, request);
   const admission = await turns.enter({
     payer: from,
@@ -129,7 +132,8 @@ async function sendInTurn({ context, sender, conclude }: Parts, request: Payment
   try {
     // What came before it may have failed meanwhile.
     refuseResting(context, request);
-    const hasCode = (await readCode(rpc, from, 'latest')) !== '0x';
+    const isOld = signed.readAt + CODE_KEPT_MS <= clock.now();
+    const hasCode = isOld ? (await readCode(rpc, from, 'latest')) !== '0x' : signed.hasCode;
     return await sender.send(authorization, { hasCode, data: settleData(authorization, signature) });
   } finally {
     admission.leave();
@@ -157,9 +161,4 @@ function hashOf({ journal }: Context, { authorization }: PaymentRequest): Hex | 
 
 function refused(reason: string): Settlement {
   return { kind: 'refused', reason, transaction: null };
-}
-
-function keyOf({ authorization, signature }: PaymentRequest): string {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  return [from, nonce, to, value, validAfter, validBefore, signature].join(' ');
 }

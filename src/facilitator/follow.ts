@@ -1,28 +1,34 @@
 import { RpcFailure } from '../platform/chain/rpc.ts';
 import { readAuthorizationState } from '../platform/chain/usdc-reads.ts';
-import type { Hex } from '../platform/hex.ts';
 import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
+import type { Follower } from './create-follower.ts';
 import { findSettlement } from './find-settlement.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
-import { readMined } from './read-mined.ts';
+import { look } from './look.ts';
 import type { Settlement } from './settlement.ts';
 import { FAILED, NONCE_USED } from './verify-payment.ts';
 
-const FIRST_PAUSE_MS = 10;
+export interface Following {
+  context: Context;
+  conclude: Conclude;
+  follower: Follower;
+}
 
 /** What becomes of an authorization that has its place in the order: nothing else is ever signed for it. */
 export async function follow(
-  context: Context,
-  conclude: Conclude,
+  parts: Following,
   entry: Readonly<Entry>,
-  deadlineAt: number,
+  { deadlineAt, isFresh }: { deadlineAt: number; isFresh: boolean },
 ): Promise<Settlement> {
-  await awaitMined(context, conclude, entry, deadlineAt);
+  const { context, follower } = parts;
+  // Only an earlier one may have been mined, or taken back, while nothing was waited for.
+  if (!isFresh) await lookAgain(parts, entry);
+  await follower.ended(entry, deadlineAt);
   const { ending } = entry;
   if (ending === null) return { kind: 'pending', transaction: newestOf(entry).hash };
   if (ending.state === 'succeeded' && ending.hash !== null) return { kind: 'settled', transaction: ending.hash };
-  // Somebody else may have been faster: a failure here is no evidence that nothing was paid.
+  // Another sender may have been faster: a failure here is no evidence that nothing was paid.
   return (
     (await findElsewhere(context, entry.authorization)) ?? { kind: 'refused', reason: FAILED, transaction: ending.hash }
   );
@@ -41,45 +47,22 @@ export async function findElsewhere(
     : { kind: 'settled', transaction };
 }
 
-/** Returns when one of its transactions is in a block, or by then. Looks at least once. A node that fails meanwhile is asked again. */
-async function awaitMined(
-  context: Context,
-  conclude: Conclude,
-  entry: Readonly<Entry>,
-  deadlineAt: number,
-): Promise<void> {
-  const { clock, timing, journal } = context;
+/** One that was in a block and is not now has to be looked after again, and a node may have dropped one that was in none. */
+async function lookAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
+  const { clock, journal, log, nonces, timing } = context;
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return;
-  // A chain that mines at once has it almost at once.
-  let pauseMs = Math.min(FIRST_PAUSE_MS, timing.receiptPollMs);
-  for (;;) {
-    if (await look(context, conclude, entry)) return;
-    if (clock.now() + pauseMs >= deadlineAt) break;
-    await clock.sleep(pauseMs);
-    pauseMs = Math.min(2 * pauseMs, timing.receiptPollMs);
+  if ((await look(context, conclude, entry)) !== 'absent') return;
+  if (before !== null) {
+    // Nodes behind one address do not know the same at once.
+    await clock.sleep(timing.receiptPollMs);
+    if ((await look(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
+    log.warn('settlement_taken_back', { transaction_hash: before.hash });
+    nonces.distrust();
+    await journal.reopen(entry);
   }
-  // It was in a block once and is not now: it has to be looked after again.
-  if (before !== null && entry.ending === before) await journal.reopen(entry);
-}
-
-/** Whether the entry has an end that the chain shows now. */
-export async function look(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<boolean> {
-  const hashes = entry.ending === null ? entry.transactions : entry.transactions.filter(isOf(entry.ending.hash));
-  try {
-    for (const transaction of hashes.toReversed()) {
-      const mined = await readMined(context.rpc, transaction.hash);
-      if (mined === null) continue;
-      if (entry.ending === null) await conclude.mined(entry, transaction, mined);
-      return true;
-    }
-  } catch (error) {
+  // Offers again what the node does not have, and what it waits behind.
+  await nonces.recheck().catch((error: unknown) => {
     if (!(error instanceof RpcFailure)) throw error;
-  }
-  // Somebody else who looked may have seen its end.
-  return entry.ending !== null && entry.ending.state !== 'succeeded';
-}
-
-function isOf(hash: Hex | null): (transaction: { hash: Hex }) => boolean {
-  return (transaction) => transaction.hash === hash;
+  });
 }

@@ -4,6 +4,7 @@ import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import { ChainTrouble, isRevert, mayBePoor, TransferRefused } from './chain-trouble.ts';
+import type { ChainHead } from './head.ts';
 import { readEther } from './read-transaction.ts';
 
 export interface Fees {
@@ -25,13 +26,15 @@ const GAS_CAP = 500_000n;
 const GAS_MARGIN = 40_000n;
 /** A rising fee must not make a transaction stuck at once; only the block's own fee is paid. */
 const BASE_FEE_MARGIN = 4n;
-const FEES_KEPT_MS = 1_000;
+/** A block of the real network. What follows the head brings the fee of each new one. */
+const BASE_FEE_KEPT_MS = 2_000;
+/** What it is worth to be mined at once changes far more slowly than the base fee. */
+const TIP_KEPT_MS = 10_000;
 
 const quantity = z
   .string()
   .regex(/^0x[0-9a-fA-F]{1,64}$/)
   .transform((text) => BigInt(text));
-const block = z.object({ baseFeePerGas: quantity });
 
 export interface QuoteGas {
   /** Also the last rehearsal: throws `TransferRefused` when the transfer would revert in the next block. */
@@ -43,23 +46,25 @@ export interface QuoteGas {
 
 interface Needs {
   rpc: Rpc;
+  head: ChainHead;
   address: Hex;
   network: Network;
   clock: Clock;
 }
 
 /** A wallet that sees no gas price knows that it is only rehearsed, so it is shown the real one, at the block to come. */
-export function createQuoteGas({ rpc, address, network, clock }: Needs): QuoteGas {
-  let kept: { readAt: number; value: Promise<Fees> } | null = null;
-  const fees = (): Promise<Fees> => {
-    // The margin bears far more than a second can change.
-    if (kept !== null && kept.readAt + FEES_KEPT_MS > clock.now()) return kept.value;
-    const reading = { readAt: clock.now(), value: askFees(rpc) };
-    kept = reading;
-    reading.value.catch(() => {
-      if (kept === reading) kept = null;
-    });
-    return reading.value;
+export function createQuoteGas({ rpc, head, address, network, clock }: Needs): QuoteGas {
+  const readTip = createTip(rpc, clock);
+  const fees = async (): Promise<Fees> => {
+    const [{ baseFeePerGas: base }, maxPriorityFeePerGas] = await Promise.all([
+      head.within(BASE_FEE_KEPT_MS),
+      readTip(),
+    ]);
+    return {
+      maxFeePerGas: base * BASE_FEE_MARGIN + maxPriorityFeePerGas,
+      maxPriorityFeePerGas,
+      price: base + maxPriorityFeePerGas,
+    };
   };
   const transactionOf = (data: Hex, { maxFeePerGas, maxPriorityFeePerGas }: Fees) => ({
     from: address,
@@ -98,17 +103,17 @@ async function feesOrTrouble(fees: () => Promise<Fees>): Promise<Fees> {
   });
 }
 
-async function askFees(rpc: Rpc): Promise<Fees> {
-  const [tip, head] = await Promise.all([
-    rpc.call('eth_maxPriorityFeePerGas', []),
-    rpc.call('eth_getBlockByNumber', ['latest', false]),
-  ]);
-  const maxPriorityFeePerGas = quantity.parse(tip);
-  const base = block.parse(head).baseFeePerGas;
-  return {
-    maxFeePerGas: base * BASE_FEE_MARGIN + maxPriorityFeePerGas,
-    maxPriorityFeePerGas,
-    price: base + maxPriorityFeePerGas,
+/** Shared by all who ask within its time; a failure is not kept. */
+function createTip(rpc: Rpc, clock: Clock): () => Promise<bigint> {
+  let kept: { readAt: number; value: Promise<bigint> } | null = null;
+  return () => {
+    if (kept !== null && kept.readAt + TIP_KEPT_MS > clock.now()) return kept.value;
+    const reading = { readAt: clock.now(), value: rpc.call('eth_maxPriorityFeePerGas', []).then(quantity.parse) };
+    kept = reading;
+    reading.value.catch(() => {
+      if (kept === reading) kept = null;
+    });
+    return reading.value;
   };
 }
 

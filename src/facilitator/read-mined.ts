@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Block } from '../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../platform/chain/rpc.ts';
 import { shapes } from '../platform/chain/shapes.ts';
 import type { Hex } from '../platform/hex.ts';
@@ -11,8 +12,12 @@ export interface Mined {
   costWei: bigint;
 }
 
-const METHOD = 'eth_getTransactionReceipt';
+const ONE = 'eth_getTransactionReceipt';
+const WHOLE_BLOCK = 'eth_getBlockReceipts';
 const ZERO_HASH = `0x${'0'.repeat(64)}`;
+/** All receipts of a block are one call in place of many, and may be many more bytes: only where enough of them are ours. */
+const FEWEST_OURS = 4;
+const MOST_FOREIGN_TIMES = 12;
 
 const place = z.object({ blockHash: shapes.blockHash });
 const receipt = z.object({
@@ -27,10 +32,45 @@ const receipt = z.object({
 
 /** Null while the transaction is in no block: unknown, pending, or preconfirmed without a block hash. */
 export async function readMined(rpc: Rpc, hash: Hex): Promise<Mined | null> {
-  const answer = await rpc.call(METHOD, [hash]);
+  const answer = await rpc.call(ONE, [hash]);
   if (answer === null) return null;
   const { blockHash } = parse(rpc, place, answer);
   if (blockHash === null || blockHash === ZERO_HASH) return null;
+  return asMined(rpc, hash, answer);
+}
+
+/** Receipts of transactions that the block names. What the node does not have yet is left out. */
+export async function readMinedIn(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
+  const many = hashes.length >= FEWEST_OURS && hashes.length * MOST_FOREIGN_TIMES >= block.transactions.length;
+  const found = many ? await readWholeBlock(rpc, block, hashes) : new Map<Hex, Mined>();
+  const missing = hashes.filter((hash) => !found.has(hash));
+  const read = await Promise.all(missing.map((hash) => readMined(rpc, hash)));
+  for (const [at, hash] of missing.entries()) {
+    const mined = read[at];
+    if (mined != null) found.set(hash, mined);
+  }
+  return found;
+}
+
+/** Empty where the node does not serve it: not every one does. */
+async function readWholeBlock(rpc: Rpc, block: Block, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> {
+  const answer = await rpc.call(WHOLE_BLOCK, [`0x${block.number.toString(16)}`]).catch((error: unknown) => {
+    if (error instanceof RpcFailure) return null;
+    throw error;
+  });
+  const wanted = new Set<string>(hashes);
+  const found = new Map<Hex, Mined>();
+  for (const one of Array.isArray(answer) ? answer : []) {
+    const { transactionHash, blockHash } = (one ?? {}) as { transactionHash?: unknown; blockHash?: unknown };
+    // Asked for by its number, it may be another block by now.
+    if (typeof transactionHash !== 'string' || blockHash !== block.hash) continue;
+    const hash = transactionHash.toLowerCase() as Hex;
+    if (wanted.has(hash)) found.set(hash, asMined(rpc, hash, one));
+  }
+  return found;
+}
+
+function asMined(rpc: Rpc, hash: Hex, answer: unknown): Mined {
   const read = parse(rpc, receipt, answer);
   if (read.transactionHash !== hash) throw malformed(rpc, 'another receipt than the one asked for');
   return {
@@ -48,5 +88,5 @@ function parse<Shape extends z.ZodType>(rpc: Rpc, shape: Shape, answer: unknown)
 }
 
 function malformed(rpc: Rpc, what: string): RpcFailure {
-  return new RpcFailure('malformed', `${METHOD} at ${rpc.endpoint}: ${what}`);
+  return new RpcFailure('malformed', `${ONE} at ${rpc.endpoint}: ${what}`);
 }

@@ -9,7 +9,7 @@ const MOST_TRANSACTIONS = 12;
 
 /** Sends the same settlement for the same place again at a higher price. False where that would not help. */
 export async function replaceStuck(context: Context, entry: Readonly<Entry>, isNext: boolean): Promise<boolean> {
-  const { counts, quoteGas } = context;
+  const { counts, nonces, quoteGas } = context;
   const fees = await quoteGas.fees();
   const newest = newestOf(entry);
   // What stands behind another waits for that one, unless its own price is too low as well.
@@ -19,13 +19,14 @@ export async function replaceStuck(context: Context, entry: Readonly<Entry>, isN
   if (data === undefined || gas === undefined) return false;
   const transaction = await signTransaction(context, entry.accountNonce, data, { gas, ...dearer(newest, fees) });
   counts.replacements += 1;
+  nonces.distrust();
   await sendInstead(context, entry, transaction, 'settlement_replaced');
   return true;
 }
 
 /** An authorization ran out before it was mined: its place is filled, or everything behind it would wait for ever. */
 export async function fillPlace(context: Context, entry: Readonly<Entry>): Promise<void> {
-  const { counts, quoteGas, timing, clock } = context;
+  const { counts, nonces, quoteGas, timing, clock } = context;
   const newest = newestOf(entry);
   if (newest.fills && newest.signedAt + timing.stuckMs > clock.now()) {
     await transmit(context.rpc, newest.raw);
@@ -34,6 +35,7 @@ export async function fillPlace(context: Context, entry: Readonly<Entry>): Promi
   const price = dearer(newest, await quoteGas.fees());
   const transaction = await signTransaction(context, entry.accountNonce, null, { gas: FILL_GAS, ...price });
   counts.fills += 1;
+  nonces.distrust();
   await sendInstead(context, entry, transaction, 'settlement_place_filled');
 }
 

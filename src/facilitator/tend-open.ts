@@ -2,8 +2,9 @@ import { readBlock } from '../platform/chain/reads.ts';
 import { paysForGas, unitsOfWei } from './budget/price.ts';
 import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
-import { look } from './follow.ts';
+import type { Head } from './head.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
+import { look } from './look.ts';
 import { isKnown, readTransactionCount } from './read-transaction.ts';
 import { fillPlace, replaceStuck } from './replace.ts';
 import { transmit } from './transmit.ts';
@@ -18,11 +19,14 @@ export function tendOpen(context: Context, conclude: Conclude): Tending {
   const stopping = new AbortController();
   const startedAt = clock.now();
   const run = async (): Promise<void> => {
-    let finalAt = 0;
+    let [finalAt, countedAt] = [0, 0];
     while (!stopping.signal.aborted) {
-      await tendAll(context, conclude, startedAt, stopping.signal).catch((error: unknown) => {
-        log.warn('settlements_not_tended', { error });
-      });
+      const isQuiet = countedAt + timing.quietMs > clock.now();
+      await tendAll(context, conclude, { startedAt, isQuiet })
+        .then((counted) => {
+          if (counted) countedAt = clock.now();
+        })
+        .catch((error: unknown) => log.warn('settlements_not_tended', { error }));
       if (finalAt + timing.finalEveryMs <= clock.now()) {
         await closeFinal(context).catch((error: unknown) => log.warn('journal_not_swept', { error }));
         finalAt = clock.now();
@@ -39,48 +43,77 @@ export function tendOpen(context: Context, conclude: Conclude): Tending {
   };
 }
 
-async function tendAll(context: Context, conclude: Conclude, startedAt: number, signal: AbortSignal): Promise<void> {
-  const { clock, journal, log, rpc, timing, address } = context;
-  const own = [...journal.all()].filter(({ sender, isFinal }) => sender === address && !isFinal);
-  if (own.length > 0) await reopenLost(context, own, await readTransactionCount(rpc, address, 'latest'));
-  for (const entry of journal.open()) {
-    if (signal.aborted) return;
-    const [{ signedAt = 0 } = {}] = entry.transactions;
-    // A settlement of this process still waits for its receipt itself.
-    if (signedAt >= startedAt && signedAt + timing.answerMs > clock.now()) continue;
-    await tend(context, conclude, entry).catch((error: unknown) => {
-      log.warn('settlement_not_tended', { transaction_hash: newestOf(entry).hash, error });
-    });
+/** Whether the chain was asked for the account's count. While nothing is overdue that happens only now and then, for blocks taken back. */
+async function tendAll(
+  context: Context,
+  conclude: Conclude,
+  { startedAt, isQuiet }: { startedAt: number; isQuiet: boolean },
+): Promise<boolean> {
+  const { clock, head, journal, log, rpc, timing, address } = context;
+  const overdue = journal.open().filter(({ transactions: [first] }) => {
+    const signedAt = first?.signedAt ?? 0;
+    // A settlement of this process is still followed by itself.
+    return signedAt < startedAt || signedAt + timing.answerMs <= clock.now();
+  });
+  if (overdue.length === 0 && (isQuiet || !hasEnded(context))) return false;
+  const askedAt = clock.now();
+  const [mined, newest] = await Promise.all([readTransactionCount(rpc, address, 'latest'), head.refresh()]);
+  await reopenLost(context, mined, askedAt);
+  await Promise.all(
+    overdue.map((entry) =>
+      tend(context, conclude, entry, { mined, newest }).catch((error: unknown) => {
+        log.warn('settlement_not_tended', { transaction_hash: newestOf(entry).hash, error });
+      }),
+    ),
+  );
+  return true;
+}
+
+/** Something that a reorganisation can take back. */
+function hasEnded({ journal, address }: Context): boolean {
+  for (const { sender, isFinal, ending } of journal.all()) {
+    if (sender === address && !isFinal && ending !== null && ending.hash !== null) return true;
   }
+  return false;
 }
 
 /** A block that had one of ours is gone: the account has fewer transactions than it had. */
-async function reopenLost({ journal, log }: Context, own: readonly Readonly<Entry>[], mined: number): Promise<void> {
-  for (const entry of own) {
-    const { ending, accountNonce } = entry;
-    if (ending === null || ending.hash === null || accountNonce < mined) continue;
-    log.warn('settlement_taken_back', { transaction_hash: ending.hash });
+async function reopenLost({ journal, log, nonces, address }: Context, mined: number, askedAt: number): Promise<void> {
+  const lost = [...journal.all()].filter(({ sender, isFinal, ending, accountNonce }) => {
+    // What was mined after the question is not missing from the answer.
+    const isGone = ending !== null && ending.hash !== null && ending.at < askedAt && accountNonce >= mined;
+    return sender === address && !isFinal && isGone;
+  });
+  for (const entry of lost) {
+    log.warn('settlement_taken_back', { transaction_hash: entry.ending?.hash });
+    nonces.distrust();
     await journal.reopen(entry);
   }
 }
 
-async function tend(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<void> {
+interface Seen {
+  /** How many transactions of the account are in blocks. */
+  mined: number;
+  newest: Head;
+}
+
+async function tend(context: Context, conclude: Conclude, entry: Readonly<Entry>, seen: Seen): Promise<void> {
   const { rpc, log, clock, timing, address } = context;
-  if (await look(context, conclude, entry)) return;
-  const mined = await readTransactionCount(rpc, entry.sender, 'latest');
+  const isOwn = entry.sender === address;
+  const mined = isOwn ? seen.mined : await readTransactionCount(rpc, entry.sender, 'latest');
   if (mined > entry.accountNonce) {
-    // One of them may have been mined between the two looks.
-    if (!(await look(context, conclude, entry))) await conclude.lost(entry);
+    // Twice: nodes count what is mined before they have its receipt.
+    if ((await look(context, conclude, entry)) !== 'absent') return;
+    if ((await look(context, conclude, entry)) === 'absent') await conclude.lost(entry);
     return;
   }
-  const block = await readBlock(rpc, 'latest');
-  if (block !== null && block.timestamp >= entry.authorization.validBefore) {
+  if (seen.newest.timestamp >= entry.authorization.validBefore) {
     // No later block can take it: what settles nothing is cheaper than its revert, and frees the place.
-    if (entry.sender === address) return fillPlace(context, entry);
+    if (isOwn) return fillPlace(context, entry);
     return;
   }
   const newest = newestOf(entry);
-  if (entry.sender === address && newest.signedAt + timing.stuckMs <= clock.now()) {
+  if (isOwn && newest.signedAt + timing.stuckMs <= clock.now()) {
     if (await replaceStuck(context, entry, entry.accountNonce === mined)) return;
   }
   if (await isKnown(rpc, newest.hash)) return;
@@ -92,6 +125,7 @@ async function tend(context: Context, conclude: Conclude, entry: Readonly<Entry>
 /** Notes whose sales are final, and forgets what no chain can settle any more. */
 async function closeFinal(context: Context): Promise<void> {
   const { journal, rpc, etherUnits } = context;
+  if (journal.stats().entries === 0) return;
   const head = await readBlock(rpc, 'finalized');
   if (head === null) return;
   for (const entry of [...journal.all()]) {

@@ -1,10 +1,10 @@
 import { readAuthorizationState, readBalance } from '../platform/chain/usdc-reads.ts';
 import { restingSeconds } from './budget/rests.ts';
-import { Deferred } from './chain-trouble.ts';
+import { Deferred, TransferRefused } from './chain-trouble.ts';
 import { checkSignature } from './check-signature.ts';
 import type { Context } from './context.ts';
-import { openExchange, type Rehearsal } from './open-exchange.ts';
 import type { PaymentRequest } from './read-request.ts';
+import { settleData } from './settle-data.ts';
 
 /** unknown: the chain could not be asked; says nothing about the payment. deferred: it would not be settled now. */
 export type Verdict =
@@ -13,39 +13,67 @@ export type Verdict =
   | { kind: 'deferred'; reason: Deferred['reason']; retryAfterSeconds: number }
   | { kind: 'unknown'; cause: unknown };
 
+/** The words of the protocol's reference code, which our callers know. */
 export const INVALID_SIGNATURE = 'invalid_exact_evm_signature';
 export const NONCE_USED = 'invalid_exact_evm_nonce_already_used';
 export const FAILED = 'invalid_exact_evm_transaction_failed';
+const TOO_LATE = 'invalid_exact_evm_payload_authorization_valid_before';
+const TOO_EARLY = 'invalid_exact_evm_payload_authorization_valid_after';
 const INSUFFICIENT_BALANCE = 'invalid_exact_evm_insufficient_balance';
 const SIMULATION_FAILED = 'invalid_exact_evm_transaction_simulation_failed';
 
-/** For /verify: signature, terms and a rehearsal, for what has no transaction yet. */
+/** What is left of an authorization's time has to be enough for a block. */
+const SECONDS_LEFT = 6;
+
+/** For /verify: signature, terms and a rehearsal, for what has no transaction yet. What can be said without the rehearsal is said first. */
 export async function verifyPayment(context: Context, request: PaymentRequest): Promise<Verdict> {
   try {
-    if (!(await checkSignature(context, request))) return { kind: 'invalid', reason: INVALID_SIGNATURE };
-    const ending = context.journal.find(request.authorization)?.ending;
-    const isOver = ending?.state === 'reverted' || ending?.state === 'replaced';
-    if (isOver || context.journal.isBlocked(request.authorization)) {
-      return { kind: 'invalid', reason: FAILED };
+    const refusal = localRefusal(context, request);
+    const [signed, rehearsal] = await Promise.all([
+      checkSignature(context, request),
+      refusal === null ? rehearse(context, request) : null,
+    ]);
+    if (!signed.isValid) return { kind: 'invalid', reason: INVALID_SIGNATURE };
+    if (refusal !== null) return refusal;
+    if (rehearsal instanceof TransferRefused) {
+      return { kind: 'invalid', reason: await explainFailure(context, request) };
     }
-    refuseResting(context, request);
-    return await checkTerms(context, request, 'now');
+    if (rehearsal instanceof Error) return { kind: 'unknown', cause: rehearsal };
+    context.verified.note(request, signed);
+    return { kind: 'valid' };
   } catch (cause) {
-    if (cause instanceof Deferred) return { ...deferred(cause) };
-    return unknown(cause);
+    return { kind: 'unknown', cause };
   }
 }
 
-/** What the reference code says of it, with a reason of the chain's where that has none. */
-export async function checkTerms(context: Context, request: PaymentRequest, rehearsal: Rehearsal): Promise<Verdict> {
-  const exchange = openExchange(context, rehearsal);
-  const answer = await exchange.facilitator.verify(request.payload, request.requirements);
-  if (answer.isValid) return { kind: 'valid' };
-  const trouble = exchange.trouble();
-  const reason = answer.invalidReason ?? SIMULATION_FAILED;
-  if (reason !== SIMULATION_FAILED) return trouble === null ? { kind: 'invalid', reason } : unknown(trouble);
-  // The reference code asks Multicall3 for the cause, which not every chain has.
-  return { kind: 'invalid', reason: await explainFailure(context, request) };
+/** The error that it ended with, or null: a wrong signature is told before a failed transfer. */
+async function rehearse({ quoteGas }: Context, { authorization, signature }: PaymentRequest): Promise<Error | null> {
+  return quoteGas.call(settleData(authorization, signature)).then(
+    () => null,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
+}
+
+function localRefusal(context: Context, request: PaymentRequest): Verdict | null {
+  const { journal } = context;
+  const ending = journal.find(request.authorization)?.ending;
+  const isOver = ending?.state === 'reverted' || ending?.state === 'replaced';
+  if (isOver || journal.isBlocked(request.authorization)) return { kind: 'invalid', reason: FAILED };
+  try {
+    refuseResting(context, request);
+  } catch (cause) {
+    if (cause instanceof Deferred) return deferred(cause);
+    throw cause;
+  }
+  const reason = untimely(context, request);
+  return reason === null ? null : { kind: 'invalid', reason };
+}
+
+/** Null while a block that comes soon can take it. */
+export function untimely({ clock }: Context, { authorization }: PaymentRequest): string | null {
+  const now = Math.floor(clock.now() / 1000);
+  if (authorization.validBefore < BigInt(now + SECONDS_LEFT)) return TOO_LATE;
+  return authorization.validAfter > BigInt(now) ? TOO_EARLY : null;
 }
 
 export function refuseResting({ journal, clock }: Context, { authorization }: PaymentRequest): void {
@@ -66,8 +94,4 @@ export async function explainFailure({ rpc, network }: Context, { authorization 
   ]);
   if (used) return NONCE_USED;
   return balance < value ? INSUFFICIENT_BALANCE : SIMULATION_FAILED;
-}
-
-function unknown(cause: unknown): Verdict {
-  return { kind: 'unknown', cause };
 }

@@ -55,7 +55,7 @@ export async function startTestFacilitator(
     etherUsdc: 1,
     ...options,
     dataDir,
-    timing: { receiptPollMs: 20, tendMs: 100, ...options.timing },
+    timing: { receiptPollMs: 20, tendMs: 100, quietMs: 100, ...options.timing },
   });
   const close = async (): Promise<void> => {
     await facilitator.close();

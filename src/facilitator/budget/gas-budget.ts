@@ -26,6 +26,9 @@ export interface Asking {
   units: bigint;
 }
 
+/** What a settlement may lose while its end is not known. */
+export type Reserved = Readonly<Pick<Entry, 'pool' | 'reservedUnits'>>;
+
 export type Grant = { pool: Pool } | { retryAfterSeconds: number };
 
 export interface PoolLevel {
@@ -48,25 +51,25 @@ export function createGasBudget(given: {
   limits: Limits;
   clock: Clock;
   losses: readonly Loss[];
-  inFlight(): readonly Readonly<Entry>[];
+  inFlight(): Iterable<Reserved>;
 }): GasBudget {
   const { limits, clock, inFlight } = given;
   let losses = [...given.losses].sort((a, b) => a.at - b.at);
 
-  const used = (pool: Pool | 'all', sinceMs: number): bigint => {
-    const mine = (one: Pool): boolean => pool === 'all' || one === pool;
-    const lost = losses.reduce((sum, one) => (one.at > sinceMs && mine(one.pool) ? sum + one.units : sum), 0n);
-    return inFlight().reduce((sum, one) => (mine(one.pool) ? sum + one.reservedUnits : sum), lost);
+  const used = (pool: Pool | 'all', sinceMs: number, reserved: ReservedUnits): bigint => {
+    let sum = reserved[pool];
+    for (const one of losses) if (one.at > sinceMs && (pool === 'all' || one.pool === pool)) sum += one.units;
+    return sum;
   };
   const whole = (window: (typeof WINDOWS)[number]): bigint => BigInt(limits[window.limit]);
   const share = (pool: Pool | 'all', window: (typeof WINDOWS)[number]): bigint =>
     pool === 'all' ? whole(window) : (whole(window) * EIGHTHS[pool]) / 8n;
 
   /** 0 where there is room; else when there will be. */
-  const secondsUntilRoom = (pool: Pool | 'all', units: bigint): number => {
+  const secondsUntilRoom = (pool: Pool | 'all', units: bigint, reserved: ReservedUnits): number => {
     const now = clock.now();
     const waits = WINDOWS.map((window) => {
-      let over = used(pool, now - window.ms) + units - share(pool, window);
+      let over = used(pool, now - window.ms, reserved) + units - share(pool, window);
       if (over <= 0n) return 0;
       for (const one of losses) {
         if (one.at <= now - window.ms || !(pool === 'all' || one.pool === pool)) continue;
@@ -83,10 +86,9 @@ export function createGasBudget(given: {
       losses = losses.filter(({ at }) => at + DAY_MS > clock.now());
       const own: Pool = hasCode ? 'contract' : 'plain';
       const pools: Pool[] = payerKnown ? ['known'] : payeeKnown ? [own, 'payee'] : [own];
-      const waits = pools.map((pool) => ({
-        pool,
-        seconds: Math.max(secondsUntilRoom(pool, units), secondsUntilRoom('all', units)),
-      }));
+      const reserved = sumOf(inFlight());
+      const ofAll = secondsUntilRoom('all', units, reserved);
+      const waits = pools.map((pool) => ({ pool, seconds: Math.max(secondsUntilRoom(pool, units, reserved), ofAll) }));
       const open = waits.find(({ seconds }) => seconds === 0);
       if (open !== undefined) return { pool: open.pool };
       return { retryAfterSeconds: Math.min(...waits.map(({ seconds }) => seconds)) };
@@ -94,16 +96,29 @@ export function createGasBudget(given: {
     note: (loss) => {
       if (loss.units > 0n) losses.push(loss);
     },
-    levels: () =>
-      WINDOWS.flatMap((window) =>
+    levels: () => {
+      const reserved = sumOf(inFlight());
+      return WINDOWS.flatMap((window) =>
         (['all', 'contract', 'plain', 'payee', 'known'] as const).map((pool) => ({
           pool,
           window: window.name,
-          used: used(pool, clock.now() - window.ms),
+          used: used(pool, clock.now() - window.ms, reserved),
           limit: share(pool, window),
         })),
-      ),
+      );
+    },
   };
+}
+
+type ReservedUnits = Record<Pool | 'all', bigint>;
+
+function sumOf(inFlight: Iterable<Reserved>): ReservedUnits {
+  const sums: ReservedUnits = { all: 0n, contract: 0n, plain: 0n, payee: 0n, known: 0n };
+  for (const { pool, reservedUnits } of inFlight) {
+    sums.all += reservedUnits;
+    sums[pool] += reservedUnits;
+  }
+  return sums;
 }
 
 /** Losses of entries that are still kept. */

@@ -8,7 +8,9 @@ export const DEFAULT_LIMITS = {
   rest_most_seconds: 21_600,
   /** Of a payer whose last settlement went through. */
   in_flight_per_payer: 32,
-  /** Settlements that wait for one of the same payer to be mined. */
+  /** Of all payers together: what stands behind a stuck transaction, and what a node keeps of one account. */
+  in_flight: 128,
+  /** Settlements that wait for one of the same payer to be mined, and of all payers for one of those in flight. */
   waiting_per_payer: 32,
   waiting: 2_000,
 } as const;

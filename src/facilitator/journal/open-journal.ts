@@ -22,6 +22,8 @@ export interface Journal {
   all(): Iterable<Readonly<Entry>>;
   /** Not known to be mined, nor to be hopeless. Oldest place first. */
   open(): readonly Readonly<Entry>[];
+  /** The same in no order, as they are at any time. */
+  inFlight(): ReadonlySet<Readonly<Entry>>;
   openOf(payer: Hex): readonly Readonly<Entry>[];
   /** Durable when it resolves. */
   add(entry: Entry): Promise<Readonly<Entry>>;
@@ -75,6 +77,7 @@ function createJournal(content: Content, file: AppendFile, idleLines: number): J
     isBlocked: (authorization) => content.blocked.has(keyOf(authorization)),
     all: () => content.entries.values(),
     open: () => [...content.waiting].sort((a, b) => a.accountNonce - b.accountNonce),
+    inFlight: () => content.waiting,
     openOf: (payer) => [...content.waiting].filter(({ authorization }) => authorization.from === payer),
     add: async (entry) => {
       const key = keyOf(entry.authorization);

@@ -1,0 +1,54 @@
+import type { Block } from '../platform/chain/reads.ts';
+import { type Rpc, RpcFailure } from '../platform/chain/rpc.ts';
+import { shapes } from '../platform/chain/shapes.ts';
+import type { Clock } from '../platform/clock.ts';
+
+export interface Head extends Block {
+  baseFeePerGas: bigint;
+}
+
+/** The newest block of the node, read once for all that need it in the same moment: fees, receipts, expired authorizations. */
+export interface ChainHead {
+  /** As it was read last, whenever that was. */
+  newest(): Head | null;
+  /** Not older than that many milliseconds, asked for where it would be. */
+  within(ms: number): Promise<Head>;
+  /** Asks the node. */
+  refresh(): Promise<Head>;
+}
+
+const METHOD = 'eth_getBlockByNumber';
+const shape = shapes.block.extend({ baseFeePerGas: shapes.quantity });
+
+export function createHead(rpc: Rpc, clock: Clock): ChainHead {
+  let last: { head: Head; readAt: number } | null = null;
+  let reading: Promise<Head> | null = null;
+  const ask = async (): Promise<Head> => {
+    const readAt = clock.now();
+    const answer = await rpc.call(METHOD, ['latest', false]);
+    // Asked for several times a block: what is known already is not taken apart once more.
+    if (last !== null && hashOf(answer) === last.head.hash) {
+      last = { ...last, readAt };
+      return last.head;
+    }
+    const read = shape.safeParse(answer);
+    if (!read.success) throw new RpcFailure('malformed', `${METHOD} at ${rpc.endpoint}: a latest block out of form`);
+    last = { head: read.data, readAt };
+    return read.data;
+  };
+  const refresh = (): Promise<Head> => {
+    reading ??= ask().finally(() => {
+      reading = null;
+    });
+    return reading;
+  };
+  return {
+    newest: () => last?.head ?? null,
+    within: async (ms) => (last !== null && last.readAt + ms > clock.now() ? last.head : refresh()),
+    refresh,
+  };
+}
+
+function hashOf(block: unknown): unknown {
+  return typeof block === 'object' && block !== null && 'hash' in block ? block.hash : null;
+}

@@ -1,0 +1,119 @@
+import type { Rpc } from '../platform/chain/rpc.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Hex } from '../platform/hex.ts';
+import type { Log } from '../platform/log.ts';
+import { newestOf } from './journal/entry.ts';
+import type { Journal } from './journal/open-journal.ts';
+import { readTransactionCount } from './read-transaction.ts';
+import { transmit } from './transmit.ts';
+
+/**
+ * The account's order of transactions, given out in memory. The chain is asked where to go on at a start, after trouble, and where
+ * nothing has been in flight for a while: the key may have been used elsewhere, and a reorganisation may have taken blocks back.
+ */
+export interface Nonces {
+  /** Resolves when the next one is known. */
+  ready(): Promise<void>;
+  /** The next free one; null where that has to be asked for first. A place that an authorization has is left to it, whatever the node counts. */
+  take(): number | null;
+  /** What was taken is in the journal. */
+  written(nonce: number): void;
+  /** What was taken was not signed: the next one takes it. */
+  giveBack(nonce: number): void;
+  /** Asks the chain, or waits for who does: what the node does not have is offered again. Meanwhile places are given out as before. */
+  recheck(): Promise<void>;
+  /** Something was not as it should be: the next one asks the chain. */
+  distrust(): void;
+  /** The chain took what was given out. */
+  confirm(): void;
+}
+
+/** So long after the chain's last word the count is taken as it is, though nothing is in flight. */
+const QUIET_MS = 2_000;
+
+export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; log: Log; clock: Clock }): Nonces {
+  const { rpc, address, journal, clock } = needs;
+  /** Null: the chain has to be asked. */
+  let next: number | null = null;
+  let wordAt = 0;
+  let distrusts = 0;
+  let checking: Promise<void> | null = null;
+  /** Given out, and not in the journal yet. */
+  const taken = new Set<number>();
+  /** What had a place at the last check. */
+  let held = new Set<number>();
+
+  const check = async (): Promise<void> => {
+    const [askedAt, before] = [clock.now(), distrusts];
+    const counted = await readTransactionCount(rpc, address, 'pending');
+    await bringBack(needs, counted, askedAt);
+    held = new Set(taken);
+    for (const { sender, accountNonce, ending } of journal.all()) {
+      const isLost = ending !== null && ending.hash === null;
+      if (sender === address && !isLost) held.add(accountNonce);
+    }
+    wordAt = clock.now();
+    // What went wrong meanwhile may be newer than the answer.
+    if (distrusts === before) next = counted;
+  };
+  const recheck = (): Promise<void> => {
+    checking ??= check().finally(() => {
+      checking = null;
+    });
+    return checking;
+  };
+  const isQuiet = (): boolean => taken.size === 0 && journal.inFlight().size === 0 && wordAt + QUIET_MS <= clock.now();
+  return {
+    ready: async () => {
+      if (next !== null && isQuiet()) next = null;
+      while (next === null) await recheck();
+    },
+    recheck,
+    take: () => {
+      if (next === null) return null;
+      while (held.has(next)) next += 1;
+      const nonce = next;
+      taken.add(nonce);
+      next += 1;
+      return nonce;
+    },
+    written: (nonce) => void taken.delete(nonce),
+    giveBack: (nonce) => {
+      taken.delete(nonce);
+      next = null;
+      distrusts += 1;
+    },
+    distrust: () => {
+      next = null;
+      distrusts += 1;
+    },
+    confirm: () => {
+      wordAt = clock.now();
+    },
+  };
+}
+
+/**
+ * Where the node counts less than has its place here, it lags, has dropped what waited, or a reorganisation took back what was mined. It is
+ * offered again: until then nothing behind it can be mined.
+ */
+async function bringBack(
+  { rpc, address, journal, log }: { rpc: Rpc; address: Hex; journal: Journal; log: Log },
+  counted: number,
+  askedAt: number,
+): Promise<void> {
+  const uncounted = [...journal.all()].filter(({ sender, ending, isFinal, accountNonce }) => {
+    if (sender !== address || isFinal || accountNonce < counted) return false;
+    // What was mined after the question is not missing from the answer.
+    return ending === null || (ending.hash !== null && ending.at < askedAt);
+  });
+  uncounted.sort((a, b) => a.accountNonce - b.accountNonce);
+  await Promise.all(uncounted.map((entry) => (entry.ending === null ? undefined : journal.reopen(entry))));
+  // In one moment and in their order: nodes keep few transactions that stand behind a gap.
+  await Promise.all(
+    uncounted.map(async (entry) => {
+      const { hash, raw } = newestOf(entry);
+      log.warn('settlement_offered_again', { transaction_hash: hash, transmission: await transmit(rpc, raw) });
+    }),
+  );
+}

@@ -1,0 +1,200 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startTestChain } from '../../test/support/chain.ts';
+import {
+  minedBy,
+  paymentBody,
+  post,
+  signPayment,
+  startTestFacilitator,
+  type TestFacilitator,
+} from '../../test/support/facilitator.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
+import { testAccount, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
+import { fund } from '../local/chain/fund.ts';
+import { submit } from '../local/chain/send-transaction.ts';
+import type { LocalChain } from '../local/chain/start-chain.ts';
+import { systemClock } from '../platform/clock.ts';
+import type { FacilitatorOptions } from './create-facilitator.ts';
+
+const AT_ONCE = 64;
+const WAIT = { timeout: 20_000 };
+const payers = Array.from({ length: AT_ONCE }, (_, n) => testAccount(`payer in a hurry ${n}`));
+const { facilitator: signer, stranger } = WORLD_ACCOUNTS;
+
+let chain: LocalChain;
+let node: RpcServer;
+let asked: string[] = [];
+const running: TestFacilitator[] = [];
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  await fund(
+    chain,
+    payers.map(({ address }) => ({ address, usdcUnits: 100_000_000n })),
+  );
+  node = await startRpcServer();
+});
+
+afterEach(async () => {
+  await automine(true);
+  for (const facilitator of running.splice(0)) await facilitator.close();
+});
+
+afterAll(async () => {
+  await node?.close();
+  await chain?.kill();
+});
+
+async function automine(on: boolean): Promise<void> {
+  await chain.rpc.call('evm_setAutomine', [on]);
+  if (on) await chain.mine();
+}
+
+interface Asked {
+  method: string;
+  id: unknown;
+}
+
+/** A node that passes everything on and counts it; `instead` may answer for it, or wait. */
+async function start(
+  options: Partial<FacilitatorOptions> = {},
+  instead: (call: Asked) => object | null | Promise<null> = () => null,
+): Promise<TestFacilitator> {
+  asked = [];
+  const answerOne = async (call: Asked): Promise<unknown> => {
+    asked.push(call.method);
+    const own = await instead(call);
+    if (own !== null) return { jsonrpc: '2.0', id: call.id, ...own };
+    const headers = { 'content-type': 'application/json' };
+    return (await fetch(chain.url, { method: 'POST', headers, body: JSON.stringify(call) })).json();
+  };
+  const forward = async (response: ServerResponse, body: unknown): Promise<void> => {
+    // One call, or those of one moment together.
+    const calls = [body].flat() as Asked[];
+    const answers = await Promise.all(calls.map(answerOne));
+    response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
+  };
+  node.answer((response, body) => void forward(response, body));
+  const facilitator = await startTestFacilitator(chain, { rpcUrl: node.url, ...options });
+  running.push(facilitator);
+  return facilitator;
+}
+
+async function pays(facilitator: TestFacilitator, payer: (typeof payers)[number]): Promise<Record<string, unknown>> {
+  const body = paymentBody(await signPayment(chain, { payer }));
+  expect((await post(`${facilitator.url}/verify`, body)).body).toMatchObject({ isValid: true });
+  return (await post(`${facilitator.url}/settle`, body)).body;
+}
+
+test('64 at once take at most five calls each, no count of the account, and share the disk', async () => {
+  const metricsPort = await freePort();
+  const gate = Promise.withResolvers<null>();
+  let isHeld = false;
+  const facilitator = await start({ metricsPort, timing: { quietMs: 60_000 } }, ({ method }) =>
+    isHeld && method === 'eth_estimateGas' ? gate.promise : null,
+  );
+  const syncs = async (): Promise<number> => {
+    const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    return Number(/journal_fsyncs_total (\d+)/.exec(metrics)?.[1]);
+  };
+  expect(await pays(facilitator, payers[0] ?? stranger)).toMatchObject({ success: true });
+  const bodies = await Promise.all(payers.map(async (payer) => paymentBody(await signPayment(chain, { payer }))));
+  const ask = (path: string) => Promise.all(bodies.map((body) => post(`${facilitator.url}${path}`, body)));
+  await automine(false);
+  asked = [];
+  const verified = await ask('/verify');
+  expect(verified.map(({ body }) => body['isValid'])).toEqual(payers.map(() => true));
+  isHeld = true;
+  const before = await syncs();
+  const all = ask('/settle');
+  const count = (method: string): number => asked.filter((one) => one === method).length;
+  // All of them are signed in the same moment.
+  await expect.poll(() => count('eth_estimateGas'), WAIT).toBe(AT_ONCE);
+  gate.resolve(null);
+  await expect.poll(() => count('eth_sendRawTransaction'), WAIT).toBe(AT_ONCE);
+  expect((await syncs()) - before).toBeLessThan(AT_ONCE / 2);
+  await automine(true);
+  expect((await all).map(({ body }) => body['success'])).toEqual(payers.map(() => true));
+  expect(asked.length / AT_ONCE).toBeLessThanOrEqual(5);
+  expect(count('eth_getTransactionCount')).toBeLessThanOrEqual(1);
+  expect(asked).not.toContain('eth_chainId');
+});
+
+test('while nothing is in flight nothing is asked', async () => {
+  // Final at once here, so there is nothing that could be taken back.
+  const facilitator = await start({ timing: { finalEveryMs: 50 } });
+  expect(await pays(facilitator, payers[1] ?? stranger)).toMatchObject({ success: true });
+  const isNoted = (): boolean => asked.includes('eth_getTransactionReceipt') || asked.includes('eth_getBlockReceipts');
+  expect(isNoted()).toBe(true);
+  // Two of them: the first may have been asked before the sale ended.
+  const sweeps = (): number => asked.length;
+  const before = sweeps();
+  await expect.poll(sweeps, WAIT).toBeGreaterThan(before + 2);
+  const after = asked.slice(before + 2);
+  expect(new Set(after)).toEqual(new Set(['eth_getBlockByNumber']));
+});
+
+test('what is over the bound waits for one that ends', async () => {
+  const facilitator = await start({ limits: { in_flight: 3 } });
+  await automine(false);
+  const before = await minedBy(chain, facilitator.address);
+  const all = Promise.all(payers.slice(0, 5).map((payer) => pays(facilitator, payer)));
+  const sent = (): number => asked.filter((method) => method === 'eth_sendRawTransaction').length;
+  await expect.poll(sent, WAIT).toBe(3);
+  await chain.mine();
+  await expect.poll(sent, WAIT).toBe(5);
+  await automine(true);
+  expect((await all).map(({ success }) => success)).toEqual([true, true, true, true, true]);
+  expect(await minedBy(chain, facilitator.address)).toBe(before + 5);
+});
+
+test('a key that was used elsewhere meanwhile: the next payment takes the place after that', async () => {
+  let aheadMs = 0;
+  const clock = { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep };
+  const facilitator = await start({ clock });
+  expect(await pays(facilitator, payers[2] ?? stranger)).toMatchObject({ success: true });
+  await submit(chain, signer, { to: stranger.address, value: 1n });
+  aheadMs = 3_000;
+  expect(await pays(facilitator, payers[2] ?? stranger)).toMatchObject({ success: true });
+});
+
+test('a node that does not serve the receipts of a block is asked for each of them', async () => {
+  const facilitator = await start({}, ({ method }) =>
+    method === 'eth_getBlockReceipts' ? { error: { code: -32_601, message: 'method not found' } } : null,
+  );
+  await automine(false);
+  const all = Promise.all(payers.slice(0, 8).map((payer) => pays(facilitator, payer)));
+  await expect.poll(() => asked.filter((method) => method === 'eth_sendRawTransaction').length, WAIT).toBe(8);
+  await automine(true);
+  expect((await all).map(({ success }) => success)).toEqual(Array.from({ length: 8 }, () => true));
+  expect(asked).toContain('eth_getBlockReceipts');
+});
+
+test('a node that has the block before its receipts is asked again', async () => {
+  let withheld = 3;
+  const facilitator = await start({}, ({ method }) => {
+    if (method !== 'eth_getTransactionReceipt' || withheld === 0) return null;
+    withheld -= 1;
+    return { result: null };
+  });
+  expect(await pays(facilitator, payers[3] ?? stranger)).toMatchObject({ success: true });
+  expect(withheld).toBe(0);
+});
+
+test('a block that a node forgets while it is followed is found by the next look after what is overdue', async () => {
+  let hidden = true;
+  // Its blocks are empty, so that the follower finds nothing.
+  const facilitator = await start({ timing: { answerMs: 900, confirmationMs: 600 } }, ({ method }) =>
+    hidden && method === 'eth_getBlockByNumber' ? { result: null } : null,
+  );
+  hidden = false;
+  const body = paymentBody(await signPayment(chain, { payer: payers[4] ?? stranger }));
+  expect((await post(`${facilitator.url}/verify`, body)).body).toMatchObject({ isValid: true });
+  hidden = true;
+  expect((await post(`${facilitator.url}/settle`, body)).body).toMatchObject({ errorReason: 'settlement_pending' });
+  hidden = false;
+  const { fields } = await facilitator.logged('settlement_ended');
+  expect(fields).toMatchObject({ state: 'succeeded' });
+});
