@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startTestChain } from '../../test/support/chain.ts';
@@ -12,7 +11,7 @@ import {
   type TestFacilitator,
   usesOf,
 } from '../../test/support/facilitator.ts';
-import { idOf, type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
+import { type CallAnswer, eachCall, idOf, type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
 import { keyOf } from './journal/entry.ts';
@@ -27,14 +26,14 @@ let facilitator: TestFacilitator;
 beforeAll(async () => {
   chain = await startTestChain();
   node = await startRpcServer();
-  node.answer((response, body) => void forward(response, body));
+  node.answer(eachCall((response, body) => void forward(response, body)));
   facilitator = await startTestFacilitator(chain, {
     rpcUrl: node.url,
     timing: { answerMs: 900, confirmationMs: 700 },
   });
 });
 
-afterEach(() => node.answer((response, body) => void forward(response, body)));
+afterEach(() => node.answer(eachCall((response, body) => void forward(response, body))));
 
 afterAll(async () => {
   await facilitator?.close();
@@ -43,7 +42,7 @@ afterAll(async () => {
 });
 
 /** The node in front of the chain: passes everything on, and what it is told to do with a broadcast. */
-async function forward(response: ServerResponse, body: unknown): Promise<void> {
+async function forward(response: CallAnswer, body: unknown): Promise<void> {
   const answer = await fetch(chain.url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -52,14 +51,16 @@ async function forward(response: ServerResponse, body: unknown): Promise<void> {
   response.end(await answer.text());
 }
 
-function onBroadcast(act: (response: ServerResponse, body: unknown, raw: string) => Promise<void> | void): void {
-  node.answer((response, body) => {
-    const { method, params } = body as { method: string; params: unknown[] };
-    void (method === 'eth_sendRawTransaction' ? act(response, body, String(params[0])) : forward(response, body));
-  });
+function onBroadcast(act: (response: CallAnswer, body: unknown, raw: string) => Promise<void> | void): void {
+  node.answer(
+    eachCall((response, body) => {
+      const { method, params } = body as { method: string; params: unknown[] };
+      void (method === 'eth_sendRawTransaction' ? act(response, body, String(params[0])) : forward(response, body));
+    }),
+  );
 }
 
-function nodeSays(message: string): (response: ServerResponse, body: unknown) => void {
+function nodeSays(message: string): (response: CallAnswer, body: unknown) => void {
   return (response, body) => {
     response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(body), error: { code: -32_000, message } }));
   };
@@ -118,17 +119,19 @@ test('a node that refuses to take it: 503, no hash, and the next try settles', a
   const refused = await settle(paymentBody(payment));
   expect(refused.status).toBe(503);
   expect(refused.body).toMatchObject({ success: false, errorReason: 'unexpected_settle_error', transaction: '' });
-  node.answer((response, body) => void forward(response, body));
+  node.answer(eachCall((response, body) => void forward(response, body)));
   expect((await settle(paymentBody(payment))).body).toMatchObject({ success: true });
 });
 
 test('a node that fails at any one question refuses nobody', async () => {
   const payment = await signPayment(chain);
   const failing = (method: string): void =>
-    node.answer((response, body) => {
-      const asked = (body as { method: string }).method;
-      void (asked === method ? nodeSays('rate limited')(response, body) : forward(response, body));
-    });
+    node.answer(
+      eachCall((response, body) => {
+        const asked = (body as { method: string }).method;
+        void (asked === method ? nodeSays('rate limited')(response, body) : forward(response, body));
+      }),
+    );
   for (const method of ['eth_getCode', 'eth_estimateGas', 'eth_getTransactionCount']) {
     failing(method);
     const { status, body } = await settle(paymentBody(payment));
@@ -139,25 +142,29 @@ test('a node that fails at any one question refuses nobody', async () => {
     const { status, body } = await post(`${facilitator.url}/verify`, paymentBody(payment));
     expect([method, status, body['invalidReason']]).toEqual([method, 503, 'unexpected_verify_error']);
   }
-  node.answer((response, body) => void forward(response, body));
+  node.answer(eachCall((response, body) => void forward(response, body)));
   expect((await settle(paymentBody(payment))).body).toMatchObject({ success: true });
 });
 
 test('what the node says, its address included, does not reach the caller', async () => {
-  node.answer((response, body) => {
-    const { method } = body as { method: string };
-    void (method === 'eth_estimateGas' ? nodeSays('secret of the node')(response, body) : forward(response, body));
-  });
+  node.answer(
+    eachCall((response, body) => {
+      const { method } = body as { method: string };
+      void (method === 'eth_estimateGas' ? nodeSays('secret of the node')(response, body) : forward(response, body));
+    }),
+  );
   const answer = await settle(paymentBody(await signPayment(chain)));
   expect(JSON.stringify(answer.body)).not.toMatch(/secret|127\.0\.0\.1|http/);
 });
 
 test('a node that does not count what waits there: two payments get two places', async () => {
-  node.answer((response, body) => {
-    const { method, params } = body as { method: string; params: unknown[] };
-    const counts = method === 'eth_getTransactionCount';
-    void forward(response, counts ? { ...(body as object), params: [params[0], 'latest'] } : body);
-  });
+  node.answer(
+    eachCall((response, body) => {
+      const { method, params } = body as { method: string; params: unknown[] };
+      const counts = method === 'eth_getTransactionCount';
+      void forward(response, counts ? { ...(body as object), params: [params[0], 'latest'] } : body);
+    }),
+  );
   const minedBefore = await minedBy(chain, facilitator.address);
   await chain.rpc.call('evm_setAutomine', [false]);
   const bodies = [paymentBody(await signPayment(chain)), paymentBody(await signPayment(chain))];

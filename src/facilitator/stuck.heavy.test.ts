@@ -11,7 +11,7 @@ import {
   temporaryFolder,
   usesOf,
 } from '../../test/support/facilitator.ts';
-import { idOf, type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
+import { eachCall, idOf, type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -31,23 +31,25 @@ let takes: (raw: Hex) => boolean = () => true;
 beforeAll(async () => {
   chain = await startTestChain();
   node = await startRpcServer();
-  node.answer((response, body) => {
-    const { method, params } = body as { method: string; params: unknown[] };
-    const [raw] = params;
-    if (method === 'eth_sendRawTransaction' && isHex(raw)) {
-      sent.push(raw);
-      if (!takes(raw)) {
-        const error = { code: -32_000, message: 'transaction underpriced' };
-        response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(body), error }));
-        return;
+  node.answer(
+    eachCall((response, body) => {
+      const { method, params } = body as { method: string; params: unknown[] };
+      const [raw] = params;
+      if (method === 'eth_sendRawTransaction' && isHex(raw)) {
+        sent.push(raw);
+        if (!takes(raw)) {
+          const error = { code: -32_000, message: 'transaction underpriced' };
+          response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(body), error }));
+          return;
+        }
       }
-    }
-    void fetch(chain.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }).then(async (answer) => response.end(await answer.text()));
-  });
+      void fetch(chain.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }).then(async (answer) => response.end(await answer.text()));
+    }),
+  );
   facilitator = await startTestFacilitator(chain, { rpcUrl: node.url, timing: TIMING });
 });
 

@@ -57,3 +57,24 @@ export function resultIs(result: unknown): (response: ServerResponse, body: unkn
     response.end(JSON.stringify(Array.isArray(body) ? body.map(answerTo) : answerTo(body)));
   };
 }
+
+/** What a call is answered with: a text, or a cut of the whole connection. */
+export interface CallAnswer {
+  end(text: string): unknown;
+  destroy(): unknown;
+}
+
+/** Answers each call by itself, also those of a batch. */
+export function eachCall(
+  reply: (answer: CallAnswer, call: unknown) => void,
+): (response: ServerResponse, body: unknown) => void {
+  return (response, body) => {
+    if (!Array.isArray(body)) return reply(response, body);
+    const answers: string[] = [];
+    const end = (text: string): void => {
+      answers.push(text);
+      if (answers.length === body.length) response.end(`[${answers.join(',')}]`);
+    };
+    for (const call of body) reply({ end, destroy: () => response.destroy() }, call);
+  };
+}

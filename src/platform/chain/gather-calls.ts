@@ -1,6 +1,10 @@
-import type { RpcCall } from './rpc.ts';
 import type { Answer } from './rpc-answer.ts';
 import { RpcFailure } from './rpc-failure.ts';
+
+export interface RpcCall {
+  method: string;
+  params: readonly unknown[];
+}
 
 /** One call on the wire, and all who made it at that time. */
 interface Waiting {

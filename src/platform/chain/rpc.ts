@@ -1,14 +1,10 @@
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
-import { gatherCalls } from './gather-calls.ts';
+import { gatherCalls, type RpcCall } from './gather-calls.ts';
 import { type Answer, readAnswers, refusesBatches } from './rpc-answer.ts';
 import { RpcFailure } from './rpc-failure.ts';
 
+export type { RpcCall } from './gather-calls.ts';
 export { RpcFailure } from './rpc-failure.ts';
-
-export interface RpcCall {
-  method: string;
-  params: readonly unknown[];
-}
 
 export interface RpcOptions {
   /** The call travels in a request of its own then: code of strangers may run in it, which must not hold up other calls. */
