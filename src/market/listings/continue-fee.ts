@@ -73,8 +73,7 @@ export async function continueFee(
   payment: Payment,
 ): Promise<ListAnswer | null> {
   const terms = feeTerms(market, subject, payment);
-  const refusal = proof === null ? null : await payments.drive(payment, proof, terms);
-  const current = await payments.settle((await payments.reread(payment)) ?? payment);
+  const { current, refusal } = await payments.advance(payment, proof, terms);
   switch (current.status) {
     case 'completed':
       return await answerCompletedFee(market, current);

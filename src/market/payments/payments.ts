@@ -1,17 +1,17 @@
 import { createStandings } from '../../platform/chain/standing.ts';
-import { createPasses } from '../../platform/create-passes.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { createAdvance } from './advance-payment.ts';
 import type { Completions } from './completion.ts';
 import { pruneIntents } from './direct/prune-intents.ts';
 import { createDriver, type Driver } from './drive-payment.ts';
 import { createOffers } from './facilitator/offers.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
-import { type ChainHead, readHead } from './head/read-head.ts';
+import { followHeads } from './head/follow-heads.ts';
+import { readHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
 import { createWhenToLook } from './head/when-to-look.ts';
-import { mayDrive } from './may-drive.ts';
 import type { Payment, X402Payment } from './payment.ts';
 import { createSecondOpinions } from './providers/ask-others.ts';
 import { createWatch } from './providers/watch-providers.ts';
@@ -20,7 +20,6 @@ import { createPass, createReconciler } from './reconcile.ts';
 import { declineOldReviews } from './review/decline-old-reviews.ts';
 import { createSettler, locateTransfer } from './settle-payment.ts';
 import { findPayment } from './store.ts';
-import type { Proof, Terms } from './terms.ts';
 import { createPayeeCheck } from './x402/check-payee.ts';
 
 export interface PaymentsOptions {
@@ -34,26 +33,22 @@ export interface PaymentsOptions {
 const SIGNERS_EVERY_MS = 60_000;
 const OLD_REVIEWS_EVERY_MS = 600_000;
 const PRUNE_EVERY_MS = 3_600_000;
-/** Under load more requests share a reading of the heads, and the provider is asked no more often. */
-const HEAD_EVERY_MS = 50;
-const HEADS_AT_ONCE = 4;
 /** For the metrics. */
 const COUNT_EVERY_MS = 10_000;
 
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
   const standings = createStandings(market.providers, market.clock);
-  const pace = { clock: market.clock, everyMs: HEAD_EVERY_MS, atOnce: HEADS_AT_ONCE };
   const whenToLook = createWhenToLook({
     ...{ database: market.database, clock: market.clock },
     blockSeconds: market.config.network.blockSeconds,
     longestPauseMs: options.longestPauseMs,
   });
-  const heads = createPasses<ChainHead>(async () => {
+  const heads = followHeads(market, async () => {
     const head = await readHead(market, standings);
     whenToLook.noteHead(head);
     return head;
-  }, pace);
+  });
   const watch = createWatch(market, standings, {
     ...{ readHead: heads.fresh, everyMs: options.watchEveryMs },
     isOnDuty: () => reconciler.onDuty(),
@@ -85,19 +80,14 @@ export function createPayments(market: Market, completions: Completions, options
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */
     bearOut: opinions.onReceipt,
-    /** Hands a payment's own proof to the facilitator, step by step; see drive-payment.ts. Any other proof moves nothing. */
-    drive: async (payment: Payment, proof: Proof, terms: Terms): Promise<Refusal | null> =>
-      // What stands in a block needs no facilitator; if the block goes, the reading that follows sees that, and the next request drives.
-      payment.blockNumber !== null || !(await mayDrive(market, payment, proof))
-        ? null
-        : await drive(payment, proof, terms),
+    /** Hands on a proof and reads the chain; see advance-payment.ts. */
+    advance: createAdvance(market, drive, settler.settle),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: settler.settle,
     /** Which transfer is its own, where another payment has the proof of the transaction. */
-    locate: (payment: X402Payment) =>
-      locateTransfer({ market, readHead: heads.fresh, opinions, unchangedTo: null }, payment),
+    locate: async (payment: X402Payment) => locateTransfer({ market, opinions }, await heads.fresh(), payment),
     /** The same for transactions that came beside a claim that is decided on. */
     lookBeside: settler.lookBeside,
     reconcileOnce,

@@ -3,8 +3,8 @@ import { createPasses } from '../../platform/create-passes.ts';
 import type { Market } from '../context.ts';
 import type { Evidence } from './decide.ts';
 import { type ClaimReading, gatherClaims } from './direct/gather-claims.ts';
-import { type Gathering, gatherEvidence } from './gather-evidence.ts';
-import type { ChainHead } from './head/read-head.ts';
+import { gatherEvidence } from './gather-evidence.ts';
+import type { FollowedHead } from './head/follow-heads.ts';
 import type { DirectPayment, Payment, X402Payment } from './payment.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
 
@@ -14,55 +14,58 @@ export type Shown =
   | { path: 'direct'; payment: DirectPayment; reading: ClaimReading };
 
 export interface PaymentReader {
-  /** Of one payment: all that are asked for at the same time share a reading. Undefined where it cannot be read. */
+  /** Of one payment: all that are asked for at the same time share a reading. Undefined where it cannot be read, or has not changed. */
   readOne(payment: Payment): Promise<Shown | undefined>;
-  /** By payment; without those that cannot be read, or need not be. */
-  readMany(payments: readonly Payment[], look: Look): Promise<Map<bigint, Shown>>;
+  /** By payment; without those that cannot be read, or have not changed. */
+  readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>>;
 }
-
-/** How a reading is done. */
-export type Look = Pick<Gathering, 'readHead' | 'unchangedTo'>;
 
 interface Needs {
   market: Market;
-  readHead(): Promise<ChainHead>;
+  readHead(): Promise<FollowedHead>;
   opinions: SecondOpinions;
 }
 
 /** So many readings a second for live requests: under load more payments share each, and the provider is asked no more often. */
-const READING_EVERY_MS = 50;
+const READING_EVERY_MS = 25;
 const READINGS_AT_ONCE = 4;
 
 /** Reads the chain about payments. The heads and the logs cost the same for one payment as for a hundred. */
 export function createPaymentReader({ market, readHead, opinions }: Needs): PaymentReader {
   const waiting = new Map<bigint, Payment>();
+  const memory = createMemory();
   const pace = { clock: market.clock, everyMs: READING_EVERY_MS, atOnce: READINGS_AT_ONCE };
-  const readings = createPasses(() => {
+  const readings = createPasses(async () => {
     const payments = [...waiting.values()];
     waiting.clear();
-    return readMany(payments, { readHead, unchangedTo: null });
+    const head = await orNothing(market, readHead);
+    return head === null ? new Map<bigint, Shown>() : await readMany(payments, head);
   }, pace);
 
-  async function readMany(payments: readonly Payment[], look: Look): Promise<Map<bigint, Shown>> {
+  async function readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>> {
     const assets = [...Map.groupBy(payments, ({ asset }) => asset).values()];
-    const shown = await Promise.all(assets.map((ofOne) => readOfAsset(ofOne, look)));
-    return new Map(shown.flat().map((one) => [one.payment.id, one]));
+    const shown = (await Promise.all(assets.map((ofOne) => readOfAsset(ofOne, head)))).flat();
+    for (const one of shown) memory.note(one, head);
+    return new Map(shown.map((one) => [one.payment.id, one]));
   }
 
-  async function readOfAsset(payments: readonly Payment[], look: Look): Promise<Shown[]> {
-    const gathering = { market, opinions, ...look };
-    const byX402 = onThisChain(market, payments, 'x402');
+  async function readOfAsset(payments: readonly Payment[], head: FollowedHead): Promise<Shown[]> {
+    const isUnchanged = (payment: Payment, seenIn: readonly (bigint | null)[]): boolean =>
+      memory.isUnchanged(payment, seenIn, head);
+    const byX402 = onThisChain(market, payments, 'x402').filter(
+      (payment) => !isUnchanged(payment, [payment.blockNumber]),
+    );
     const direct = onThisChain(market, payments, 'direct');
     const [evidences, claims] = await Promise.all([
-      readOrNothing(market, byX402, () => gatherEvidence(gathering, byX402)),
-      readOrNothing(market, direct, () => gatherClaims(gathering, direct)),
+      orNothing(market, () => gatherEvidence({ market, opinions }, head, byX402)),
+      orNothing(market, () => gatherClaims({ market, opinions, isUnchanged }, head, direct)),
     ]);
     const ofAttempt = (payment: X402Payment): Shown[] => {
-      const evidence = evidences.get(payment.id);
+      const evidence = evidences?.get(payment.id);
       return evidence === undefined ? [] : [{ path: 'x402', payment, evidence }];
     };
     const ofClaim = (payment: DirectPayment): Shown[] => {
-      const reading = claims.get(payment.id);
+      const reading = claims?.get(payment.id);
       return reading === undefined ? [] : [{ path: 'direct', payment, reading }];
     };
     return [...byX402.flatMap(ofAttempt), ...direct.flatMap(ofClaim)];
@@ -77,23 +80,47 @@ export function createPaymentReader({ market, readHead, opinions }: Needs): Paym
   };
 }
 
+const REMEMBERED = 20_000;
+
+/**
+ * What this process has read of open payments, so that one that waits for finality is not read again while no block up to that reading has
+ * gone: nothing can have changed, and nothing can be decided yet. It excludes nothing: once its block is final it is read anew.
+ */
+function createMemory() {
+  const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();
+  const spelled = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
+  return {
+    note: (shown: Shown, { rewrites, latest }: FollowedHead): void => {
+      if (read.size >= REMEMBERED) read.clear();
+      const seenIn =
+        shown.path === 'x402'
+          ? [shown.evidence.use?.log.blockNumber ?? null]
+          : [...shown.reading.values()].map(({ receipt }) => receipt?.blockNumber ?? null);
+      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spelled(seenIn) });
+    },
+    isUnchanged: ({ id }: Payment, seenIn: readonly (bigint | null)[], head: FollowedHead): boolean => {
+      const before = read.get(id);
+      if (before?.rewrites !== head.rewrites || before.seenIn !== spelled(seenIn)) return false;
+      const { finalized } = head;
+      return seenIn.every(
+        (block) => block !== null && block <= before.upTo && (finalized === null || block > finalized.number),
+      );
+    },
+  };
+}
+
 /** A payment of a network that this market was on before is decided where its chain is read, and left as it is here. */
 function onThisChain<P extends Payment['path']>(market: Market, payments: readonly Payment[], path: P) {
   const { chainId } = market.config.network;
   return payments.filter((one): one is Extract<Payment, { path: P }> => one.path === path && one.chainId === chainId);
 }
 
-async function readOrNothing<T>(
-  market: Market,
-  payments: readonly Payment[],
-  read: () => Promise<Map<bigint, T>>,
-): Promise<Map<bigint, T>> {
-  if (payments.length === 0) return new Map();
+async function orNothing<T>(market: Market, read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     market.log.warn('chain_unreadable', { error });
-    return new Map();
+    return null;
   }
 }

@@ -1,46 +1,43 @@
-import { type Block, readBlock } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createDuty } from '../../platform/create-duty.ts';
 import type { Market } from '../context.ts';
 import { listWithMore } from './direct/beside/store.ts';
-import type { ChainHead } from './head/read-head.ts';
+import type { FollowedHead } from './head/follow-heads.ts';
 import type { Payment } from './payment.ts';
-import type { Look } from './read-payments.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
 /** A lost machine or network may leave the lock with a session that nobody listens to. The pass only reads, so it goes on without. */
 const LOCK_PATIENCE_MS = 60_000;
 
-type SettleMany = (payments: readonly Payment[], look: Look) => Promise<void>;
+type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
  * Moves every open payment on that the chain allows; as a rule one pass at a time over all processes. It reads, it never submits. What is
- * mined and not final is read again only after a reorganisation.
+ * mined and not final is read again only after a reorganisation: see read-payments.ts.
  */
 export function createPass(
   market: Market,
   settleMany: SettleMany,
-  readHead: () => Promise<ChainHead>,
+  readHead: () => Promise<FollowedHead>,
 ): () => Promise<void> {
-  const look = createLook(readHead);
   let refusedSince: number | null = null;
 
   async function pass(): Promise<void> {
-    let looked: Promise<Look> | null = null;
+    let head: Promise<FollowedHead> | null = null;
     // Once for a pass, and not at all where nothing is undecided.
-    const lookOnce = (): Promise<Look> => (looked ??= look());
-    for (const list of [listOpenPayments, listWithMore]) await settleAll(list, lookOnce);
+    const readOnce = (): Promise<FollowedHead> => (head ??= readHead());
+    for (const list of [listOpenPayments, listWithMore]) await settleAll(list, readOnce);
   }
 
-  async function settleAll(list: typeof listOpenPayments, lookOnce: () => Promise<Look>): Promise<void> {
+  async function settleAll(list: typeof listOpenPayments, readOnce: () => Promise<FollowedHead>): Promise<void> {
     let after = 0n;
     for (;;) {
       const batch = await list(market.database, after, BATCH);
       const last = batch.at(-1);
       if (last === undefined) return;
       try {
-        await settleMany(batch, await lookOnce());
+        await settleMany(batch, await readOnce());
       } catch (error) {
         // The other batches must not wait for what ails this one.
         if (error instanceof RpcFailure) market.log.warn('chain_unreadable', { error });
@@ -62,30 +59,6 @@ export function createPass(
     market.log.warn('reconcile_without_lock', { waited_ms: now - refusedSince });
     await pass();
   };
-}
-
-/** The heads, and whether the block that was the latest at the last look is in the chain still: then all blocks below it are. */
-function createLook(readHead: () => Promise<ChainHead>): () => Promise<Look> {
-  let last: Pick<ChainHead, 'rpc' | 'latest'> | null = null;
-  return async () => {
-    const before = last;
-    const [again, head] = await Promise.all([before && readOrNull(before), readHead()]);
-    last = head;
-    // A block that stands where it stood has all blocks below it: what was seen up to there and is not final need not be read.
-    return {
-      readHead: async () => head,
-      unchangedTo: before !== null && again?.hash === before.latest.hash ? before.latest.number : null,
-    };
-  };
-}
-
-async function readOrNull({ rpc, latest }: Pick<ChainHead, 'rpc' | 'latest'>): Promise<Block | null> {
-  try {
-    return await readBlock(rpc, latest.number);
-  } catch (error) {
-    if (!(error instanceof RpcFailure)) throw error;
-    return null;
-  }
 }
 
 /** What is done now and then beside the pass, by the process that does that. */

@@ -7,6 +7,7 @@ import { settleClaim } from './direct/settle-claim.ts';
 import { createSignerRefresh } from './facilitator/refresh-signers.ts';
 import { findReading, wasSigner } from './facilitator/store.ts';
 import { type Gathering, gatherEvidence } from './gather-evidence.ts';
+import type { FollowedHead } from './head/follow-heads.ts';
 import type { ChainHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
 import type { WhenToLook } from './head/when-to-look.ts';
@@ -14,7 +15,7 @@ import { type DirectPayment, isOpen, type Payment, type X402Payment } from './pa
 import { insertProof, isTransferTaken } from './proofs/store.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';
 import type { HeldPayments } from './providers/held-payments.ts';
-import { createPaymentReader, type Look, type Shown } from './read-payments.ts';
+import { createPaymentReader, type Shown } from './read-payments.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
 import { attemptTermsOf } from './x402/attempt-terms.ts';
 
@@ -22,7 +23,7 @@ import { attemptTermsOf } from './x402/attempt-terms.ts';
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
 interface SettlerNeeds {
-  readHead(): Promise<ChainHead>;
+  readHead(): Promise<FollowedHead>;
   opinions: SecondOpinions;
   isFarFromFinal: WhenToLook['isFarFromFinal'];
 }
@@ -70,8 +71,8 @@ export function createSettler(
       await apply(await reader.readOne(claim));
     },
     /** The same for many payments, with one reading of what they share. */
-    async settleMany(payments: readonly Payment[], look: Look): Promise<void> {
-      for (const shown of (await reader.readMany(payments, look)).values()) {
+    async settleMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
+      for (const shown of (await reader.readMany(payments, head)).values()) {
         try {
           await apply(shown);
         } catch (error) {
@@ -84,8 +85,12 @@ export function createSettler(
 }
 
 /** The log of the final transfer that this payment's authorization made; null while there is none. Throws RpcFailure. */
-export async function locateTransfer(gathering: Gathering, payment: X402Payment): Promise<number | null> {
-  const evidence = (await gatherEvidence(gathering, [payment])).get(payment.id);
+export async function locateTransfer(
+  gathering: Gathering,
+  head: ChainHead,
+  payment: X402Payment,
+): Promise<number | null> {
+  const evidence = (await gatherEvidence(gathering, head, [payment])).get(payment.id);
   const decision = evidence && decide(evidence, attemptTermsOf(payment, null));
   return decision !== undefined && 'transfer' in decision ? decision.transfer.logIndex : null;
 }

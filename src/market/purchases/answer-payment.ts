@@ -45,8 +45,9 @@ async function answer(
   listing: ListingTerms,
   collector: Collector,
 ): Promise<BuyAnswer | null> {
-  const refusal = await driveOn(market, payments, payment, request, listing);
-  const current = await payments.settle((await payments.reread(payment)) ?? payment);
+  // Only a request that shows the payment's own proof, and does more than collect, has it verified or settled.
+  const proof = request.collectOnly ? null : request.proof;
+  const { current, refusal } = await payments.advance(payment, proof, purchaseTerms(market, listing));
   switch (current.status) {
     case 'completed':
       return await answerCompleted(market, current, listing, collector);
@@ -59,19 +60,6 @@ async function answer(
     case 'settling':
       return await answerUndecided(market, current, request, listing, { collector, refusal });
   }
-}
-
-/** Only a request that shows the payment's own proof, and does more than collect, has it verified or settled. */
-async function driveOn(
-  market: Market,
-  payments: Payments,
-  payment: Payment,
-  request: BuyRequest,
-  listing: ListingTerms,
-): Promise<Refusal | null> {
-  const { proof } = request;
-  if (proof === null || request.collectOnly) return null;
-  return await payments.drive(payment, proof, purchaseTerms(market, listing));
 }
 
 async function answerCompleted(

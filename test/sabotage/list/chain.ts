@@ -128,16 +128,16 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-reorganisation-is-not-noticed',
-    'src/market/payments/reconcile.ts',
-    'before !== null && again?.hash === before.latest.hash ?',
-    'before !== null ?',
+    'src/market/payments/head/follow-heads.ts',
+    'return again?.hash === hash;',
+    'return true;',
     world('background-pass'),
   ),
   bug(
-    'what-was-seen-after-the-look-is-skipped',
-    'src/market/payments/gather-evidence.ts',
-    ' || seen > unchangedTo) return false;',
-    ') return false;',
+    'what-was-read-before-a-reorganisation-is-believed',
+    'src/market/payments/read-payments.ts',
+    'before?.rewrites !== head.rewrites || ',
+    'before === undefined || ',
     world('background-pass'),
   ),
   bug(

@@ -4,7 +4,6 @@ import { isStillFinal } from '../../../platform/chain/still-final.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
-import { isSkipped } from '../gather-evidence.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import type { DirectPayment } from '../payment.ts';
 import type { SecondOpinions } from '../providers/ask-others.ts';
@@ -13,30 +12,29 @@ import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
-  readHead(): Promise<ChainHead>;
   /** What the other providers say to what would be decided. */
   opinions: Pick<SecondOpinions, 'onClaim'>;
-  /** As for attempts: see gather-evidence.ts. */
-  unchangedTo: bigint | null;
+  /** Whether a reading could show nothing new of a claim whose undecided transactions were seen in these blocks; null: in none. */
+  isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;
 }
 
 /** By transaction, of those that a claim names and that are undecided. */
 export type ClaimReading = Map<Hex, ClaimEvidence>;
 
 /**
- * Reads what claims name, all from one provider, the one whose head leads. What would decide is then shown to the other providers;
+ * Reads what claims name, all from one provider, the one whose head it is. What would decide is then shown to the other providers;
  * where they do not bear it out it comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read; what
  * cannot be read of one transaction is left out, and looked at again in the next pass.
  */
 export async function gatherClaims(
-  gathering: ClaimGathering,
+  { market, opinions, isUnchanged }: ClaimGathering,
+  head: ChainHead,
   payments: readonly DirectPayment[],
 ): Promise<Map<bigint, ClaimReading>> {
-  const { market, opinions, unchangedTo } = gathering;
-  const head = await gathering.readHead();
   const readClaimOf = async (payment: DirectPayment): Promise<[bigint, ClaimReading][]> => {
     const named = (await listClaimHashes(market.database, payment.id)).filter(({ isUndecided }) => isUndecided);
-    if (named.every(({ seenBlock }) => isSkipped(seenBlock, head, unchangedTo))) return [];
+    const seenIn = named.map(({ seenBlock }) => seenBlock);
+    if (isUnchanged(payment, seenIn)) return [];
     const read = await Promise.all(
       named.map(async ({ txHash }) => [txHash, await tryToRead(market, payment, txHash, head)] as const),
     );
@@ -44,7 +42,7 @@ export async function gatherClaims(
     return [[payment.id, await opinions.onClaim(head, payment, reading)]];
   };
   const gathered = new Map((await Promise.all(payments.map(readClaimOf))).flat());
-  return (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
+  return gathered.size === 0 || (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
 }
 
 async function tryToRead(
