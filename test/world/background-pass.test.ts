@@ -5,6 +5,7 @@ import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/c
 import { fund } from '../../src/local/chain/fund.ts';
 import { submit } from '../../src/local/chain/send-transaction.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import type { Rpc } from '../../src/platform/chain/rpc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { lockKey } from '../../src/platform/database/lock-key.ts';
 import { reorg, settleData } from '../support/chain.ts';
@@ -55,6 +56,7 @@ async function wallets(count: number): Promise<TestAccount[]> {
   return all;
 }
 
+const requestsOf = (rpc: Rpc): number => rpc.traffic().requests;
 const listings = new Map<SignedProof, bigint>();
 const buyAgain = (proof: SignedProof) => world.buy(listings.get(proof) ?? 0n, { key: buyer.key, proof: proof.v2 });
 
@@ -81,6 +83,17 @@ async function settleInOneBlock(proofs: readonly SignedProof[]): Promise<void> {
 }
 
 describe('the background pass', () => {
+  it('asks the chain nothing while nothing is undecided', async () => {
+    const { rpc } = world.running.market;
+    await world.running.payments.reconcileOnce();
+    const before = requestsOf(rpc);
+    await world.running.payments.reconcileOnce();
+    expect(requestsOf(rpc)).toBe(before);
+    await openPayments(1);
+    await world.running.payments.reconcileOnce();
+    expect(requestsOf(rpc)).toBeGreaterThan(before);
+  });
+
   it('sees a reorganisation of each of 60 open payments in the next pass', async () => {
     const seen = async (): Promise<number> =>
       (await world.db.database.rows(sql`select id from payments where status = 'settling' and tx_hash is not null`))

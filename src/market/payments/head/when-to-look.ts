@@ -53,7 +53,8 @@ export function createWhenToLook({ database, clock, blockSeconds, longestPauseMs
     }
     if (newestUnseen !== null) pauses.push(clock.now() - newestUnseen.getTime() < NEW_MS ? 0 : longestPauseMs);
     if (hasUndecided) pauses.push(longestPauseMs);
-    return Math.min(Number.POSITIVE_INFINITY, ...pauses);
+    // With nothing undecided a pass asks the database alone.
+    return pauses.length === 0 ? 0 : Math.min(...pauses);
   };
   return {
     noteHead: (head) => {
