@@ -68,6 +68,8 @@ export async function startSide(options: SideOptions): Promise<Side> {
     FACILITATOR_KEY_FILE: await writePrivate(join(folder, 'signer.key'), `${options.facilitatorKey}\n`),
     FACILITATOR_DATA_DIR: folder,
     FACILITATOR_LIMITS: limits.facilitator,
+    // Gas of the local chain costs a hundred times what the real one's does. Code without these limits knows no price either.
+    ...(limits.facilitator === '{}' ? {} : { FACILITATOR_ETHER_USDC: '50' }),
     ...options.facilitatorEnv,
   }));
   const market = await startPart(options, folder, 'market', async (port) => ({

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /** So much that a load from one address meets none of them. */
-const WIDE = 1_000_000_000_000;
+const WIDE = 1_000_000_000;
 
 /** Settings that take the limits away which a load from one machine would meet, by the names that this checkout has. */
 export async function wideLimits(root: string): Promise<{ market: string; facilitator: string }> {
@@ -10,7 +10,6 @@ export async function wideLimits(root: string): Promise<{ market: string; facili
   const facilitator = await limitNames(join(root, 'src/facilitator/budget/limits.ts'));
   return {
     market: widened(market.filter((name) => name.includes('_per_'))),
-    // Gas of the local chain costs a hundred times what the real one's does.
     facilitator: widened(facilitator.filter((name) => name.startsWith('gas_loss_'))),
   };
 }
