@@ -1,27 +1,45 @@
 import sql from 'sql-template-tag';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toBytes } from '../../src/platform/hex.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';
-import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { PRICE, testTrade } from '../support/trade.ts';
 
-const rpc = await startRpcProxy();
-afterAll(() => rpc.close());
-const { world, goods, wallet } = testTrade({ rpcUrl: rpc.at });
+const { world, goods, wallet } = testTrade();
 
-/** The selector of the last thing that is read of the chain before a payment is opened: what the wallet holds. */
-const BALANCE = '0x70a08231';
+/** Keeps a payment for that listing from being opened, when everything has been read of the chain. */
+async function holdOpening(listingId: bigint): Promise<{ held(): Promise<number>; release(): Promise<void> }> {
+  const { database } = world.db;
+  const [locked, freed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = database.transaction(async (tx) => {
+    await tx.run(sql`select from listings where id = ${listingId} for update`);
+    locked.resolve();
+    await freed.promise;
+  });
+  await locked.promise;
+  return {
+    held: async () => {
+      const { count } = await database.one<{ count: bigint }>(
+        sql`select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return Number(count);
+    },
+    release: async () => {
+      freed.resolve();
+      await holding;
+    },
+  };
+}
 
 it('an authorization shown for two goods at once belongs to those whose payment was opened, and to no others', async () => {
   const [one, other, payer] = [await goods(), await goods(), await wallet()];
   // Without a resource, so that nothing in it says for which of the two it is.
   const { resource: _, ...terms } = one.terms;
   const proof = await signProof(world.chain, payer, terms);
-  const { held, release } = rpc.holdNext(BALANCE);
+  const { held, release } = await holdOpening(one.id);
   const late = world.buy(one.id, { proof: proof.v1 });
-  await held;
+  await expect.poll(held, { timeout: 10_000 }).toBe(1);
   expect((await world.buy(other.id, { proof: proof.v1 })).status).toBe(202);
-  release();
+  await release();
   const refused = await late;
   expect([refused.status, refused.body['reason'], refused.body['do_not_pay_again']]).toEqual([
     409,
