@@ -40,12 +40,14 @@ const ANSWER_LIMIT_BYTES = 8 * 1024 * 1024;
 const REASON_LIMIT = 300;
 /** Public nodes take 10 to 1,000 calls in a batch. One that takes fewer than this is told so by its refusal, and asked with fewer. */
 const MOST_CALLS = 40;
+/** A refusal may have been about one call, and not about the size. */
+const REFUSAL_KEPT_MS = 600_000;
 
 export function createRpc(options: { url: string; deadlineMs?: number; headers?: Record<string, string> }): Rpc {
   const endpoint = parseEndpoint(options.url, options.headers);
   const deadlineMs = options.deadlineMs ?? DEADLINE_MS;
   const traffic = { requests: 0, bytes: { sent: 0, received: 0 }, calls: {} as Record<string, number> };
-  let most = MOST_CALLS;
+  let refused: { most: number; at: number } | null = null;
   let lastId = 0;
 
   const post = async (calls: readonly RpcCall[], each: { deadlineMs: number }): Promise<Answer[]> => {
@@ -65,7 +67,8 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       return await post(calls, { deadlineMs });
     } catch (error) {
       if (calls.length === 1 || !refusesBatches(error)) throw error;
-      most = Math.min(most, Math.ceil(calls.length / 2));
+      const most = Math.min(mostNow(), Math.ceil(calls.length / 2));
+      refused = { most, at: performance.now() };
       const halves = [calls.slice(0, most), calls.slice(most)];
       const answers = await Promise.all(halves.map((half) => askHalf(half)));
       return answers.flat();
@@ -79,7 +82,9 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       return calls.map(() => error);
     }
   };
-  const gathered = gatherCalls(ask, () => most);
+  const mostNow = (): number =>
+    refused !== null && performance.now() - refused.at < REFUSAL_KEPT_MS ? refused.most : MOST_CALLS;
+  const gathered = gatherCalls(ask, mostNow);
   return {
     endpoint: endpoint.label,
     call: async (method, params, each) => {
