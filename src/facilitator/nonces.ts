@@ -22,6 +22,8 @@ export interface Nonces {
   giveBack(nonce: number): void;
   /** Asks the chain, or waits for who does: what the node does not have is offered again. Meanwhile places are given out as before. */
   recheck(): Promise<void>;
+  /** When it was asked last, in the clock's milliseconds. */
+  checkedAt(): number;
   /** Something was not as it should be: the next one asks the chain. */
   distrust(): void;
   /** The chain took what was given out. */
@@ -36,6 +38,7 @@ export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; 
   /** Null: the chain has to be asked. */
   let next: number | null = null;
   let wordAt = 0;
+  let checkedAt = 0;
   let distrusts = 0;
   let checking: Promise<void> | null = null;
   /** Given out, and not in the journal yet. */
@@ -53,6 +56,7 @@ export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; 
       if (sender === address && !isLost) held.add(accountNonce);
     }
     wordAt = clock.now();
+    checkedAt = askedAt;
     // What went wrong meanwhile may be newer than the answer.
     if (distrusts === before) next = counted;
   };
@@ -69,6 +73,7 @@ export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; 
       while (next === null) await recheck();
     },
     recheck,
+    checkedAt: () => checkedAt,
     take: () => {
       if (next === null) return null;
       while (held.has(next)) next += 1;

@@ -23,10 +23,12 @@ const BLOCKS_KEPT = 64n;
  * exclude: what it misses, in a reorganisation or in a block that the node forgot, tend-open.ts finds.
  */
 export function createScanBlocks(context: Context, conclude: Conclude): ScanBlocks {
-  const { head, journal, log, nonces, rpc } = context;
+  const { clock, head, journal, log, nonces, rpc } = context;
   const sentAfter = new WeakMap<Readonly<Entry>, bigint>();
   const seen = new Map<bigint, Hex>();
   let top = -1n;
+  /** When the newest block that was looked through was found. */
+  let scannedAt = 0;
 
   const scan = async (block: Block): Promise<void> => {
     await concludeIn(context, conclude, block);
@@ -34,6 +36,7 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
     seen.set(block.number, block.hash);
     seen.delete(block.number - BLOCKS_KEPT);
     if (block.number > top) top = block.number;
+    scannedAt = clock.now();
   };
   /** What is in flight may be in any block after its own mark, also where its request does not wait yet. */
   const firstUnseen = (newest: Head): bigint => {
@@ -62,7 +65,10 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
       const missed = Array.from({ length: Math.max(0, Number(newest.number - from)) }, (_, n) => from + BigInt(n));
       if (missed.length > inFlight.length) {
         // Dearer than to ask for each: after a pause, and where blocks come faster than looks.
-        const sights = await Promise.all(inFlight.map((entry) => look(context, conclude, entry)));
+        const looks = Promise.all(inFlight.map((entry) => look(context, conclude, entry)));
+        // Among the blocks that are not looked at may be others in the places of known ones, without what stands before these.
+        const order = nonces.checkedAt() < scannedAt ? nonces.recheck() : undefined;
+        const [sights] = await Promise.all([looks, order]);
         if (sights.includes('unknown')) throw notThere('a receipt');
       } else {
         for (const block of await Promise.all(missed.map((number) => readBlock(rpc, number)))) {

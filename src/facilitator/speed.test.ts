@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startTestChain } from '../../test/support/chain.ts';
+import { reorg, startTestChain } from '../../test/support/chain.ts';
 import {
   minedBy,
   paymentBody,
@@ -158,6 +158,18 @@ test('a key that was used elsewhere meanwhile: the next payment takes the place 
   await submit(chain, signer, { to: stranger.address, value: 1n });
   aheadMs = 3_000;
   expect(await pays(facilitator, payers[2] ?? stranger)).toMatchObject({ success: true });
+});
+
+test('a block taken back is noticed by the next payment, however many blocks came meanwhile', async () => {
+  const facilitator = await start();
+  const first = await pays(facilitator, payers[5] ?? stranger);
+  expect(first).toMatchObject({ success: true });
+  await reorg(chain, 1);
+  await chain.mine(20);
+  // The place before its own is empty, so it is mined only if that is offered again.
+  expect(await pays(facilitator, payers[6] ?? stranger)).toMatchObject({ success: true });
+  const read = { method: 'eth_getTransactionReceipt', params: [first['transaction']] } as const;
+  expect(await chain.rpc.call(read.method, read.params)).toMatchObject({ status: '0x1' });
 });
 
 test('a node that does not serve the receipts of a block is asked for each of them', async () => {
