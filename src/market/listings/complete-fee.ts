@@ -29,8 +29,8 @@ export function completeFee(market: Market, things: HeldThings): Completion {
   return {
     listingOf: (queryable, payment) => findListingOfFee(queryable, payment.id),
     deciderOf: async () => BigInt(MAINTAINER_MERCHANT_ID),
-    lockSubject: async () => ({ removedAt: null }),
-    complete: async (tx, payment, transfer) => {
+    lockSubject: async () => ({ removedAt: null, sellerId: null }),
+    complete: async (tx, payment, { transfer }) => {
       const pending = await takePending(tx, payment.id);
       if (pending === null) throw new TypeError('a listing fee without its listing');
       const { draftId, body } = pending;
@@ -42,7 +42,7 @@ export function completeFee(market: Market, things: HeldThings): Completion {
       await release(tx, things, payment, draftId);
     },
     // What was held went when the review began: the fee is a credit.
-    completeReviewed: async (tx, payment, transfer) => {
+    completeReviewed: async (tx, payment, { transfer }) => {
       if (transfer === null) {
         throw new Refusal('not_deliverable', {
           detail: 'Another fee was paid in the same transaction. Refund or decline it.',

@@ -5,6 +5,21 @@ import type { Payment } from './payment.ts';
 
 export type SettledTransfer = FoundTransfer;
 
+/** What is paid for, as it is under its lock. */
+export interface Subject {
+  /** When the maintainer removed it. */
+  removedAt: Date | null;
+  /** Null for a listing fee. */
+  sellerId: bigint | null;
+}
+
+export interface Paid<Transfer> {
+  transfer: Transfer;
+  /** Nobody but the payer is known to have brought the payment here. */
+  payerCollectsOnly: boolean;
+  subject: Subject;
+}
+
 /**
  * What a purpose does when its payment ends. Every function runs inside the transaction that ends the payment, so that proof,
  * goods and event stand or fall together. The money core is handed one of these per purpose and knows nothing else about them.
@@ -14,15 +29,15 @@ export interface Completion {
   listingOf(queryable: Queryable, payment: Payment): Promise<bigint | null>;
   /** The merchant that decides on a review: who got the money, or answers for it. */
   deciderOf(queryable: Queryable, payment: Payment): Promise<bigint>;
-  /** Share-locks what is paid for and says when the maintainer removed it. Called before the payment row is locked. */
-  lockSubject(tx: Tx, payment: Payment): Promise<{ removedAt: Date | null }>;
+  /** Share-locks what is paid for. Called before the payment row is locked. */
+  lockSubject(tx: Tx, payment: Payment): Promise<Subject>;
   /** The money is final and the proof row is written. */
-  complete(tx: Tx, payment: Payment, transfer: SettledTransfer, payerCollectsOnly: boolean): Promise<void>;
+  complete(tx: Tx, payment: Payment, paid: Paid<SettledTransfer>): Promise<void>;
   /**
    * The payee, or the maintainer for a fee, takes a reviewed payment as paid. `transfer` is null where another payment has the
    * transaction's proof. Refuses what cannot be given any more.
    */
-  completeReviewed(tx: Tx, payment: Payment, transfer: SettledTransfer | null): Promise<void>;
+  completeReviewed(tx: Tx, payment: Payment, paid: Paid<SettledTransfer | null>): Promise<void>;
   /** The payment ended without completing: unpaid, or for review. */
   endUncompleted(tx: Tx, payment: Payment): Promise<void>;
 }

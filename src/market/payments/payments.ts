@@ -1,16 +1,14 @@
 import { createStandings } from '../../platform/chain/standing.ts';
-import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { createAdvance } from './advance-payment.ts';
 import type { Completions } from './completion.ts';
 import { pruneIntents } from './direct/prune-intents.ts';
-import { createDriver, type Driver } from './drive-payment.ts';
+import { createDriver } from './drive-payment.ts';
 import { createOffers } from './facilitator/offers.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { followHeads } from './head/follow-heads.ts';
 import { readHead } from './head/read-head.ts';
-import { isHalted } from './head/store.ts';
 import { createWhenToLook } from './head/when-to-look.ts';
 import type { Payment, X402Payment } from './payment.ts';
 import { createSecondOpinions } from './providers/ask-others.ts';
@@ -58,7 +56,7 @@ export function createPayments(market: Market, completions: Completions, options
     ...{ readHead: heads.fresh, opinions },
     isFarFromFinal: whenToLook.isFarFromFinal,
   });
-  const drive = unlessHalted(market, createDriver(market, completions));
+  const drive = createDriver(market, completions);
   const facts = createPaymentFacts(market);
   const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
   const timedPass = facts.timed(reconcileOnce);
@@ -102,15 +100,3 @@ export function createPayments(market: Market, completions: Completions, options
   };
 }
 export type Payments = ReturnType<typeof createPayments>;
-
-/** Nobody's money is moved while nobody can be handed anything for it. */
-function unlessHalted(market: Market, drive: Driver): Driver {
-  return async (payment, proof, terms) => {
-    if (!(await isHalted(market.database, payment.chainId))) return await drive(payment, proof, terms);
-    const detail =
-      'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.';
-    return payment.status === 'verifying'
-      ? new Refusal('verification_pending', { detail, retryAfterSeconds: 30 })
-      : null;
-  };
-}

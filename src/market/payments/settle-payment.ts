@@ -1,3 +1,4 @@
+import type { Sighting } from '../../platform/chain/sighting.ts';
 import { createPasses, type Passes } from '../../platform/create-passes.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
@@ -5,7 +6,7 @@ import type { Completions, SettledTransfer } from './completion.ts';
 import { type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
 import { settleClaim } from './direct/settle-claim.ts';
 import { createSignerRefresh } from './facilitator/refresh-signers.ts';
-import { findReading, wasSigner } from './facilitator/store.ts';
+import { findSigner } from './facilitator/store.ts';
 import { type Gathering, gatherEvidence } from './gather-evidence.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
 import type { ChainHead } from './head/read-head.ts';
@@ -22,6 +23,14 @@ import { attemptTermsOf } from './x402/attempt-terms.ts';
 /** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;
 
+/** Requests that look at one payment share a reading. Null: it shows nothing new. */
+interface Underway {
+  /** As it was read last by any of them. */
+  newest: Payment;
+  users: number;
+  passes: Passes<Payment | null>;
+}
+
 interface SettlerNeeds {
   readHead(): Promise<FollowedHead>;
   opinions: SecondOpinions;
@@ -35,17 +44,22 @@ export function createSettler(
   { readHead, opinions, isFarFromFinal }: SettlerNeeds,
 ) {
   const refreshSigners = createSignerRefresh(market);
-  const underway = new Map<bigint, { passes: Passes<void>; users: number }>();
+  const underway = new Map<bigint, Underway>();
   const needs = { market, completions, refreshSigners, held: opinions.held };
   const reader = createPaymentReader({ market, readHead, opinions });
 
-  async function apply(shown: Shown | undefined): Promise<void> {
-    if (shown?.path === 'x402') await applyEvidence(needs, shown.payment, shown.evidence);
-    if (shown?.path === 'direct') await settleClaim(needs, shown.payment, shown.reading);
+  async function apply(shown: Shown): Promise<Payment> {
+    return shown.path === 'x402'
+      ? await applyEvidence(needs, shown.payment, shown.evidence)
+      : await settleClaim(needs, shown.payment, shown.reading);
   }
-  async function settleOne(id: bigint): Promise<void> {
-    const payment = await findPayment(market.database, id);
-    if (payment !== null && isOpen(payment)) await apply(await reader.readOne(payment));
+  async function settleOne(payment: Payment): Promise<Payment | null> {
+    const shown = await reader.readOne(payment);
+    return shown === undefined ? null : await apply(shown);
+  }
+  function share(payment: Payment): Underway {
+    const started: Underway = { newest: payment, users: 0, passes: createPasses(() => settleOne(started.newest)) };
+    return started;
   }
 
   return {
@@ -55,20 +69,20 @@ export function createSettler(
      */
     async settle(payment: Payment): Promise<Payment> {
       if (!isOpen(payment) || isFarFromFinal(payment)) return payment;
-      const shared = underway.get(payment.id) ?? { passes: createPasses(() => settleOne(payment.id)), users: 0 };
+      const shared = underway.get(payment.id) ?? share(payment);
       underway.set(payment.id, shared);
+      if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
       try {
-        await shared.passes.fresh();
+        return (await shared.passes.fresh()) ?? payment;
       } finally {
         shared.users -= 1;
         if (shared.users === 0) underway.delete(payment.id);
       }
-      return (await findPayment(market.database, payment.id)) ?? payment;
     },
     /** Looks at what a claim that has been decided on names besides. An unreadable chain changes nothing. */
     async lookBeside(claim: DirectPayment): Promise<void> {
-      await apply(await reader.readOne(claim));
+      await settleOne(claim);
     },
     /** The same for many payments, with one reading of what they share. */
     async settleMany(payments: readonly Payment[], head: FollowedHead): Promise<void> {
@@ -102,7 +116,8 @@ interface Needs {
   held: HeldPayments;
 }
 
-async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evidence): Promise<void> {
+/** The payment as that leaves it. */
+async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evidence): Promise<Payment> {
   const { market } = needs;
   const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
@@ -111,16 +126,24 @@ async function applyEvidence(needs: Needs, payment: X402Payment, evidence: Evide
     if (isAlarming(decision.why)) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }
-    await noteSighting(market.database, payment.id, decision.sighting, now);
-    return;
+    return await note(market, payment, decision.sighting, now);
   }
   let fromStranger: boolean | null = false;
   if (decision.outcome === 'settled') {
     market.crashPoint('after_final_before_delivery');
     fromStranger = await isFromStranger(needs, payment, decision.transfer);
-    if (fromStranger === null) return await noteSighting(market.database, payment.id, decision.transfer, now);
+    if (fromStranger === null) return await note(market, payment, decision.transfer, now);
   }
-  await market.database.transaction((tx) => end(needs, tx, payment, evidence, fromStranger === true));
+  return await market.database.transaction((tx) => end(needs, tx, payment, evidence, fromStranger === true));
+}
+
+/** Nothing is written where the payment shows it already. */
+async function note(market: Market, payment: Payment, sighting: Sighting | null, now: Date): Promise<Payment> {
+  const isNoted =
+    payment.txHash === (sighting?.txHash ?? null) && payment.blockNumber === (sighting?.blockNumber ?? null);
+  if (isNoted) return payment;
+  const noted = await noteSighting(market.database, payment.id, sighting, now);
+  return noted ?? (await findPayment(market.database, payment.id)) ?? payment;
 }
 
 function isAlarming(why: UnknownWhy): boolean {
@@ -134,18 +157,21 @@ async function end(
   payment: X402Payment,
   evidence: Evidence,
   payerCollectsOnly: boolean,
-): Promise<void> {
+): Promise<Payment> {
   const completion = completions[payment.purpose];
-  const { removedAt } = await completion.lockSubject(tx, payment);
+  const subject = await completion.lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
-  if (locked?.path !== 'x402' || !isOpen(locked) || (await isHalted(tx, locked.chainId))) return;
-  const decision = decide(evidence, attemptTermsOf(locked, removedAt));
+  if (locked?.path !== 'x402' || !isOpen(locked) || (await isHalted(tx, locked.chainId))) return locked ?? payment;
+  const decision = decide(evidence, attemptTermsOf(locked, subject.removedAt));
   const now = new Date(market.clock.now());
   const outcome = await outcomeOf(tx, locked, decision, now);
-  if (outcome === null) return;
-  if (outcome.status === 'completed') await completion.complete(tx, locked, outcome.transfer, payerCollectsOnly);
-  else await completion.endUncompleted(tx, locked);
-  await endPayment(tx, locked.id, { ...outcome, payerCollectsOnly }, now);
+  if (outcome === null) return locked;
+  if (outcome.status === 'completed') {
+    await completion.complete(tx, locked, { transfer: outcome.transfer, payerCollectsOnly, subject });
+  } else {
+    await completion.endUncompleted(tx, locked);
+  }
+  return await endPayment(tx, locked.id, { ...outcome, payerCollectsOnly }, now);
 }
 
 type Outcome =
@@ -180,11 +206,13 @@ async function isFromStranger(
   transfer: SettledTransfer,
 ): Promise<boolean | null> {
   const { database, config, clock } = market;
-  const named = () => wasSigner(database, payment.chainId, transfer.sender, payment.signersReadAt);
-  const reading = await findReading(database, payment.chainId, config.facilitatorUrl);
-  if (reading === null || reading.published === 0 || (await named())) return false;
+  const { chainId, signersReadAt: since } = payment;
+  const asked = { chainId, url: config.facilitatorUrl, address: transfer.sender, since };
+  const findSender = () => findSigner(database, asked);
+  const sender = await findSender();
+  if (sender.isNamed || !sender.namesAny) return false;
   const refreshed = await refreshSigners();
-  if (await named()) return false;
+  if ((await findSender()).isNamed) return false;
   const waited = clock.now() - Number(transfer.blockTime) * 1000;
   return refreshed || waited > SIGNER_PATIENCE_MS ? true : null;
 }

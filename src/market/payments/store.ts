@@ -107,6 +107,25 @@ export function findPayment(queryable: Queryable, id: bigint): Promise<Payment |
   return maybePayment(queryable, sql`select ${columns} from payments where id = ${id}`);
 }
 
+/** A payment that is to be handed on, and what may speak against that. */
+export interface ToDrive {
+  payment: Payment;
+  /** The listing was removed by the maintainer. */
+  isRemoved: boolean;
+  /** Payments of its chain are halted. */
+  isHalted: boolean;
+}
+
+export async function findToDrive(queryable: Queryable, id: bigint): Promise<ToDrive | null> {
+  const row = await queryable.maybe<PaymentRow & { removed: boolean; halted: boolean }>(
+    sql`select ${columns},
+        exists (select from listings l where l.id = payments.listing_id and l.removed_at is not null) as removed,
+        exists (select from chain_halts h where h.chain_id = payments.chain_id and h.resumed_at is null) as halted
+      from payments where id = ${id}`,
+  );
+  return row && { payment: paymentOf(row), isRemoved: row.removed, isHalted: row.halted };
+}
+
 /** Waits for whoever is changing the row. */
 export function lockPayment(tx: Tx, id: bigint): Promise<Payment | null> {
   return maybePayment(tx, sql`select ${columns} from payments where id = ${id} for update`);
@@ -139,6 +158,22 @@ export function findHolding(
     queryable,
     sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId} and ${who}
       and status not in ('unpaid', 'rejected') and not surplus`,
+  );
+}
+
+/** Those of a merchant and of a wallet, each where it is given: at most two, and one where it is the same. */
+export async function findHoldings(
+  queryable: Queryable,
+  listingId: bigint,
+  { merchantId, payer }: { merchantId: bigint | null; payer: Hex | null },
+): Promise<Payment[]> {
+  const held = sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId}
+    and status not in ('unpaid', 'rejected') and not surplus`;
+  return await readPayments(
+    queryable,
+    () => sql`${held} and merchant_id = ${merchantId}
+      union all ${held} and payer = ${payer && toBytes(payer)}
+        and (${merchantId}::int8 is null or merchant_id is distinct from ${merchantId})`,
   );
 }
 
@@ -198,13 +233,14 @@ export function insertPayment(tx: Tx, given: NewPayment): Promise<Payment | null
   );
 }
 
-/** False when the row is no longer `verifying`, or was stopped. */
-export async function markSettling(tx: Tx, id: bigint, now: Date): Promise<boolean> {
-  const touched = await tx.run(
+/** Null when the row is no longer `verifying`, or was stopped. */
+export function markSettling(tx: Tx, id: bigint, now: Date): Promise<Payment | null> {
+  return maybePayment(
+    tx,
     sql`update payments set status = 'settling', settling_at = ${now}, updated_at = ${now}
-      where id = ${id} and status = 'verifying' and stopped_at is null`,
+      where id = ${id} and status = 'verifying' and stopped_at is null
+      returning ${columns}`,
   );
-  return touched === 1;
 }
 
 /** What is not submitted yet is never submitted for goods that have changed. Call with the listing locked. */
@@ -217,20 +253,22 @@ export async function stopAttempts(tx: Tx, listingId: bigint, now: Date): Promis
   );
 }
 
-/** What the chain shows now; null clears a sighting that a reorganisation took back. Only while the payment is open. */
+/** What the chain shows now; null clears a sighting that a reorganisation took back. Null when it was noted before, or the payment has ended. */
 export async function noteSighting(
   queryable: Queryable,
   id: bigint,
   sighting: Sighting | null,
   now: Date,
-): Promise<void> {
+): Promise<Payment | null> {
   const hash = sighting && toBytes(sighting.txHash);
   const number = sighting?.blockNumber ?? null;
   const time = sighting && new Date(Number(sighting.blockTime) * 1000);
-  await queryable.run(
+  return await maybePayment(
+    queryable,
     sql`update payments set tx_hash = ${hash}, block_number = ${number}, block_time = ${time}, updated_at = ${now}
       where id = ${id} and status in ('verifying', 'settling')
-      and (tx_hash is distinct from ${hash} or block_number is distinct from ${number})`,
+      and (tx_hash is distinct from ${hash} or block_number is distinct from ${number})
+      returning ${columns}`,
   );
 }
 
@@ -243,16 +281,18 @@ export interface PaymentEnd {
   payerCollectsOnly: boolean;
 }
 
-export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date): Promise<void> {
+export async function endPayment(tx: Tx, id: bigint, end: PaymentEnd, now: Date): Promise<Payment> {
   const { transfer } = end;
-  await tx.run(
+  const row = await tx.one<PaymentRow>(
     sql`update payments set status = ${end.status}, end_reason = ${end.reason},
         payer_collects_only = ${end.payerCollectsOnly},
         tx_hash = ${transfer && toBytes(transfer.txHash)}, block_number = ${transfer?.blockNumber ?? null},
         block_time = ${transfer && new Date(Number(transfer.blockTime) * 1000)}, log_index = ${end.logIndex},
         ended_at = ${now}, updated_at = ${now}
-      where id = ${id}`,
+      where id = ${id}
+      returning ${columns}`,
   );
+  return paymentOf(row);
 }
 
 /** Deletes attempts that were never submitted and whose authorization ran out before that time: it can move nothing any more. */

@@ -73,7 +73,7 @@ async function answerCompleted(
   if (purchase === null) throw new TypeError('a completed payment without its purchase');
   const { deliveryTokenHash } = payment;
   if (!mayCollect(collector, purchase, deliveryTokenHash)) throw signToCollect();
-  return await deliver(market, listing.id, purchase, collectedBy(collector, purchase, deliveryTokenHash));
+  return await deliver(market, listing.id, purchase, collectedBy(collector, purchase, deliveryTokenHash), payment);
 }
 
 async function answerUndecided(

@@ -140,7 +140,7 @@ async function deliverClaimed(market: Market, listing: ListingTerms, payment: Di
     (await findPurchase(database, listing.id, { merchantId: payment.merchantId })) ??
     (await findPurchase(database, listing.id, { payer: payment.payer }));
   if (purchase === null) throw new TypeError('a completed claim without its purchase');
-  return await deliver(market, listing.id, purchase, 'key');
+  return await deliver(market, listing.id, purchase, 'key', payment);
 }
 
 /** Commits the claim with its transaction before the chain is asked. Null when the standing one has just ended. */

@@ -3,7 +3,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { findHandle, findListingTerms, shareListing } from '../listings/store.ts';
-import type { Completion, SettledTransfer } from '../payments/completion.ts';
+import type { Completion, Paid, SettledTransfer } from '../payments/completion.ts';
 import type { Payment } from '../payments/payment.ts';
 import { insertPaidPurchase } from './store.ts';
 
@@ -19,35 +19,30 @@ export function completePurchase(market: Market): Completion {
     lockSubject: async (tx, payment) => {
       const listing = payment.listingId === null ? null : await shareListing(tx, payment.listingId);
       if (listing === null) throw new TypeError('a purchase of no listing');
-      return { removedAt: listing.removedAt };
+      return { removedAt: listing.removedAt, sellerId: listing.merchantId };
     },
-    complete: (tx, payment, transfer, payerCollectsOnly) =>
-      record(tx, market, payment, { transfer, payerCollectsOnly }),
+    complete: (tx, payment, paid) => record(tx, market, payment, paid),
     // Goods that were bought already are not sold once more by it.
-    completeReviewed: async (tx, payment, transfer) => {
+    completeReviewed: async (tx, payment, paid) => {
       const isSurplus = payment.path === 'direct' && payment.surplus;
       // An authorization that was public before it came here shows nothing about who brought it.
-      const payerCollectsOnly = payment.payerCollectsOnly || payment.endReason === 'used_before_opening';
-      if (!isSurplus) await record(tx, market, payment, { transfer, payerCollectsOnly });
+      const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
+      if (!isSurplus) await record(tx, market, payment, { ...paid, payerCollectsOnly });
     },
     endUncompleted: async () => {},
   };
 }
 
-async function record(
-  tx: Tx,
-  market: Market,
-  payment: Payment,
-  paid: { transfer: SettledTransfer | null; payerCollectsOnly: boolean },
-): Promise<void> {
-  const listing = payment.listingId === null ? null : await findListingTerms(tx, payment.listingId);
-  if (listing === null) throw new TypeError('a purchase of no listing');
-  await lockWalks(tx, listing.merchantId, payment.merchantId);
+async function record(tx: Tx, market: Market, payment: Payment, paid: Paid<SettledTransfer | null>): Promise<void> {
+  const { sellerId } = paid.subject;
+  const { listingId } = payment;
+  if (listingId === null || sellerId === null) throw new TypeError('a purchase of no listing');
+  await lockWalks(tx, sellerId, payment.merchantId);
   const paidUnits = paid.transfer?.value ?? payment.valueUnits;
   await insertPaidPurchase(tx, payment, { ...paid, paidUnits }, new Date(market.clock.now()));
   await recordSale(tx, market, {
-    listingId: listing.id,
-    merchantId: listing.merchantId,
+    listingId,
+    merchantId: sellerId,
     buyerId: payment.merchantId,
     paidUnits,
     via: payment.path,

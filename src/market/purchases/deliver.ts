@@ -6,6 +6,7 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
+import type { Payment } from '../payments/payment.ts';
 import { findProof } from '../payments/proofs/store.ts';
 import { settlementHeaders } from '../payments/settlement-headers.ts';
 import { findPayment } from '../payments/store.ts';
@@ -15,16 +16,18 @@ export type BuyAnswer = AnswerOf<Endpoints['buyListing']>;
 
 /**
  * Hands the goods over. Who may have them has been decided before. `purchase` is null for free goods taken without a key; nothing had to
- * be shown for those.
+ * be shown for those. `payment`: what was read of that of the purchase, if it was.
  */
 export async function deliver(
   market: Market,
   listingId: bigint,
   purchase: Purchase | null,
   collectedBy: CollectedBy | null,
+  payment: Payment | null = null,
 ): Promise<BuyAnswer> {
   const artifact = await readArtifact(market.database, listingId);
-  const receipt = purchase?.paymentId && purchase.txHash ? await readReceipt(market, purchase.paymentId) : null;
+  const receipt =
+    purchase?.paymentId && purchase.txHash ? await readReceipt(market, purchase.paymentId, payment) : null;
   const body: Delivery = {
     listing_id: Number(listingId),
     title: artifact.title,
@@ -58,8 +61,12 @@ function presentPurchase(purchase: Purchase, artifact: ArtifactRow): Delivery['p
   };
 }
 
-async function readReceipt(market: Market, paymentId: bigint): Promise<NonNullable<Delivery['receipt']>> {
-  const payment = await findPayment(market.database, paymentId);
+async function readReceipt(
+  market: Market,
+  paymentId: bigint,
+  known: Payment | null,
+): Promise<NonNullable<Delivery['receipt']>> {
+  const payment = known?.id === paymentId ? known : await findPayment(market.database, paymentId);
   const proof = await findProof(market.database, { paymentId });
   if (payment === null || proof === null) throw new TypeError('a purchase without its proof');
   return {

@@ -2,7 +2,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { Payment } from '../payments/payment.ts';
-import { findByAuthorization, findByToken, findHolding } from '../payments/store.ts';
+import { findByAuthorization, findByToken, findHoldings } from '../payments/store.ts';
 import type { BuyRequest } from './buy-request.ts';
 
 /** Step one of W7: the payment to which the proof or the delivery token belongs, whatever became of the listing. */
@@ -39,12 +39,12 @@ export async function findHeld(market: Market, request: BuyRequest, by: Payer): 
   const { database } = market;
   const { listingId, merchant } = request;
   const payer = by.signedBy ?? by.lapsedPayer;
-  const ofMerchant = merchant && (await findHolding(database, listingId, { merchantId: merchant.id }));
-  const ofPayer = payer && (await findHolding(database, listingId, { payer }));
-  const held = [ofMerchant, ofPayer].filter((payment) => payment !== null);
+  if (merchant === null && payer === null) return [];
+  const held = await findHoldings(database, listingId, { merchantId: merchant?.id ?? null, payer });
   const rank = (payment: Payment): number => {
     if (payment.status !== 'completed') return 2;
     return payment.payer === by.signedBy ? 0 : 1;
   };
-  return held.sort((a, b) => rank(a) - rank(b));
+  const isOthers = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
+  return held.sort((a, b) => rank(a) - rank(b) || isOthers(a) - isOthers(b));
 }

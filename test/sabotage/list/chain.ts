@@ -114,16 +114,16 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-proof-is-driven-while-halted',
-    'src/market/payments/payments.ts',
-    'if (!(await isHalted(market.database, payment.chainId))) return',
-    'return',
+    'src/market/payments/drive-payment.ts',
+    "  if (found.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? halted() : null };\n",
+    '',
     world('two-providers-halt'),
   ),
   bug(
     'a-vanished-transfer-stays-noted',
     'src/market/payments/settle-payment.ts',
-    'await noteSighting(market.database, payment.id, decision.sighting, now);',
-    'if (decision.sighting !== null) await noteSighting(market.database, payment.id, decision.sighting, now);',
+    'return await note(market, payment, decision.sighting, now);',
+    'return decision.sighting === null ? payment : await note(market, payment, decision.sighting, now);',
     world('reorg'),
   ),
   bug(

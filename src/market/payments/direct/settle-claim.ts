@@ -4,9 +4,9 @@ import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
 import type { Completions } from '../completion.ts';
 import { isHalted } from '../head/store.ts';
-import { type DirectPayment, isOpen } from '../payment.ts';
+import { type DirectPayment, isOpen, type Payment } from '../payment.ts';
 import { insertProof } from '../proofs/store.ts';
-import { endPayment, lockPayment, noteSighting } from '../store.ts';
+import { endPayment, findPayment, lockPayment, noteSighting } from '../store.ts';
 import { recordBeside } from './beside/record-beside.ts';
 import { claimTermsOf } from './claim-terms.ts';
 import { type ClaimDecision, type ClaimTerms, decideClaim } from './decide-claim.ts';
@@ -19,7 +19,7 @@ interface Needs {
 }
 
 /** Moves a claim on by what the chain shows of the transactions that it names. */
-export async function settleClaim(needs: Needs, payment: DirectPayment, reading: ClaimReading): Promise<void> {
+export async function settleClaim(needs: Needs, payment: DirectPayment, reading: ClaimReading): Promise<Payment> {
   const { market } = needs;
   const decisions = decideAll(reading, claimTermsOf(payment, null));
   for (const [txHash, decision] of decisions) {
@@ -35,8 +35,10 @@ export async function settleClaim(needs: Needs, payment: DirectPayment, reading:
   }
   // What was named first and is in a block stands for the claim until one of them is final.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
-  if (seen === null && !(await areAllRead(market, payment, decisions))) return;
-  await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
+  if (seen !== null || (await areAllRead(market, payment, decisions))) {
+    await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
+  }
+  return (await findPayment(market.database, payment.id)) ?? payment;
 }
 
 /** One that was left out of the reading may be in a block as before. */
@@ -66,16 +68,19 @@ async function endClaim(
   reading: ClaimReading,
 ): Promise<void> {
   const completion = completions[payment.purpose];
-  const { removedAt } = await completion.lockSubject(tx, payment);
+  const subject = await completion.lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
   if (locked?.path !== 'direct' || (await isHalted(tx, locked.chainId))) return;
   const now = new Date(market.clock.now());
-  const decisions = decideAll(reading, claimTermsOf(locked, removedAt));
+  const decisions = decideAll(reading, claimTermsOf(locked, subject.removedAt));
   if (isOpen(locked)) {
     const verdict = await judge(tx, locked, decisions, now);
     if (verdict === null) return;
-    if (verdict.status === 'completed') await completion.complete(tx, locked, verdict.transfer, false);
-    else await completion.endUncompleted(tx, locked);
+    if (verdict.status === 'completed') {
+      await completion.complete(tx, locked, { transfer: verdict.transfer, payerCollectsOnly: false, subject });
+    } else {
+      await completion.endUncompleted(tx, locked);
+    }
     const logIndex = verdict.transfer?.logIndex ?? null;
     await endPayment(tx, locked.id, { ...verdict, logIndex, payerCollectsOnly: false }, now);
   }

@@ -26,28 +26,15 @@ export async function noteReading(tx: Tx, { chainId, url, addresses, now }: Sign
   }
 }
 
-/** When that facilitator last answered, and how many signers it named; null when it never did. */
-export async function findReading(
+/** Whether a facilitator named this address in its last answer before a payment was opened, or in any since; and whether it names any. */
+export async function findSigner(
   queryable: Queryable,
-  chainId: bigint,
-  url: string,
-): Promise<{ readAt: Date; published: number } | null> {
-  const row = await queryable.maybe<{ read_at: Date; published: number }>(
-    sql`select read_at, published from facilitator_readings where chain_id = ${chainId} and url = ${url}`,
+  { chainId, url, address, since }: { chainId: bigint; url: string; address: Hex; since: Date | null },
+): Promise<{ isNamed: boolean; namesAny: boolean }> {
+  const row = await queryable.one<{ named: boolean; names_any: boolean }>(
+    sql`select exists (select from facilitator_readings where chain_id = ${chainId} and url = ${url} and published > 0) as names_any,
+      exists (select from facilitator_signers where chain_id = ${chainId} and address = ${toBytes(address)}
+        and last_seen_at >= coalesce(${since}::timestamptz, '-infinity')) as named`,
   );
-  return row && { readAt: row.read_at, published: row.published };
-}
-
-/** Whether a facilitator named this address in the last answer before a payment was opened, or in any since. */
-export async function wasSigner(
-  queryable: Queryable,
-  chainId: bigint,
-  address: Hex,
-  since: Date | null,
-): Promise<boolean> {
-  const row = await queryable.one<{ found: boolean }>(
-    sql`select exists (select from facilitator_signers where chain_id = ${chainId} and address = ${toBytes(address)}
-      and last_seen_at >= coalesce(${since}::timestamptz, '-infinity')) as found`,
-  );
-  return row.found;
+  return { isNamed: row.named, namesAny: row.names_any };
 }

@@ -100,13 +100,16 @@ export async function raiseWatermark(
   head: FinalizedHead,
   given: { resets: number; now: Date },
 ): Promise<boolean> {
-  await queryable.run(
+  const raised = await queryable.maybe<{ resets: number }>(
     sql`insert into chain_watermarks as mark (chain_id, block_number, block_hash, block_time, accepted_at)
       values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${given.now})
       on conflict (chain_id) do update set block_number = excluded.block_number, block_hash = excluded.block_hash,
         block_time = excluded.block_time, accepted_at = excluded.accepted_at
-      where excluded.block_number > mark.block_number and mark.resets = ${given.resets}`,
+      where excluded.block_number > mark.block_number and mark.resets = ${given.resets}
+      returning resets`,
   );
+  if (raised !== null) return raised.resets === given.resets;
+  // A higher one stands, or it was reset: the same statement would not see the latter.
   const { resets } = await queryable.one<{ resets: number }>(
     sql`select resets from chain_watermarks where chain_id = ${chainId}`,
   );

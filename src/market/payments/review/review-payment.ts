@@ -108,7 +108,7 @@ async function decide(
   const { call, payment, refund, located } = given;
   const { outcome, note } = call.body;
   const completion = completions[payment.purpose];
-  await completion.lockSubject(tx, payment);
+  const subject = await completion.lockSubject(tx, payment);
   const locked = await lockPayment(tx, payment.id);
   if (locked?.status !== 'needs_review') throw new Refusal('already_decided');
   const now = new Date(market.clock.now());
@@ -117,7 +117,8 @@ async function decide(
     await mustBeBought(tx, locked);
     const proof = await findProof(tx, { paymentId: locked.id });
     if (proof === null && locked.logIndex === null) await mustBeUntaken(tx, locked, located);
-    await completion.completeReviewed(tx, locked, proof && transferOf(proof));
+    const { payerCollectsOnly } = locked;
+    await completion.completeReviewed(tx, locked, { transfer: proof && transferOf(proof), payerCollectsOnly, subject });
   }
   await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, logIndex: located, now });
   await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
