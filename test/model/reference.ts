@@ -126,12 +126,15 @@ export class Reference {
   /** A proof is handed on for the payment alone that it opened. */
   #drive(payment: Payment, proof: Proof): void {
     if (this.now >= proof.validBefore * 1000) return;
+    const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
     if (!payment.submitted) {
       if (payment.stopped || this.removedAt(payment.subject) < Infinity) return;
       this.point('before_verify');
+      // A rehearsal of what is used fails, and nothing that verify refused is settled.
+      if (isUsed) return;
       payment.submitted = true;
       this.point('after_settling_committed');
-    } else if (this.before.some(({ authorization }) => authorization === proof.authorization)) return;
+    } else if (isUsed) return;
     this.point('after_settle_before_answer');
   }
 
