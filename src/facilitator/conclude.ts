@@ -21,7 +21,7 @@ export interface Conclude {
 }
 
 export function createConclude(context: Context): Conclude {
-  const { journal, clock, budget, turns, counts, limits, log, nonces } = context;
+  const { journal, clock, budget, turns, counts, limits, log, nonces, crashPoint } = context;
   const listeners: ((entry: Readonly<Entry>) => void)[] = [];
   const underway = new Map<string, Promise<void>>();
   /** What an entry was counted for: a reorganisation may end it a second time. */
@@ -39,6 +39,7 @@ export function createConclude(context: Context): Conclude {
     const rests = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
     const rest = rests ? nextRest(from, journal.rests().get(from), clock.now(), limits) : null;
     await journal.end(entry, ending, rest);
+    crashPoint('after_ending_written');
     if (isFirst) budget.note({ at: ending.at, pool: entry.pool, units: ending.lossUnits });
     noteTried(tried, from, ending);
     count(counts.ended, ending.state);
@@ -66,6 +67,7 @@ export function createConclude(context: Context): Conclude {
         const ending = await endingOf(context, entry, transaction, mined);
         counts.gasUsed += mined.gasUsed;
         counts.gasPaidUnits += unitsOfWei(mined.costWei, context.etherUnits);
+        crashPoint('before_ending_written');
         await end(entry, ending);
       }),
     lost: (entry) =>

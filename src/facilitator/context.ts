@@ -9,6 +9,7 @@ import type { GasBudget, Reserved } from './budget/gas-budget.ts';
 import type { Limits } from './budget/limits.ts';
 import type { PayerTurns } from './budget/payer-turns.ts';
 import type { Counts } from './counts.ts';
+import type { ReachCrashPoint } from './crash-points.ts';
 import type { ChainHead } from './head.ts';
 import type { Journal } from './journal/open-journal.ts';
 import type { Nonces } from './nonces.ts';
@@ -66,6 +67,7 @@ export interface Context {
   clock: Clock;
   log: Log;
   timing: Timing;
+  crashPoint: ReachCrashPoint;
 }
 
 export function domainOf(network: Network): TokenDomain {

@@ -15,6 +15,7 @@ import { checkChain, type Health } from './check-chain.ts';
 import { createConclude } from './conclude.ts';
 import { type Context, domainOf, TIMING, type Timing } from './context.ts';
 import { createCounts } from './counts.ts';
+import type { ReachCrashPoint } from './crash-points.ts';
 import { createApp } from './create-app.ts';
 import { createFollower } from './create-follower.ts';
 import { createSender } from './create-sender.ts';
@@ -49,6 +50,7 @@ export interface FacilitatorOptions {
   etherUsdc?: number;
   /** 0, and when left out: none. */
   metricsPort?: number;
+  crashPoint?: ReachCrashPoint;
 }
 
 export interface Facilitator {
@@ -115,7 +117,8 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
   if (!isHex(address, 20)) throw new TypeError('the account has no address');
   const rpc = createRpc({ url: options.rpcUrl, deadlineMs: RPC_MS });
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const journal = await openJournal({ folder, chainId: network.chainId, clock, log });
+  const crashPoint = options.crashPoint ?? (() => {});
+  const journal = await openJournal({ folder, chainId: network.chainId, clock, log, crashPoint });
   const losses = [...journal.losses(), ...lossesOf(journal.all())];
   const signing = new Set<Reserved>();
   const head = createHead(rpc, clock);
@@ -128,7 +131,7 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
     journal,
     signing,
     head,
-    nonces: createNonces({ rpc, address, journal, log, clock }),
+    nonces: createNonces({ rpc, address, journal, log, clock, crashPoint }),
     quoteGas: createQuoteGas({ rpc, head, address, network, clock }),
     verified: createVerified(clock),
     limits,
@@ -139,6 +142,7 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
     clock,
     log,
     timing: { ...TIMING, ...options.timing },
+    crashPoint,
   };
 }
 

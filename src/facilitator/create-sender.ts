@@ -38,7 +38,7 @@ const SECONDS_AHEAD = 4;
  * those of the same moment, and goes to the node once it is on disk. Only what follows from memory happens one after the other.
  */
 export function createSender(context: Context, parts: { conclude: Conclude; follower: Follower }): Sender {
-  const { journal, limits, log, nonces, rpc } = context;
+  const { crashPoint, journal, limits, log, nonces, rpc } = context;
   const underway = new Map<string, Promise<Readonly<Entry>>>();
   const room = createRoom(limits, () => journal.inFlight().size);
   const write = createWrite(context);
@@ -70,7 +70,9 @@ export function createSender(context: Context, parts: { conclude: Conclude; foll
     const accountNonce = nonces.take();
     if (accountNonce === null) return null;
     const sent = write({ authorization, given, reserved, accountNonce }).then(async (entry) => {
+      crashPoint('after_line_synced');
       await broadcast(entry);
+      crashPoint('after_broadcast');
       return entry;
     });
     underway.set(key, sent);

@@ -2,6 +2,7 @@ import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
+import type { ReachCrashPoint } from './crash-points.ts';
 import { newestOf } from './journal/entry.ts';
 import type { Journal } from './journal/open-journal.ts';
 import { readTransactionCount } from './read-transaction.ts';
@@ -33,8 +34,17 @@ export interface Nonces {
 /** So long after the chain's last word the count is taken as it is, though nothing is in flight. */
 const QUIET_MS = 2_000;
 
-export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; log: Log; clock: Clock }): Nonces {
-  const { rpc, address, journal, clock } = needs;
+interface Needs {
+  rpc: Rpc;
+  address: Hex;
+  journal: Journal;
+  log: Log;
+  clock: Clock;
+  crashPoint: ReachCrashPoint;
+}
+
+export function createNonces(needs: Needs): Nonces {
+  const { rpc, address, journal, clock, crashPoint } = needs;
   /** Null: the chain has to be asked. */
   let next: number | null = null;
   let wordAt = 0;
@@ -48,7 +58,9 @@ export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; 
 
   const check = async (): Promise<void> => {
     const [askedAt, before] = [clock.now(), distrusts];
+    crashPoint('before_order_asked');
     const counted = await readTransactionCount(rpc, address, 'pending');
+    crashPoint('after_order_asked');
     await bringBack(needs, counted, askedAt);
     held = new Set(taken);
     for (const { sender, accountNonce, ending } of journal.all()) {
@@ -102,11 +114,7 @@ export function createNonces(needs: { rpc: Rpc; address: Hex; journal: Journal; 
  * Where the node counts less than has its place here, it lags, has dropped what waited, or a reorganisation took back what was mined. It is
  * offered again: until then nothing behind it can be mined.
  */
-async function bringBack(
-  { rpc, address, journal, log }: { rpc: Rpc; address: Hex; journal: Journal; log: Log },
-  counted: number,
-  askedAt: number,
-): Promise<void> {
+async function bringBack({ rpc, address, journal, log }: Needs, counted: number, askedAt: number): Promise<void> {
   const uncounted = [...journal.all()].filter(({ sender, ending, isFinal, accountNonce }) => {
     if (sender !== address || isFinal || accountNonce < counted) return false;
     // What was mined after the question is not missing from the answer.

@@ -92,6 +92,9 @@ export type CrashPoint =
   | 'after_settling_committed'
   | 'after_settle_before_answer'
   | 'after_claim_committed'
+  | 'after_watermark_raised'
+  | 'after_head_read'
+  | 'after_evidence_gathered'
   | 'after_final_before_delivery'
   | 'after_commit_before_answer';
 

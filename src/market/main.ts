@@ -1,12 +1,13 @@
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
+import { crashAt, readCrash, warnOfCrash } from '../platform/crash-points.ts';
 import { createLog } from '../platform/create-log.ts';
 import { holdSignals } from '../platform/hold-signals.ts';
 import type { Log } from '../platform/log.ts';
 import { handleShutdown } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { MarketConfig } from './context.ts';
-import { CRASH_VARIABLE, crashAt, readCrashPoint } from './crash-points.ts';
+import { CRASH_POINTS } from './crash-points.ts';
 import { type MarketRun, runMarket } from './run-market.ts';
 import { runSupervisor } from './run-supervisor.ts';
 import { runWorker } from './run-worker.ts';
@@ -18,12 +19,10 @@ const WORKER_DRAIN_MS = DRAIN_MS + 20_000;
 
 async function main(): Promise<void> {
   const config = readMarketConfig(process.env);
-  const crashPoint = readCrashPoint(process.env);
+  const crash = readCrash(process.env, CRASH_POINTS);
   const log = createLog({ hide: secretsOf(config), fields: ['worker', 'code'] });
-  if (crashPoint !== null) {
-    log.warn('THIS_PROCESS_KILLS_ITSELF', { name: crashPoint, detail: `${CRASH_VARIABLE} is set: for tests only` });
-  }
-  const options = { config, log, ...(crashPoint === null ? {} : { crashPoint: crashAt(crashPoint) }) };
+  if (crash !== null) warnOfCrash(log, crash);
+  const options = { config, log, ...(crash === null ? {} : { crashPoint: crashAt(crash) }) };
   const working = runWorker({ ...options, drainMs: DRAIN_MS });
   if (working !== null) await working;
   else if (config.workers === 1) await runInFront(() => runMarket(options), log, DRAIN_MS);

@@ -1,6 +1,6 @@
 /** The market of a model test as a process of its own, which can be killed for real. It does what its parent tells it. */
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
-import { crashAt } from '../../src/market/crash-points.ts';
+import { crashAt } from '../../src/platform/crash-points.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import type { Log } from '../../src/platform/log.ts';
 import { startMarket } from './start-market.ts';
@@ -28,7 +28,8 @@ async function obey(order: Order): Promise<string | null> {
     case 'start': {
       now = order.now;
       const database = await openDatabase({ url: order.databaseUrl, poolSize: 6, allowUnsafe: true });
-      const crashPoint = (reached: CrashPoint): void => (armed === null ? undefined : crashAt(armed)(reached));
+      const crashPoint = (reached: CrashPoint): void =>
+        armed === null ? undefined : crashAt({ name: armed, nth: 1 })(reached);
       market = await startMarket({ config: order.config, database, log: SILENT, now: () => now, crashPoint });
       return market.url;
     }

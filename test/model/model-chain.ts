@@ -12,6 +12,8 @@ export const FINALITY_BLOCKS = 4;
 /** What a wallet holds, in units. */
 export const PLENTY = 10n ** 15n;
 const WEI = 10n ** 24n;
+/** Ample, and meant for a machine that has much else to do. */
+const NAMELESS_MS = 20_000;
 
 /** A chain whose time is that of its blocks alone: each comes a second after the one before, unless it is told to wait. */
 export interface ModelChain {
@@ -102,8 +104,9 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
       { method: 'eth_getLogs', params: [filter] },
     ])) as [BlockJson | null, BlockJson | null, LogJson[]];
   let [latest, finalized, logs] = await read();
-  // Once in some ten thousand readings, after a reorganisation, anvil has for a moment no block of that name.
-  for (let more = 0; more < 20 && (latest === null || finalized === null); more += 1)
+  const isNameless = (): boolean => latest === null || finalized === null;
+  // Once in some ten thousand readings, after a reorganisation, anvil has for a moment no block of that name; on a busy machine it is a long one.
+  for (const until = performance.now() + NAMELESS_MS; isNameless() && performance.now() < until; )
     [latest, finalized, logs] = await read();
   if (latest === null || finalized === null) throw new Error('the chain has no latest or no finalized block');
   const transfers = transfersIn(logs);

@@ -69,7 +69,9 @@ export class Reference {
     const fault = lapsed ? null : faultOfProof(this, proof, listing, buying.isNamed ? listing.name : null);
     const signedBy = lapsed || fault ? null : (proof?.payer ?? null);
     const holding = this.#held(listing.name, who, lapsed?.payer ?? signedBy);
-    for (const held of holding.sort((a, b) => Number(isSale(b)) - Number(isSale(a)))) {
+    // Sales before what is undecided. Of the sales the signer's own first: its signature collects that one (W7), and a merchant's may need another's.
+    const rank = (held: Payment): number => (isSale(held) ? Number(held.payer !== signedBy) : 2);
+    for (const held of holding.sort((a, b) => rank(a) - rank(b))) {
       const answer = this.#answer(held, buying, signedBy);
       if (answer !== null) return answer;
     }
@@ -124,12 +126,15 @@ export class Reference {
   /** A proof is handed on for the payment alone that it opened. */
   #drive(payment: Payment, proof: Proof): void {
     if (this.now >= proof.validBefore * 1000) return;
+    const isUsed = this.before.some(({ authorization }) => authorization === proof.authorization);
     if (!payment.submitted) {
       if (payment.stopped || this.removedAt(payment.subject) < Infinity) return;
       this.point('before_verify');
+      // A rehearsal of what is used fails, and nothing that verify refused is settled.
+      if (isUsed) return;
       payment.submitted = true;
       this.point('after_settling_committed');
-    } else if (this.before.some(({ authorization }) => authorization === proof.authorization)) return;
+    } else if (isUsed) return;
     this.point('after_settle_before_answer');
   }
 

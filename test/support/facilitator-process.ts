@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/facilitator/main.ts', import.meta.url));
@@ -14,6 +15,8 @@ export interface FacilitatorProcess {
   url: string;
   /** Resolves with the first line of that name, also a past one. */
   logged(event: string): Promise<Record<string, unknown>>;
+  /** Resolves when there are so many lines of that name. */
+  loggedTimes(event: string, times: number): Promise<void>;
   /** Resolves with the exit code, null after a kill. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
@@ -52,12 +55,34 @@ export async function runFacilitator(env: Record<string, string>): Promise<{ cod
   return { code: child.exitCode, output };
 }
 
+/** Far more than it needs to come to any point. */
+const KILLED_MS = 60_000;
+
+/** Runs it until it has killed itself, as it is told by its environment; `meanwhile` begins when it listens, if it comes to that. */
+export async function runFacilitatorUntilKilled(
+  env: Record<string, string>,
+  meanwhile: () => Promise<void>,
+): Promise<void> {
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const late = new AbortController();
+  const gone = once(child, 'exit');
+  let doing = Promise.resolve();
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (line.includes('"facilitator_listening"')) doing = meanwhile();
+  });
+  void systemClock.sleep(KILLED_MS, late.signal).then(() => late.signal.aborted || child.kill('SIGTERM'));
+  await gone;
+  late.abort();
+  await doing;
+  if (child.signalCode !== 'SIGKILL') throw new Error(`it never came to ${env['OPENAISLE_TEST_CRASH_AT']}`);
+}
+
 /** Resolves when it listens. */
 export async function startFacilitatorProcess(env: Record<string, string>): Promise<FacilitatorProcess> {
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines: Record<string, unknown>[] = [];
   const waiting: { event: string; resolve(line: Record<string, unknown>): void }[] = [];
-  createInterface({ input: child.stdout }).on('line', (text) => {
+  const output = createInterface({ input: child.stdout }).on('line', (text) => {
     const line = JSON.parse(text) as Record<string, unknown>;
     lines.push(line);
     for (const { event, resolve } of waiting) if (event === line['event']) resolve(line);
@@ -72,6 +97,11 @@ export async function startFacilitatorProcess(env: Record<string, string>): Prom
   return {
     url: String(listening['url']),
     logged,
+    loggedTimes: async (event, times) => {
+      while (lines.filter((line) => line['event'] === event).length < times) {
+        await Promise.race([once(output, 'line'), gone.then(() => Promise.reject(new Error('it is gone')))]);
+      }
+    },
     end: async (signal) => {
       child.kill(signal);
       await gone;

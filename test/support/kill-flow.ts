@@ -35,6 +35,16 @@ export async function pursue(scene: KillWorld, attempt: (last: Answer | null) =>
   throw new Error(`no end after ${PATIENCE_MS} ms: ${JSON.stringify(last?.body)}`);
 }
 
+/** Several of them at once: what one kill meets is on its way for all of them. */
+export function together(flow: Flow, count: number): Flow {
+  return async (scene, run) => {
+    const errands = await Promise.all(Array.from({ length: count }, (_, nth) => flow(scene, run + nth)));
+    const all = async (part: (errand: Errand) => Promise<void>): Promise<void> =>
+      void (await Promise.all(errands.map(part)));
+    return { act: () => all(({ act }) => act()), check: () => all(({ check }) => check()) };
+  };
+}
+
 /** The books of one sale: one transfer, one purchase, one proof, one event. */
 export async function checkSale(
   { world }: KillWorld,

@@ -1,6 +1,6 @@
 import type { CrashPoint } from '../../src/market/context.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import type { MarketProcess } from './market-process.ts';
+import { KilledAtStart, type MarketProcess } from './market-process.ts';
 import type { Answer, AskOptions } from './market-world.ts';
 
 /** How long a broken request waits for the market's death to be known before it counts as a fault of its own. */
@@ -30,16 +30,24 @@ export async function startLivingMarket(
   let isStopping = false;
   let change = Promise.withResolvers<void>();
   let serving: Promise<MarketProcess>;
+  const changed = (): void => {
+    change.resolve();
+    change = Promise.withResolvers();
+  };
   const raise = async (crashAt?: CrashPoint): Promise<MarketProcess> => {
-    const raised = await start(crashAt);
+    const raised = await start(crashAt).catch(nullIfKilled);
+    if (raised === null) {
+      deaths += 1;
+      changed();
+      return await raise(next());
+    }
     void raised.ended.then((signal) => {
       if (isStopping) return;
       // One that ended by itself must not pass for one that was killed.
       if (signal === 'SIGKILL') deaths += 1;
       serving = signal === 'SIGKILL' ? raise(next()) : Promise.reject(endedByItself(raised, signal));
       serving.catch(() => {});
-      change.resolve();
-      change = Promise.withResolvers();
+      changed();
     });
     return raised;
   };
@@ -61,17 +69,7 @@ export async function startLivingMarket(
     impatient.abort();
   };
   return {
-    ask: async (method, path, asked) => {
-      for (let attempt = 0; attempt < MOST_DEATHS_OF_A_REQUEST; attempt += 1) {
-        const market = await serving;
-        const answer = await market.ask(method, path, asked).catch((error: unknown) => ({ error }));
-        if (!('error' in answer)) return answer;
-        const ended = market.ended.then(() => true);
-        if (await Promise.race([ended, systemClock.sleep(DEATH_MS).then(() => false)])) continue;
-        throw new Error(`${method} ${path} was broken off by a market that lives`, { cause: answer.error });
-      }
-      throw new Error(`${method} ${path}: ${MOST_DEATHS_OF_A_REQUEST} markets died under one request`);
-    },
+    ask: (...request) => askUntilAnswered(() => serving, request),
     current: () => serving,
     deaths: () => deaths,
     died,
@@ -87,6 +85,26 @@ export async function startLivingMarket(
       await (await serving).stop();
     },
   };
+}
+
+async function askUntilAnswered(
+  serving: () => Promise<MarketProcess>,
+  [method, path, asked]: Parameters<MarketProcess['ask']>,
+): Promise<Answer> {
+  for (let attempt = 0; attempt < MOST_DEATHS_OF_A_REQUEST; attempt += 1) {
+    const market = await serving();
+    const answer = await market.ask(method, path, asked).catch((error: unknown) => ({ error }));
+    if (!('error' in answer)) return answer;
+    const ended = market.ended.then(() => true);
+    if (await Promise.race([ended, systemClock.sleep(DEATH_MS).then(() => false)])) continue;
+    throw new Error(`${method} ${path} was broken off by a market that lives`, { cause: answer.error });
+  }
+  throw new Error(`${method} ${path}: ${MOST_DEATHS_OF_A_REQUEST} markets died under one request`);
+}
+
+function nullIfKilled(error: unknown): null {
+  if (error instanceof KilledAtStart) return null;
+  throw error;
 }
 
 function endedByItself({ output }: MarketProcess, signal: string | null): Error {

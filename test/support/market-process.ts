@@ -28,6 +28,9 @@ export interface MarketProcess {
   stop(): Promise<void>;
 }
 
+/** It was killed while it started: what goes on in the background begins before anybody is answered. */
+export class KilledAtStart extends Error {}
+
 /** Where a market finds what it rests on. */
 export interface Ways {
   databaseUrl: string;
@@ -88,8 +91,9 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
       const { child, ended } = await standby;
       child.stdin.end(`${crashAt ?? ''}\n`);
       const output: string[] = [];
-      const url = await listening(child, output);
-      standby = spawnStandby(environment, running);
+      const url = await listening(child, output).finally(() => {
+        standby = spawnStandby(environment, running);
+      });
       return {
         url,
         output,
@@ -148,6 +152,9 @@ async function listening(child: ChildProcess, seen: string[]): Promise<string> {
         if ('url' in entry) resolve(String(entry.url));
       }
     });
-    child.once('exit', () => reject(new Error(`the market ended before it listened:\n${seen.join('\n')}`)));
+    child.once('exit', (_, signal) => {
+      const told = `the market ended before it listened:\n${seen.join('\n')}`;
+      reject(signal === 'SIGKILL' ? new KilledAtStart(told) : new Error(told));
+    });
   });
 }

@@ -1,3 +1,4 @@
+import { together } from '../support/kill-flow.ts';
 import { buyDirectly, claimDirectly, decideReview, listByTransfer } from '../support/kill-flows-direct.ts';
 import { at, testKillPoints } from '../support/kill-points.ts';
 
@@ -29,6 +30,11 @@ const FEE = [
 testKillPoints('kill -9 under direct payment', [
   ...INTENT.map((point) => ({ ...point, flow: buyDirectly })),
   ...CLAIM.map((point) => ({ ...point, flow: claimDirectly })),
+  {
+    name: 'with all evidence of four claims, by itself',
+    flow: together(claimDirectly, 4),
+    at: 'after_evidence_gathered',
+  },
   ...FEE.map((point) => ({ ...point, flow: listByTransfer })),
   { name: 'before a review is decided', flow: decideReview, at: at('database', 'before', 'review_outcome = $') },
   { name: 'after a review was decided', flow: decideReview, at: at('database', 'after', 'review_outcome = $') },

@@ -1,3 +1,4 @@
+import { together } from '../support/kill-flow.ts';
 import { buyByX402, deliverUnasked } from '../support/kill-flows-x402.ts';
 import { at, testKillPoints } from '../support/kill-points.ts';
 
@@ -24,8 +25,19 @@ const PURCHASE = [
   { name: 'before the answer, by itself', at: 'after_commit_before_answer' },
 ] as const;
 
+/** What reads the chain reads it for all payments at once. */
+const buyMany = together(buyByX402, 4);
+const deliverMany = together(deliverUnasked, 4);
+const READING = [
+  { name: 'with a head and nothing else read, by itself', flow: buyMany, at: 'after_head_read' },
+  { name: 'with all evidence and nothing noted, by itself', flow: buyMany, at: 'after_evidence_gathered' },
+  { name: 'with all evidence in the background, by itself', flow: deliverMany, at: 'after_evidence_gathered' },
+  { name: 'with a higher watermark in the background, by itself', flow: deliverMany, at: 'after_watermark_raised' },
+] as const;
+
 testKillPoints('kill -9 under a purchase by x402', [
   ...PURCHASE.map((point) => ({ ...point, flow: buyByX402 })),
+  ...READING,
   {
     name: 'while the background reads receipts',
     flow: deliverUnasked,

@@ -1,5 +1,6 @@
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { ReachCrashPoint } from '../crash-points.ts';
 import { type Line, printLine } from './lines.ts';
 
 /** What is to be written: a key and its text. */
@@ -19,6 +20,7 @@ export interface AppendFileOptions {
   path: string;
   /** Everything that is known now: the content of a fresh file. */
   snapshot(): readonly Item[];
+  crashPoint: ReachCrashPoint;
 }
 
 interface Waiting {
@@ -84,7 +86,7 @@ export async function openAppendFile(options: AppendFileOptions): Promise<Append
 }
 
 /** The file itself, used by one after the other. */
-function createWriter({ path, snapshot }: AppendFileOptions) {
+function createWriter({ path, snapshot, crashPoint }: AppendFileOptions) {
   const stats = { lines: 0, syncs: 0 };
   let file: FileHandle | null = null;
   let before = FIRST;
@@ -112,7 +114,9 @@ function createWriter({ path, snapshot }: AppendFileOptions) {
       await fresh.writeFile(print(snapshot()));
       await fresh.sync();
       stats.syncs += 1;
+      crashPoint('before_fresh_file_named');
       await rename(unfinished, path);
+      crashPoint('after_fresh_file_named');
       // The name is part of the folder, which has to reach the disk as well.
       await syncFolder(path);
     } catch (error) {
@@ -125,9 +129,12 @@ function createWriter({ path, snapshot }: AppendFileOptions) {
     if (file === null || group.some(({ afresh }) => afresh)) await startAfresh();
     const text = print(group.flatMap(({ items }) => items));
     if (text === '' || file === null) return;
+    const isDurable = group.some(({ durable }) => durable);
+    if (isDurable) crashPoint('before_line_written');
     const { bytesWritten } = await file.write(text);
     if (bytesWritten !== Buffer.byteLength(text)) throw new Error('the journal could not be written whole');
-    if (!group.some(({ durable }) => durable)) return;
+    if (!isDurable) return;
+    crashPoint('after_line_written');
     await file.datasync();
     stats.syncs += 1;
   };

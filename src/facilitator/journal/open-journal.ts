@@ -5,6 +5,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
+import type { ReachCrashPoint } from '../crash-points.ts';
 import { type AppendFile, type Item, openAppendFile, readWhole } from './append-file.ts';
 import { type Content, createContent, itemsOf, takeIn } from './content.ts';
 import { type Ending, type Entry, keyOf, type Loss, type Rest, type SignedTransaction } from './entry.ts';
@@ -55,21 +56,30 @@ export async function openJournal(options: {
   log: Log;
   /** A fresh file once so many lines of this one say nothing any more. */
   idleLines?: number;
+  crashPoint?: ReachCrashPoint;
 }): Promise<Journal> {
-  const { folder, clock, idleLines = IDLE_LINES } = options;
+  const { folder, clock, idleLines = IDLE_LINES, crashPoint = () => {} } = options;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const content = await load(options);
   const earlier = await readEarlierFolder(join(folder, FOLDER_BEFORE), options.chainId, options.log);
   for (const entry of earlier?.entries ?? []) if (!content.entries.has(keyOf(entry.authorization))) content.put(entry);
   for (const key of earlier?.damagedKeys ?? []) content.blocked.add(key);
   // Begins with a fresh file that says all of it, and no half line.
-  const file = await openAppendFile({ path: join(folder, FILE), snapshot: () => itemsOf(content, clock.now()) });
+  const file = await openAppendFile({
+    path: join(folder, FILE),
+    snapshot: () => itemsOf(content, clock.now()),
+    crashPoint,
+  });
   await earlier?.putAside();
   if (earlier !== null) options.log.info('journal_carried_over', { count: earlier.entries.length });
-  return createJournal(content, file, idleLines);
+  return createJournal(content, file, { idleLines, crashPoint });
 }
 
-function createJournal(content: Content, file: AppendFile, idleLines: number): Journal {
+function createJournal(
+  content: Content,
+  file: AppendFile,
+  { idleLines, crashPoint }: { idleLines: number; crashPoint: ReachCrashPoint },
+): Journal {
   const append = (items: readonly Item[], durable = false): Promise<void> => file.append(items, durable);
   const own = (entry: Readonly<Entry>): Entry | null => content.entries.get(keyOf(entry.authorization)) ?? null;
   return {
@@ -108,7 +118,9 @@ function createJournal(content: Content, file: AppendFile, idleLines: number): J
       found.ending = null;
       found.isFinal = false;
       content.waiting.add(found);
+      crashPoint('before_reopening_written');
       await append([[keyOf(entry.authorization), printRecord({ type: 'reopened' })]], true);
+      crashPoint('after_reopening_written');
     },
     rests: () => content.rests,
     isKnown: (address) => content.known.has(address),

@@ -43,8 +43,10 @@ export function createPaymentReader({ market, readHead, opinions }: Needs): Paym
   }, pace);
 
   async function readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>> {
+    market.crashPoint('after_head_read');
     const assets = [...Map.groupBy(payments, ({ asset }) => asset).values()];
     const shown = (await Promise.all(assets.map((ofOne) => readOfAsset(ofOne, head)))).flat();
+    if (shown.length > 0) market.crashPoint('after_evidence_gathered');
     for (const one of shown) memory.note(one, head);
     return new Map(shown.map((one) => [one.payment.id, one]));
   }

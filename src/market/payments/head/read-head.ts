@@ -19,7 +19,7 @@ export interface ChainHead {
   why: string | null;
 }
 
-export type HeadNeeds = Pick<Market, 'database' | 'clock' | 'log' | 'config'>;
+export type HeadNeeds = Pick<Market, 'database' | 'clock' | 'log' | 'config' | 'crashPoint'>;
 
 /**
  * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is stored as the
@@ -69,6 +69,7 @@ async function readHeadOf(market: HeadNeeds, standing: Standing, state: ChainSta
   const { accepted } = verdict;
   if (watermark === null || accepted.number > watermark.number) {
     const stands = await raiseWatermark(database, chainId, accepted, { resets, now: new Date(clock.now()) });
+    market.crashPoint('after_watermark_raised');
     if (!stands) return { ...found, finalized: null, floor: null, why: 'watermark_reset' };
   }
   return { ...found, finalized: accepted, floor: accepted, why: null };

@@ -1,0 +1,110 @@
+/** SIGKILL of a real process at each of its named points, with settlements of many callers on their way. */
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type KillRig, openKillRig } from '../../test/support/facilitator-kill-rig.ts';
+import { mustBeSettledOnce } from '../../test/support/facilitator-kills.ts';
+import type { CrashPoint } from './crash-points.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+/** How often each point is met. */
+const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
+/** Twice: of the process before, and of the one that dies. */
+const SETTLEMENTS = 12;
+const CALLERS = 8;
+/** When the process before is killed: the others are in flight, or still to be asked for. */
+const DONE_BEFORE = 2;
+/** Far more than there are blocks while a test runs: what is final is not taken back. */
+const FINALITY_BLOCKS = 400;
+
+let rig: KillRig;
+beforeAll(async () => {
+  rig = await openKillRig({ settlements: 10_000, finalityBlocks: FINALITY_BLOCKS });
+});
+afterAll(() => rig?.stop());
+
+const height = async (): Promise<number> => Number(await rig.chain.rpc.call('eth_blockNumber', []));
+async function mustBeSettled(from: number, before: ReadonlySet<string>): Promise<void> {
+  const acknowledged = new Map([...rig.acknowledged].filter(([nonce]) => !before.has(nonce)));
+  mustBeSettledOnce({ acknowledged }, await rig.readChain(from));
+}
+
+/** It dies when it comes there for that time. A line stands for all settlements of a moment. */
+const POINTS: readonly { point: CrashPoint; nth: number; what: string }[] = [
+  { point: 'before_line_written', nth: 1, what: 'signed, and not written' },
+  { point: 'after_line_written', nth: 1, what: 'written, and not known to be on the disk' },
+  { point: 'after_line_synced', nth: 3, what: 'on the disk, and not broadcast' },
+  { point: 'after_broadcast', nth: 5, what: 'broadcast, and not answered' },
+  { point: 'before_order_asked', nth: 1, what: 'before the order of the account is asked for at a start' },
+  { point: 'after_order_asked', nth: 1, what: 'after the order of the account was asked for at a start' },
+  { point: 'before_fresh_file_named', nth: 1, what: 'a fresh journal is written, and not in its place' },
+  { point: 'after_fresh_file_named', nth: 1, what: 'a fresh journal is in its place' },
+];
+/** These are met when a block has come. */
+const IN_BLOCKS: typeof POINTS = [
+  { point: 'before_ending_written', nth: 3, what: 'its receipt seen, and its end not written' },
+  { point: 'after_ending_written', nth: 3, what: 'its end written, and not answered' },
+];
+const rounds = (points: typeof POINTS) => Array.from({ length: ROUNDS }, () => points).flat();
+
+/** Resolves when some are done; what is returned resolves when all are. */
+async function settleSome(): Promise<{ all: Promise<void> }> {
+  const before = rig.acknowledged.size;
+  const all = rig.settle(SETTLEMENTS, CALLERS);
+  await vi.waitUntil(() => rig.acknowledged.size >= before + DONE_BEFORE, { timeout: 60_000, interval: 2 });
+  return { all };
+}
+
+it.each(rounds(POINTS))('killed at $point:$nth ($what) it settles each once', async ({ point, nth }) => {
+  const [from, before] = [(await height()) + 1, new Set<string>(rig.acknowledged.keys())];
+  const { all } = await settleSome();
+  const release = await rig.holdBlocks();
+  const more = rig.settle(SETTLEMENTS, CALLERS);
+  await rig.killAt(`${point}:${nth}`);
+  // With all of both on their way at once, and none of those that were broadcast in a block.
+  await release(CALLERS);
+  await Promise.all([all, more]);
+  await mustBeSettled(from, before);
+});
+
+it.each(rounds(IN_BLOCKS))('killed at $point:$nth ($what) it settles each once', async ({ point, nth }) => {
+  const [from, before] = [(await height()) + 1, new Set<string>(rig.acknowledged.keys())];
+  const { all } = await settleSome();
+  const more = rig.settle(SETTLEMENTS, CALLERS);
+  await rig.killAt(`${point}:${nth}`);
+  await Promise.all([all, more]);
+  await mustBeSettled(from, before);
+});
+
+/**
+ * What was acknowledged is taken back from a process that has settled before, or has just begun; it comes again by itself, as nobody asks for
+ * it any more.
+ */
+async function takeBack(point: CrashPoint, hasSettled: boolean): Promise<void> {
+  const snapshot = await rig.chain.rpc.call('evm_snapshot', []);
+  const [from, before] = [(await height()) + 1, new Set<string>(rig.acknowledged.keys())];
+  const revert = async (): Promise<void> => void (await rig.chain.rpc.call('evm_revert', [snapshot]));
+  const settle = (): Promise<void> => rig.settle(SETTLEMENTS, CALLERS);
+  await settle();
+  let later = Promise.resolve();
+  await rig.killAt(point, async () => {
+    if (hasSettled) await settle();
+    await revert();
+    later = settle();
+  });
+  await later;
+  const missing = async (): Promise<string[]> => {
+    const { onChain } = await rig.readChain(from);
+    return [...rig.acknowledged.keys()].filter((nonce) => !before.has(nonce) && !onChain.has(nonce));
+  };
+  await expect.poll(missing, { timeout: 60_000, interval: 100 }).toEqual([]);
+  await mustBeSettled(from, before);
+}
+
+it.each([
+  ['before_reopening_written', false],
+  ['after_reopening_written', true],
+] as const)('killed at %s, as a reorganisation took settlements back, it sends the same again', takeBack);
+
+it('after all of it each authorization of any process has one transaction', async () => {
+  mustBeSettledOnce(rig, await rig.readChain());
+});

@@ -1,0 +1,39 @@
+import { ConfigError, type Environment } from './config.ts';
+import type { Log } from './log.ts';
+
+export const CRASH_VARIABLE = 'OPENAISLE_TEST_CRASH_AT';
+
+/** The point at which a test wants this process to die, and which time of coming there. */
+export interface Crash<Name extends string> {
+  name: Name;
+  nth: number;
+}
+
+const TEXT = /^(?<name>[a-z_]+)(?::(?<nth>[1-9]\d{0,5}))?$/;
+
+/** `name`, or `name:3` for the third time; null outside of tests. `points` is a record, so that one that is missing there does not compile. */
+export function readCrash<Name extends string>(
+  env: Environment,
+  points: Readonly<Record<Name, true>>,
+): Crash<Name> | null {
+  const text = env[CRASH_VARIABLE]?.trim() ?? '';
+  if (text === '') return null;
+  const { name = '', nth = '1' } = TEXT.exec(text)?.groups ?? {};
+  const isPoint = (given: string): given is Name => Object.hasOwn(points, given);
+  if (isPoint(name)) return { name, nth: Number(nth) };
+  throw new ConfigError([`${CRASH_VARIABLE} must be unset or one of ${Object.keys(points).join(', ')}`]);
+}
+
+export function warnOfCrash(log: Log, { name }: Crash<string>): void {
+  log.warn('THIS_PROCESS_KILLS_ITSELF', { name, detail: `${CRASH_VARIABLE} is set: for tests only` });
+}
+
+/** Nothing is closed and nothing is flushed, as when the machine loses power. */
+export function crashAt<Name extends string>({ name, nth }: Crash<Name>): (reached: Name) => void {
+  let left = nth;
+  return (reached) => {
+    if (reached !== name) return;
+    left -= 1;
+    if (left === 0) process.kill(process.pid, 'SIGKILL');
+  };
+}
