@@ -54,7 +54,7 @@ export function createSettler(
      * minutes from final is not read: the background pass sees a reorganisation.
      */
     async settle(payment: Payment): Promise<Payment> {
-      if (!isOpen(payment) || isFarFromFinal(payment)) return payment;
+      if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;
       const shared = underway.get(payment.id) ?? { passes: createPasses(() => settleOne(payment.id)), users: 0 };
       underway.set(payment.id, shared);
       shared.users += 1;
