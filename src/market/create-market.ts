@@ -78,7 +78,7 @@ export interface RunningMarket {
 }
 
 /** How often undecided payments, all providers and the city are looked at, where nobody says otherwise. */
-const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 20_000, longestPauseMs: 30_000, worldEveryMs: 5_000 };
+const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 30_000, longestPauseMs: 30_000, worldEveryMs: 5_000 };
 
 const CHAIN_VARIABLES = { rpcUrls: 'OPENAISLE_RPC_URLS', usdc: 'OPENAISLE_USDC_ADDRESS' };
 /** Keys of either site are refused at both, also where an operator has chosen another prefix. */

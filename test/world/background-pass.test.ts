@@ -94,6 +94,16 @@ describe('the background pass', () => {
     expect(requestsOf(rpc)).toBeGreaterThan(before);
   });
 
+  it('reads the heads after some blocks in two requests', async () => {
+    const { market, payments } = world.running;
+    await payments.watch.look();
+    await world.chain.mine(5);
+    aheadMs += 10_000;
+    const before = requestsOf(market.rpc);
+    await payments.watch.look();
+    expect(requestsOf(market.rpc) - before).toBeLessThanOrEqual(2);
+  });
+
   it('sees a reorganisation of each of 60 open payments in the next pass', async () => {
     const seen = async (): Promise<number> =>
       (await world.db.database.rows(sql`select id from payments where status = 'settling' and tx_hash is not null`))

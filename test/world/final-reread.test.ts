@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { readBlock } from '../../src/platform/chain/reads.ts';
-import { claim, payDirectly } from '../support/direct.ts';
+import { claim, createWorldTime, latestSecond, payDirectly } from '../support/direct.ts';
 import { signProof } from '../support/market-world.ts';
 import { startRpcProxy } from '../support/rpc-proxy.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
@@ -8,7 +8,8 @@ import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
 const rpc = await startRpcProxy();
 afterAll(() => rpc.close());
 afterEach(() => rpc.heal());
-const { world, buyer, goods, wallet, statusOf } = testTrade({ rpcUrl: rpc.at });
+const time = createWorldTime();
+const { world, buyer, goods, wallet, statusOf } = testTrade({ rpcUrl: rpc.at, clock: time.clock });
 
 /** What is mined so far is final, in a block below the finalized head. */
 async function finalizeBelowTheHead(): Promise<bigint> {
@@ -47,6 +48,23 @@ it('and so does a claim', async () => {
     units: PRICE,
   });
   switchNodes(await finalizeBelowTheHead());
+  expect(await claim(world, buyer, id, paid)).toMatchObject({ status: 202, body: { do_not_pay_again: true } });
+  rpc.heal();
+  expect(await claim(world, buyer, id, paid)).toMatchObject({ status: 200, body: { artifact } });
+});
+
+it('a claim whose block was seen, and which the provider shows no more, is not refused when its time is over', async () => {
+  const { id, artifact } = await goods();
+  const payer = await wallet(PRICE, GAS_WEI);
+  const paid = await payDirectly(world, { buyer, listingId: id, payer, units: PRICE });
+  expect((await claim(world, buyer, id, paid)).status).toBe(202);
+  rpc.twist((result, { method }) => {
+    const block = method === 'eth_getBlockByNumber' ? (result as { transactions: string[] } | null) : null;
+    const isForgotten = method === 'eth_getTransactionReceipt' || block?.transactions.includes(paid.txHash) === true;
+    return isForgotten ? null : result;
+  });
+  await time.moveTo(world, (await latestSecond(world)) + 1_000);
+  await world.finalize();
   expect(await claim(world, buyer, id, paid)).toMatchObject({ status: 202, body: { do_not_pay_again: true } });
   rpc.heal();
   expect(await claim(world, buyer, id, paid)).toMatchObject({ status: 200, body: { artifact } });

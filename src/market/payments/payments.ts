@@ -8,13 +8,13 @@ import { createOffers } from './facilitator/offers.ts';
 import { refreshSigners } from './facilitator/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { followHeads } from './head/follow-heads.ts';
-import { readHead } from './head/read-head.ts';
+import { type ChainHead, readHead } from './head/read-head.ts';
 import { createWhenToLook } from './head/when-to-look.ts';
 import type { Payment, X402Payment } from './payment.ts';
 import { createSecondOpinions } from './providers/ask-others.ts';
 import { createWatch } from './providers/watch-providers.ts';
 import { pruneAttempts } from './prune-attempts.ts';
-import { createPass, createReconciler } from './reconcile.ts';
+import { type Chore, createPass, createReconciler } from './reconcile.ts';
 import { declineOldReviews } from './review/decline-old-reviews.ts';
 import { createSettler, locateTransfer } from './settle-payment.ts';
 import { findPayment } from './store.ts';
@@ -37,18 +37,22 @@ const COUNT_EVERY_MS = 10_000;
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
   const standings = createStandings(market.providers, market.clock);
+  let lastRead: { head: ChainHead; at: number } | null = null;
   const whenToLook = createWhenToLook({
     ...{ database: market.database, clock: market.clock },
     blockSeconds: market.config.network.blockSeconds,
+    chainId: market.config.network.chainId,
     longestPauseMs: options.longestPauseMs,
   });
-  const heads = followHeads(market, async () => {
-    const head = await readHead(market, standings);
+  const heads = followHeads(market, async (beside) => {
+    const head = await readHead(market, standings, beside);
     whenToLook.noteHead(head);
+    lastRead = { head, at: market.clock.now() };
     return head;
   });
   const watch = createWatch(market, standings, {
     ...{ readHead: heads.fresh, everyMs: options.watchEveryMs },
+    lastRead: () => lastRead,
     isOnDuty: () => reconciler.onDuty(),
   });
   const opinions = createSecondOpinions(market, standings, watch.look);
@@ -61,15 +65,14 @@ export function createPayments(market: Market, completions: Completions, options
   const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
   const timedPass = facts.timed(reconcileOnce);
   const passIfDue = async (): Promise<void> => ((await whenToLook.isDue()) ? await timedPass() : undefined);
+  const passIfOverdue = async (): Promise<void> => ((await whenToLook.isOverdue()) ? await timedPass() : undefined);
   const declineOld = (): Promise<void> => declineOldReviews(market, completions);
-  const chores = [
-    { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
-    { name: 'old_reviews', act: declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
-    { name: 'prune_attempts', act: () => pruneAttempts(market), everyMs: PRUNE_EVERY_MS },
-    { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
-    { name: 'count_payments', act: facts.count, everyMs: COUNT_EVERY_MS },
-  ];
-  const reconciler = createReconciler(market, { pass: passIfDue, chores }, options.reconcileEveryMs);
+  const chores = choresOf(market, { declineOld, count: facts.count });
+  const reconciler = createReconciler(
+    market,
+    { pass: passIfDue, standIn: passIfOverdue, chores },
+    options.reconcileEveryMs,
+  );
   return {
     completions,
     payees: createPayeeCheck(market),
@@ -100,3 +103,13 @@ export function createPayments(market: Market, completions: Completions, options
   };
 }
 export type Payments = ReturnType<typeof createPayments>;
+
+function choresOf(market: Market, given: { declineOld(): Promise<void>; count(): Promise<void> }): Chore[] {
+  return [
+    { name: 'signers', act: () => refreshSigners(market), everyMs: SIGNERS_EVERY_MS },
+    { name: 'old_reviews', act: given.declineOld, everyMs: OLD_REVIEWS_EVERY_MS },
+    { name: 'prune_attempts', act: () => pruneAttempts(market), everyMs: PRUNE_EVERY_MS },
+    { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
+    { name: 'count_payments', act: given.count, everyMs: COUNT_EVERY_MS },
+  ];
+}

@@ -38,13 +38,13 @@ export async function readFindings(
   view: View,
   payments: readonly X402Payment[],
 ): Promise<Map<bigint, Finding>> {
-  const logs = await readUses(view, payments);
-  const readBlockOf = createBlockReader(view.rpc, logs);
+  const uses = await readUses(view, payments);
+  const readBlockOf = createBlockReader(view.rpc, uses.logs);
   const findings = new Map<bigint, Finding>();
   await Promise.all(
     payments.map(async (payment) => {
       try {
-        findings.set(payment.id, await readOne(market, view, payment, logs.get(keyOf(payment)), readBlockOf));
+        findings.set(payment.id, await readOne(market, view, payment, uses, readBlockOf));
       } catch (error) {
         if (!(error instanceof RpcFailure)) throw error;
         market.log.warn('payment_unreadable', { payment_id: payment.id, error });
@@ -58,40 +58,85 @@ async function readOne(
   { clock }: Needs,
   { rpc, latest }: View,
   payment: X402Payment,
-  log: Log | undefined,
+  { logs, endedAt }: Uses,
   readBlockOf: (log: Log) => Promise<OfBlock>,
 ): Promise<Finding> {
-  if (log !== undefined) {
+  const show = async (log: Log): Promise<Finding> => {
     const [receipt, ofBlock] = await Promise.all([readReceipt(rpc, log.transactionHash), readBlockOf(log)]);
     return { nonceUsed: null, use: { log, receipt, ...ofBlock } };
-  }
+  };
+  const log = logs.get(keyOf(payment));
+  if (log !== undefined) return await show(log);
   // Asked only once it can decide something, and of the very block that the heads named: a node that lags behind does not know it,
   // and fails instead of calling a used nonce unused.
   if (clock.now() < Number(payment.validBefore) * 1000) return { nonceUsed: null, use: null };
   const { asset, payer, nonce } = payment;
-  return { nonceUsed: await readAuthorizationState(rpc, asset, payer, nonce, latest.number), use: null };
+  const nonceUsed = await readAuthorizationState(rpc, asset, payer, nonce, latest.number);
+  const ended = endedAt.get(payment.id);
+  // A cancellation has no last moment, and a block between two nodes may have ended the search too early.
+  const above = nonceUsed && ended !== undefined ? await readUsesAbove({ rpc, latest }, payment, ended) : undefined;
+  return above === undefined ? { nonceUsed, use: null } : await show(above);
 }
 
 const keyOf = ({ payer, nonce }: { payer: Hex; nonce: Hex }): string => `${addressTopic(payer)}${nonce}`;
 
-/** The last use or cancellation of each authorization. A query holds only payments that were opened below its last block. */
-async function readUses({ rpc, latest }: View, payments: readonly X402Payment[]): Promise<Map<string, Log>> {
-  const found = new Map<string, Log>();
+interface Uses {
+  /** The last use or cancellation of each authorization, by `keyOf`. */
+  logs: Map<string, Log>;
+  /** By payment: the block after which it was searched no further, since no authorization is used at or after its `validBefore`. */
+  endedAt: Map<bigint, bigint>;
+}
+
+async function readUses(view: View, payments: readonly X402Payment[]): Promise<Uses> {
+  const uses: Uses = { logs: new Map(), endedAt: new Map() };
   for (let at = 0; at < payments.length; at += PAYMENTS_A_QUERY) {
-    const group = payments.slice(at, at + PAYMENTS_A_QUERY);
-    const opened = group.map((payment) => payment.openedBlock);
-    const lowest = opened.reduce((low, block) => (block < low ? block : low));
-    for (let from = lowest; from <= latest.number; from += LOG_SPAN_BLOCKS) {
-      const end = from + LOG_SPAN_BLOCKS - 1n;
-      const to = end < latest.number ? end : latest.number;
-      const wanted = group.filter(({ openedBlock }) => openedBlock <= to);
-      for (const log of await readUsesIn(rpc, wanted, { fromBlock: from, toBlock: to })) {
-        const [, payer, nonce] = log.topics;
-        found.set(`${payer}${nonce}`, log);
-      }
-    }
+    await addUses(uses, view, payments.slice(at, at + PAYMENTS_A_QUERY));
+  }
+  return uses;
+}
+
+/**
+ * A query holds only payments that were opened below its last block. Where that is not the latest, its time says which of them need no
+ * further one: what stays open for days costs one query a reading, and not one for every 2,000 blocks since.
+ */
+async function addUses(
+  { logs, endedAt }: Uses,
+  { rpc, latest }: View,
+  payments: readonly X402Payment[],
+): Promise<void> {
+  let left = payments;
+  let from = lowestOpened(left);
+  while (left.length > 0 && from <= latest.number) {
+    const to = endOfSpan(from, latest.number);
+    const wanted = left.filter(({ openedBlock }) => openedBlock <= to);
+    const [found, last] = await Promise.all([
+      readUsesIn(rpc, wanted, { fromBlock: from, toBlock: to }),
+      to < latest.number ? readBlock(rpc, to) : null,
+    ]);
+    for (const log of found) logs.set(`${log.topics[1]}${log.topics[2]}`, log);
+    for (const { id, validBefore } of wanted) if (last !== null && last.timestamp >= validBefore) endedAt.set(id, to);
+    left = left.filter(({ id }) => !endedAt.has(id));
+    const lowest = lowestOpened(left);
+    from = lowest > to ? lowest : to + 1n;
+  }
+}
+
+async function readUsesAbove({ rpc, latest }: View, payment: X402Payment, ended: bigint): Promise<Log | undefined> {
+  let found: Log | undefined;
+  for (let from = ended + 1n; from <= latest.number; from = endOfSpan(from, latest.number) + 1n) {
+    const blocks = { fromBlock: from, toBlock: endOfSpan(from, latest.number) };
+    found = (await readUsesIn(rpc, [payment], blocks)).at(-1) ?? found;
   }
   return found;
+}
+
+function lowestOpened(payments: readonly X402Payment[]): bigint {
+  return payments.map(({ openedBlock }) => openedBlock).reduce((low, block) => (block < low ? block : low), 2n ** 63n);
+}
+
+function endOfSpan(from: bigint, latest: bigint): bigint {
+  const end = from + LOG_SPAN_BLOCKS - 1n;
+  return end < latest ? end : latest;
 }
 
 async function readUsesIn(

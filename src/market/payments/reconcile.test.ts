@@ -16,13 +16,17 @@ afterEach(async () => {
 
 function reconciling(database: Database, clock: Clock = systemClock) {
   let passes = 0;
+  let stoodIn = 0;
   const pass = async (): Promise<void> => {
     passes += 1;
   };
-  const reconciler = createReconciler(marketContext({ database, clock }), { pass }, 10);
+  const standIn = async (): Promise<void> => {
+    stoodIn += 1;
+  };
+  const reconciler = createReconciler(marketContext({ database, clock }), { pass, standIn }, 10);
   open.push(reconciler);
   reconciler.start();
-  return { ...reconciler, passes: () => passes };
+  return { ...reconciler, passes: () => passes, stoodIn: () => stoodIn };
 }
 
 async function anotherProcess(): Promise<Database> {
@@ -55,8 +59,8 @@ test('where the one on duty does not move, another looks once a minute', async (
   // A minute of its sleep takes 60 ms.
   const quick: Clock = { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(ms / 1_000, signal) };
   const waiting = reconciling(db.database, quick);
-  await expect.poll(() => waiting.passes(), patiently).toBeGreaterThan(2);
-  expect(waiting.onDuty()).toBe(false);
+  await expect.poll(() => waiting.stoodIn(), patiently).toBeGreaterThan(2);
+  expect([waiting.onDuty(), waiting.passes()]).toEqual([false, 0]);
   thawed.resolve();
   await holding;
 });

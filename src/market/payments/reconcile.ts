@@ -68,15 +68,18 @@ export interface Chore {
   everyMs: number;
 }
 
+interface Work {
+  pass(): Promise<void>;
+  /** What a process does now and then that does not have the duty; the pass, where it is left out. */
+  standIn?(): Promise<void>;
+  chores?: readonly Chore[];
+}
+
 /**
  * The background work on payments, from start to stop; the duty of one process at a time. Trouble is logged and the next tick tries
  * again: an attempt is never given up on.
  */
-export function createReconciler(
-  market: Market,
-  { pass, chores = [] }: { pass: () => Promise<void>; chores?: readonly Chore[] },
-  everyMs: number,
-) {
+export function createReconciler(market: Market, { pass, standIn = pass, chores = [] }: Work, everyMs: number) {
   const stopping = new AbortController();
   const { database, clock, log } = market;
   let lookingAfter: Promise<void> | null = null;
@@ -115,7 +118,7 @@ export function createReconciler(
   const lookNowAndThen = async (): Promise<void> => {
     await clock.sleep(LOCK_PATIENCE_MS, stopping.signal);
     if (stopping.signal.aborted) return;
-    const unlessOnDuty = async (): Promise<void> => (duty.isHeld() ? undefined : await pass());
+    const unlessOnDuty = async (): Promise<void> => (duty.isHeld() ? undefined : await standIn());
     await repeat('reconcile', unlessOnDuty, LOCK_PATIENCE_MS, stopping.signal);
   };
 

@@ -68,7 +68,7 @@ export function createSettler(
      * minutes from final is not read: the background pass sees a reorganisation.
      */
     async settle(payment: Payment): Promise<Payment> {
-      if (!isOpen(payment) || isFarFromFinal(payment)) return payment;
+      if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;
       const shared = underway.get(payment.id) ?? share(payment);
       underway.set(payment.id, shared);
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;

@@ -8,6 +8,7 @@ const NAME = 'src/market/payments/direct/name-transaction.ts';
 const SIGNED = 'src/market/payments/direct/check-signature.ts';
 const SETTLE = 'src/market/payments/direct/settle-claim.ts';
 const ANSWER = 'src/market/payments/direct/answer-claim.ts';
+const GATHER = 'src/market/payments/direct/gather-claims.ts';
 const CLAIM = 'src/market/purchases/claim-purchase.ts';
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -15,6 +16,13 @@ function bug(name: string, file: string, find: string, put: string, tests: reado
 }
 
 const intents: readonly Sabotage[] = [
+  bug(
+    'claim-gone-with-a-forgotten-block',
+    GATHER,
+    'if (seenBlock !== null && seenBlock <= latest.number)',
+    'if (seenBlock === 0n)',
+    world('final-reread'),
+  ),
   bug(
     'intent-begins-by-the-later-clock',
     INTENT,

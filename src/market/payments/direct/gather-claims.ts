@@ -1,5 +1,5 @@
 import { readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
-import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
 import { isStillFinal } from '../../../platform/chain/still-final.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
@@ -36,7 +36,7 @@ export async function gatherClaims(
     const seenIn = named.map(({ seenBlock }) => seenBlock);
     if (isUnchanged(payment, seenIn)) return [];
     const read = await Promise.all(
-      named.map(async ({ txHash }) => [txHash, await tryToRead(market, payment, txHash, head)] as const),
+      named.map(async (one) => [one.txHash, await tryToRead(market, payment, one, head)] as const),
     );
     const reading: ClaimReading = new Map(read.flatMap(([hash, found]) => (found === null ? [] : [[hash, found]])));
     return [[payment.id, await opinions.onClaim(head, payment, reading)]];
@@ -45,14 +45,29 @@ export async function gatherClaims(
   return gathered.size === 0 || (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
 }
 
+interface Named {
+  txHash: Hex;
+  seenBlock: bigint | null;
+}
+
+/**
+ * A transaction that was seen in a block is gone when another block is in its place. A provider that has no block there, or the same one,
+ * has forgotten something, and what it does not show says nothing.
+ */
+async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<void> {
+  const block = await readBlock(rpc, seenBlock);
+  if (block !== null && !block.transactions.includes(txHash)) return;
+  throw new RpcFailure('malformed', `${rpc.endpoint} has forgotten a receipt or its block`);
+}
+
 async function tryToRead(
   market: ClaimGathering['market'],
   payment: DirectPayment,
-  txHash: Hex,
+  named: Named,
   head: ChainHead,
 ): Promise<ClaimEvidence | null> {
   try {
-    return await readClaim(market, payment, txHash, head);
+    return await readClaim(market, payment, named, head);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     market.log.warn('payment_unreadable', { payment_id: payment.id, error });
@@ -63,12 +78,15 @@ async function tryToRead(
 async function readClaim(
   { database }: ClaimGathering['market'],
   payment: DirectPayment,
-  txHash: Hex,
-  { rpc, chainId, finalized }: ChainHead,
+  { txHash, seenBlock }: Named,
+  { rpc, chainId, latest, finalized }: ChainHead,
 ): Promise<ClaimEvidence> {
   const receipt = await readReceipt(rpc, txHash);
   const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
-  if (receipt === null) return nothing;
+  if (receipt === null) {
+    if (seenBlock !== null && seenBlock <= latest.number) await mustHaveLost(rpc, txHash, seenBlock);
+    return nothing;
+  }
   const { asset, payee } = payment;
   const [block, transfersInBlock] = await Promise.all([
     readBlock(rpc, receipt.blockNumber),

@@ -28,8 +28,9 @@ export async function countReviews(queryable: Queryable): Promise<number> {
 export interface OpenTimes {
   /** The lowest block with a transfer that is not final yet. */
   oldestSeen: { blockNumber: bigint; blockTime: Date } | null;
-  /** When the newest payment without a block was opened. */
+  /** When the newest payment without a block was opened, and the oldest. */
   newestUnseen: Date | null;
+  oldestUnseen: Date | null;
   /** Some claim that is decided on names more transactions. */
   hasUndecided: boolean;
 }
@@ -39,14 +40,17 @@ export async function findOpenTimes(queryable: Queryable): Promise<OpenTimes> {
     block_number: bigint | null;
     block_time: Date | null;
     newest_unseen: Date | null;
+    oldest_unseen: Date | null;
     has_undecided: boolean;
   }>(
     sql`select min(block_number) as block_number, min(block_time) as block_time,
         max(created_at) filter (where block_number is null) as newest_unseen,
+        min(created_at) filter (where block_number is null) as oldest_unseen,
         exists (select from claim_hashes where refused_reason is null and not proven) as has_undecided
       from payments where status in ('verifying', 'settling')`,
   );
   const { block_number: blockNumber, block_time: blockTime } = row;
   const oldestSeen = blockNumber === null || blockTime === null ? null : { blockNumber, blockTime };
-  return { oldestSeen, newestUnseen: row.newest_unseen, hasUndecided: row.has_undecided };
+  const { newest_unseen: newestUnseen, oldest_unseen: oldestUnseen, has_undecided: hasUndecided } = row;
+  return { oldestSeen, newestUnseen, oldestUnseen, hasUndecided };
 }

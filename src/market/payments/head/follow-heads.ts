@@ -19,7 +19,7 @@ const AT_ONCE = 4;
  */
 export function followHeads(
   { clock, config }: Pick<Market, 'clock' | 'config'>,
-  readHead: () => Promise<ChainHead>,
+  readHead: (beside: () => void) => Promise<ChainHead>,
 ): Passes<FollowedHead> {
   const blockMs = config.network.blockSeconds * 1_000;
   let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;
@@ -36,8 +36,10 @@ export function followHeads(
       const before = last;
       // After some blocks it is neither the latest nor its parent: then it is asked for in the same request as the heads.
       const isOld = before !== null && clock.now() - before.readAt > 1.5 * blockMs;
-      const early = isOld ? readOrNull(before.rpc, before.latest.number) : null;
-      const head = await readHead();
+      let early: Promise<Block | null> | null = null;
+      const head = await readHead(() => {
+        if (isOld) early ??= readOrNull(before.rpc, before.latest.number);
+      });
       if (before !== null && !(await stands(before, early, head))) rewrites += 1;
       last = { rpc: head.rpc, latest: head.latest, readAt: clock.now() };
       return { ...head, rewrites };

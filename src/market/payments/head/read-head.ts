@@ -24,9 +24,13 @@ export type HeadNeeds = Pick<Market, 'database' | 'clock' | 'log' | 'config' | '
 /**
  * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is stored as the
  * watermark before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no
- * provider's head can be read.
+ * provider's head can be read. What `beside` asks of the provider shares its request.
  */
-export async function readHead(market: HeadNeeds, standings: Standings): Promise<ChainHead> {
+export async function readHead(
+  market: HeadNeeds,
+  standings: Standings,
+  beside: () => void = () => {},
+): Promise<ChainHead> {
   const state = await findChainState(market.database, market.config.network.chainId);
   let fallback: ChainHead | null = null;
   let failure: unknown = null;
@@ -34,6 +38,7 @@ export async function readHead(market: HeadNeeds, standings: Standings): Promise
     // Nobody waits for one that was silent before, where another has spoken.
     if (fallback !== null && standing.isFailing()) continue;
     try {
+      beside();
       const head = await readHeadOf(market, standing, state);
       if (head.finalized !== null || state.halt !== null) return head;
       fallback ??= head;

@@ -7,8 +7,10 @@ import { systemClock } from '../../../platform/clock.ts';
 import type { Payment } from '../payment.ts';
 import { findPayment } from '../store.ts';
 import type { ChainHead } from './read-head.ts';
+import { raiseWatermark } from './store.ts';
 import { createWhenToLook } from './when-to-look.ts';
 
+const CHAIN = 8453n;
 const BLOCK_SECONDS = 2;
 const FINALITY_BLOCKS = 600;
 const BEGIN = SEED_TIME.getTime();
@@ -21,7 +23,7 @@ let now = BEGIN;
 const clock = { now: () => now, sleep: systemClock.sleep };
 const blockTime = (number: bigint): Date => new Date(BEGIN + Number(number - LATEST) * BLOCK_SECONDS * 1_000);
 const watching = (longestPauseMs = 30_000) =>
-  createWhenToLook({ database: db.database, clock, blockSeconds: BLOCK_SECONDS, longestPauseMs });
+  createWhenToLook({ database: db.database, clock, blockSeconds: BLOCK_SECONDS, chainId: CHAIN, longestPauseMs });
 /** The heads as a chain shows them that has a block every two seconds. */
 const headNow = (): ChainHead => {
   const number = LATEST + BigInt(Math.floor((now - BEGIN) / 1_000 / BLOCK_SECONDS)) - BigInt(FINALITY_BLOCKS);
@@ -89,14 +91,14 @@ test('a payment that no block shows is looked for at every turn', async () => {
 test('a payment is far from final by blocks and by their times, and only by a fresh reading of the heads', async () => {
   const payment = await paid(LATEST);
   const looks = watching();
-  expect(looks.isFarFromFinal(payment)).toBe(false);
+  expect(await looks.isFarFromFinal(payment)).toBe(false);
   looks.noteHead(headNow());
-  expect(looks.isFarFromFinal(payment)).toBe(true);
-  expect(looks.isFarFromFinal({ ...payment, blockNumber: LATEST - 580n })).toBe(false);
-  expect(looks.isFarFromFinal({ ...payment, blockTime: blockTime(LATEST - 580n) })).toBe(false);
-  expect(looks.isFarFromFinal({ ...payment, blockNumber: null, blockTime: null })).toBe(false);
+  expect(await looks.isFarFromFinal(payment)).toBe(true);
+  expect(await looks.isFarFromFinal({ ...payment, blockNumber: LATEST - 580n })).toBe(false);
+  expect(await looks.isFarFromFinal({ ...payment, blockTime: blockTime(LATEST - 580n) })).toBe(false);
+  expect(await looks.isFarFromFinal({ ...payment, blockNumber: null, blockTime: null })).toBe(false);
   now += 61_000;
-  expect(looks.isFarFromFinal(payment)).toBe(false);
+  expect(await looks.isFarFromFinal(payment)).toBe(false);
 });
 
 test('no pause at all: every turn is due, and nothing is far', async () => {
@@ -104,5 +106,28 @@ test('no pause at all: every turn is due, and nothing is far', async () => {
   const looks = watching(0);
   looks.noteHead(headNow());
   for (let turn = 0; turn < 3; turn += 1) expect(await looks.isDue()).toBe(true);
-  expect(looks.isFarFromFinal(payment)).toBe(false);
+  expect(await looks.isFarFromFinal(payment)).toBe(false);
+});
+
+test('what another process has read lately tells how far a payment is from final, and whether it is overdue', async () => {
+  const payment = await paid(LATEST);
+  const looks = watching();
+  const { finalized } = headNow();
+  if (finalized === null) throw new Error('no head');
+  await raiseWatermark(db.database, CHAIN, finalized, { resets: 0, now: new Date(now) });
+  expect([await looks.isFarFromFinal(payment), await looks.isOverdue()]).toEqual([true, false]);
+  // Nobody has looked for ten minutes; then not for so long that it should have been decided.
+  now += 601_000;
+  expect([await looks.isFarFromFinal(payment), await looks.isOverdue()]).toEqual([false, false]);
+  now = BEGIN + BLOCK_SECONDS * FINALITY_BLOCKS * 1_000 + 31_000;
+  expect(await looks.isOverdue()).toBe(true);
+});
+
+test('a payment that no block shows after a minute is overdue, and where nothing is open nothing is', async () => {
+  const looks = watching();
+  expect(await looks.isOverdue()).toBe(false);
+  await paid(null);
+  expect(await looks.isOverdue()).toBe(false);
+  now += 3_600_000;
+  expect(await looks.isOverdue()).toBe(true);
 });

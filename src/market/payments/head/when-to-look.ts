@@ -3,6 +3,7 @@ import type { Queryable } from '../../../platform/database/database.ts';
 import { findOpenTimes } from '../facts/store.ts';
 import type { Payment } from '../payment.ts';
 import type { ChainHead } from './read-head.ts';
+import { findWatermark } from './store.ts';
 
 /** A payment that no block shows is looked for at every turn for this long, and less often afterwards. */
 const NEW_MS = 60_000;
@@ -12,15 +13,27 @@ const SHARE = 0.25;
 const CLOSE_MS = 8_000;
 /** A reading of the heads that is older says nothing on how far a block is from final. */
 const READING_KEPT_MS = 60_000;
+/** Of another process: the watermark follows every look of the one that has the duty, and its time is that of its last step forward. */
+const WATERMARK_KEPT_MS = 600_000;
 const FAR_MS = 60_000;
+/** The process that has the duty ends a payment within seconds. */
+const OVERDUE_MS = 30_000;
 
 export interface WhenToLook {
   /** Heads were read. */
   noteHead(head: ChainHead): void;
   /** Whether a turn of the background pass can change anything. One that is due is taken as done. Asks the database. */
   isDue(): Promise<boolean>;
+  /** Whether some payment should have been looked at by now by the process that has the duty. Asks the database. */
+  isOverdue(): Promise<boolean>;
   /** Whether a block shows this payment that will not be final for another minute: nothing is to be submitted or decided meanwhile. */
-  isFarFromFinal(payment: Payment): boolean;
+  isFarFromFinal(payment: Payment): Promise<boolean>;
+}
+
+interface Final {
+  number: bigint;
+  timeMs: number;
+  readAt: number;
 }
 
 interface Needs {
@@ -28,21 +41,31 @@ interface Needs {
   clock: Clock;
   /** Between two blocks of the network. */
   blockSeconds: number;
+  chainId: bigint;
   /** 0: every look is due. */
   longestPauseMs: number;
 }
 
 /** When the chain has to be looked at: a provider bills each look, and finality takes minutes. */
-export function createWhenToLook({ database, clock, blockSeconds, longestPauseMs }: Needs): WhenToLook {
-  let finalized: { number: bigint; timeMs: number; readAt: number } | null = null;
+export function createWhenToLook({ database, clock, blockSeconds, chainId, longestPauseMs }: Needs): WhenToLook {
+  let finalized: Final | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   /** By the blocks that are missing and by the times of the blocks, whichever is sooner. 0 while nothing is known. */
-  const untilFinalMs = (blockNumber: bigint, blockTime: Date): number => {
-    if (finalized === null) return 0;
-    const byNumber = Number(blockNumber - finalized.number) * blockSeconds * 1_000;
-    const byTime = blockTime.getTime() - finalized.timeMs;
-    return Math.min(byNumber, byTime) - (clock.now() - finalized.readAt);
+  const untilFinalMs = (blockNumber: bigint, blockTime: Date, final = finalized): number => {
+    if (final === null) return 0;
+    const byNumber = Number(blockNumber - final.number) * blockSeconds * 1_000;
+    const byTime = blockTime.getTime() - final.timeMs;
+    return Math.min(byNumber, byTime) - (clock.now() - final.readAt);
+  };
+  const isKept = (final: Final | null, keptMs: number): boolean => {
+    const age = final === null ? -1 : clock.now() - final.readAt;
+    return age >= 0 && age < keptMs;
+  };
+  /** A process that looks at nothing itself need not ask the chain for what another has just read. */
+  const readWatermark = async (): Promise<Final | null> => {
+    const mark = await findWatermark(database, chainId);
+    return mark && { number: mark.number, timeMs: Number(mark.timestamp) * 1_000, readAt: mark.acceptedAt };
   };
   const pauseMs = async (): Promise<number> => {
     const { oldestSeen, newestUnseen, hasUndecided } = await findOpenTimes(database);
@@ -70,10 +93,20 @@ export function createWhenToLook({ database, clock, blockSeconds, longestPauseMs
       lookedAt = now;
       return true;
     },
-    isFarFromFinal: ({ blockNumber, blockTime }) => {
-      if (longestPauseMs === 0 || blockNumber === null || blockTime === null || finalized === null) return false;
-      const age = clock.now() - finalized.readAt;
-      return age >= 0 && age < READING_KEPT_MS && untilFinalMs(blockNumber, blockTime) > FAR_MS;
+    isOverdue: async () => {
+      if (longestPauseMs === 0) return true;
+      const { oldestSeen, oldestUnseen, hasUndecided } = await findOpenTimes(database);
+      if (hasUndecided || (oldestUnseen !== null && clock.now() - oldestUnseen.getTime() > NEW_MS)) return true;
+      if (oldestSeen === null) return false;
+      const mark = await readWatermark();
+      return mark === null || untilFinalMs(oldestSeen.blockNumber, oldestSeen.blockTime, mark) < -OVERDUE_MS;
+    },
+    isFarFromFinal: async ({ blockNumber, blockTime }) => {
+      if (longestPauseMs === 0 || blockNumber === null || blockTime === null) return false;
+      const isFar = (final: Final | null): boolean => untilFinalMs(blockNumber, blockTime, final) > FAR_MS;
+      if (isKept(finalized, READING_KEPT_MS)) return isFar(finalized);
+      const mark = await readWatermark();
+      return isKept(mark, WATERMARK_KEPT_MS) && isFar(mark);
     },
   };
 }

@@ -23,6 +23,8 @@ export interface ChainWatch {
 
 interface WatchOptions {
   readHead(): Promise<ChainHead>;
+  /** What was last read for whatever purpose; null before the first. */
+  lastRead(): { head: ChainHead; at: number } | null;
   everyMs: number;
   /** Whether this process is the one that looks after the payments of all. */
   isOnDuty(): boolean;
@@ -36,7 +38,7 @@ interface WatchOptions {
 export function createWatch(
   market: Market,
   standings: Standings,
-  { readHead, everyMs, isOnDuty }: WatchOptions,
+  { readHead, lastRead, everyMs, isOnDuty }: WatchOptions,
 ): ChainWatch {
   const { database, clock, config, log } = market;
   const stopping = new AbortController();
@@ -64,8 +66,13 @@ export function createWatch(
     while (!stopping.signal.aborted) {
       await clock.sleep(everyMs, stopping.signal);
       if (stopping.signal.aborted) return;
-      if (standings.all.length > 1 || isOnDuty()) await passes.fresh();
-      else await readState(false);
+      const read = lastRead();
+      const isRead = read !== null && clock.now() - read.at < everyMs;
+      if (standings.all.length > 1 || (isOnDuty() && !isRead)) await passes.fresh();
+      else {
+        if (isRead) head = read.head;
+        await readState(false);
+      }
     }
   }
 
