@@ -36,7 +36,7 @@ import { createPictures, type Pictures } from './pages/pictures/create-pictures.
 import { createStorefront } from './pages/storefront/create-storefront.ts';
 import { createTreasuryFace } from './pages/treasury/create-treasury.ts';
 import { createWalletPage } from './pages/wallet/create-wallet-page.ts';
-import { refreshSigners } from './payments/facilitator/refresh-signers.ts';
+import { refreshSigners } from './payments/paths/x402/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
 import { createQuickReads } from './quick-reads.ts';

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { findIntent, insertClaim } from '../../src/market/payments/direct/store.ts';
+import { findIntent, insertClaim } from '../../src/market/payments/paths/direct/store.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { createWorldTime, openIntent, secondOf, signChallenge, statusBy, transfer } from '../support/direct.ts';
 import { type DirectCase, directCases, someHash } from '../support/direct-cases.ts';

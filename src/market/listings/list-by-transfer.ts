@@ -3,9 +3,9 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { answerUncompleted, answerUndeployed } from '../payments/direct/answer-claim.ts';
-import { decideBeside, findDecided } from '../payments/direct/beside/find-decided.ts';
-import { checkSignature } from '../payments/direct/check-signature.ts';
+import { answerUncompleted, answerUndeployed } from '../payments/paths/direct/answer-claim.ts';
+import { decideBeside, findDecided } from '../payments/paths/direct/find-decided.ts';
+import { checkSignature } from '../payments/paths/direct/check-signature.ts';
 import {
   checkUnused,
   findOwnIntent,
@@ -13,8 +13,8 @@ import {
   nameTransaction,
   rejectedRefusal,
   undecidedRefusal,
-} from '../payments/direct/name-transaction.ts';
-import { findClaim, type Intent, insertClaim, rebindPayer } from '../payments/direct/store.ts';
+} from '../payments/paths/direct/name-transaction.ts';
+import { findClaim, type Intent, insertClaim, rebindPayer } from '../payments/paths/direct/store.ts';
 import { type DirectPayment, isOpen } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findOpenFee, lockPayment } from '../payments/store.ts';

@@ -1,7 +1,7 @@
 import type { ClaimBody } from '../../contract/payments.ts';
 import type { PaymentHeaders } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { readProof } from '../payments/x402/read-proof.ts';
+import { readProof } from '../payments/paths/x402/read-proof.ts';
 import type { ListRequest } from './list-request.ts';
 import { bodyHashOf } from './read-goods.ts';
 

@@ -1,6 +1,6 @@
 import type { Market } from '../context.ts';
-import type { Driven, Driver } from './drive-payment.ts';
-import { mayDrive } from './may-drive.ts';
+import type { Driven, Driver } from './paths/x402/drive-payment.ts';
+import { mayDrive } from './paths/x402/may-drive.ts';
 import { isOpen, type Payment } from './payment.ts';
 import type { Proof, Terms } from './terms.ts';
 

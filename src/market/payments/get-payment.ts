@@ -3,7 +3,7 @@ import type { PaymentOut } from '../../contract/payments.ts';
 import { isHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
-import { findClaim, findIntent } from './direct/store.ts';
+import { findClaim, findIntent } from './paths/direct/store.ts';
 import { findWatermark } from './head/store.ts';
 import type { Payment } from './payment.ts';
 import type { Payments } from './payments.ts';

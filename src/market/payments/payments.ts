@@ -2,10 +2,10 @@ import { createStandings } from '../../platform/chain/standing.ts';
 import type { Market } from '../context.ts';
 import { createAdvance } from './advance-payment.ts';
 import type { Completions } from './completion.ts';
-import { pruneIntents } from './direct/prune-intents.ts';
-import { createDriver } from './drive-payment.ts';
-import { createOffers } from './facilitator/offers.ts';
-import { refreshSigners } from './facilitator/refresh-signers.ts';
+import { pruneIntents } from './paths/direct/prune-intents.ts';
+import { createDriver } from './paths/x402/drive-payment.ts';
+import { createOffers } from './paths/x402/offers.ts';
+import { refreshSigners } from './paths/x402/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { followHeads } from './head/follow-heads.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
@@ -18,7 +18,7 @@ import { type Chore, createPass, createReconciler } from './reconcile.ts';
 import { declineOldReviews } from './review/decline-old-reviews.ts';
 import { createSettler, locateTransfer } from './settle-payment.ts';
 import { findPayment } from './store.ts';
-import { createPayeeCheck } from './x402/check-payee.ts';
+import { createPayeeCheck } from './paths/x402/check-payee.ts';
 
 export interface PaymentsOptions {
   reconcileEveryMs: number;

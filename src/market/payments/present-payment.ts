@@ -1,7 +1,7 @@
 import type { PaymentOut } from '../../contract/payments.ts';
 import type { Watermark } from '../../platform/chain/accept-head.ts';
 import { isoTime } from '../../platform/clock.ts';
-import type { Intent } from './direct/store.ts';
+import type { Intent } from './paths/direct/store.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { hasEnded } from './payment-steps.ts';
 import type { ProofRow } from './proofs/store.ts';

@@ -1,9 +1,9 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createPasses } from '../../platform/create-passes.ts';
 import type { Market } from '../context.ts';
-import type { Evidence } from './decide.ts';
-import { type ClaimReading, gatherClaims } from './direct/gather-claims.ts';
-import { gatherEvidence } from './gather-evidence.ts';
+import type { Evidence } from './paths/x402/decide.ts';
+import { type ClaimReading, gatherClaims } from './paths/direct/gather-claims.ts';
+import { gatherEvidence } from './paths/x402/gather-evidence.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
 import type { DirectPayment, Payment, X402Payment } from './payment.ts';
 import type { SecondOpinions } from './providers/ask-others.ts';

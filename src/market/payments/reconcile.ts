@@ -1,7 +1,7 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createDuty } from '../../platform/create-duty.ts';
 import type { Market } from '../context.ts';
-import { listWithMore } from './direct/beside/store.ts';
+import { listWithMore } from './paths/direct/surplus-store.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
 import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';

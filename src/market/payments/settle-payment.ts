@@ -3,11 +3,11 @@ import { createPasses, type Passes } from '../../platform/create-passes.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import type { Completions, SettledTransfer } from './completion.ts';
-import { type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
-import { settleClaim } from './direct/settle-claim.ts';
-import { createSignerRefresh } from './facilitator/refresh-signers.ts';
-import { findSigner } from './facilitator/store.ts';
-import { type Gathering, gatherEvidence } from './gather-evidence.ts';
+import { type Decision, decide, type Evidence, type UnknownWhy } from './paths/x402/decide.ts';
+import { settleClaim } from './paths/direct/settle-claim.ts';
+import { createSignerRefresh } from './paths/x402/refresh-signers.ts';
+import { findSigner } from './paths/x402/signers.ts';
+import { type Gathering, gatherEvidence } from './paths/x402/gather-evidence.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
 import type { ChainHead } from './head/read-head.ts';
 import { isHalted } from './head/store.ts';
@@ -18,7 +18,7 @@ import type { SecondOpinions } from './providers/ask-others.ts';
 import type { HeldPayments } from './providers/held-payments.ts';
 import { createPaymentReader, type Shown } from './read-payments.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from './store.ts';
-import { attemptTermsOf } from './x402/attempt-terms.ts';
+import { attemptTermsOf } from './paths/x402/attempt-terms.ts';
 
 /** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */
 const SIGNER_PATIENCE_MS = 60 * 60_000;

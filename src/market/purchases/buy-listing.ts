@@ -7,7 +7,7 @@ import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms } from '../listings/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { askAnew } from '../payments/x402/ask-anew.ts';
+import { askAnew } from '../payments/paths/x402/ask-anew.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms, readBuyRequest } from './buy-request.ts';
 import { checkFresh } from './check-fresh.ts';

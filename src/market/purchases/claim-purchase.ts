@@ -7,9 +7,9 @@ import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
-import { answerUncompleted, answerUndeployed, type PendingClaim } from '../payments/direct/answer-claim.ts';
-import { decideBeside, findDecided } from '../payments/direct/beside/find-decided.ts';
-import { checkSignature } from '../payments/direct/check-signature.ts';
+import { answerUncompleted, answerUndeployed, type PendingClaim } from '../payments/paths/direct/answer-claim.ts';
+import { decideBeside, findDecided } from '../payments/paths/direct/find-decided.ts';
+import { checkSignature } from '../payments/paths/direct/check-signature.ts';
 import {
   checkUnused,
   findOwnIntent,
@@ -17,8 +17,8 @@ import {
   nameTransaction,
   rejectedRefusal,
   undecidedRefusal,
-} from '../payments/direct/name-transaction.ts';
-import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/direct/store.ts';
+} from '../payments/paths/direct/name-transaction.ts';
+import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/paths/direct/store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding, lockPayment } from '../payments/store.ts';

@@ -1,9 +1,9 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-const DECIDED = 'src/market/payments/direct/beside/find-decided.ts';
+const DECIDED = 'src/market/payments/paths/direct/find-decided.ts';
 const CLAIM = 'src/market/purchases/claim-purchase.ts';
-const RECORD = 'src/market/payments/direct/beside/record-beside.ts';
-const STORE = 'src/market/payments/direct/beside/store.ts';
+const RECORD = 'src/market/payments/paths/direct/record-surplus.ts';
+const STORE = 'src/market/payments/paths/direct/surplus-store.ts';
 const REVIEW = 'src/market/payments/review/review-payment.ts';
 const TESTS = world('direct-beside', 'direct-beside-fee');
 

@@ -114,7 +114,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-proof-is-driven-while-halted',
-    'src/market/payments/drive-payment.ts',
+    'src/market/payments/paths/x402/drive-payment.ts',
     "  if (found.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? halted() : null };\n",
     '',
     world('two-providers-halt'),
@@ -156,7 +156,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-proof-drives-a-payment-of-another-chain',
-    'src/market/payments/may-drive.ts',
+    'src/market/payments/paths/x402/may-drive.ts',
     ' || payment.chainId !== market.config.network.chainId',
     '',
     world('another-chain'),

@@ -2,13 +2,13 @@ import { type Sabotage, world } from '../sabotage.ts';
 
 // Left out: `doNotPayAgain` where a claim fails (no 5xx of a payment route calls paying again safe, and that is tried instead).
 
-const INTENT = 'src/market/payments/direct/open-intent.ts';
+const INTENT = 'src/market/payments/paths/direct/open-intent.ts';
 const OPEN = 'src/market/purchases/open-purchase-intent.ts';
-const NAME = 'src/market/payments/direct/name-transaction.ts';
-const SIGNED = 'src/market/payments/direct/check-signature.ts';
-const SETTLE = 'src/market/payments/direct/settle-claim.ts';
-const ANSWER = 'src/market/payments/direct/answer-claim.ts';
-const GATHER = 'src/market/payments/direct/gather-claims.ts';
+const NAME = 'src/market/payments/paths/direct/name-transaction.ts';
+const SIGNED = 'src/market/payments/paths/direct/check-signature.ts';
+const SETTLE = 'src/market/payments/paths/direct/settle-claim.ts';
+const ANSWER = 'src/market/payments/paths/direct/answer-claim.ts';
+const GATHER = 'src/market/payments/paths/direct/gather-claims.ts';
 const CLAIM = 'src/market/purchases/claim-purchase.ts';
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -57,7 +57,7 @@ const intents: readonly Sabotage[] = [
   ),
   bug(
     'challenge-binds-no-buyer',
-    'src/market/payments/direct/challenge.ts',
+    'src/market/payments/paths/direct/challenge.ts',
     "['buyer', terms.buyer],",
     "['buyer', 'somebody'],",
     world('direct-intents'),
@@ -124,7 +124,7 @@ const claims: readonly Sabotage[] = [
   ),
   bug(
     'six-transactions-in-a-claim',
-    'src/market/payments/direct/store.ts',
+    'src/market/payments/paths/direct/store.ts',
     'MOST_HASHES = 5',
     'MOST_HASHES = 6',
     world('direct-hashes'),

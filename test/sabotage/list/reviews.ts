@@ -87,7 +87,7 @@ export const REVIEWS: readonly Sabotage[] = [
   ),
   bug(
     'surplus-goes-unnoticed',
-    'src/market/payments/direct/store.ts',
+    'src/market/payments/paths/direct/store.ts',
     'and (merchant_id = ',
     'and (merchant_id < 0 and merchant_id = ',
     world('bought-elsewhere'),

@@ -1,7 +1,7 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-const DECIDE = 'src/market/payments/direct/decide-claim.ts';
-const UNIT = ['src/market/payments/direct/decide-claim.test.ts'];
+const DECIDE = 'src/market/payments/paths/direct/decide-claim.ts';
+const UNIT = ['src/market/payments/paths/direct/decide-claim.test.ts'];
 
 function verdict(name: string, find: string, put: string, tests: readonly string[] = UNIT): Sabotage {
   return { name: `claim-${name}`, edits: [{ file: DECIDE, find, put }], tests };

@@ -4,9 +4,9 @@ import { type Sabotage, world } from '../sabotage.ts';
 // (isCanonical and sameLog), `use.log.removed` (the receipt must hold the very log, and holds none that is removed), and what the
 // log of the use is besides (it was asked for by address, payer and nonce, and the unit tests below ask decide alone).
 
-const DECIDE = 'src/market/payments/decide.ts';
+const DECIDE = 'src/market/payments/paths/x402/decide.ts';
 const SIGHTING = 'src/platform/chain/sighting.ts';
-const UNIT = ['src/market/payments/decide.test.ts'];
+const UNIT = ['src/market/payments/paths/x402/decide.test.ts'];
 
 function verdict(name: string, find: string, put: string, tests: readonly string[] = UNIT): Sabotage {
   return { name: `x402-${name}`, edits: [{ file: DECIDE, find, put }], tests };

@@ -3,8 +3,8 @@ import { type Edit, type Sabotage, world } from '../sabotage.ts';
 // Left out, since the token itself refuses what they let through: validBefore to the millisecond in drive-payment (expired there is
 // not submitted, and not mined if it is), and the reading of the nonce at `pending` beside the one at the latest block.
 
-const CHECK = 'src/market/payments/x402/check-proof.ts';
-const DRIVE = 'src/market/payments/drive-payment.ts';
+const CHECK = 'src/market/payments/paths/x402/check-proof.ts';
+const DRIVE = 'src/market/payments/paths/x402/drive-payment.ts';
 const SETTLE = 'src/market/payments/settle-payment.ts';
 const SIGNATURE = 'src/platform/chain/signature.ts';
 const ANSWER = 'src/market/purchases/answer-payment.ts';

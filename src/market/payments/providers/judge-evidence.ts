@@ -1,8 +1,8 @@
 import { judgeFinalized, type Objection, type Said } from '../../../platform/chain/judge-mined.ts';
 import { sameMined } from '../../../platform/chain/same-mined.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import type { Evidence } from '../decide.ts';
-import type { Finding } from '../read-findings.ts';
+import type { Evidence } from '../paths/x402/decide.ts';
+import type { Finding } from '../paths/x402/read-findings.ts';
 
 /** Null where the other provider shows the same use of the authorization, or the same absence of any. Pure. */
 export function judgeUse(

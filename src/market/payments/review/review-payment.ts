@@ -9,7 +9,7 @@ import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import type { Completions } from '../completion.ts';
-import { hasAuthorization, hasBought } from '../direct/store.ts';
+import { hasAuthorization, hasBought } from '../paths/direct/store.ts';
 import { findWatermark } from '../head/store.ts';
 import type { Payment } from '../payment.ts';
 import type { Payments } from '../payments.ts';

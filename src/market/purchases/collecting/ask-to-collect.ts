@@ -2,7 +2,7 @@ import { checksummed } from '../../../contract/chain-values.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketConfig } from '../../context.ts';
 import type { ListingTerms } from '../../listings/store.ts';
-import { askPayment } from '../../payments/x402/ask-payment.ts';
+import { askPayment } from '../../payments/paths/x402/ask-payment.ts';
 import { type BuyRequest, purchaseTerms } from '../buy-request.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
 import { type FinalizedHead, type FoundTransfer, sameLogs, stands } from '../../../platform/chain/sighting.ts';
 import { decodeTransfer, type Transfer } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import type { UnknownWhy } from '../../payments/decide.ts';
+import type { UnknownWhy } from '../../payments/paths/x402/decide.ts';
 
 /** What one provider shows of the transaction by which an offer was claimed, all of one moment. */
 export interface SaleEvidence {

@@ -1,0 +1,121 @@
+import type { Reason } from '../../../../contract/errors.ts';
+import { readCode, readReceipt } from '../../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market } from '../../../context.ts';
+import { type Pending, pendingBody } from '../../answer-pending.ts';
+import { findWatermark } from '../../head/store.ts';
+import { type DirectPayment, isOpen } from '../../payment.ts';
+import type { Payments } from '../../payments.ts';
+import { presentIntent, presentPayment } from '../../present-payment.ts';
+import type { ClaimRefused, ClaimReview } from './decide-claim.ts';
+import { type Intent, listClaimHashes } from './store.ts';
+
+/** What a claim is answered with unless it is completed. */
+export interface PendingClaim {
+  status: 202;
+  body: Pending;
+  headers: Record<string, string>;
+}
+
+const REFUSALS: Readonly<Record<ClaimRefused | ClaimReview, Reason>> = {
+  transfer_not_found: 'transfer_not_found',
+  wrong_payer: 'wrong_payer',
+  transaction_used: 'transaction_used',
+  authorized_transfer: 'authorized_transfer',
+  amount_too_little: 'amount_too_little',
+  outside_window: 'outside_window',
+  already_bought: 'already_bought',
+  paid_after_removal: 'paid_after_removal',
+};
+
+function reasonOf(stored: string | null): Reason {
+  const known = Object.entries(REFUSALS).find(([name]) => name === stored);
+  if (known === undefined) throw new TypeError('a claim ended for a reason that is none');
+  return known[1];
+}
+
+/**
+ * Refuses, or says that it is on its way. Call after the chain was read, with a claim that is not completed. Null when the claim has
+ * ended over other transactions than this one, which was never judged then.
+ */
+export async function answerUncompleted(
+  market: Market,
+  payments: Payments,
+  claim: DirectPayment,
+  txHash: Hex,
+): Promise<PendingClaim | null> {
+  const { database, clock } = market;
+  const watermark = await findWatermark(database, claim.chainId);
+  if (claim.status === 'needs_review') {
+    const payment = presentPayment(claim, watermark, claim.listingId, clock.now());
+    throw new Refusal(reasonOf(claim.endReason), { fields: { payment_status: 'needs_review', payment } });
+  }
+  const named = (await listClaimHashes(database, claim.id)).find((hash) => hash.txHash === txHash);
+  if (named?.refusedReason) {
+    // While another transaction of the claim is undecided it may be the one that pays.
+    throw new Refusal(reasonOf(named.refusedReason), isOpen(claim) ? { doNotPayAgain: true } : {});
+  }
+  if (!isOpen(claim)) return null;
+  if (!named?.seenBlock) await mustBeReadable(payments);
+  const body = {
+    ...pendingBody(claim, watermark, 'same_request', clock.now()),
+    next_step: 'The transfer is not final yet. Send the same claim again after retry_after_seconds. Do not pay again.',
+  };
+  return { status: 202, body, headers: { 'retry-after': body.retry_after_seconds.toString() } };
+}
+
+/** Nothing was seen, perhaps because nothing can be seen: then that is said. */
+async function mustBeReadable(payments: Payments): Promise<void> {
+  try {
+    await payments.readHead();
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+}
+
+/**
+ * The wallet that the intent names was no contract yet, so nobody can say whether it signed: pending as long as its transfer is not
+ * final. Nothing is stored. Null when it is a contract by now, and can be asked.
+ */
+export async function answerUndeployed(
+  market: Market,
+  payments: Payments,
+  intent: Intent,
+  { wallet, txHash }: { wallet: Hex; txHash: Hex },
+): Promise<PendingClaim | null> {
+  try {
+    const { rpc, finalized } = await payments.readHead();
+    const receipt = await readReceipt(rpc, txHash);
+    if (receipt !== null && finalized !== null && receipt.blockNumber <= finalized.number) {
+      // A wallet is often made by the transaction that pays: it may have become final since the code was read.
+      if ((await readCode(rpc, wallet, 'finalized')) !== '0x') return null;
+      throw new Refusal('signature_invalid', {
+        detail: 'The wallet that the intent names did not sign, and is no contract.',
+      });
+    }
+    const isOver = finalized !== null && Number(finalized.timestamp) * 1000 >= intent.expiresAt.getTime();
+    if (receipt === null && isOver) throw new Refusal('transfer_not_found');
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+  const watermark = await findWatermark(market.database, intent.chainId);
+  return {
+    status: 202,
+    headers: { 'retry-after': '5' },
+    body: {
+      status: 'payment_pending',
+      payment: { ...presentIntent(intent, watermark), do_not_pay_again: true },
+      do_not_pay_again: true,
+      retry: 'same_request',
+      retry_after_seconds: 5,
+      payment_ends_at: null,
+      estimate_seconds: null,
+      next_step:
+        'The signature is not that of the wallet’s own key. If it is a contract wallet, send the same claim again once it is deployed; else sign with the wallet that pays. Do not pay again.',
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import type { Block, Log, Receipt } from '../../../../platform/chain/reads.ts';
+import {
+  type FinalizedHead,
+  type FoundTransfer,
+  type Sighting,
+  sameLogs,
+  stands,
+} from '../../../../platform/chain/sighting.ts';
+import { decodeAuthorizationUsed, decodeTransfer } from '../../../../platform/chain/usdc.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import type { UnknownWhy } from '../x402/decide.ts';
+
+/** What one provider shows of a claimed transaction, all of one moment. */
+export interface ClaimEvidence {
+  chainId: bigint;
+  /** Null while no finalized head is acceptable. */
+  finalized: FinalizedHead | null;
+  receipt: Receipt | null;
+  /** The block at the receipt's height. */
+  block: Block | null;
+  /** The token's transfers to the payee in that block, asked for by block hash: a second reading of what the receipt says. */
+  transfersInBlock: Log[];
+  /** It used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
+  isOfLedger: boolean;
+}
+
+/** What a claimed transfer has to be. Comes from the ledger row, never from today's configuration. */
+export interface ClaimTerms {
+  chainId: bigint;
+  asset: Hex;
+  payer: Hex;
+  payee: Hex;
+  minimumUnits: bigint;
+  /** Seconds: the block's time must be at or after `windowFrom` and before `windowTo`. */
+  windowFrom: bigint;
+  windowTo: bigint;
+  /** The goods are this buyer's already. */
+  surplus: boolean;
+  /** Milliseconds: removal of the listing by the maintainer. */
+  removedAt: number | null;
+}
+
+/** Takes nothing up: neither the transaction nor the intent. */
+export type ClaimRefused = 'transfer_not_found' | 'wrong_payer' | 'transaction_used';
+/** The payee has the payer's money, and a person decides. */
+export type ClaimReview =
+  | 'authorized_transfer'
+  | 'amount_too_little'
+  | 'outside_window'
+  | 'paid_after_removal'
+  | 'already_bought';
+
+export type ClaimDecision =
+  | { outcome: 'settled'; transfer: FoundTransfer }
+  | { outcome: 'refused'; reason: ClaimRefused }
+  | { outcome: 'review'; reason: ClaimReview; transfer: FoundTransfer }
+  | { outcome: 'unknown'; why: UnknownWhy; sighting: Sighting | null };
+
+/**
+ * The verdict on one claimed transaction: pure, and the only place that gives one. Like `decide`, it calls unknown whatever is
+ * silent, not final or contradictory.
+ */
+export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDecision {
+  const { finalized, receipt, block } = evidence;
+  if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
+  if (receipt === null) {
+    // Whatever comes later is too late for the window; it can be claimed anew, and is reviewed then.
+    const over = finalized !== null && finalized.timestamp >= terms.windowTo;
+    return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
+  }
+  if (!stands(receipt, block)) return unknown('not_canonical');
+  if (!sameLogs(receipt, evidence.transfersInBlock, (log) => isToPayee(log, terms))) return unknown('contradiction');
+  const sighting: Sighting = {
+    txHash: receipt.transactionHash,
+    blockNumber: receipt.blockNumber,
+    blockHash: receipt.blockHash,
+    blockTime: block.timestamp,
+    sender: receipt.from,
+  };
+  if (finalized === null) return unknown('no_finalized_head', sighting);
+  if (receipt.blockNumber > finalized.number) return unknown('not_final', sighting);
+  if (receipt.blockNumber === finalized.number && receipt.blockHash !== finalized.hash) return unknown('contradiction');
+  if (receipt.status !== 'success') {
+    // What failed leaves no logs: money may have moved, so this is no refusal.
+    return receipt.logs.length > 0 ? unknown('contradiction') : { outcome: 'refused', reason: 'transfer_not_found' };
+  }
+  if (evidence.isOfLedger) return { outcome: 'refused', reason: 'transaction_used' };
+  return decideTransfers(receipt, sighting, terms);
+}
+
+function unknown(why: UnknownWhy, sighting: Sighting | null = null): ClaimDecision {
+  return { outcome: 'unknown', why, sighting };
+}
+
+function isToPayee(log: Log, { asset, payee }: ClaimTerms): boolean {
+  return log.address === asset && decodeTransfer(log)?.to === payee;
+}
+
+interface Candidate {
+  logIndex: number;
+  from: Hex;
+  value: bigint;
+}
+
+function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms): ClaimDecision {
+  const received = receipt.logs.flatMap((log) => candidateOf(log, terms));
+  const own = received.filter(({ from }) => from === terms.payer);
+  const [first] = own;
+  if (first === undefined) {
+    const byOther = received.some(({ value }) => value >= terms.minimumUnits);
+    return { outcome: 'refused', reason: byOther ? 'wrong_payer' : 'transfer_not_found' };
+  }
+  const largest = own.reduce((most, one) => (one.value > most.value ? one : most), first);
+  const found = ({ logIndex, value }: Candidate): FoundTransfer => ({ ...sighting, logIndex, value });
+  const review = (reason: ClaimReview, of: Candidate): ClaimDecision => ({
+    outcome: 'review',
+    reason,
+    transfer: found(of),
+  });
+  // Signed for somebody's x402: it is not this claim's to use.
+  if (receipt.logs.some((log) => isAuthorizedBy(log, terms))) return review('authorized_transfer', largest);
+  // One log has to be enough; parts are not added up.
+  const enough = own.find(({ value }) => value >= terms.minimumUnits);
+  if (enough === undefined) return review('amount_too_little', largest);
+  const { blockTime } = sighting;
+  if (blockTime < terms.windowFrom || blockTime >= terms.windowTo) return review('outside_window', enough);
+  if (terms.removedAt !== null && Number(blockTime) * 1000 >= terms.removedAt)
+    return review('paid_after_removal', enough);
+  if (terms.surplus) return review('already_bought', enough);
+  return { outcome: 'settled', transfer: found(enough) };
+}
+
+/** Anybody can send nothing in another's name: a transfer of 0 is none. */
+function candidateOf(log: Log, terms: ClaimTerms): Candidate[] {
+  if (!isToPayee(log, terms)) return [];
+  const transfer = decodeTransfer(log);
+  return transfer === null || transfer.value === 0n
+    ? []
+    : [{ logIndex: log.logIndex, from: transfer.from, value: transfer.value }];
+}
+
+function isAuthorizedBy(log: Log, { asset, payer }: ClaimTerms): boolean {
+  return log.address === asset && decodeAuthorizationUsed(log)?.authorizer === payer;
+}

@@ -1,0 +1,108 @@
+import { readBlock, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
+import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { isStillFinal } from '../../../../platform/chain/still-final.ts';
+import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../../platform/chain/usdc.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import type { Market } from '../../../context.ts';
+import type { ChainHead } from '../../head/read-head.ts';
+import type { DirectPayment } from '../../payment.ts';
+import type { SecondOpinions } from '../../providers/ask-others.ts';
+import type { ClaimEvidence } from './decide-claim.ts';
+import { hasAuthorization, listClaimHashes } from './store.ts';
+
+export interface ClaimGathering {
+  market: Pick<Market, 'database' | 'log'>;
+  /** What the other providers say to what would be decided. */
+  opinions: Pick<SecondOpinions, 'onClaim'>;
+  /** Whether a reading could show nothing new of a claim whose undecided transactions were seen in these blocks; null: in none. */
+  isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;
+}
+
+/** By transaction, of those that a claim names and that are undecided. */
+export type ClaimReading = Map<Hex, ClaimEvidence>;
+
+/**
+ * Reads what claims name, all from one provider, the one whose head it is. What would decide is then shown to the other providers;
+ * where they do not bear it out it comes back as evidence that decides nothing. Throws RpcFailure when the heads cannot be read; what
+ * cannot be read of one transaction is left out, and looked at again in the next pass.
+ */
+export async function gatherClaims(
+  { market, opinions, isUnchanged }: ClaimGathering,
+  head: ChainHead,
+  payments: readonly DirectPayment[],
+): Promise<Map<bigint, ClaimReading>> {
+  const readClaimOf = async (payment: DirectPayment): Promise<[bigint, ClaimReading][]> => {
+    const named = (await listClaimHashes(market.database, payment.id)).filter(({ isUndecided }) => isUndecided);
+    const seenIn = named.map(({ seenBlock }) => seenBlock);
+    if (isUnchanged(payment, seenIn)) return [];
+    const read = await Promise.all(
+      named.map(async (one) => [one.txHash, await tryToRead(market, payment, one, head)] as const),
+    );
+    const reading: ClaimReading = new Map(read.flatMap(([hash, found]) => (found === null ? [] : [[hash, found]])));
+    return [[payment.id, await opinions.onClaim(head, payment, reading)]];
+  };
+  const gathered = new Map((await Promise.all(payments.map(readClaimOf))).flat());
+  return gathered.size === 0 || (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);
+}
+
+interface Named {
+  txHash: Hex;
+  seenBlock: bigint | null;
+}
+
+/**
+ * A transaction that was seen in a block is gone when another block is in its place. A provider that has no block there, or the same one,
+ * has forgotten something, and what it does not show says nothing.
+ */
+async function mustHaveLost(rpc: Rpc, txHash: Hex, seenBlock: bigint): Promise<void> {
+  const block = await readBlock(rpc, seenBlock);
+  if (block !== null && !block.transactions.includes(txHash)) return;
+  throw new RpcFailure('malformed', `${rpc.endpoint} has forgotten a receipt or its block`);
+}
+
+async function tryToRead(
+  market: ClaimGathering['market'],
+  payment: DirectPayment,
+  named: Named,
+  head: ChainHead,
+): Promise<ClaimEvidence | null> {
+  try {
+    return await readClaim(market, payment, named, head);
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    market.log.warn('payment_unreadable', { payment_id: payment.id, error });
+    return null;
+  }
+}
+
+async function readClaim(
+  { database }: ClaimGathering['market'],
+  payment: DirectPayment,
+  { txHash, seenBlock }: Named,
+  { rpc, chainId, latest, finalized }: ChainHead,
+): Promise<ClaimEvidence> {
+  const receipt = await readReceipt(rpc, txHash);
+  const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
+  if (receipt === null) {
+    if (seenBlock !== null && seenBlock <= latest.number) await mustHaveLost(rpc, txHash, seenBlock);
+    return nothing;
+  }
+  const { asset, payee } = payment;
+  const [block, transfersInBlock] = await Promise.all([
+    readBlock(rpc, receipt.blockNumber),
+    readLogs(rpc, {
+      address: asset,
+      topics: [TRANSFER_TOPIC, null, addressTopic(payee)],
+      blockHash: receipt.blockHash,
+    }),
+  ]);
+  const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
+  const isOfLedger = await hasAuthorization(database, payment, used);
+  return { ...nothing, block, transfersInBlock, isOfLedger };
+}
+
+function withoutFinalized(gathered: Map<bigint, ClaimReading>): Map<bigint, ClaimReading> {
+  const blind = (reading: ClaimReading): ClaimReading =>
+    new Map([...reading].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
+  return new Map([...gathered].map(([id, reading]) => [id, blind(reading)]));
+}

@@ -1,0 +1,103 @@
+import type { PaymentPurpose } from '../../../../contract/vocabulary.ts';
+import type { Queryable, Tx } from '../../../../platform/database/database.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market, Merchant } from '../../../context.ts';
+import { findWatermark } from '../../head/store.ts';
+import type { DirectPayment, Payment } from '../../payment.ts';
+import { presentPayment } from '../../present-payment.ts';
+import { findProof } from '../../proofs/store.ts';
+import { findHolding } from '../../store.ts';
+import { challengeAgrees } from './challenge.ts';
+import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
+
+/** The intent that this merchant opened for that; a foreign one is as absent as an unknown one. */
+export async function findOwnIntent(
+  queryable: Queryable,
+  merchant: Merchant,
+  id: string,
+  purpose: PaymentPurpose,
+): Promise<Intent> {
+  const intent = await findIntent(queryable, id);
+  if (intent === null || intent.merchantId !== merchant.id) throw new Refusal('intent_not_found');
+  if (intent.purpose !== purpose || !challengeAgrees(intent, merchant.handle)) throw new Refusal('intent_changed');
+  return intent;
+}
+
+/**
+ * Refuses a transaction that proves something else, before anything is stored for it. False when it is this very intent that it
+ * proves: another request, or the background pass, was faster, and its claim is the answer.
+ */
+export async function checkUnused(queryable: Queryable, intent: Intent, txHash: Hex): Promise<boolean> {
+  const proof = await findProof(queryable, { txHash });
+  if (proof === null) return true;
+  const claim = await findClaim(queryable, intent.id);
+  if (claim?.id !== proof.paymentId || proof.purpose === 'refund') throw new Refusal('transaction_used');
+  if (claim.status === 'rejected') throw await rejectedRefusal(queryable, claim);
+  return false;
+}
+
+/** The payee has decided, and the buyer may pay anew, unless that is under way already. */
+export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
+  const held = listingId === null ? null : await findHolding(queryable, listingId, { merchantId });
+  return new Refusal('transaction_used', {
+    detail: `That transfer was reviewed, and is ${reviewOutcome}.`,
+    nextStep: 'It pays for nothing here any more. GET /api/payment shows what was decided.',
+    doNotPayAgain: held !== null,
+  });
+}
+
+/** Puts a transaction among those that an open claim names. Call with the row locked. */
+export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayment, txHash: Hex): Promise<void> {
+  if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
+}
+
+/** Beyond five, the oldest that nobody has seen on the chain makes room. False while all are seen. */
+export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
+  const named = await listClaimHashes(tx, claim.id);
+  if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;
+  const undecided = named.filter(({ isUndecided }) => isUndecided);
+  if (undecided.length >= MOST_HASHES) {
+    const unseen = undecided.find(({ seenBlock }) => seenBlock === null);
+    if (unseen === undefined) return false;
+    await dropHash(tx, claim.id, unseen.txHash);
+  }
+  await nameHash(tx, claim.id, txHash);
+  return true;
+}
+
+/** Whether a transfer of the claim's wallet is final already, and only waits for the other transactions that it names. */
+export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
+  const watermark = await findWatermark(tx, claim.chainId);
+  const named = await listClaimHashes(tx, claim.id);
+  return named.some(
+    ({ isUndecided, seenBlock }) =>
+      isUndecided && seenBlock !== null && watermark !== null && seenBlock <= watermark.number,
+  );
+}
+
+/**
+ * Another payment of the same buyer, or of the same goods, has to end first. Whoever named a wallet, or showed its signature, learns
+ * nothing about what that wallet pays for another merchant.
+ */
+export async function undecidedRefusal(
+  queryable: Queryable,
+  market: Market,
+  payment: Payment,
+  asking?: Merchant,
+): Promise<Refusal> {
+  if (asking !== undefined && payment.merchantId !== asking.id) {
+    return new Refusal('payment_undecided', {
+      retryAfterSeconds: 5,
+      nextStep: 'That wallet is paying for these goods. Wait until that has ended. Do not pay again.',
+    });
+  }
+  const watermark = await findWatermark(queryable, payment.chainId);
+  return new Refusal('payment_undecided', {
+    retryAfterSeconds: 5,
+    fields: {
+      payment: presentPayment(payment, watermark, payment.listingId, market.clock.now()),
+      ...(payment.path === 'direct' ? { intent_id: payment.intentId } : {}),
+    },
+  });
+}

@@ -1,0 +1,100 @@
+import { INTENT_MINUTES, type PaymentPurpose } from '../../../../contract/vocabulary.ts';
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import type { Tx } from '../../../../platform/database/database.ts';
+import type { ScalarQuery } from '../../../../platform/database/quotas/count-in-window.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market, Merchant } from '../../../context.ts';
+import type { ChainHead } from '../../head/read-head.ts';
+import { challengeOf } from './challenge.ts';
+import { type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
+
+/** What is to be paid, before anybody has said by whom. */
+export interface IntentTerms {
+  purpose: PaymentPurpose;
+  listingId: bigint | null;
+  payee: Hex;
+  minimumUnits: bigint;
+}
+
+const INTENT_MS = INTENT_MINUTES * 60_000;
+/** An open intent is shown again as long as there is time to use it. */
+const LEAST_LEFT_MS = 300_000;
+const MOST_DRIFT_MS = 30_000;
+
+/**
+ * The time at which an intent may begin: the earlier of our clock and the chain's, in whole seconds, so that no transfer made after
+ * this answer lies before it. 503 where the two disagree, since the transfer's block time decides.
+ */
+export async function readIntentTime(market: Market, readHead: () => Promise<ChainHead>): Promise<Date> {
+  let head: ChainHead;
+  try {
+    head = await readHead();
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
+    throw error;
+  }
+  // Nobody is to begin a payment by another chain's time, nor by one that took back what was final.
+  if (head.chainId !== market.config.network.chainId || head.floor === null) {
+    throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
+  }
+  const now = market.clock.now();
+  const chain = Number(head.latest.timestamp) * 1000;
+  if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
+  return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
+}
+
+/** Asks for an intent that this merchant would be shown again in place of a new one. */
+export function shownAgain(
+  market: Pick<Market, 'clock'>,
+  { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
+): ScalarQuery {
+  return usableIntent({ ...terms, merchantId: merchant.id }, payer, new Date(market.clock.now() + LEAST_LEFT_MS));
+}
+
+export interface OpenedIntent {
+  intent: Intent;
+  isNew: boolean;
+}
+
+/**
+ * The open intent of this merchant for these terms, or a new one. Call under a lock of both: two requests at once get one intent.
+ * An older one stays claimable inside its own window.
+ */
+export async function openIntent(
+  tx: Tx,
+  market: Market,
+  given: { merchant: Merchant; terms: IntentTerms; payer: Hex | null; createdAt: Date },
+): Promise<OpenedIntent> {
+  const { merchant, terms, payer, createdAt } = given;
+  const now = market.clock.now();
+  const open = await listUnclaimedIntents(tx, { ...terms, merchantId: merchant.id }, new Date(now));
+  if (payer !== null && open.some((intent) => intent.payer !== null && intent.payer !== payer)) {
+    throw new Refusal('other_payer_open');
+  }
+  const inTime = open.filter(
+    (intent) => intent.expiresAt.getTime() - now >= LEAST_LEFT_MS && (payer === null || intent.payer === payer),
+  );
+  // Who names a wallet does so after the intent that names none; within a second the times do not tell.
+  const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
+  if (usable !== undefined) return { intent: usable, isNew: false };
+  const { network, baseUrl } = market.config;
+  const { purpose, listingId, payee, minimumUnits } = terms;
+  const bound = {
+    id: market.random.bytes(16).toString('hex'),
+    purpose,
+    listingId,
+    chainId: network.chainId,
+    asset: network.usdc,
+    payee,
+    payer,
+    minimumUnits,
+    nonce: market.random.bytes(16).toString('hex'),
+    createdAt,
+    expiresAt: new Date(createdAt.getTime() + INTENT_MS),
+  };
+  const challenge = challengeOf({ ...bound, baseUrl, buyer: merchant.handle });
+  const intent = { ...bound, merchantId: merchant.id, challenge };
+  await insertIntent(tx, intent);
+  return { intent, isNew: true };
+}

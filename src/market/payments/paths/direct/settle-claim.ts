@@ -1,0 +1,138 @@
+import type { FoundTransfer, Sighting } from '../../../../platform/chain/sighting.ts';
+import type { Tx } from '../../../../platform/database/database.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import type { Market } from '../../../context.ts';
+import type { Completions } from '../../completion.ts';
+import { isHalted } from '../../head/store.ts';
+import { type DirectPayment, isOpen, type Payment } from '../../payment.ts';
+import { insertProof } from '../../proofs/store.ts';
+import { endPayment, findPayment, lockPayment, noteSighting } from '../../store.ts';
+import { recordBeside } from './record-surplus.ts';
+import { claimTermsOf } from './claim-terms.ts';
+import { type ClaimDecision, type ClaimTerms, decideClaim } from './decide-claim.ts';
+import type { ClaimReading } from './gather-claims.ts';
+import { listClaimHashes, markProven, noteSeenBlock, refuseHash } from './store.ts';
+
+interface Needs {
+  market: Market;
+  completions: Completions;
+}
+
+/** Moves a claim on by what the chain shows of the transactions that it names. */
+export async function settleClaim(needs: Needs, payment: DirectPayment, reading: ClaimReading): Promise<Payment> {
+  const { market } = needs;
+  const decisions = decideAll(reading, claimTermsOf(payment, null));
+  for (const [txHash, decision] of decisions) {
+    if (decision.outcome === 'unknown' && (decision.why === 'contradiction' || decision.why === 'wrong_chain')) {
+      market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
+    }
+    // One that needs a review is seen too: it waits for the others, and must not make room for a sixth meanwhile.
+    await noteSeenBlock(market.database, payment.id, txHash, sightingOf(decision)?.blockNumber ?? null);
+  }
+  if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {
+    market.crashPoint('after_final_before_delivery');
+    await market.database.transaction((tx) => endClaim(needs, tx, payment, reading));
+  }
+  // What was named first and is in a block stands for the claim until one of them is final.
+  const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
+  if (seen !== null || (await areAllRead(market, payment, decisions))) {
+    await noteSighting(market.database, payment.id, seen, new Date(market.clock.now()));
+  }
+  return (await findPayment(market.database, payment.id)) ?? payment;
+}
+
+/** One that was left out of the reading may be in a block as before. */
+async function areAllRead(
+  { database }: Market,
+  { id }: DirectPayment,
+  decisions: ReadonlyMap<Hex, ClaimDecision>,
+): Promise<boolean> {
+  const named = await listClaimHashes(database, id);
+  return named.every(({ txHash, isUndecided }) => !isUndecided || decisions.has(txHash));
+}
+
+function decideAll(reading: ClaimReading, terms: ClaimTerms): Map<Hex, ClaimDecision> {
+  return new Map([...reading].map(([hash, evidence]) => [hash, decideClaim(evidence, terms)]));
+}
+
+function sightingOf(decision: ClaimDecision): Sighting | null {
+  if (decision.outcome === 'unknown') return decision.sighting;
+  return decision.outcome === 'refused' ? null : decision.transfer;
+}
+
+/** Decided once more under the locks: payer, transactions and removal may have changed since the chain was read. */
+async function endClaim(
+  { market, completions }: Needs,
+  tx: Tx,
+  payment: DirectPayment,
+  reading: ClaimReading,
+): Promise<void> {
+  const completion = completions[payment.purpose];
+  const subject = await completion.lockSubject(tx, payment);
+  const locked = await lockPayment(tx, payment.id);
+  if (locked?.path !== 'direct' || (await isHalted(tx, locked.chainId))) return;
+  const now = new Date(market.clock.now());
+  const decisions = decideAll(reading, claimTermsOf(locked, subject.removedAt));
+  if (isOpen(locked)) {
+    const verdict = await judge(tx, locked, decisions, now);
+    if (verdict === null) return;
+    if (verdict.status === 'completed') {
+      await completion.complete(tx, locked, { transfer: verdict.transfer, payerCollectsOnly: false, subject });
+    } else {
+      await completion.endUncompleted(tx, locked);
+    }
+    const logIndex = verdict.transfer?.logIndex ?? null;
+    await endPayment(tx, locked.id, { ...verdict, logIndex, payerCollectsOnly: false }, now);
+  }
+  await recordBeside(tx, locked, decisions, now);
+}
+
+type Verdict =
+  | { status: 'completed'; reason: null; transfer: FoundTransfer }
+  | { status: 'needs_review'; reason: string; transfer: FoundTransfer }
+  | { status: 'unpaid'; reason: string; transfer: null };
+
+/**
+ * The first transaction that fits wins, in the order in which they were named. One that needs a review waits for those that are
+ * still undecided, since one of them may fit. Null while the claim stays open.
+ */
+async function judge(
+  tx: Tx,
+  payment: DirectPayment,
+  decisions: ReadonlyMap<Hex, ClaimDecision>,
+  now: Date,
+): Promise<Verdict | null> {
+  const prove = async (transfer: FoundTransfer): Promise<boolean> => {
+    if (!(await insertProof(tx, payment, payment.purpose, transfer, now))) return false;
+    await markProven(tx, payment.id, transfer.txHash);
+    return true;
+  };
+  let waits = false;
+  let refused = 'transfer_not_found';
+  const toReview: Extract<ClaimDecision, { outcome: 'review' }>[] = [];
+  for (const { txHash, isUndecided } of await listClaimHashes(tx, payment.id)) {
+    if (!isUndecided) continue;
+    const decision = decisions.get(txHash);
+    if (decision === undefined || decision.outcome === 'unknown') waits = true;
+    else if (decision.outcome === 'review') toReview.push(decision);
+    else if (decision.outcome === 'settled' && (await prove(decision.transfer))) {
+      return { status: 'completed', reason: null, transfer: decision.transfer };
+    } else {
+      refused = decision.outcome === 'settled' ? 'transaction_used' : decision.reason;
+      await refuseHash(tx, payment.id, txHash, refused);
+    }
+  }
+  if (waits) return null;
+  // Of several the seller is shown first the one on which it can deliver without a loss; the others stand beside it.
+  const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
+  for (const { reason, transfer } of enoughFirst) {
+    if (await prove(transfer)) return { status: 'needs_review', reason, transfer };
+    refused = 'transaction_used';
+    await refuseHash(tx, payment.id, transfer.txHash, refused);
+  }
+  return { status: 'unpaid', reason: refused, transfer: null };
+}
+
+function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>): boolean {
+  return reason === 'amount_too_little';
+}

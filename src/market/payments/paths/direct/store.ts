@@ -1,0 +1,274 @@
+import sql, { join, type Sql } from 'sql-template-tag';
+import type { PaymentPurpose } from '../../../../contract/vocabulary.ts';
+import type { Queryable, Tx } from '../../../../platform/database/database.ts';
+import { type Hex, toBytes, toHex } from '../../../../platform/hex.ts';
+import type { DirectPayment, Payment } from '../../payment.ts';
+import { readPayments } from '../../store.ts';
+
+/** What may be paid by a transfer, for what, by whom and until when. Never changes. */
+export interface Intent {
+  /** 32 hex digits. */
+  id: string;
+  purpose: PaymentPurpose;
+  listingId: bigint | null;
+  merchantId: bigint;
+  chainId: bigint;
+  asset: Hex;
+  payee: Hex;
+  /** Null: the wallet that signs the challenge. */
+  payer: Hex | null;
+  minimumUnits: bigint;
+  /** 32 hex digits. */
+  nonce: string;
+  challenge: string;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+interface IntentRow {
+  id: Buffer;
+  purpose: PaymentPurpose;
+  listing_id: bigint | null;
+  merchant_id: bigint;
+  chain_id: bigint;
+  asset: Buffer;
+  payee: Buffer;
+  payer: Buffer | null;
+  minimum_units: bigint;
+  nonce: Buffer;
+  challenge: string;
+  created_at: Date;
+  expires_at: Date;
+}
+
+const intentColumns = sql`id, purpose, listing_id, merchant_id, chain_id, asset, payee, payer, minimum_units, nonce, challenge, created_at,
+  expires_at`;
+
+function intentOf(row: IntentRow): Intent {
+  return {
+    id: row.id.toString('hex'),
+    purpose: row.purpose,
+    listingId: row.listing_id,
+    merchantId: row.merchant_id,
+    chainId: row.chain_id,
+    asset: toHex(row.asset),
+    payee: toHex(row.payee),
+    payer: row.payer && toHex(row.payer),
+    minimumUnits: row.minimum_units,
+    nonce: row.nonce.toString('hex'),
+    challenge: row.challenge,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  };
+}
+
+const idBytes = (id: string): Buffer => Buffer.from(id, 'hex');
+
+export async function insertIntent(tx: Tx, intent: Intent): Promise<void> {
+  await tx.run(
+    sql`insert into payment_intents (${intentColumns})
+      values (${idBytes(intent.id)}, ${intent.purpose}, ${intent.listingId}, ${intent.merchantId}, ${intent.chainId},
+        ${toBytes(intent.asset)}, ${toBytes(intent.payee)}, ${intent.payer && toBytes(intent.payer)}, ${intent.minimumUnits},
+        ${idBytes(intent.nonce)}, ${intent.challenge}, ${intent.createdAt}, ${intent.expiresAt})`,
+  );
+}
+
+export async function findIntent(queryable: Queryable, id: string): Promise<Intent | null> {
+  const row = await queryable.maybe<IntentRow>(
+    sql`select ${intentColumns} from payment_intents where id = ${idBytes(id)}`,
+  );
+  return row && intentOf(row);
+}
+
+/** Whose, and for what; a listing that is null: for a fee. */
+export interface IntentsOf {
+  merchantId: bigint;
+  purpose: PaymentPurpose;
+  listingId: bigint | null;
+}
+
+/** Of this merchant and listing (null: of its fees), not over at that time and not claimed by anybody, newest first. */
+export async function listUnclaimedIntents(queryable: Queryable, of: IntentsOf, now: Date): Promise<Intent[]> {
+  const rows = await queryable.rows<IntentRow>(
+    sql`select ${intentColumns} from payment_intents i where ${isUnclaimed(of, now)} order by created_at desc, id`,
+  );
+  return rows.map(intentOf);
+}
+
+/** Spelled so that an index serves it: none does for "is not distinct from", nor for when it ends, which is ten minutes after its beginning. */
+function isUnclaimed({ merchantId, purpose, listingId }: IntentsOf, now: Date): Sql {
+  const listing = listingId === null ? sql`i.listing_id is null` : sql`i.listing_id = ${listingId}`;
+  return sql`i.merchant_id = ${merchantId} and i.purpose = ${purpose} and ${listing}
+    and i.expires_at > ${now} and i.created_at > ${now}::timestamptz - interval '10 minutes' and not exists (select from payments p where p.intent_id = i.id)`;
+}
+
+/** One number where such an intent can be shown again: it has time left, and names that payer where one is named. */
+export function usableIntent(of: IntentsOf, payer: Hex | null, until: Date): Sql {
+  const named = payer === null ? sql`` : sql`and i.payer = ${toBytes(payer)}`;
+  return sql`select 1::int8 from payment_intents i where ${isUnclaimed(of, until)} ${named} limit 1`;
+}
+
+/** Some of those that ended before that and that no claim names. If one of them is claimed at that very moment, the statement fails and may be sent again. */
+export async function deleteOldIntents(queryable: Queryable, before: Date, most: number): Promise<number> {
+  return await queryable.run(sql`
+    delete from payment_intents where id = any (array(
+      select id from payment_intents i
+      where expires_at < ${before} and not exists (select from payments p where p.intent_id = i.id)
+      order by expires_at limit ${most}))`);
+}
+
+/** The newest claim of an intent, whatever became of it; null while nobody has claimed it. */
+export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
+  const [found] = await readPayments(
+    queryable,
+    (columns) => sql`select ${columns} from payments where intent_id = ${idBytes(intentId)} and beside is null
+      order by id desc limit 1`,
+  );
+  return isDirect(found) ? found : null;
+}
+
+function isDirect(payment: Payment | undefined): payment is DirectPayment {
+  return payment?.path === 'direct';
+}
+
+/** A claim for an intent, bound to `payer`. Null when a unique rule gives the intent, the listing's buyer or the body to another row. */
+export async function insertClaim(
+  tx: Tx,
+  intent: Intent,
+  given: { payer: Hex; bodyHash: Buffer | null; surplus: boolean; now: Date },
+): Promise<DirectPayment | null> {
+  const { now } = given;
+  const [made] = await readPayments(
+    tx,
+    (columns) => sql`
+      insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units,
+        intent_id, window_from, window_to, surplus, settling_at, created_at, updated_at)
+      values (${intent.purpose}, 'direct', 'settling', ${intent.listingId}, ${intent.merchantId}, ${given.bodyHash},
+        ${intent.chainId}, ${toBytes(intent.asset)}, ${toBytes(intent.payee)}, ${toBytes(given.payer)}, ${intent.minimumUnits},
+        ${idBytes(intent.id)}, ${intent.createdAt}, ${intent.expiresAt}, ${given.surplus}, ${now}, ${now}, ${now})
+      on conflict do nothing
+      returning ${columns}`,
+  );
+  return isDirect(made) ? made : null;
+}
+
+/** Whether this buyer has these goods by a payment that counts: then another one can only be reviewed. */
+export async function hasBought(
+  queryable: Queryable,
+  listingId: bigint,
+  by: { merchantId: bigint; payer: Hex },
+): Promise<boolean> {
+  const { found } = await queryable.one<{ found: boolean }>(
+    sql`select exists (select from purchases where listing_id = ${listingId}
+      and (merchant_id = ${by.merchantId} or payer = ${toBytes(by.payer)})) as found`,
+  );
+  return found;
+}
+
+/**
+ * Another wallet has signed, before any transfer was final. What was refused for the wallet before it may fit this one: the newest of
+ * those are judged once more, as many as there is room for beside the one that is named now.
+ */
+export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Promise<void> {
+  await tx.run(sql`update payments set payer = ${toBytes(payer)}, updated_at = ${now} where id = ${id}`);
+  await tx.run(sql`
+    update claim_hashes set refused_reason = null where payment_id = ${id} and tx_hash in (
+      select tx_hash from claim_hashes where payment_id = ${id} and refused_reason in ('wrong_payer', 'transfer_not_found')
+      order by place desc limit (select greatest(0, ${MOST_HASHES - 1} - count(*)) from claim_hashes
+        where payment_id = ${id} and refused_reason is null))`);
+}
+
+/** How many undecided transactions one claim may name. */
+export const MOST_HASHES = 5;
+
+/** A transaction that a claim names. */
+export interface ClaimHash {
+  txHash: Hex;
+  /** The last block in which it was seen; null: no receipt yet. */
+  seenBlock: bigint | null;
+  /** Why it proves nothing; null while that is open, and where it proves the claim. */
+  refusedReason: string | null;
+  /** Neither refused nor the claim's proof. */
+  isUndecided: boolean;
+}
+
+/** In the order in which they were named. */
+export async function listClaimHashes(queryable: Queryable, paymentId: bigint): Promise<ClaimHash[]> {
+  const rows = await queryable.rows<{
+    tx_hash: Buffer;
+    seen_block: bigint | null;
+    refused_reason: string | null;
+    proven: boolean;
+  }>(
+    sql`select tx_hash, seen_block, refused_reason, proven from claim_hashes where payment_id = ${paymentId} order by place`,
+  );
+  return rows.map((row) => ({
+    txHash: toHex(row.tx_hash),
+    seenBlock: row.seen_block,
+    refusedReason: row.refused_reason,
+    isUndecided: row.refused_reason === null && !row.proven,
+  }));
+}
+
+/** Named for the first time, or once more after it was refused. */
+export async function nameHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
+  await tx.run(
+    sql`insert into claim_hashes (payment_id, tx_hash) values (${paymentId}, ${toBytes(txHash)})
+      on conflict (payment_id, tx_hash) do update set refused_reason = null`,
+  );
+}
+
+/** Makes room: a transaction without a receipt may never come. */
+export async function dropHash(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
+  await tx.run(sql`delete from claim_hashes where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`);
+}
+
+/** So many refused transactions of a claim are remembered: one that is named again later is read again. */
+const MOST_REFUSED = 20;
+
+export async function refuseHash(tx: Tx, paymentId: bigint, txHash: Hex, reason: string): Promise<void> {
+  await tx.run(
+    sql`update claim_hashes set refused_reason = ${reason} where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`,
+  );
+  await tx.run(
+    sql`delete from claim_hashes where payment_id = ${paymentId} and refused_reason is not null and place <= (
+      select place from claim_hashes where payment_id = ${paymentId} and refused_reason is not null
+      order by place desc offset ${MOST_REFUSED} limit 1)`,
+  );
+}
+
+/** The claim is decided by it. */
+export async function markProven(tx: Tx, paymentId: bigint, txHash: Hex): Promise<void> {
+  await tx.run(
+    sql`update claim_hashes set proven = true where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}`,
+  );
+}
+
+export async function noteSeenBlock(
+  queryable: Queryable,
+  paymentId: bigint,
+  txHash: Hex,
+  block: bigint | null,
+): Promise<void> {
+  await queryable.run(
+    sql`update claim_hashes set seen_block = ${block} where payment_id = ${paymentId} and tx_hash = ${toBytes(txHash)}
+      and seen_block is distinct from ${block}`,
+  );
+}
+
+/** Whether one of these authorizations belongs to a payment here, ended or not. */
+export async function hasAuthorization(
+  queryable: Queryable,
+  on: { chainId: bigint; asset: Hex },
+  authorizations: readonly { authorizer: Hex; nonce: Hex }[],
+): Promise<boolean> {
+  if (authorizations.length === 0) return false;
+  const pairs = authorizations.map(
+    ({ authorizer, nonce }) => sql`(${toBytes(authorizer)}::bytea, ${toBytes(nonce)}::bytea)`,
+  );
+  const { found } = await queryable.one<{ found: boolean }>(
+    sql`select exists (select from payments where chain_id = ${on.chainId} and asset = ${toBytes(on.asset)}
+      and (payer, nonce) in (${join(pairs)})) as found`,
+  );
+  return found;
+}

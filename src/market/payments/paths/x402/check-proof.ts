@@ -1,0 +1,202 @@
+import { usdcOfUnits } from '../../../../contract/money.ts';
+import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../../contract/vocabulary.ts';
+import { admitSpender } from '../../../../platform/budgets/tally.ts';
+import { authorizationDigest } from '../../../../platform/chain/authorization.ts';
+import { checkContractSignature } from '../../../../platform/chain/contract-signature.ts';
+import { readCode } from '../../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { recoverSigner } from '../../../../platform/chain/signature.ts';
+import { readAuthorizationState, readBalance } from '../../../../platform/chain/usdc-reads.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market } from '../../../context.ts';
+import type { ChainHead } from '../../head/read-head.ts';
+import type { Proof, Terms } from '../../terms.ts';
+import { askPayment } from './ask-payment.ts';
+import { paidExactly } from './find-use.ts';
+
+type Needs = Pick<Market, 'rpc' | 'clock' | 'config'>;
+
+/**
+ * `payer` signed it, for these terms, and the nonce is unused: proof of control over that wallet. `floor` is the finalized block of
+ * that moment: any use of the nonce comes after it, and no reorganisation can move one to it or below. `latest`: of the block at whose
+ * state the nonce was read. `balanceUnits`: what the payer holds, read at the same time.
+ */
+export type ProofCheck =
+  | { payer: Hex; floor: bigint; latest: { timestamp: bigint }; balanceUnits: bigint }
+  | { refusal: Refusal };
+
+/** What is wrong with a proof without asking anybody, in words; null when nothing is. */
+export function findFault(proof: Proof, terms: Terms, network: Needs['config']['network'], now: number): string | null {
+  const { authorization } = proof;
+  const wanted = proof.version === 1 ? network.name : network.caip2;
+  if (proof.scheme !== 'exact') return 'The scheme must be exact.';
+  if (proof.network !== wanted) return `The network must be ${wanted}.`;
+  if (proof.asset !== null && proof.asset.toLowerCase() !== network.usdc) return 'The asset is not the USDC asked for.';
+  if (proof.payTo !== null && proof.payTo.toLowerCase() !== terms.payee) return 'payTo is not the payee asked for.';
+  if (proof.amount !== null && proof.amount !== terms.valueUnits.toString())
+    return 'The amount is not the one asked for.';
+  if (authorization.to !== terms.payee) return 'The authorization pays another payee.';
+  if (authorization.value !== terms.valueUnits) return `The value must be exactly ${terms.valueUnits} units.`;
+  const seconds = BigInt(Math.floor(now / 1000));
+  if (authorization.validAfter > seconds) return 'The authorization is not valid yet.';
+  const ahead = authorization.validBefore - seconds;
+  if (ahead < BigInt(AUTHORIZATION_MIN_AHEAD_SECONDS)) return 'The authorization has expired or is about to.';
+  if (ahead > BigInt(AUTHORIZATION_MAX_AHEAD_SECONDS)) {
+    return `validBefore must be at most ${AUTHORIZATION_MAX_AHEAD_SECONDS} s ahead.`;
+  }
+  return null;
+}
+
+export interface ProofOptions {
+  /** A wallet with code must say yes at the finalized block as well. */
+  alsoAtFinalized?: boolean;
+}
+
+/**
+ * Our own check of a fresh authorization (W7); what the payer holds is for mustHold. Refusals leave nothing behind. A chain that cannot be read is
+ * 503: never a verdict on the proof.
+ */
+export async function checkProof(
+  market: Needs,
+  proof: Proof,
+  terms: Terms,
+  readHead: () => Promise<ChainHead>,
+  options: ProofOptions = {},
+): Promise<ProofCheck> {
+  if (proof.resourceUrl !== null && proof.resourceUrl !== terms.resource) {
+    return { refusal: new Refusal('payment_bound_elsewhere', { detail: 'resource.url names another request.' }) };
+  }
+  try {
+    return await checkOnChain(market, proof, terms, readHead, options);
+  } catch (error) {
+    if (error instanceof RpcFailure)
+      return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 }) };
+    throw error;
+  }
+}
+
+/**
+ * The signature, then the nonce, and only for an unused one whether terms and times fit: who is told to sign anew must not have paid by
+ * this one. What nobody signed costs one call at most.
+ */
+async function checkOnChain(
+  market: Needs,
+  proof: Proof,
+  terms: Terms,
+  readHead: () => Promise<ChainHead>,
+  options: ProofOptions,
+): Promise<ProofCheck> {
+  const { config } = market;
+  const { from } = proof.authorization;
+  const { isSigned, hasCode } = await readSignature(market, proof, options);
+  const notSigned = 'The signature is not a canonical one of the payer for these terms.';
+  const fault = findFault(proof, terms, config.network, market.clock.now()) ?? (isSigned ? null : notSigned);
+  const refusal = fault === null ? null : askPayment(config, terms, 'payment_invalid', fault);
+  // A contract wallet may have said yes when it paid and say no today, so its nonce is asked for all the same.
+  if (refusal !== null && !isSigned && !hasCode) return { refusal };
+  const head = await readHead();
+  if (head.chainId !== config.network.chainId || head.floor === null) {
+    return { refusal: new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 }) };
+  }
+  const read = await readPayer(market, head, proof, terms);
+  if ('refusal' in read) return read;
+  return refusal === null ? { payer: from, floor: head.floor.number, latest: head.latest, ...read } : { refusal };
+}
+
+/** What the payer holds; or why an authorization whose nonce is used or cancelled, or about to be, is good for nothing here. */
+async function readPayer(
+  { config }: Needs,
+  head: ChainHead,
+  proof: Proof,
+  terms: Terms,
+): Promise<{ balanceUnits: bigint } | { refusal: Refusal }> {
+  const { rpc, latest } = head;
+  const { usdc } = config.network;
+  const { from, nonce } = proof.authorization;
+  const [usedLatest, usedPending, balanceUnits] = await Promise.all([
+    // Of the provider and the block that the head named, so that a node that lags behind fails instead of calling a used nonce unused.
+    readAuthorizationState(rpc, usdc, from, nonce, latest.number),
+    readAuthorizationState(rpc, usdc, from, nonce, 'pending'),
+    readBalance(rpc, usdc, from),
+  ]);
+  if (!usedLatest && !usedPending) return { balanceUnits };
+  if (usedLatest) return { refusal: await refuseUsed(head, config, proof, terms) };
+  const refusal = new Refusal('authorization_used_elsewhere', {
+    detail: 'It is being used or cancelled at this moment.',
+    doNotPayAgain: true,
+    nextStep: 'Wait until the transaction is in a block, then send the same request again. Do not pay again.',
+    retryAfterSeconds: 5,
+  });
+  return { refusal };
+}
+
+async function refuseUsed(head: ChainHead, config: Needs['config'], proof: Proof, terms: Terms): Promise<Refusal> {
+  try {
+    if (!(await paidExactly(head, config.network, proof, terms))) return new Refusal('authorization_used_elsewhere');
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    // It is used, and whom it paid cannot be told now.
+    return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
+  }
+  return new Refusal('authorization_used_elsewhere', {
+    detail: 'The chain shows that it has paid exactly this payee and price, by a payment that was not opened here.',
+    doNotPayAgain: true,
+    nextStep: 'The payee has the money. Do not pay again: ask the payee, or the service to which you showed it first.',
+  });
+}
+
+interface ReadSignature {
+  isSigned: boolean;
+  hasCode: boolean;
+}
+
+/** Proofs that were found signed. Each request reads a proof of its own, so this is remembered for one request only. */
+const signed = new WeakSet<Proof>();
+
+/** Whether the payer signed exactly this authorization. A wallet with code is asked; any other must recover (W7). */
+export async function isSignedBy(market: Pick<Market, 'rpc' | 'config'>, proof: Proof): Promise<boolean> {
+  return signed.has(proof) || (await readSignature(market, proof, {})).isSigned;
+}
+
+async function readSignature(
+  { rpc, config }: Pick<Market, 'rpc' | 'config'>,
+  proof: Proof,
+  { alsoAtFinalized = false }: ProofOptions,
+): Promise<ReadSignature> {
+  const { authorization, signature } = proof;
+  const { from } = authorization;
+  const { network } = config;
+  const digest = authorizationDigest(
+    {
+      name: network.domainName,
+      version: network.domainVersion,
+      chainId: network.chainId,
+      verifyingContract: network.usdc,
+    },
+    authorization,
+  );
+  const recovered = (await recoverSigner(digest, signature)) === from;
+  if (recovered) admitSpender(from);
+  const isHeldAt = async (block: 'latest' | 'finalized'): Promise<ReadSignature> => {
+    const hasCode = (await readCode(rpc, from, block)) !== '0x';
+    const isSigned = hasCode ? await checkContractSignature(rpc, from, digest, signature, { block }) : recovered;
+    return { isSigned, hasCode };
+  };
+  const now = await isHeldAt('latest');
+  if (now.isSigned) signed.add(proof);
+  if (!alsoAtFinalized || !now.hasCode || !now.isSigned) return now;
+  return { ...now, isSigned: (await isHeldAt('finalized')).isSigned };
+}
+
+/**
+ * The last part of the check, only for a request that would open a row. The same proof serves once the wallet holds enough: nothing was stored,
+ * and no other signature is needed.
+ */
+export function mustHold(config: Needs['config'], terms: Terms, balance: bigint): void {
+  if (balance >= terms.valueUnits) return;
+  const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
+  const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;
+  const asked = askPayment(config, terms, 'insufficient_funds', detail);
+  throw new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, balance_usdc, price_usdc } });
+}

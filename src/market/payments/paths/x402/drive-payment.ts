@@ -1,0 +1,178 @@
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../../../../platform/chain/usdc-reads.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market } from '../../../context.ts';
+import { stoppedRefusal } from '../../answer-pending.ts';
+import type { Completions } from '../../completion.ts';
+import { askSettle, askVerify } from './ask-facilitator.ts';
+import type { Payment, X402Payment } from '../../payment.ts';
+import { findPayment, findToDrive, markSettling } from '../../store.ts';
+import type { Proof, Terms } from '../../terms.ts';
+
+/** A payment after the facilitator's part. */
+export interface Driven {
+  current: Payment;
+  /** What that part amounts to: the answer where the chain shows nothing better. Null says only that it may be on its way. */
+  refusal: Refusal | null;
+}
+
+/**
+ * Hands an open payment's proof to the facilitator: verify while `verifying`, settle while `settling`. One driver per payment at a
+ * time, across all processes; others wait here or go by what the row says.
+ */
+export function createDriver(market: Market, completions: Completions) {
+  const underway = new Map<bigint, Promise<Driven>>();
+
+  return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<Driven> {
+    const running = underway.get(payment.id);
+    if (running) return await running;
+    const run = market.database
+      .exclusively(`payment:${payment.id}`, () => driveAlone(market, completions, payment, proof, terms))
+      .then(async (held) => held?.value ?? { current: await reread(market, payment), refusal: null });
+    underway.set(payment.id, run);
+    try {
+      return await run;
+    } finally {
+      underway.delete(payment.id);
+    }
+  };
+}
+export type Driver = ReturnType<typeof createDriver>;
+
+async function reread(market: Market, payment: Payment): Promise<Payment> {
+  return (await findPayment(market.database, payment.id)) ?? payment;
+}
+
+async function driveAlone(
+  market: Market,
+  completions: Completions,
+  given: Payment,
+  proof: Proof,
+  terms: Terms,
+): Promise<Driven> {
+  const found = await findToDrive(market.database, given.id);
+  const payment = found?.payment ?? given;
+  if (payment.path !== 'x402' || found === null) return { current: payment, refusal: null };
+  if (found.isHalted) return { current: payment, refusal: payment.status === 'verifying' ? halted() : null };
+  if (payment.status === 'verifying') {
+    const refusal = found.isRemoved
+      ? new Refusal('listing_removed')
+      : await mayBeSubmitted(market, payment, proof, terms);
+    if (refusal !== null) return { current: payment, refusal };
+    const committed = await commitSettling(market, completions, payment);
+    if (committed instanceof Refusal) return { current: await reread(market, payment), refusal: committed };
+    market.crashPoint('after_settling_committed');
+    return { current: committed, refusal: await settle(market, proof, terms) };
+  }
+  const isOpen = payment.status === 'settling' && (await maySettleStill(market, payment));
+  return { current: payment, refusal: isOpen ? await settle(market, proof, terms) : null };
+}
+
+/** Nobody's money is moved while nobody can be handed anything for it. */
+function halted(): Refusal {
+  return new Refusal('verification_pending', {
+    detail: 'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.',
+    retryAfterSeconds: 30,
+  });
+}
+
+/** Null: nothing speaks against it so far. Whether the listing was removed or edited is looked at once more under its lock. */
+async function mayBeSubmitted(
+  market: Market,
+  payment: X402Payment,
+  proof: Proof,
+  terms: Terms,
+): Promise<Refusal | null> {
+  if (payment.stoppedAt !== null) return stoppedRefusal(payment, market.clock.now());
+  if (isExpired(market, payment)) return new Refusal('verification_pending', { retryAfterSeconds: 2 });
+  market.crashPoint('before_verify');
+  return await verify(market, payment, proof, terms);
+}
+
+function isExpired({ clock }: Market, { validBefore }: X402Payment): boolean {
+  return clock.now() >= Number(validBefore) * 1000;
+}
+
+async function verify(market: Market, payment: X402Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
+  const answer = await askVerify(market, proof, terms);
+  if (answer.kind === 'valid') return null;
+  if (answer.kind === 'unknown') {
+    const detail = `The facilitator gave no verdict (${answer.why}); nothing was submitted.`;
+    return new Refusal('verification_pending', { detail, retryAfterSeconds: 2 });
+  }
+  const confirmed = await confirmRejection(market, payment);
+  if (confirmed === null) return facilitatorRefused('verify', answer.reason);
+  const seconds = Math.ceil(Number(payment.validBefore) - market.clock.now() / 1000);
+  return new Refusal('payment_rejected', { detail: confirmed, retryAfterSeconds: Math.max(1, seconds) });
+}
+
+function facilitatorRefused(step: string, reason: string): Refusal {
+  const words = /^[\w :.,-]{1,120}$/.test(reason) ? reason : 'unreadable reason';
+  return new Refusal('facilitator_refused', {
+    detail: `The facilitator refused to ${step} (${words}); the chain does not show why.`,
+    retryAfterSeconds: 5,
+  });
+}
+
+/** What the chain itself says against this payment, in words; null when it shows nothing, or cannot be read. */
+async function confirmRejection(market: Market, payment: X402Payment): Promise<string | null> {
+  const { rpc } = market;
+  const { asset, payer, payee } = payment;
+  if (isExpired(market, payment)) return 'The authorization has expired.';
+  try {
+    const [used, balance, paused, payerBlocked, payeeBlocked] = await Promise.all([
+      readAuthorizationState(rpc, asset, payer, payment.nonce, 'latest'),
+      readBalance(rpc, asset, payer),
+      readPaused(rpc, asset),
+      readBlacklisted(rpc, asset, payer),
+      readBlacklisted(rpc, asset, payee),
+    ]);
+    // Somebody submitted it: then a lower balance may be this very payment, and the reading that follows finds it.
+    if (used) return null;
+    if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
+    if (paused) return 'USDC transfers are paused.';
+    if (payerBlocked) return 'The payer is blocked by the USDC contract.';
+    if (payeeBlocked) return 'The payee is blocked by the USDC contract.';
+    return null;
+  } catch (error) {
+    if (error instanceof RpcFailure) return null;
+    throw error;
+  }
+}
+
+/** The point of no return, stored before anything is submitted. Not for a listing that was removed or edited meanwhile. */
+async function commitSettling(
+  market: Market,
+  completions: Completions,
+  payment: X402Payment,
+): Promise<Payment | Refusal> {
+  return await market.database.transaction(async (tx) => {
+    const { removedAt } = await completions[payment.purpose].lockSubject(tx, payment);
+    if (removedAt !== null) return new Refusal('listing_removed');
+    if (isExpired(market, payment)) return new Refusal('verification_pending', { retryAfterSeconds: 2 });
+    const now = market.clock.now();
+    const committed = await markSettling(tx, payment.id, new Date(now));
+    if (committed !== null) return committed;
+    const current = await findPayment(tx, payment.id);
+    return current?.path === 'x402' && current.stoppedAt !== null
+      ? stoppedRefusal(current, now)
+      : new Refusal('verification_pending', { retryAfterSeconds: 1 });
+  });
+}
+
+async function settle(market: Market, proof: Proof, terms: Terms): Promise<Refusal | null> {
+  const answer = await askSettle(market, proof, terms);
+  market.crashPoint('after_settle_before_answer');
+  return answer.kind === 'rejected' ? facilitatorRefused('settle', answer.reason) : null;
+}
+
+/** The nonce makes this one payment, however often it is submitted; once used or expired there is nothing to submit. */
+async function maySettleStill(market: Market, payment: X402Payment): Promise<boolean> {
+  if (isExpired(market, payment)) return false;
+  try {
+    return !(await readAuthorizationState(market.rpc, payment.asset, payment.payer, payment.nonce, 'latest'));
+  } catch (error) {
+    if (error instanceof RpcFailure) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,40 @@
+import sql from 'sql-template-tag';
+import type { Queryable, Tx } from '../../../../platform/database/database.ts';
+import { type Hex, toBytes } from '../../../../platform/hex.ts';
+
+export interface SignerReading {
+  chainId: bigint;
+  url: string;
+  addresses: readonly Hex[];
+  now: Date;
+}
+
+/** What a facilitator answered. Signers of the past stay known, with the time until which they were named. */
+export async function noteReading(tx: Tx, { chainId, url, addresses, now }: SignerReading): Promise<void> {
+  await tx.run(
+    sql`insert into facilitator_readings as reading (chain_id, url, read_at, published)
+      values (${chainId}, ${url}, ${now}, ${addresses.length}::int)
+      on conflict (chain_id, url) do update set read_at = excluded.read_at, published = excluded.published
+      where reading.read_at <= excluded.read_at`,
+  );
+  for (const address of addresses) {
+    await tx.run(
+      sql`insert into facilitator_signers as signer (chain_id, address, first_seen_at, last_seen_at)
+        values (${chainId}, ${toBytes(address)}, ${now}, ${now})
+        on conflict (chain_id, address) do update set last_seen_at = greatest(signer.last_seen_at, excluded.last_seen_at)`,
+    );
+  }
+}
+
+/** Whether a facilitator named this address in its last answer before a payment was opened, or in any since; and whether it names any. */
+export async function findSigner(
+  queryable: Queryable,
+  { chainId, url, address, since }: { chainId: bigint; url: string; address: Hex; since: Date | null },
+): Promise<{ isNamed: boolean; namesAny: boolean }> {
+  const row = await queryable.one<{ named: boolean; names_any: boolean }>(
+    sql`select exists (select from facilitator_readings where chain_id = ${chainId} and url = ${url} and published > 0) as names_any,
+      exists (select from facilitator_signers where chain_id = ${chainId} and address = ${toBytes(address)}
+        and last_seen_at >= coalesce(${since}::timestamptz, '-infinity')) as named`,
+  );
+  return { isNamed: row.named, namesAny: row.names_any };
+}
