@@ -4,8 +4,9 @@ import { expect } from 'vitest';
 import type { BodyGiven, EndpointShape, ResultOf } from '../../src/contract/endpoint.ts';
 import type { ListingState } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../../src/market/context.ts';
+import { type Opener, openAttempt } from '../../src/market/payments/paths/x402/store.ts';
 import type { Payment } from '../../src/market/payments/payment.ts';
-import { insertPayment } from '../../src/market/payments/store.ts';
+import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import type { Database, Tx } from '../../src/platform/database/database.ts';
 import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { toHex } from '../../src/platform/hex.ts';
@@ -48,26 +49,32 @@ export async function act<E extends EndpointShape>(
   return (await answerTo(market, endpoint, operation, given)).body;
 }
 
+/** Of a market whose token, and so each of its rows, is like no other. */
+export function opener(now: number): Opener {
+  const network = { chainId: 8453n, usdc: toHex(systemRandom.bytes(20)) };
+  return { config: { network, facilitatorUrl: 'http://127.0.0.1:1' }, clock: { now: () => now } };
+}
+
+/** What a wallet signs, like no other where nothing is given. */
+export function authorizationOf(given: Partial<Authorization>): Authorization {
+  return {
+    from: toHex(systemRandom.bytes(20)),
+    to: toHex(systemRandom.bytes(20)),
+    value: 1n,
+    validAfter: 0n,
+    validBefore: 2_000_000_000n,
+    nonce: toHex(systemRandom.bytes(32)),
+    ...given,
+  };
+}
+
 /** The row that a purchase by x402 opens before the facilitator is asked. */
 export async function openPayment(tx: Tx, listingId: bigint): Promise<Payment> {
   const row = await tx.one<{ price_units: bigint }>(sql`select price_units from listings where id = ${listingId}`);
-  const payment = await insertPayment(tx, {
-    purpose: 'purchase',
-    listingId,
-    merchantId: null,
-    bodyHash: null,
-    chainId: 8453n,
-    asset: toHex(systemRandom.bytes(20)),
-    payee: toHex(systemRandom.bytes(20)),
-    payer: toHex(systemRandom.bytes(20)),
-    valueUnits: row.price_units,
-    nonce: toHex(systemRandom.bytes(32)),
-    validAfter: 0n,
-    validBefore: 2_000_000_000n,
-    openedBlock: 1n,
-    deliveryTokenHash: null,
-    facilitatorUrl: 'http://127.0.0.1:1',
-    now: SEED_TIME,
+  const payment = await openAttempt(opener(SEED_TIME.getTime()), tx, {
+    ...{ purpose: 'purchase', listingId, merchantId: null, bodyHash: null, valueUnits: row.price_units },
+    ...{ payee: toHex(systemRandom.bytes(20)), proof: { authorization: authorizationOf({}) } },
+    ...{ openedBlock: 1n, deliveryTokenHash: null },
   });
   if (payment === null) throw new Error('no payment was opened');
   return payment;

@@ -69,7 +69,7 @@ it('of two equal claims at once the second goes on with the first, though someth
   const third = world.db.database
     .transaction(async (tx) => {
       const payer = given.payer.address;
-      await insertClaim(tx, intent, { payer, bodyHash: null, surplus: true, now: new Date(time.clock.now()) });
+      await insertClaim(time, tx, { intent, payer, bodyHash: null, surplus: true });
       placed.resolve();
       await released.promise;
       throw new Error('given up');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import type { Proof, Terms } from '../../src/market/payments/terms.ts';
 import { findFault } from '../../src/market/payments/paths/x402/check-proof.ts';
+import type { Proof, Terms } from '../../src/market/payments/terms.ts';
 
 // The times that an authorization may name (W7), to the second: no request is fast enough to ask for an edge.
 

@@ -1,13 +1,13 @@
 import sql from 'sql-template-tag';
 import { describe, expect, it, test } from 'vitest';
 import type { OfferOut } from '../../src/contract/world-records.ts';
-import { insertPayment } from '../../src/market/payments/store.ts';
+import { openAttempt } from '../../src/market/payments/paths/x402/store.ts';
 import { STALE_AFTER_MS } from '../../src/market/world/sync/end-unsold.ts';
 import { isoTime } from '../../src/platform/clock.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { signAuthorization, usdcAdmin } from '../support/chain.ts';
-import { eventsOf } from '../support/listing-life.ts';
+import { authorizationOf, eventsOf } from '../support/listing-life.ts';
 import { SEED_TIME, seedListing } from '../support/seed.ts';
 import { type ThingPaid, thingTrade } from '../support/thing-trade.ts';
 import { GAS_WEI } from '../support/trade.ts';
@@ -198,21 +198,17 @@ async function latest(): Promise<number> {
 /** As if somebody had begun to buy goods with that authorization. */
 async function ledgerRow(payer: `0x${string}`, nonce: `0x${string}`, validBefore: bigint): Promise<void> {
   const goods = await seedListing(database(), seller.id);
-  const { network } = world.running.market.config;
   await database().transaction(async (tx) => {
-    const row = await insertPayment(tx, {
-      ...{ purpose: 'purchase', listingId: goods.id, merchantId: null, bodyHash: null, chainId: network.chainId },
-      ...{
-        asset: network.usdc,
-        payee: goods.wallet,
-        payer,
-        valueUnits: 2_500_000n,
-        nonce,
-        validAfter: 0n,
-        validBefore,
+    const row = await openAttempt(
+      { config: world.running.market.config, clock: { now: () => SEED_TIME.getTime() } },
+      tx,
+      {
+        ...{ purpose: 'purchase', listingId: goods.id, merchantId: null, bodyHash: null },
+        ...{ payee: goods.wallet, valueUnits: 2_500_000n },
+        ...{ proof: { authorization: authorizationOf({ from: payer, nonce, validBefore }) } },
+        ...{ openedBlock: 1n, deliveryTokenHash: null },
       },
-      ...{ openedBlock: 1n, deliveryTokenHash: null, facilitatorUrl: world.facilitator.url, now: SEED_TIME },
-    });
+    );
     if (row === null) throw new Error('no row');
   });
 }

@@ -1,6 +1,7 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { countCredits, findListingOfFee } from '../fees/store.ts';
+import { pathOf } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
 import { answerCreated, type ListAnswer } from './answer-created.ts';
 import type { Subject } from './list-request.ts';
@@ -15,12 +16,12 @@ export async function answerCompletedFee(market: Market, payment: Payment): Prom
 /** What a paid fee is answered with that made no listing: it is a credit, or another listing has spent it. */
 export async function refuseWithoutListing(
   market: Market,
-  { path, merchantId }: Payment,
+  payment: Payment,
   { noun, unlistable }: Subject,
 ): Promise<Refusal> {
+  const { merchantId } = payment;
   if (merchantId === null || (await countCredits(market.database, merchantId)) === 0n) {
-    const reason = path === 'x402' ? 'payment_bound_elsewhere' : 'transaction_used';
-    return new Refusal(reason, { detail: 'That fee was spent on another listing.' });
+    return new Refusal(pathOf(payment).present.spentReason, { detail: 'That fee was spent on another listing.' });
   }
   return new Refusal(unlistable, {
     detail: `The fee is paid and kept as a credit: send the request again with ${noun} that can be listed.`,

@@ -1,14 +1,16 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { pendingBody, pendingHeaders, reviewRefusal, unseenRefusal } from '../payments/answer-pending.ts';
+import { pendingBody, pendingHeaders, reviewRefusal } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
+import { isClaimOf } from '../payments/paths/direct/store.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
+import { unseenRefusal } from '../payments/refusals.ts';
 import { findByAuthorization, findOpenFee } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerCreated, type ListAnswer } from './answer-created.ts';
 import { answerCompletedFee } from './answer-fee.ts';
-import { continueClaim } from './list-by-transfer.ts';
+import { continueFeeClaim } from './list-by-transfer.ts';
 import { feeTerms, type ListRequest } from './list-request.ts';
 import { MEMORY_MS } from './memory.ts';
 import { findListingByBody } from './store.ts';
@@ -31,12 +33,12 @@ export async function answerEarlier(
     if (made !== null) return await answerCreated(market, made);
     const presented = await findPresented(market, proof);
     if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
-    if (open?.path !== 'direct' || claim?.intent_id !== open.intentId) {
+    if (claim === null || !isClaimOf(open, claim.intent_id)) {
       const payment = open ?? presented;
       return payment && (await continueFee(market, payments, request, payment));
     }
     // Nothing of it was checked yet: so this only goes on with what was opened before.
-    const answer = await continueClaim(market, payments, request, { claim, checked: null });
+    const answer = await continueFeeClaim(market, payments, request, { claim, checked: null });
     if (answer !== null) return answer;
   }
   return null;

@@ -3,13 +3,13 @@ import { beforeAll, expect, it } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
 import { newGoods } from '../../../test/support/list-goods.ts';
 import { listingDesk, type Made } from '../../../test/support/listing-desk.ts';
-import { heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { authorizationOf, heldOpen, opener, untilWaiting } from '../../../test/support/listing-life.ts';
 import { type SeededMerchant, seedMerchant } from '../../../test/support/seed.ts';
 import { newListing } from '../../contract/listings.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
-import { insertPayment } from '../payments/store.ts';
+import { openAttempt } from '../payments/paths/x402/store.ts';
 import type { GoodsRequest } from './check-goods.ts';
 import { holdGoods } from './goods-to-list.ts';
 import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
@@ -45,23 +45,10 @@ async function lineOfTwo(): Promise<{ first: Made['listing']; request: GoodsRequ
 
 /** As the opening of a fee does, without the chain. */
 async function openFee(tx: Tx, request: GoodsRequest): Promise<bigint> {
-  const payment = await insertPayment(tx, {
-    purpose: 'listing_fee',
-    listingId: null,
-    merchantId: keeper.id,
-    bodyHash: request.bodyHash,
-    chainId: 8453n,
-    asset: toHex(systemRandom.bytes(20)),
-    payee: toHex(systemRandom.bytes(20)),
-    payer: toHex(systemRandom.bytes(20)),
-    valueUnits: 1_000_000n,
-    nonce: toHex(systemRandom.bytes(32)),
-    validAfter: 0n,
-    validBefore: 2_000_000_000n,
-    openedBlock: 1n,
-    deliveryTokenHash: null,
-    facilitatorUrl: 'http://127.0.0.1:1',
-    now: new Date(NOW),
+  const payment = await openAttempt(opener(NOW), tx, {
+    ...{ purpose: 'listing_fee', listingId: null, merchantId: keeper.id, bodyHash: request.bodyHash },
+    ...{ payee: toHex(systemRandom.bytes(20)), valueUnits: 1_000_000n, proof: { authorization: authorizationOf({}) } },
+    ...{ openedBlock: 1n, deliveryTokenHash: null },
   });
   if (payment === null) throw new Error('no payment was opened');
   await holdGoods(tx, desk.market, request, payment);

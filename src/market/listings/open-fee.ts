@@ -1,8 +1,9 @@
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
-import { countOpenFees, insertPayment } from '../payments/store.ts';
+import { countOpenFees } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type Checked, feeTerms, type ListRequest } from './list-request.ts';
 
@@ -42,23 +43,8 @@ async function insertAttempt(
   openedBlock: bigint,
 ): Promise<Payment | null> {
   const terms = feeTerms(market, request.subject);
-  const { authorization } = proof;
-  return await insertPayment(tx, {
-    purpose: 'listing_fee',
-    listingId: null,
-    merchantId: request.merchant.id,
-    bodyHash: request.bodyHash,
-    chainId: market.config.network.chainId,
-    asset: market.config.network.usdc,
-    payee: terms.payee,
-    payer: authorization.from,
-    valueUnits: terms.valueUnits,
-    nonce: authorization.nonce,
-    validAfter: authorization.validAfter,
-    validBefore: authorization.validBefore,
-    openedBlock,
-    deliveryTokenHash: null,
-    facilitatorUrl: market.config.facilitatorUrl,
-    now: new Date(market.clock.now()),
+  return await PAYMENT_PATHS.x402.open(market, tx, {
+    ...{ purpose: 'listing_fee', listingId: null, merchantId: request.merchant.id, bodyHash: request.bodyHash },
+    ...{ payee: terms.payee, valueUnits: terms.valueUnits, proof, openedBlock, deliveryTokenHash: null },
   });
 }

@@ -4,7 +4,7 @@ import type { pendingAnswer } from '../../contract/listings.ts';
 import type { Network } from '../../contract/vocabulary.ts';
 import type { Watermark } from '../../platform/chain/accept-head.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { Payment, X402Payment } from './payment.ts';
+import type { Payment } from './payment.ts';
 import { estimateSeconds, presentPayment } from './present-payment.ts';
 import { settlementHeaders } from './settlement-headers.ts';
 
@@ -38,21 +38,6 @@ export function pendingHeaders(network: Network, payment: Payment, body: Pending
   const settlement =
     payment.txHash === null ? {} : settlementHeaders(network, payment.txHash, checksummed(payment.payer));
   return { ...settlement, 'retry-after': body.retry_after_seconds.toString() };
-}
-
-/** What an undecided payment is answered with while no transfer of it is seen on the chain. */
-export function unseenRefusal(payment: Payment): Refusal {
-  return payment.status === 'verifying'
-    ? new Refusal('verification_pending', { retryAfterSeconds: 2 })
-    : new Refusal('settlement_pending', { retryAfterSeconds: 2 });
-}
-
-const LEAST_RETRY_SECONDS = 2;
-
-/** The listing was edited before the payment was submitted: it never will be, and it ends unpaid once its authorization has run out. */
-export function stoppedRefusal({ validBefore }: X402Payment, now: number): Refusal {
-  const retryAfterSeconds = Math.max(LEAST_RETRY_SECONDS, Math.ceil(Number(validBefore) - now / 1000));
-  return new Refusal('listing_changed', { retryAfterSeconds });
 }
 
 /** The money arrived and a person decides: never delivered, never to be paid again. */

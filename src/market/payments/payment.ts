@@ -32,6 +32,10 @@ interface AnyPayment {
   /** When the money may first have been on its way. */
   settlingAt: Date | null;
   createdAt: Date;
+  /** When an edit of the listing stopped it, before it was submitted; null: none did. */
+  stoppedAt: Date | null;
+  /** The goods were bought before: its transfer can only be reviewed. */
+  surplus: boolean;
   /** When the chain had its say; a review comes after that. */
   endedAt: Date | null;
   updatedAt: Date;
@@ -46,8 +50,6 @@ export interface X402Payment extends AnyPayment {
   openedBlock: bigint;
   /** When the facilitator had last said who its signers are; null: never. */
   signersReadAt: Date | null;
-  /** When an edit of the listing stopped it, before it was submitted; null: none did. */
-  stoppedAt: Date | null;
 }
 
 /** A signed claim that a transfer was made for an intent. */
@@ -59,8 +61,6 @@ export interface DirectPayment extends AnyPayment {
   /** The transfer's block time must lie in [windowFrom, windowTo). */
   windowFrom: Date;
   windowTo: Date;
-  /** The goods were bought before the claim came: its transfer can only be reviewed. */
-  surplus: boolean;
 }
 
 export type Payment = X402Payment | DirectPayment;

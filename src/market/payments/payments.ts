@@ -2,23 +2,23 @@ import { createStandings } from '../../platform/chain/standing.ts';
 import type { Market } from '../context.ts';
 import { createAdvance } from './advance-payment.ts';
 import type { Completions } from './completion.ts';
-import { pruneIntents } from './paths/direct/prune-intents.ts';
-import { createDriver } from './paths/x402/drive-payment.ts';
-import { createOffers } from './paths/x402/offers.ts';
-import { refreshSigners } from './paths/x402/refresh-signers.ts';
 import { createPaymentFacts } from './facts/payment-facts.ts';
 import { followHeads } from './head/follow-heads.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
 import { createWhenToLook } from './head/when-to-look.ts';
-import type { Payment, X402Payment } from './payment.ts';
+import { pruneIntents } from './paths/direct/prune-intents.ts';
+import { pathOf } from './paths/payment-paths.ts';
+import { createPayeeCheck } from './paths/x402/check-payee.ts';
+import { createOffers } from './paths/x402/offers.ts';
+import { createSignerRefresh, refreshSigners } from './paths/x402/refresh-signers.ts';
+import type { Payment } from './payment.ts';
 import { createSecondOpinions } from './providers/ask-others.ts';
 import { createWatch } from './providers/watch-providers.ts';
 import { pruneAttempts } from './prune-attempts.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
 import { declineOldReviews } from './review/decline-old-reviews.ts';
-import { createSettler, locateTransfer } from './settle-payment.ts';
+import { createSettler } from './settle-payment.ts';
 import { findPayment } from './store.ts';
-import { createPayeeCheck } from './paths/x402/check-payee.ts';
 
 export interface PaymentsOptions {
   reconcileEveryMs: number;
@@ -56,11 +56,8 @@ export function createPayments(market: Market, completions: Completions, options
     isOnDuty: () => reconciler.onDuty(),
   });
   const opinions = createSecondOpinions(market, standings, watch.look);
-  const settler = createSettler(market, completions, {
-    ...{ readHead: heads.fresh, opinions },
-    isFarFromFinal: whenToLook.isFarFromFinal,
-  });
-  const drive = createDriver(market, completions);
+  const context = { market, completions, opinions, refreshSigners: createSignerRefresh(market) };
+  const settler = createSettler(context, { readHead: heads.fresh, isFarFromFinal: whenToLook.isFarFromFinal });
   const facts = createPaymentFacts(market);
   const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
   const timedPass = facts.timed(reconcileOnce);
@@ -82,13 +79,13 @@ export function createPayments(market: Market, completions: Completions, options
     /** Whether all providers that have a say show a receipt alike. */
     bearOut: opinions.onReceipt,
     /** Hands on a proof and reads the chain; see advance-payment.ts. */
-    advance: createAdvance(market, drive, settler.settle),
+    advance: createAdvance(context, settler.settle),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
     /** Reads the chain about one payment and ends it if it can. */
     settle: settler.settle,
     /** Which transfer is its own, where another payment has the proof of the transaction. */
-    locate: async (payment: X402Payment) => locateTransfer({ market, opinions }, await heads.fresh(), payment),
+    locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
     /** The same for transactions that came beside a claim that is decided on. */
     lookBeside: settler.lookBeside,
     reconcileOnce,

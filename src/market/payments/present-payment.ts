@@ -2,6 +2,7 @@ import type { PaymentOut } from '../../contract/payments.ts';
 import type { Watermark } from '../../platform/chain/accept-head.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Intent } from './paths/direct/store.ts';
+import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { hasEnded } from './payment-steps.ts';
 import type { ProofRow } from './proofs/store.ts';
@@ -89,7 +90,7 @@ export function mayPayAgain(payment: Payment): boolean {
  */
 export function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
   if (!isOpen(payment) || payment.txHash !== null) return null;
-  const expires = payment.path === 'x402' ? Number(payment.validBefore) * 1000 : payment.windowTo.getTime();
+  const expires = pathOf(payment).present.expiresAt(payment);
   if (payment.status === 'verifying' || watermark === null) return expires;
   return expires + Math.max(0, now - Number(watermark.timestamp) * 1000);
 }
@@ -113,32 +114,21 @@ function stageOf(payment: Payment, watermark: Watermark | null): Stage {
 }
 
 function nextStepOf(payment: Payment): string {
+  const { present } = pathOf(payment);
   switch (payment.status) {
     case 'verifying':
-      return payment.path === 'x402' && payment.stoppedAt !== null
-        ? 'The listing was edited before this payment was submitted, so it will not be. Wait until payment_ends_at. Do not pay again before.'
-        : 'Send the same request with the same proof again. Do not pay again.';
+      return present.verifying(payment);
     case 'settling':
-      return payment.path === 'x402'
-        ? 'Wait, or send the same request with the same proof again. Do not pay again.'
-        : 'Wait, or send the same claim again. Do not pay again.';
+      return present.settling;
     case 'completed':
-      return payment.purpose === 'purchase' ? collectStep(payment) : 'The fee is paid. Do not pay again.';
+      return payment.purpose === 'purchase' ? present.collect : 'The fee is paid. Do not pay again.';
     case 'needs_review':
       return 'The payee decides what happens. Do not pay again.';
     case 'unpaid':
-      return payment.path === 'x402'
-        ? 'The payee was not paid by it, and cannot be any more. A new payment may be signed.'
-        : 'No transaction that was named for it fits. If another one paid, claim that; else a new intent may be opened.';
+      return present.unpaid;
     case 'rejected':
       return 'The payee has decided. A new payment may be made.';
   }
-}
-
-function collectStep({ path }: Payment): string {
-  return path === 'x402'
-    ? 'Collect the goods with the key, the delivery token or a fresh signature of the payer. Do not pay again.'
-    : 'Collect the goods with the key or a fresh signature of the payer. Do not pay again.';
 }
 
 /** Whole seconds until the transfer's block should be final: finality moves forward as fast as time does. Null while not mined. */

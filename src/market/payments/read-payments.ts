@@ -1,17 +1,17 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createPasses } from '../../platform/create-passes.ts';
 import type { Market } from '../context.ts';
-import type { Evidence } from './paths/x402/decide.ts';
-import { type ClaimReading, gatherClaims } from './paths/direct/gather-claims.ts';
-import { gatherEvidence } from './paths/x402/gather-evidence.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
-import type { DirectPayment, Payment, X402Payment } from './payment.ts';
-import type { SecondOpinions } from './providers/ask-others.ts';
+import type { PathContext } from './paths/payment-path.ts';
+import { pathOf } from './paths/payment-paths.ts';
+import type { Payment } from './payment.ts';
 
-/** A payment, and what the chain shows of it. */
-export type Shown =
-  | { path: 'x402'; payment: X402Payment; evidence: Evidence }
-  | { path: 'direct'; payment: DirectPayment; reading: ClaimReading };
+/** A payment, and what the chain shows of it: for its own path to decide on. */
+export interface Shown {
+  payment: Payment;
+  evidence: unknown;
+  seenIn: readonly (bigint | null)[];
+}
 
 export interface PaymentReader {
   /** Of one payment: all that are asked for at the same time share a reading. Undefined where it cannot be read, or has not changed. */
@@ -21,9 +21,8 @@ export interface PaymentReader {
 }
 
 interface Needs {
-  market: Market;
+  context: PathContext;
   readHead(): Promise<FollowedHead>;
-  opinions: SecondOpinions;
 }
 
 /** So many readings a second for live requests: under load more payments share each, and the provider is asked no more often. */
@@ -31,7 +30,8 @@ const READING_EVERY_MS = 25;
 const READINGS_AT_ONCE = 4;
 
 /** Reads the chain about payments. The heads and the logs cost the same for one payment as for a hundred. */
-export function createPaymentReader({ market, readHead, opinions }: Needs): PaymentReader {
+export function createPaymentReader({ context, readHead }: Needs): PaymentReader {
+  const { market } = context;
   const waiting = new Map<bigint, Payment>();
   const memory = createMemory();
   const pace = { clock: market.clock, everyMs: READING_EVERY_MS, atOnce: READINGS_AT_ONCE };
@@ -54,23 +54,18 @@ export function createPaymentReader({ market, readHead, opinions }: Needs): Paym
   async function readOfAsset(payments: readonly Payment[], head: FollowedHead): Promise<Shown[]> {
     const isUnchanged = (payment: Payment, seenIn: readonly (bigint | null)[]): boolean =>
       memory.isUnchanged(payment, seenIn, head);
-    const byX402 = onThisChain(market, payments, 'x402').filter(
-      (payment) => !isUnchanged(payment, [payment.blockNumber]),
-    );
-    const direct = onThisChain(market, payments, 'direct');
-    const [evidences, claims] = await Promise.all([
-      orNothing(market, () => gatherEvidence({ market, opinions }, head, byX402)),
-      orNothing(market, () => gatherClaims({ market, opinions, isUnchanged }, head, direct)),
-    ]);
-    const ofAttempt = (payment: X402Payment): Shown[] => {
-      const evidence = evidences?.get(payment.id);
-      return evidence === undefined ? [] : [{ path: 'x402', payment, evidence }];
+    // One of a network that this market was on before is decided where its chain is read, and left as it is here.
+    const here = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
+    const byPath = [...Map.groupBy(here, ({ path }) => path).values()];
+    const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<Shown[]> => {
+      const path = pathOf(some[0]);
+      const evidences = await orNothing(market, () => path.evidence(context, { head, isUnchanged }, some));
+      return some.flatMap((payment) => {
+        const evidence = evidences?.get(payment.id);
+        return evidence === undefined ? [] : [{ payment, evidence, seenIn: path.seenIn(evidence as never) }];
+      });
     };
-    const ofClaim = (payment: DirectPayment): Shown[] => {
-      const reading = claims?.get(payment.id);
-      return reading === undefined ? [] : [{ path: 'direct', payment, reading }];
-    };
-    return [...byX402.flatMap(ofAttempt), ...direct.flatMap(ofClaim)];
+    return (await Promise.all(byPath.map((some) => ofPath(some as [Payment, ...Payment[]])))).flat();
   }
 
   return {
@@ -94,11 +89,7 @@ function createMemory() {
   return {
     note: (shown: Shown, { rewrites, latest }: FollowedHead): void => {
       if (read.size >= REMEMBERED) read.clear();
-      const seenIn =
-        shown.path === 'x402'
-          ? [shown.evidence.use?.log.blockNumber ?? null]
-          : [...shown.reading.values()].map(({ receipt }) => receipt?.blockNumber ?? null);
-      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spelled(seenIn) });
+      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spelled(shown.seenIn) });
     },
     isUnchanged: ({ id }: Payment, seenIn: readonly (bigint | null)[], head: FollowedHead): boolean => {
       const before = read.get(id);
@@ -109,12 +100,6 @@ function createMemory() {
       );
     },
   };
-}
-
-/** A payment of a network that this market was on before is decided where its chain is read, and left as it is here. */
-function onThisChain<P extends Payment['path']>(market: Market, payments: readonly Payment[], path: P) {
-  const { chainId } = market.config.network;
-  return payments.filter((one): one is Extract<Payment, { path: P }> => one.path === path && one.chainId === chainId);
 }
 
 async function orNothing<T>(market: Market, read: () => Promise<T>): Promise<T | null> {

@@ -1,8 +1,8 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createDuty } from '../../platform/create-duty.ts';
 import type { Market } from '../context.ts';
-import { listWithMore } from './paths/direct/surplus-store.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
+import { listWithMore } from './paths/direct/store.ts';
 import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 

@@ -3,7 +3,7 @@ import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
-import type { Payment, PaymentStatus, ReviewOutcome, X402Payment } from './payment.ts';
+import type { Payment, PaymentStatus, ReviewOutcome } from './payment.ts';
 import type { ChainEnd } from './payment-steps.ts';
 
 interface PaymentRow {
@@ -69,6 +69,8 @@ function paymentOf(row: PaymentRow): Payment {
     endReason: row.end_reason,
     reviewOutcome: row.review_outcome,
     settlingAt: row.settling_at,
+    stoppedAt: row.stopped_at,
+    surplus: row.surplus,
     createdAt: row.created_at,
     endedAt: row.ended_at,
     updatedAt: row.updated_at,
@@ -82,7 +84,6 @@ function paymentOf(row: PaymentRow): Payment {
       path: 'x402',
       merchantId: row.merchant_id,
       signersReadAt: row.signers_read_at,
-      stoppedAt: row.stopped_at,
     };
   }
   const { intent_id: intentId, window_from: windowFrom, window_to: windowTo, merchant_id: merchantId } = row;
@@ -90,7 +91,7 @@ function paymentOf(row: PaymentRow): Payment {
     throw new TypeError('a payment of neither path');
   }
   const window = { intentId: intentId.toString('hex'), windowFrom, windowTo };
-  return { ...common, ...window, path: 'direct', merchantId, surplus: row.surplus };
+  return { ...common, ...window, path: 'direct', merchantId };
 }
 
 /** For queries of this table that stand elsewhere: `read` is given the columns. */
@@ -134,13 +135,12 @@ export function lockPayment(tx: Tx, id: bigint): Promise<Payment | null> {
 export async function findByAuthorization(
   queryable: Queryable,
   key: { chainId: bigint; asset: Hex; payer: Hex; nonce: Hex },
-): Promise<X402Payment | null> {
-  const found = await maybePayment(
+): Promise<Payment | null> {
+  return await maybePayment(
     queryable,
     sql`select ${columns} from payments where chain_id = ${key.chainId} and asset = ${toBytes(key.asset)}
       and payer = ${toBytes(key.payer)} and nonce = ${toBytes(key.nonce)}`,
   );
-  return found?.path === 'x402' ? found : null;
 }
 
 export function findByToken(queryable: Queryable, tokenHash: Buffer): Promise<Payment | null> {
@@ -191,46 +191,6 @@ export async function countOpenFees(queryable: Queryable, merchantId: bigint): P
       and status in ('verifying', 'settling')`,
   );
   return Number(row.open);
-}
-
-export type NewPayment = Omit<
-  X402Payment,
-  | 'id'
-  | 'path'
-  | 'status'
-  | 'signersReadAt'
-  | 'payerCollectsOnly'
-  | 'txHash'
-  | 'blockNumber'
-  | 'blockTime'
-  | 'logIndex'
-  | 'endReason'
-  | 'reviewOutcome'
-  | 'settlingAt'
-  | 'stoppedAt'
-  | 'createdAt'
-  | 'endedAt'
-  | 'updatedAt'
-> & {
-  /** Where its proof will go. */
-  facilitatorUrl: string;
-  now: Date;
-};
-
-/** Null when one of the unique rules already gives the authorization, the payer, the merchant or the body to another row. */
-export function insertPayment(tx: Tx, given: NewPayment): Promise<Payment | null> {
-  return maybePayment(
-    tx,
-    sql`insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer,
-        value_units, nonce, valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, created_at, updated_at)
-      values (${given.purpose}, 'x402', 'verifying', ${given.listingId}, ${given.merchantId}, ${given.bodyHash},
-        ${given.chainId}, ${toBytes(given.asset)}, ${toBytes(given.payee)}, ${toBytes(given.payer)}, ${given.valueUnits},
-        ${toBytes(given.nonce)}, ${given.validAfter}, ${given.validBefore}, ${given.openedBlock},
-        ${given.deliveryTokenHash}, (select read_at from facilitator_readings where chain_id = ${given.chainId}
-        and url = ${given.facilitatorUrl}), ${given.now}, ${given.now})
-      on conflict do nothing
-      returning ${columns}`,
-  );
 }
 
 /** Null when the row is no longer `verifying`, or was stopped. */

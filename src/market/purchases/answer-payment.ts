@@ -1,16 +1,12 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
-import {
-  pendingBody,
-  pendingHeaders,
-  reviewRefusal,
-  stoppedRefusal,
-  unseenRefusal,
-} from '../payments/answer-pending.ts';
+import { pendingBody, pendingHeaders, reviewRefusal } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
+import { pathOf } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
+import { stoppedRefusal, unseenRefusal } from '../payments/refusals.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
 import { type Collector, collectedBy, mayCollect, signToCollect } from './collector.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
@@ -85,8 +81,9 @@ async function answerUndecided(
 ): Promise<BuyAnswer> {
   if (payment.status === 'verifying' && payment.txHash === null) {
     if (listing.removedAt !== null) throw new Refusal('listing_removed');
-    const isStopped = payment.path === 'x402' && payment.stoppedAt !== null;
-    if (isStopped) throw stoppedRefusal(payment, market.clock.now());
+    if (payment.stoppedAt !== null) {
+      throw stoppedRefusal(pathOf(payment).present.expiresAt(payment), market.clock.now());
+    }
   }
   if (payment.txHash === null && !request.collectOnly) throw refusal ?? unseenRefusal(payment);
   const watermark = await findWatermark(market.database, payment.chainId);

@@ -5,9 +5,10 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation } from '../context.ts';
 import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms } from '../listings/store.ts';
+import { pathOf } from '../payments/paths/payment-paths.ts';
+import { askAnew } from '../payments/paths/x402/ask-anew.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { askAnew } from '../payments/paths/x402/ask-anew.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms, readBuyRequest } from './buy-request.ts';
 import { checkFresh } from './check-fresh.ts';
@@ -58,7 +59,7 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   if (listing === null) throw new Refusal('listing_unavailable');
   mustBeGoods(listing);
   // The proof of a known payment shows nothing by itself: it may be public.
-  const isOfKnown = known?.path === 'x402' && known.nonce === request.proof?.authorization.nonce;
+  const isOfKnown = known !== null && request.proof !== null && pathOf(known).isShownBy(known, request.proof);
   const check = isOfKnown ? null : await checkFresh(market, payments, request, listing);
   const signedBy = check && 'payer' in check ? check.payer : null;
   const found: Found = { known, check, signedBy, lapsed: isOfKnown ? known : null };

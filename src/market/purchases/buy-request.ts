@@ -5,8 +5,8 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import { clientOf } from '../limits/client-of.ts';
 import type { ListingTerms } from '../listings/store.ts';
-import type { Proof, Terms } from '../payments/terms.ts';
 import { readProof } from '../payments/paths/x402/read-proof.ts';
+import type { Proof, Terms } from '../payments/terms.ts';
 import { readToken, type ShownToken } from './client-token.ts';
 
 /** One request to buy, or to collect. */

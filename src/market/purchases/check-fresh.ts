@@ -1,9 +1,9 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
+import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
-import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
 import { checkCollecting, isWithoutValue } from './collecting/check-collecting.ts';
 

@@ -7,21 +7,13 @@ import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
-import { answerUncompleted, answerUndeployed, type PendingClaim } from '../payments/paths/direct/answer-claim.ts';
-import { decideBeside, findDecided } from '../payments/paths/direct/find-decided.ts';
-import { checkSignature } from '../payments/paths/direct/check-signature.ts';
-import {
-  checkUnused,
-  findOwnIntent,
-  isBound,
-  nameTransaction,
-  rejectedRefusal,
-  undecidedRefusal,
-} from '../payments/paths/direct/name-transaction.ts';
+import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
+import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
+import { findOwnIntent, undecidedRefusal } from '../payments/paths/direct/name-transaction.ts';
 import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/paths/direct/store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { findHolding, lockPayment } from '../payments/store.ts';
+import { findHolding } from '../payments/store.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findPurchase } from './store.ts';
 
@@ -70,51 +62,16 @@ async function readClaim(market: Market, merchant: Merchant, listingId: bigint, 
   return { merchant, intent, listing, txHash: body.tx_hash, signature: body.payer_signature as Hex };
 }
 
-/** Null when the claim that was found is over, or a rival took its place: the next round sees what became of it. */
 async function answerRound(market: Market, payments: Payments, claim: Claim): Promise<ClaimAnswer | null> {
-  const { intent, txHash } = claim;
-  const decided = await findDecided(market.database, intent, txHash);
-  if (decided !== null) return await answerDecided(market, payments, claim, decided);
-  const standing = await findClaim(market.database, intent.id);
-  const signed = await checkSignature(payments, intent, claim.signature);
-  if ('undeployed' in signed) {
-    return await answerUndeployed(market, payments, intent, { wallet: signed.undeployed, txHash });
-  }
-  await checkPayer(market, claim, signed.payer);
-  const signedClaim = { txHash, payer: signed.payer };
-  if (standing?.status === 'completed') {
-    const other = await decideBeside(market, payments, intent, signedClaim);
-    if (other !== null) return await answerDecided(market, payments, claim, other);
-  }
-  if (!(await checkUnused(market.database, intent, txHash))) return null;
-  // What the standing wallet has paid is its own: that is looked at before another wallet takes its place.
-  if (standing?.status === 'settling' && standing.payer !== signed.payer) {
-    if (!isOpen(await payments.settle(standing))) return null;
-  }
-  const opened = await openOrJoin(market, claim, signed.payer);
-  if (opened === null) return null;
-  market.crashPoint('after_claim_committed');
-  const current = await payments.settle(opened);
-  if (current.path !== 'direct') throw new TypeError('a claim that is none');
-  const ended = isOpen(current)
-    ? null
-    : ((await findDecided(market.database, intent, txHash)) ??
-      (await decideBeside(market, payments, intent, signedClaim)));
-  return ended === null
-    ? await answerUncompleted(market, payments, current, txHash)
-    : await answerDecided(market, payments, claim, ended);
-}
-
-/** Of a claim, or of what was paid beside it. */
-async function answerDecided(
-  market: Market,
-  payments: Payments,
-  { listing, txHash }: Claim,
-  decided: DirectPayment,
-): Promise<ClaimAnswer | null> {
-  if (decided.status === 'completed') return await deliverClaimed(market, listing, decided);
-  if (decided.status === 'rejected') throw await rejectedRefusal(market.database, decided);
-  return await answerUncompleted(market, payments, decided, txHash);
+  return await continueClaim<BuyAnswer>(market, payments, claim, {
+    checkPayer: (payer) => checkPayer(market, claim, payer),
+    // In the order of every other act on a payment: the listing, then the row.
+    lock: (tx) => shareListing(tx, claim.listing.id),
+    open: (tx, payer, standing) => open(tx, market, claim, { standing, payer }),
+    mustBeSame: async () => {},
+    rebind: (tx, standing, payer) => rebind(tx, market, claim, { standing, payer }),
+    answerCompleted: (payment) => deliverClaimed(market, claim.listing, payment),
+  });
 }
 
 /**
@@ -143,21 +100,6 @@ async function deliverClaimed(market: Market, listing: ListingTerms, payment: Di
   return await deliver(market, listing.id, purchase, 'key', payment);
 }
 
-/** Commits the claim with its transaction before the chain is asked. Null when the standing one has just ended. */
-async function openOrJoin(market: Market, claim: Claim, payer: Hex): Promise<DirectPayment | null> {
-  return await market.database.transaction(async (tx) => {
-    // In the order of every other act on a payment: the listing, then the row.
-    await shareListing(tx, claim.listing.id);
-    const standing = await findClaim(tx, claim.intent.id);
-    const opened =
-      standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
-        ? await open(tx, market, claim, { standing, payer })
-        : await join(tx, market, claim, { standing, payer });
-    if (opened !== null) await nameTransaction(tx, market, opened, claim.txHash);
-    return opened;
-  });
-}
-
 async function open(
   tx: Tx,
   market: Market,
@@ -165,8 +107,7 @@ async function open(
   { standing, payer }: { standing: DirectPayment | null; payer: Hex },
 ): Promise<DirectPayment | null> {
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
-  const now = new Date(market.clock.now());
-  const opened = await insertClaim(tx, intent, { payer, bodyHash: null, surplus, now });
+  const opened = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
   if (opened !== null) return opened;
   // The same claim, sent at once, was first: the next round goes on with it, whatever else is undecided.
   if ((await findClaim(tx, intent.id))?.id !== standing?.id) return null;
@@ -183,25 +124,20 @@ function isUndecided(payment: Payment): boolean {
   return isOpen(payment) || payment.status === 'needs_review';
 }
 
-/** Another wallet may sign as long as no transfer of the standing one is final, where the intent names none. */
-async function join(
+async function rebind(
   tx: Tx,
   market: Market,
   { listing, merchant }: Claim,
   { standing, payer }: { standing: DirectPayment; payer: Hex },
-): Promise<DirectPayment | null> {
-  const locked = await lockPayment(tx, standing.id);
-  if (locked?.path !== 'direct' || !isOpen(locked)) return null;
-  if (locked.payer === payer) return locked;
+): Promise<void> {
   // Whether its transfer can be delivered or only reviewed was said when the claim opened, and stays so.
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
-  if (surplus !== locked.surplus || (await isBound(tx, locked))) throw await undecidedRefusal(tx, market, locked);
+  if (surplus !== standing.surplus) throw await undecidedRefusal(tx, market, standing);
   try {
-    await tx.savepoint(() => rebindPayer(tx, locked.id, payer, new Date(market.clock.now())));
+    await tx.savepoint(() => rebindPayer(tx, standing.id, payer, new Date(market.clock.now())));
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
     const rival = await findHolding(tx, listing.id, { payer });
-    throw await undecidedRefusal(tx, market, rival !== null && isUndecided(rival) ? rival : locked, merchant);
+    throw await undecidedRefusal(tx, market, rival !== null && isUndecided(rival) ? rival : standing, merchant);
   }
-  return { ...locked, payer };
 }

@@ -24,10 +24,9 @@ export function completePurchase(market: Market): Completion {
     complete: (tx, payment, paid) => record(tx, market, payment, paid),
     // Goods that were bought already are not sold once more by it.
     completeReviewed: async (tx, payment, paid) => {
-      const isSurplus = payment.path === 'direct' && payment.surplus;
       // An authorization that was public before it came here shows nothing about who brought it.
       const payerCollectsOnly = paid.payerCollectsOnly || payment.endReason === 'used_before_opening';
-      if (!isSurplus) await record(tx, market, payment, { ...paid, payerCollectsOnly });
+      if (!payment.surplus) await record(tx, market, payment, { ...paid, payerCollectsOnly });
     },
     endUncompleted: async () => {},
   };

@@ -2,8 +2,8 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { type ListingTerms, shareListing } from '../listings/store.ts';
+import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
-import { insertPayment } from '../payments/store.ts';
 import type { Proof } from '../payments/terms.ts';
 import type { BuyRequest } from './buy-request.ts';
 import { isEarlierBuyer } from './versions/store.ts';
@@ -24,8 +24,7 @@ export interface PurchaseToOpen {
  * older version has become this buyer's meanwhile, so that nothing is to be paid.
  */
 export async function openPurchase(market: Market, given: PurchaseToOpen): Promise<Payment | null> {
-  const { request, token, floor } = given;
-  const { network, facilitatorUrl } = market.config;
+  const { request } = given;
   const { authorization } = given.proof;
   return await market.database.transaction(async (tx) => {
     const { id } = given.listing;
@@ -34,23 +33,10 @@ export async function openPurchase(market: Market, given: PurchaseToOpen): Promi
     if (shared === null) throw new Refusal('listing_unavailable');
     mustStep(shared, 'buy');
     if (entitled) return null;
-    return await insertPayment(tx, {
-      purpose: 'purchase',
-      listingId: shared.id,
-      merchantId: buyer.merchantId,
-      bodyHash: null,
-      chainId: network.chainId,
-      asset: network.usdc,
-      payee: shared.sellerWallet,
-      payer: buyer.payer,
-      valueUnits: shared.priceUnits,
-      nonce: authorization.nonce,
-      validAfter: authorization.validAfter,
-      validBefore: authorization.validBefore,
-      openedBlock: floor,
-      deliveryTokenHash: token,
-      facilitatorUrl,
-      now: new Date(market.clock.now()),
+    return await PAYMENT_PATHS.x402.open(market, tx, {
+      ...{ purpose: 'purchase', listingId: shared.id, merchantId: buyer.merchantId, bodyHash: null },
+      ...{ payee: shared.sellerWallet, valueUnits: shared.priceUnits },
+      ...{ proof: given.proof, openedBlock: given.floor, deliveryTokenHash: given.token },
     });
   });
 }

@@ -3,7 +3,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 const DECIDED = 'src/market/payments/paths/direct/find-decided.ts';
 const CLAIM = 'src/market/purchases/claim-purchase.ts';
 const RECORD = 'src/market/payments/paths/direct/record-surplus.ts';
-const STORE = 'src/market/payments/paths/direct/surplus-store.ts';
+const STORE = 'src/market/payments/paths/direct/store.ts';
 const REVIEW = 'src/market/payments/review/review-payment.ts';
 const TESTS = world('direct-beside', 'direct-beside-fee');
 

@@ -4,13 +4,13 @@ import { objectToMined, openView, whatItSays } from '../../../platform/chain/obj
 import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
-import { decide, type Evidence } from '../paths/x402/decide.ts';
+import type { ChainHead } from '../head/read-head.ts';
 import { claimTermsOf } from '../paths/direct/claim-terms.ts';
 import { type ClaimEvidence, decideClaim } from '../paths/direct/decide-claim.ts';
-import type { ChainHead } from '../head/read-head.ts';
-import type { DirectPayment, X402Payment } from '../payment.ts';
-import { readFindings } from '../paths/x402/read-findings.ts';
 import { attemptTermsOf } from '../paths/x402/attempt-terms.ts';
+import { decide, type Evidence } from '../paths/x402/decide.ts';
+import { readFindings } from '../paths/x402/read-findings.ts';
+import type { DirectPayment, X402Payment } from '../payment.ts';
 import { askAll, type Question } from './ask-all.ts';
 import { createHeldPayments, type HeldPayments } from './held-payments.ts';
 import { judgeUse } from './judge-evidence.ts';

@@ -4,8 +4,8 @@ import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
 import type { Mined } from '../../../platform/chain/same-mined.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import type { Evidence, Use } from '../paths/x402/decide.ts';
 import type { ClaimEvidence } from '../paths/direct/decide-claim.ts';
+import type { Evidence, Use } from '../paths/x402/decide.ts';
 import { judgeUse } from './judge-evidence.ts';
 
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;

@@ -9,8 +9,8 @@ import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import type { Completions } from '../completion.ts';
-import { hasAuthorization, hasBought } from '../paths/direct/store.ts';
 import { findWatermark } from '../head/store.ts';
+import { hasAuthorization, hasBought } from '../paths/direct/store.ts';
 import type { Payment } from '../payment.ts';
 import type { Payments } from '../payments.ts';
 import { presentPayment } from '../present-payment.ts';
@@ -129,7 +129,7 @@ async function decide(
  * chain is asked once more. Null where there is nothing to ask, or no transfer of its own.
  */
 async function locateTransfer(market: Market, payments: Payments, payment: Payment): Promise<number | null> {
-  if (payment.path !== 'x402' || payment.logIndex !== null) return null;
+  if (payment.logIndex !== null) return null;
   if ((await findProof(market.database, { paymentId: payment.id })) !== null) return null;
   try {
     return await payments.locate(payment);
@@ -151,8 +151,9 @@ async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | nul
 
 /** What came beside a claim sells nothing: to take it as paid the goods have to be the buyer's by the other payment. */
 async function mustBeBought(tx: Tx, payment: Payment): Promise<void> {
-  if (payment.path !== 'direct' || !payment.surplus || payment.listingId === null) return;
-  if (await hasBought(tx, payment.listingId, payment)) return;
+  const { listingId, merchantId, payer } = payment;
+  if (!payment.surplus || listingId === null || merchantId === null) return;
+  if (await hasBought(tx, listingId, { merchantId, payer })) return;
   throw new Refusal('not_deliverable', {
     detail:
       'Another transfer for the same intent is in review or was given back. Deliver on that one, or refund or decline this one.',

@@ -3,10 +3,10 @@ import type { Hex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import type { ListingTerms } from '../../listings/store.ts';
-import type { Payments } from '../../payments/payments.ts';
-import type { Proof } from '../../payments/terms.ts';
 import { askPayment } from '../../payments/paths/x402/ask-payment.ts';
 import { checkProof, type ProofCheck } from '../../payments/paths/x402/check-proof.ts';
+import type { Payments } from '../../payments/payments.ts';
+import type { Proof } from '../../payments/terms.ts';
 import { type BuyRequest, purchaseTerms } from '../buy-request.ts';
 import { noteShown, pruneShown, wasShown } from './store.ts';
 

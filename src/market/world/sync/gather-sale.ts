@@ -4,8 +4,8 @@ import { isStillFinal } from '../../../platform/chain/still-final.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
-import { hasAuthorization } from '../../payments/paths/direct/store.ts';
 import type { ChainHead } from '../../payments/head/read-head.ts';
+import { hasAuthorization } from '../../payments/paths/direct/store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { decideSale, type SaleEvidence, type SaleTerms } from './decide-sale.ts';
 

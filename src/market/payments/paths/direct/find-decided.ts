@@ -6,8 +6,7 @@ import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proofs/store.ts';
 import { lockPayment } from '../../store.ts';
 import { tryToName } from './name-transaction.ts';
-import { findClaim, type Intent } from './store.ts';
-import { findBeside } from './surplus-store.ts';
+import { findBeside, findClaim, type Intent } from './store.ts';
 
 /**
  * The payment, paid or in review, that a claim of this transaction is answered with; null while there is none, and where the intent

@@ -8,6 +8,7 @@ import type { DirectPayment, Payment } from '../../payment.ts';
 import { presentPayment } from '../../present-payment.ts';
 import { findProof } from '../../proofs/store.ts';
 import { findHolding } from '../../store.ts';
+import { pathOf } from '../payment-paths.ts';
 import { challengeAgrees } from './challenge.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
 
@@ -97,7 +98,7 @@ export async function undecidedRefusal(
     retryAfterSeconds: 5,
     fields: {
       payment: presentPayment(payment, watermark, payment.listingId, market.clock.now()),
-      ...(payment.path === 'direct' ? { intent_id: payment.intentId } : {}),
+      ...pathOf(payment).present.fields(payment),
     },
   });
 }

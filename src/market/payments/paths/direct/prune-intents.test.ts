@@ -37,7 +37,9 @@ test('intents that nobody claimed go a month after their window, claimed and you
   const young = await intentOf(buyer, listing, INTENT_KEPT_DAYS - 1);
   const claimed = await intentOf(buyer, listing, 2 * INTENT_KEPT_DAYS);
   const made = await db.database.transaction((tx) =>
-    insertClaim(tx, claimed, { payer: PAYER, bodyHash: null, surplus: false, now: claimed.expiresAt }),
+    insertClaim({ clock: { now: () => claimed.expiresAt.getTime() } }, tx, {
+      ...{ intent: claimed, payer: PAYER, bodyHash: null, surplus: false },
+    }),
   );
   expect(made).not.toBeNull();
   for (let count = 0; count < 7; count += 1) await intentOf(buyer, listing, INTENT_KEPT_DAYS + 1);

@@ -4,8 +4,7 @@ import type { DirectPayment } from '../../payment.ts';
 import { insertProof } from '../../proofs/store.ts';
 import { endPayment } from '../../store.ts';
 import type { ClaimDecision } from './decide-claim.ts';
-import { listClaimHashes, refuseHash } from './store.ts';
-import { handOverHash, insertBeside, isNamedElsewhere } from './surplus-store.ts';
+import { handOverHash, insertBeside, isNamedElsewhere, listClaimHashes, refuseHash } from './store.ts';
 
 type Received = Extract<ClaimDecision, { outcome: 'settled' | 'review' }>;
 

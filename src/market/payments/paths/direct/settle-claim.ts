@@ -2,25 +2,24 @@ import type { FoundTransfer, Sighting } from '../../../../platform/chain/sightin
 import type { Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';
-import type { Completions } from '../../completion.ts';
 import { isHalted } from '../../head/store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../../payment.ts';
 import { insertProof } from '../../proofs/store.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from '../../store.ts';
-import { recordBeside } from './record-surplus.ts';
+import type { PathContext } from '../payment-path.ts';
 import { claimTermsOf } from './claim-terms.ts';
 import { type ClaimDecision, type ClaimTerms, decideClaim } from './decide-claim.ts';
 import type { ClaimReading } from './gather-claims.ts';
+import { recordBeside } from './record-surplus.ts';
 import { listClaimHashes, markProven, noteSeenBlock, refuseHash } from './store.ts';
 
-interface Needs {
-  market: Market;
-  completions: Completions;
-}
-
 /** Moves a claim on by what the chain shows of the transactions that it names. */
-export async function settleClaim(needs: Needs, payment: DirectPayment, reading: ClaimReading): Promise<Payment> {
-  const { market } = needs;
+export async function settleClaim(
+  context: PathContext,
+  payment: DirectPayment,
+  reading: ClaimReading,
+): Promise<Payment> {
+  const { market } = context;
   const decisions = decideAll(reading, claimTermsOf(payment, null));
   for (const [txHash, decision] of decisions) {
     if (decision.outcome === 'unknown' && (decision.why === 'contradiction' || decision.why === 'wrong_chain')) {
@@ -31,7 +30,7 @@ export async function settleClaim(needs: Needs, payment: DirectPayment, reading:
   }
   if ([...decisions.values()].some(({ outcome }) => outcome !== 'unknown')) {
     market.crashPoint('after_final_before_delivery');
-    await market.database.transaction((tx) => endClaim(needs, tx, payment, reading));
+    await market.database.transaction((tx) => endClaim(context, tx, payment, reading));
   }
   // What was named first and is in a block stands for the claim until one of them is final.
   const seen = [...decisions.values()].map(sightingOf).find((sighting) => sighting !== null) ?? null;
@@ -62,7 +61,7 @@ function sightingOf(decision: ClaimDecision): Sighting | null {
 
 /** Decided once more under the locks: payer, transactions and removal may have changed since the chain was read. */
 async function endClaim(
-  { market, completions }: Needs,
+  { market, completions }: PathContext,
   tx: Tx,
   payment: DirectPayment,
   reading: ClaimReading,

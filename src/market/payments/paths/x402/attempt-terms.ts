@@ -1,5 +1,5 @@
-import type { AttemptTerms } from './decide.ts';
 import type { X402Payment } from '../../payment.ts';
+import type { AttemptTerms } from './decide.ts';
 
 export function attemptTermsOf(payment: X402Payment, removedAt: Date | null): AttemptTerms {
   return {

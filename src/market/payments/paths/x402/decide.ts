@@ -7,7 +7,11 @@ import {
   sameLogs,
   stands,
 } from '../../../../platform/chain/sighting.ts';
-import { decodeAuthorizationCanceled, decodeAuthorizationUsed, decodeTransfer } from '../../../../platform/chain/usdc.ts';
+import {
+  decodeAuthorizationCanceled,
+  decodeAuthorizationUsed,
+  decodeTransfer,
+} from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 
 /** Where the authorization's nonce was used or cancelled, and what the same provider says about that transaction. */

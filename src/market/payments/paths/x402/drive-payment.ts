@@ -1,52 +1,24 @@
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
-import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../../../../platform/chain/usdc-reads.ts';
+import {
+  readAuthorizationState,
+  readBalance,
+  readBlacklisted,
+  readPaused,
+} from '../../../../platform/chain/usdc-reads.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
-import { stoppedRefusal } from '../../answer-pending.ts';
 import type { Completions } from '../../completion.ts';
-import { askSettle, askVerify } from './ask-facilitator.ts';
 import type { Payment, X402Payment } from '../../payment.ts';
+import { stoppedRefusal } from '../../refusals.ts';
 import { findPayment, findToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
+import type { Driven, PathContext } from '../payment-path.ts';
+import { askSettle, askVerify } from './ask-facilitator.ts';
 
-/** A payment after the facilitator's part. */
-export interface Driven {
-  current: Payment;
-  /** What that part amounts to: the answer where the chain shows nothing better. Null says only that it may be on its way. */
-  refusal: Refusal | null;
-}
-
-/**
- * Hands an open payment's proof to the facilitator: verify while `verifying`, settle while `settling`. One driver per payment at a
- * time, across all processes; others wait here or go by what the row says.
- */
-export function createDriver(market: Market, completions: Completions) {
-  const underway = new Map<bigint, Promise<Driven>>();
-
-  return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<Driven> {
-    const running = underway.get(payment.id);
-    if (running) return await running;
-    const run = market.database
-      .exclusively(`payment:${payment.id}`, () => driveAlone(market, completions, payment, proof, terms))
-      .then(async (held) => held?.value ?? { current: await reread(market, payment), refusal: null });
-    underway.set(payment.id, run);
-    try {
-      return await run;
-    } finally {
-      underway.delete(payment.id);
-    }
-  };
-}
-export type Driver = ReturnType<typeof createDriver>;
-
-async function reread(market: Market, payment: Payment): Promise<Payment> {
-  return (await findPayment(market.database, payment.id)) ?? payment;
-}
-
-async function driveAlone(
-  market: Market,
-  completions: Completions,
-  given: Payment,
+/** Verify while `verifying`, settle while `settling`. */
+export async function drive(
+  { market, completions }: PathContext,
+  given: X402Payment,
   proof: Proof,
   terms: Terms,
 ): Promise<Driven> {
@@ -60,7 +32,9 @@ async function driveAlone(
       : await mayBeSubmitted(market, payment, proof, terms);
     if (refusal !== null) return { current: payment, refusal };
     const committed = await commitSettling(market, completions, payment);
-    if (committed instanceof Refusal) return { current: await reread(market, payment), refusal: committed };
+    if (committed instanceof Refusal) {
+      return { current: (await findPayment(market.database, payment.id)) ?? payment, refusal: committed };
+    }
     market.crashPoint('after_settling_committed');
     return { current: committed, refusal: await settle(market, proof, terms) };
   }
@@ -83,14 +57,18 @@ async function mayBeSubmitted(
   proof: Proof,
   terms: Terms,
 ): Promise<Refusal | null> {
-  if (payment.stoppedAt !== null) return stoppedRefusal(payment, market.clock.now());
+  if (payment.stoppedAt !== null) return stoppedRefusal(endOf(payment), market.clock.now());
   if (isExpired(market, payment)) return new Refusal('verification_pending', { retryAfterSeconds: 2 });
   market.crashPoint('before_verify');
   return await verify(market, payment, proof, terms);
 }
 
-function isExpired({ clock }: Market, { validBefore }: X402Payment): boolean {
-  return clock.now() >= Number(validBefore) * 1000;
+function endOf({ validBefore }: X402Payment): number {
+  return Number(validBefore) * 1000;
+}
+
+function isExpired({ clock }: Market, payment: X402Payment): boolean {
+  return clock.now() >= endOf(payment);
 }
 
 async function verify(market: Market, payment: X402Payment, proof: Proof, terms: Terms): Promise<Refusal | null> {
@@ -155,7 +133,7 @@ async function commitSettling(
     if (committed !== null) return committed;
     const current = await findPayment(tx, payment.id);
     return current?.path === 'x402' && current.stoppedAt !== null
-      ? stoppedRefusal(current, now)
+      ? stoppedRefusal(endOf(current), now)
       : new Refusal('verification_pending', { retryAfterSeconds: 1 });
   });
 }

@@ -1,11 +1,11 @@
 import { isStillFinal } from '../../../../platform/chain/still-final.ts';
 import type { Market } from '../../../context.ts';
-import { decide, type Evidence } from './decide.ts';
 import type { ChainHead } from '../../head/read-head.ts';
 import type { X402Payment } from '../../payment.ts';
 import type { SecondOpinions } from '../../providers/ask-others.ts';
-import { readFindings } from './read-findings.ts';
 import { attemptTermsOf } from './attempt-terms.ts';
+import { decide, type Evidence } from './decide.ts';
+import { readFindings } from './read-findings.ts';
 
 export interface Gathering {
   market: Pick<Market, 'clock' | 'log'>;

@@ -9,8 +9,8 @@ import {
 import { readAuthorizationState } from '../../../../platform/chain/usdc-reads.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';
-import type { Evidence, Use } from './decide.ts';
 import type { X402Payment } from '../../payment.ts';
+import type { Evidence, Use } from './decide.ts';
 
 /** Providers cap how many blocks one log query may span. */
 const LOG_SPAN_BLOCKS = 2_000n;

@@ -1,7 +1,7 @@
 import { createPasses } from '../../../../platform/create-passes.ts';
 import type { Market } from '../../../context.ts';
 import { askSigners } from './ask-facilitator.ts';
-import { noteReading } from './signers.ts';
+import { noteReading } from './store.ts';
 
 type Needs = Pick<Market, 'config' | 'log' | 'database' | 'clock'>;
 

@@ -1,0 +1,40 @@
+import type { X402Payment } from '../payment.ts';
+import type { PaymentPath } from './payment-path.ts';
+import { attemptTermsOf } from './x402/attempt-terms.ts';
+import { decide, type Evidence } from './x402/decide.ts';
+import { drive } from './x402/drive-payment.ts';
+import { endByEvidence } from './x402/end-payment.ts';
+import { gatherEvidence } from './x402/gather-evidence.ts';
+import { mayDrive } from './x402/may-drive.ts';
+import { type Attempt, openAttempt } from './x402/store.ts';
+
+/** A signed authorization that came with the request; a facilitator submits it. */
+export const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
+  open: openAttempt,
+  isShownBy: ({ nonce }, { authorization }) => nonce === authorization.nonce,
+  mayDrive: ({ market }, payment, proof) => mayDrive(market, payment, proof),
+  drive,
+  evidence: async (context, { head, isUnchanged }, payments) => {
+    const changed = payments.filter((payment) => !isUnchanged(payment, [payment.blockNumber]));
+    return await gatherEvidence(context, head, changed);
+  },
+  seenIn: ({ use }) => [use?.log.blockNumber ?? null],
+  decide: endByEvidence,
+  locate: async (context, head, payment) => {
+    const evidence = (await gatherEvidence(context, head, [payment])).get(payment.id);
+    const decision = evidence && decide(evidence, attemptTermsOf(payment, null));
+    return decision !== undefined && 'transfer' in decision ? decision.transfer.logIndex : null;
+  },
+  present: {
+    expiresAt: ({ validBefore }) => Number(validBefore) * 1000,
+    verifying: ({ stoppedAt }) =>
+      stoppedAt === null
+        ? 'Send the same request with the same proof again. Do not pay again.'
+        : 'The listing was edited before this payment was submitted, so it will not be. Wait until payment_ends_at. Do not pay again before.',
+    settling: 'Wait, or send the same request with the same proof again. Do not pay again.',
+    unpaid: 'The payee was not paid by it, and cannot be any more. A new payment may be signed.',
+    collect: 'Collect the goods with the key, the delivery token or a fresh signature of the payer. Do not pay again.',
+    fields: () => ({}),
+    spentReason: 'payment_bound_elsewhere',
+  },
+};
