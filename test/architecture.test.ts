@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { PAYMENT_PATHS } from '../src/market/payments/paths/payment-paths.ts';
 import { cycleFaults, directionFaults, marketFaults, type Part, partOf } from './support/architecture-rules.ts';
 import { COMPUTED, importsOf } from './support/source/imports-of.ts';
 import { openSources } from './support/source/open-sources.ts';
-import { processUses, signingUses, sqlUses } from './support/source/place-uses.ts';
+import { comparisons, processUses, signingUses, sqlUses } from './support/source/place-uses.ts';
 import { type Use, worldUses } from './support/source/world-uses.ts';
 
 // No rule here has exceptions. What breaks one is moved, or handed what it needs.
@@ -52,6 +53,15 @@ test('no file of src imports itself through others, not even for a type', () => 
 test('SQL is in store.ts files and in platform/database only', () => {
   const allowed = (path: string): boolean => path.endsWith('/store.ts') || path.startsWith('src/platform/database/');
   expect(outside(shipped.flatMap(sqlUses), allowed)).toEqual([]);
+});
+
+test('which way a payment is made is asked in the folder of the ways only', () => {
+  const ways = new Set(Object.keys(PAYMENT_PATHS));
+  const asked = shipped
+    .filter(({ path }) => path.startsWith('src/market/'))
+    .flatMap((source) => comparisons(source, ways));
+  expect(outside(asked, (path) => path.startsWith('src/market/payments/paths/'))).toEqual([]);
+  expect(asked).not.toEqual([]);
 });
 
 test('only facilitator, SDK and the local world hold keys and sign', () => {

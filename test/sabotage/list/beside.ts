@@ -1,7 +1,7 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
 const DECIDED = 'src/market/payments/paths/direct/find-decided.ts';
-const CLAIM = 'src/market/purchases/claim-purchase.ts';
+const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
 const RECORD = 'src/market/payments/paths/direct/record-surplus.ts';
 const STORE = 'src/market/payments/paths/direct/store.ts';
 const REVIEW = 'src/market/payments/review/review-payment.ts';
@@ -29,7 +29,7 @@ export const BESIDE: readonly Sabotage[] = [
         put: "if (claim?.status !== 'completed' && claim?.status !== 'needs_review') return null;",
       },
       {
-        file: CLAIM,
+        file: FLOW,
         find: "if (standing?.status === 'completed') {",
         put: 'if (standing !== null && !isOpen(standing)) {',
       },
@@ -39,7 +39,7 @@ export const BESIDE: readonly Sabotage[] = [
   bug('transfer-beside-named-by-another-wallet', DECIDED, 'if (claim.payer !== payer) return claim;', ''),
   bug(
     'transfer-beside-named-before-the-signature',
-    CLAIM,
+    FLOW,
     'const signed = await checkSignature(payments, intent, claim.signature);',
     "if (standing?.status === 'completed') await decideBeside(market, payments, intent, { txHash, payer: standing.payer });\n  const signed = await checkSignature(payments, intent, claim.signature);",
   ),

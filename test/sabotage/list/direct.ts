@@ -10,6 +10,7 @@ const SETTLE = 'src/market/payments/paths/direct/settle-claim.ts';
 const ANSWER = 'src/market/payments/paths/direct/answer-claim.ts';
 const GATHER = 'src/market/payments/paths/direct/gather-claims.ts';
 const CLAIM = 'src/market/purchases/claim-purchase.ts';
+const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
   return { name, edits: [{ file, find, put }], tests };
@@ -143,29 +144,50 @@ const claims: readonly Sabotage[] = [
     '() => true',
     world('direct-hashes'),
   ),
-  bug('a-final-transfer-binds-nobody', CLAIM, ' || (await isBound(tx, locked))', '', world('direct-hashes')),
+  bug(
+    'a-final-transfer-binds-nobody',
+    FLOW,
+    '  if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);\n',
+    '',
+    world('direct-hashes'),
+  ),
   bug(
     'a-final-transfer-is-not-looked-for',
-    CLAIM,
+    FLOW,
     'if (!isOpen(await payments.settle(standing))) return null;',
     '',
     world('direct-hashes'),
   ),
-  bug('wallet-exchanged-for-one-that-bought', CLAIM, 'surplus !== locked.surplus || ', '', world('direct-hashes')),
+  bug(
+    'wallet-exchanged-for-one-that-bought',
+    CLAIM,
+    '  if (surplus !== standing.surplus) throw await undecidedRefusal(tx, market, standing);\n',
+    '',
+    world('direct-hashes'),
+  ),
   bug(
     'claim-of-goods-bought-before',
     CLAIM,
-    'const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });\n  const now',
-    'const surplus = false;\n  const now',
+    'const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });\n  const opened',
+    'const surplus = false;\n  const opened',
     world('direct-claims'),
   ),
-  bug(
-    'goods-before-a-claim-is-decided',
-    CLAIM,
-    '? await answerUncompleted(market, payments, current, txHash)',
-    '? await deliver(market, claim.listing.id, null)',
-    world('direct-purchase'),
-  ),
+  {
+    name: 'goods-before-a-claim-is-decided',
+    edits: [
+      {
+        file: FLOW,
+        find: '? await answerUncompleted(market, payments, current, txHash)',
+        put: '? await subject.answerCompleted(current)',
+      },
+      {
+        file: CLAIM,
+        find: "  if (purchase === null) throw new TypeError('a completed claim without its purchase');\n",
+        put: '',
+      },
+    ],
+    tests: world('direct-purchase'),
+  },
   bug('an-undecided-transaction-is-not-waited-for', SETTLE, 'if (waits) return null;', '', world('direct-hashes')),
   bug('a-claim-ends-while-halted', SETTLE, ' || (await isHalted(tx, locked.chainId))', '', world('two-providers-halt')),
   bug(

@@ -81,7 +81,7 @@ export const REVIEWS: readonly Sabotage[] = [
   bug(
     'surplus-sells-twice',
     'src/market/purchases/complete-purchase.ts',
-    'if (!isSurplus) await',
+    'if (!payment.surplus) await',
     'await',
     world('direct-claims'),
   ),

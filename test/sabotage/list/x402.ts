@@ -5,7 +5,7 @@ import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
 const CHECK = 'src/market/payments/paths/x402/check-proof.ts';
 const DRIVE = 'src/market/payments/paths/x402/drive-payment.ts';
-const SETTLE = 'src/market/payments/settle-payment.ts';
+const END = 'src/market/payments/paths/x402/end-payment.ts';
 const SIGNATURE = 'src/platform/chain/signature.ts';
 const ANSWER = 'src/market/purchases/answer-payment.ts';
 const BUY = 'src/market/purchases/buy-listing.ts';
@@ -116,8 +116,8 @@ const RAW_KEY: readonly Edit[] = [
   },
   {
     file: 'src/market/purchases/open-purchase.ts',
-    find: 'nonce: authorization.nonce,',
-    put: 'nonce: (authorization.nonce.slice(0, 65) + given.proof.version) as never,',
+    find: '{ proof: given.proof,',
+    put: '{ proof: { authorization: { ...authorization, nonce: (authorization.nonce.slice(0, 65) + given.proof.version) as never } },',
   },
 ];
 
@@ -210,7 +210,7 @@ const answers: readonly Sabotage[] = [
   ),
   bug(
     'every-sender-is-a-signer',
-    SETTLE,
+    END,
     'if (sender.isNamed || !sender.namesAny) return false;',
     'return false;',
     world('background-pass', 'review-x402'),
@@ -313,7 +313,7 @@ const ends: readonly Sabotage[] = [
   bug(
     'stopped-is-verified-again',
     DRIVE,
-    'if (payment.stoppedAt !== null) return stoppedRefusal(payment, market.clock.now());',
+    'if (payment.stoppedAt !== null) return stoppedRefusal(endOf(payment), market.clock.now());',
     '',
     world('edited-meanwhile'),
   ),
@@ -342,7 +342,7 @@ const ends: readonly Sabotage[] = [
   ),
   bug(
     'transfer-shown-twice',
-    SETTLE,
+    END,
     '(await isTransferTaken(tx, transfer)) ? null : logIndex',
     'logIndex',
     world('batched-settlement'),
@@ -356,7 +356,7 @@ const ends: readonly Sabotage[] = [
   ),
   bug(
     'removal-not-looked-at-under-the-lock',
-    SETTLE,
+    END,
     'decide(evidence, attemptTermsOf(locked, subject.removedAt))',
     'decide(evidence, attemptTermsOf(locked, null))',
     world('one-payment'),

@@ -1,4 +1,12 @@
-import { isCallExpression, isIdentifier, isPropertyAccessExpression } from 'typescript/unstable/ast';
+import {
+  isBinaryExpression,
+  isCallExpression,
+  isCaseClause,
+  isIdentifier,
+  isPropertyAccessExpression,
+  isStringLiteral,
+  type Node,
+} from 'typescript/unstable/ast';
 import { importsOf } from './imports-of.ts';
 import { lineOf, nodesOf, type Source } from './open-sources.ts';
 import type { Use } from './world-uses.ts';
@@ -40,6 +48,17 @@ export function signingUses(source: Source): Use[] {
     }
   }
   return uses;
+}
+
+/** Comparisons with one of these texts, and cases of a switch for one. */
+export function comparisons(source: Source, texts: ReadonlySet<string>): Use[] {
+  const isOne = (node: Node): boolean => isStringLiteral(node) && texts.has(node.text);
+  return [...nodesOf(source.tree)]
+    .filter((node) => {
+      if (isCaseClause(node)) return isOne(node.expression);
+      return isBinaryExpression(node) && (isOne(node.left) || isOne(node.right));
+    })
+    .map((node) => ({ path: source.path, line: lineOf(source, node), what: 'compares with the name of a way to pay' }));
 }
 
 export function processUses(source: Source): Use[] {
