@@ -6,6 +6,8 @@ import { createRpc } from '../platform/chain/rpc.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
+import { closeServer } from '../platform/http/close-server.ts';
+import { createExchanges } from '../platform/http/exchanges.ts';
 import type { Log } from '../platform/log.ts';
 import { createGasBudget, lossesOf, type Reserved } from './budget/gas-budget.ts';
 import { DEFAULT_LIMITS, type Limits } from './budget/limits.ts';
@@ -66,6 +68,8 @@ export interface Facilitator {
 /** Some hundred settlements on Base. */
 const BALANCE_FLOOR_WEI = 200_000_000_000_000n;
 const RPC_MS = 2_500;
+/** Every answer is out after `answerMs`; this is for its bytes. */
+const DRAIN_MORE_MS = 1_000;
 const USDC_UNITS = 1_000_000;
 
 /** Starts the server; resolves when it listens. Throws when the chain is not the configured one or the folder is in use. */
@@ -83,7 +87,9 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     const follower = createFollower(context, conclude);
     const sender = createSender(context, { conclude, follower });
     const settle = createSettle({ context, sender, conclude, follower });
-    const app = createApp({ context, settle, auth: options.auth ?? null, balanceFloorWei });
+    const { clock, log } = context;
+    const exchanges = createExchanges({ clock, log, leave: () => {}, refused: () => {} });
+    const app = createApp({ context, settle, exchanges, auth: options.auth ?? null, balanceFloorWei });
     const metrics = await createMetrics(context, { host: options.host ?? '127.0.0.1', port: options.metricsPort ?? 0 });
     const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
     const tending = tendOpen(context, conclude);
@@ -96,7 +102,8 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
         // What waits for its turn would otherwise be waited for.
         sender.close();
         context.turns.close();
-        await app.close();
+        // Connections without a request, or with the half of one, would be waited for without an end.
+        await closeServer(app, exchanges, { clock, drainMs: context.timing.answerMs + DRAIN_MORE_MS });
         await settle.idle();
         await tending.stop();
         await metrics.close();

@@ -8,7 +8,7 @@ const FLUSH_MS = 250;
 /** Stops accepting at once, waits for what is in flight, then cuts what is left. */
 export async function closeServer(
   app: FastifyInstance,
-  exchanges: Exchanges,
+  exchanges: Pick<Exchanges, 'idle'>,
   options: { clock: Clock; drainMs: number },
 ): Promise<void> {
   const { clock, drainMs } = options;
