@@ -13,8 +13,15 @@ const RPC_MS = 30_000;
 
 /** With the real USDC, and every account of the benchmark funded. */
 export async function startFundedChain(begun: AsyncDisposableStack): Promise<LocalChain> {
-  const chain = await startBeatingChain();
+  const { blockEverySeconds, finalityBlocks } = CHAIN_SETTINGS;
+  const chain = await startAnvilChain(finalityBlocks, ['--block-time', String(blockEverySeconds)]);
   begun.defer(() => chain.stop());
+  await fundAll(chain);
+  return chain;
+}
+
+/** The real USDC, and what every account of the benchmark has. */
+export async function fundAll(chain: LocalChain): Promise<void> {
   await deployUsdc(chain);
   await fund(chain, [
     { address: WORLD_ACCOUNTS.facilitator.address, wei: 1_000n * ETHER },
@@ -22,20 +29,18 @@ export async function startFundedChain(begun: AsyncDisposableStack): Promise<Loc
     ...Array.from({ length: PAYERS }, (_, n) => ({ address: payerAccount(n).address, usdcUnits: PAYER_UNITS })),
     ...Array.from({ length: PAYERS }, (_, n) => ({ address: stockPayerAccount(n).address, usdcUnits: PAYER_UNITS })),
   ]);
-  return chain;
 }
 
 /**
- * The local chain of the project, on a beat shorter than a second. With a block for every transaction, transfers/s fell to a tenth
+ * The local chain of the project, with a beat of its own. With a block for every transaction, transfers/s fell to a tenth
  * within some thousand transfers; on a beat they stay. Nothing else mines while it is measured: with calls that mine, a transfer
  * was once in no block after a minute.
  */
-async function startBeatingChain(): Promise<LocalChain> {
-  const { blockEverySeconds, finalityBlocks } = CHAIN_SETTINGS;
+export async function startAnvilChain(finalityBlocks: number, more: readonly string[]): Promise<LocalChain> {
   const anvil = await startAnvil(findAnvil(), [
     ...['--host', '127.0.0.1', '--port', '0', '--no-cors', '--chain-id', String(LOCAL_CHAIN_ID)],
     ...['--slots-in-an-epoch', String(finalityBlocks / 2), '--accounts', '0', '--gas-limit', '300000000'],
-    ...['--block-time', String(blockEverySeconds)],
+    ...more,
   ]);
   const url = `http://127.0.0.1:${anvil.port}`;
   const rpc = createRpc({ url, deadlineMs: RPC_MS });

@@ -4,6 +4,7 @@ import type { LocalChain } from '../src/local/chain/start-chain.ts';
 /** The chain's blocks as it makes them: when each came, on the clock of `performance`. */
 export interface Heads {
   latest(): number;
+  seenAt(block: number): number | undefined;
   /** When a transfer in this block became final. */
   finalAt(block: number): number | undefined;
   onHead(act: () => void): void;
@@ -31,6 +32,7 @@ export async function followHeads(chain: LocalChain, begun: AsyncDisposableStack
   socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] }));
   return {
     latest: () => latest,
+    seenAt: (block) => seen.get(block),
     finalAt: (block) => seen.get(block + chain.finalityBlocks),
     onHead: (act) => void acts.push(act),
   };

@@ -46,7 +46,8 @@ export async function seed(
   return { goods, buyerKeys };
 }
 
-function goodsOf(id: bigint): Goods {
+/** The listing of that number, also before it is on the shelves. */
+export function goodsOf(id: bigint): Goods {
   return {
     id,
     payee: testAccount(`bench seller ${id % BigInt(SELLERS)}`).address,

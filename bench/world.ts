@@ -22,6 +22,8 @@ export interface StartOptions {
   listings: number;
   /** Added to what every market is told. */
   marketEnv?: Record<string, string>;
+  /** In place of a chain with short blocks and a short finality. */
+  startChain?: (begun: AsyncDisposableStack) => Promise<LocalChain>;
   /** Everything that is started is handed to it at once. */
   begun: AsyncDisposableStack;
   signal: AbortSignal;
@@ -34,7 +36,7 @@ export async function startWorld(options: StartOptions): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-bench-'));
   begun.defer(() => rm(folder, { recursive: true, force: true }));
   tell('starting anvil, with USDC and funded wallets');
-  const chain = await startFundedChain(begun);
+  const chain = await (options.startChain ?? startFundedChain)(begun);
   tell('starting PostgreSQL');
   const postgres = await startEmbeddedPostgres({ dataDir: folder });
   begun.defer(() => postgres.stop());

@@ -39,7 +39,7 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
   return {
     /**
      * Reads the chain about one open payment and moves it as far as that allows. An unreadable chain changes nothing, and a payment that is
-     * minutes from final is not read: the background pass sees a reorganisation.
+     * seconds from final is not read: the background pass sees a reorganisation.
      */
     async settle(payment: Payment): Promise<Payment> {
       if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;

@@ -94,8 +94,8 @@ test('a payment is far from final by blocks and by their times, and only by a fr
   expect(await looks.isFarFromFinal(payment)).toBe(false);
   looks.noteHead(headNow());
   expect(await looks.isFarFromFinal(payment)).toBe(true);
-  expect(await looks.isFarFromFinal({ ...payment, blockNumber: LATEST - 580n })).toBe(false);
-  expect(await looks.isFarFromFinal({ ...payment, blockTime: blockTime(LATEST - 580n) })).toBe(false);
+  expect(await looks.isFarFromFinal({ ...payment, blockNumber: LATEST - 599n })).toBe(false);
+  expect(await looks.isFarFromFinal({ ...payment, blockTime: blockTime(LATEST - 599n) })).toBe(false);
   expect(await looks.isFarFromFinal({ ...payment, blockNumber: null, blockTime: null })).toBe(false);
   now += 61_000;
   expect(await looks.isFarFromFinal(payment)).toBe(false);

@@ -15,7 +15,8 @@ const CLOSE_MS = 8_000;
 const READING_KEPT_MS = 60_000;
 /** Of another process: the watermark follows every look of the one that has the duty, and its time is that of its last step forward. */
 const WATERMARK_KEPT_MS = 600_000;
-const FAR_MS = 60_000;
+/** The background pass looks in every turn by then: a request that reads the chain itself only gains the rest of a turn. */
+const FAR_MS = 3_000;
 /** The process that has the duty ends a payment within seconds. */
 const OVERDUE_MS = 30_000;
 
@@ -26,7 +27,7 @@ export interface WhenToLook {
   isDue(): Promise<boolean>;
   /** Whether some payment should have been looked at by now by the process that has the duty. Asks the database. */
   isOverdue(): Promise<boolean>;
-  /** Whether a block shows this payment that will not be final for another minute: nothing is to be submitted or decided meanwhile. */
+  /** Whether a block shows this payment that will not be final for some seconds: nothing is to be submitted or decided meanwhile. */
   isFarFromFinal(payment: Payment): Promise<boolean>;
 }
 

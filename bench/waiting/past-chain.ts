@@ -1,0 +1,96 @@
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { readBlock } from '../../src/platform/chain/reads.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { type Hex, isHex } from '../../src/platform/hex.ts';
+import { settleData } from '../../test/support/chain.ts';
+import { fundAll, startAnvilChain } from '../chain.ts';
+import { BLOCK_SECONDS, FINALITY_BLOCKS } from './settings.ts';
+import type { Signed } from './sign-payments.ts';
+
+/** One that was paid before the market was started. */
+export interface Transferred extends Signed {
+  txHash: Hex;
+  blockNumber: number;
+  blockTime: Date;
+}
+
+export interface PastChain {
+  chain: LocalChain;
+  transferred: Transferred[];
+}
+
+/** The chain is set up in a second for each of its blocks, and these lie before everything else. */
+const SET_UP_SECONDS = 3_600;
+const GAS = 200_000n;
+const FEE_LIMIT = 100_000_000_000n;
+const TIP = 1_000_000_000n;
+
+/**
+ * A chain at the pace of a real one, with a past of as many blocks as finality takes. The transfers lie in its blocks from `firstBlock` of
+ * these on, evenly, as purchases of twenty minutes would: nobody has to wait for them.
+ */
+export async function startPastChain(
+  begun: AsyncDisposableStack,
+  given: { firstBlock: number; sign(chain: LocalChain): Promise<Signed[]> },
+): Promise<PastChain> {
+  const past = FINALITY_BLOCKS * BLOCK_SECONDS;
+  const begin = Math.floor(systemClock.now() / 1_000) - past;
+  const chain = await startAnvilChain(FINALITY_BLOCKS, ['--timestamp', String(begin - SET_UP_SECONDS)]);
+  begun.defer(() => chain.stop());
+  await fundAll(chain);
+  const payments = await given.sign(chain);
+  await chain.rpc.call('evm_setAutomine', [false]);
+  await mineAt(chain, Math.floor(systemClock.now() / 1_000) - past);
+  await chain.rpc.call('anvil_setBlockTimestampInterval', [BLOCK_SECONDS]);
+  const transferred: Transferred[] = [];
+  const filled = FINALITY_BLOCKS - given.firstBlock;
+  for (let block = 0; block < FINALITY_BLOCKS; block += 1) {
+    const until = Math.max(0, Math.ceil(((block + 1 - given.firstBlock) * payments.length) / filled));
+    const due = payments.slice(transferred.length, until);
+    const hashes = await submitAll(chain, due, transferred.length);
+    await chain.mine();
+    if (due.length > 0) transferred.push(...(await located(chain, due, hashes)));
+  }
+  await chain.rpc.call('anvil_removeBlockTimestampInterval', []);
+  await mineAt(chain, Math.floor(systemClock.now() / 1_000));
+  await chain.rpc.call('evm_setIntervalMining', [BLOCK_SECONDS]);
+  return { chain, transferred };
+}
+
+async function mineAt(chain: LocalChain, second: number): Promise<void> {
+  await chain.rpc.call('evm_setNextBlockTimestamp', [second]);
+  await chain.mine();
+}
+
+/** As the market's facilitator would, which takes its count from the chain when it starts. */
+async function submitAll(chain: LocalChain, payments: readonly Signed[], sent: number): Promise<Hex[]> {
+  const raw = await Promise.all(
+    payments.map(({ authorization, signature }, at) =>
+      WORLD_ACCOUNTS.facilitator.signer.signTransaction({
+        ...{ type: 'eip1559', chainId: chain.chainId, nonce: sent + at, gas: GAS },
+        ...{ maxFeePerGas: FEE_LIMIT, maxPriorityFeePerGas: TIP },
+        ...{ to: USDC_ADDRESS, data: settleData(authorization, signature) },
+      }),
+    ),
+  );
+  return await Promise.all(
+    raw.map(async (bytes) => {
+      const hash = await chain.rpc.call('eth_sendRawTransaction', [bytes]);
+      if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
+      return hash;
+    }),
+  );
+}
+
+async function located(chain: LocalChain, payments: readonly Signed[], hashes: readonly Hex[]): Promise<Transferred[]> {
+  const block = await readBlock(chain.rpc, 'latest');
+  if (block === null) throw new Error('no block');
+  const at = { blockNumber: Number(block.number), blockTime: new Date(Number(block.timestamp) * 1_000) };
+  return payments.map((payment, n) => {
+    const txHash = hashes[n];
+    if (txHash === undefined) throw new Error('a transfer without a hash');
+    return { ...payment, ...at, txHash };
+  });
+}
