@@ -32,7 +32,7 @@ export interface Waiting {
 }
 
 /** What passes, apart from the windows, before the first of the payments is to be final. */
-const APART_SECONDS = 230;
+const APART_SECONDS = 180;
 
 interface Ground extends Scene {
   shop: Shop;
@@ -77,7 +77,10 @@ export async function measureWaiting(options: Options, running: Running): Promis
   await early.stop();
   const first = waiting[0]?.blockNumber ?? 0;
   tell(`until block ${first + FINALITY_BLOCKS}, when the first of them is final; now ${heads.latest()}`);
-  while (heads.latest() < first + FINALITY_BLOCKS) await systemClock.sleep(BLOCK_SECONDS * 1_000, running.signal);
+  while (heads.latest() < first + FINALITY_BLOCKS) {
+    running.signal.throwIfAborted();
+    await systemClock.sleep(BLOCK_SECONDS * 1_000);
+  }
   tell('some of them end in every block');
   note(await measureFor(ground, 'some end in each block', options.seconds / 2));
   const buyers = letThemAsk();
