@@ -5,7 +5,7 @@ import { inSnapshot } from '../../platform/database/in-snapshot.ts';
 import { toHex } from '../../platform/hex.ts';
 import { presentReceipt } from '../catalog/present-listing.ts';
 import type { MarketOperation } from '../context.ts';
-import { readNewerVersions } from '../purchases/versions/store.ts';
+import { readNewerVersions } from '../purchases/store.ts';
 import { presentNewerVersion, presentPurchase } from './present-purchase.ts';
 import { type History, readHistory } from './read-history.ts';
 import { type BoughtRow, type HistoryPage, readBought, standInPurchases } from './store.ts';

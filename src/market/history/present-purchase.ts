@@ -5,7 +5,7 @@ import type { newerVersion, purchaseOut } from '../../contract/purchases.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import { shownTitle } from '../catalog/present-listing.ts';
-import type { NewerRow } from '../purchases/versions/store.ts';
+import type { NewerRow } from '../purchases/store.ts';
 import type { PurchaseRow, SaleRow } from './store.ts';
 
 export function presentPurchase(row: PurchaseRow): z.output<typeof purchaseOut> {

@@ -5,7 +5,7 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import { toHex } from '../../platform/hex.ts';
 import { readListingDetail } from '../catalog/read-listing-detail.ts';
 import type { Market } from '../context.ts';
-import { settlementHeaders } from '../payments/settlement-headers.ts';
+import { settlementHeaders } from '../payments/answer-pending.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
 /** Said where a seller reads it: nothing in a plain transfer names a market. */

@@ -4,8 +4,13 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { countCredits } from '../fees/store.ts';
 import { takeIntentQuota } from '../limits/take-intent-quota.ts';
-import { type IntentTerms, openIntent, readIntentTime, shownAgain } from '../payments/paths/direct/open-intent.ts';
-import { presentIntentTerms } from '../payments/paths/direct/present-intent.ts';
+import {
+  type IntentTerms,
+  openIntent,
+  presentIntentTerms,
+  readIntentTime,
+  shownAgain,
+} from '../payments/paths/direct/open-intent.ts';
 import type { Payments } from '../payments/payments.ts';
 import { checkOpenFees } from './open-fee.ts';
 

@@ -6,7 +6,6 @@ import type { Watermark } from '../../platform/chain/accept-head.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Payment } from './payment.ts';
 import { estimateSeconds, presentPayment } from './present-payment.ts';
-import { settlementHeaders } from './settlement-headers.ts';
 
 export type Pending = z.input<typeof pendingAnswer>;
 
@@ -45,4 +44,11 @@ export function reviewRefusal(payment: Payment, watermark: Watermark | null, now
   return new Refusal('needs_review', {
     fields: { payment_status: 'needs_review', payment: presentPayment(payment, watermark, payment.listingId, now) },
   });
+}
+
+/** The settlement as x402 clients read it, in both versions. */
+export function settlementHeaders(network: Network, transaction: string, payer: string): Record<string, string> {
+  const encode = (name: string): string =>
+    Buffer.from(JSON.stringify({ success: true, transaction, network: name, payer })).toString('base64');
+  return { 'x-payment-response': encode(network.name), 'payment-response': encode(network.caip2) };
 }

@@ -2,27 +2,25 @@ import type { Endpoints } from '../../contract/index.ts';
 import type { Budget } from '../../platform/budgets/create-budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { Market, MarketOperation } from '../context.ts';
-import { isRefused, judgeStep } from '../listings/listing-steps.ts';
-import { findListingTerms, type ListingTerms } from '../listings/store.ts';
+import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
+import { findListingTerms, type ListingTerms, shareListing } from '../listings/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
-import { askAnew } from '../payments/paths/x402/ask-anew.ts';
+import { askAnew } from '../payments/paths/x402/ask-payment.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import { answerPayment } from './answer-payment.ts';
-import { type BuyRequest, purchaseTerms, readBuyRequest } from './buy-request.ts';
+import { type BuyRequest, mustBeGoods, purchaseTerms, readBuyRequest } from './buy-request.ts';
 import { checkFresh } from './check-fresh.ts';
-import { mustNotBring, refuseStray } from './client-token.ts';
-import { isWithoutValue, spendSignature } from './collecting/check-collecting.ts';
+import { isWithoutValue, spendSignature } from './collecting.ts';
 import { collectorOf } from './collector.ts';
+import { lockWalks, recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
+import { mustNotBring, refuseStray } from './delivery-token.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
-import { mustBeGoods } from './must-be-goods.ts';
+import { isEntitled } from './is-entitled.ts';
 import { type Found, startPurchase } from './start-purchase.ts';
-import { findPurchase } from './store.ts';
-import { takeFreeGoods } from './take-free-goods.ts';
-import { isEntitled } from './versions/is-entitled.ts';
-import type { Buyer } from './versions/store.ts';
+import { type Buyer, findPurchase, insertFreePurchase } from './store.ts';
 
 /** Each round ends in an answer or in somebody else's row, which the next round finds. */
 const MAX_ROUNDS = 4;
@@ -150,4 +148,32 @@ async function answerFree(
   }
   if (merchant?.id === listing.merchantId) throw new Refusal('own_goods');
   return await takeFreeGoods(market, listing, merchant);
+}
+
+/** Free goods are delivered at once. With a key they are a purchase, once; without one nothing is recorded. */
+export async function takeFreeGoods(
+  market: Market,
+  listing: ListingTerms,
+  merchant: Merchant | null,
+): Promise<BuyAnswer> {
+  if (merchant === null) return await deliver(market, listing.id, null, null);
+  await market.database.transaction(async (tx) => {
+    const shared = await shareListing(tx, listing.id);
+    if (shared === null) throw new Refusal('listing_unavailable');
+    mustStep(shared, 'buy');
+    await lockWalks(tx, listing.merchantId, merchant.id);
+    const id = await insertFreePurchase(tx, listing.id, merchant.id, new Date(market.clock.now()));
+    if (id === null) return;
+    await recordSale(tx, market, {
+      listingId: listing.id,
+      merchantId: listing.merchantId,
+      buyerId: merchant.id,
+      paidUnits: 0n,
+      via: 'free',
+      paymentId: null,
+      txHash: null,
+    });
+  });
+  const purchase = await findPurchase(market.database, listing.id, { merchantId: merchant.id });
+  return await deliver(market, listing.id, purchase, 'key');
 }

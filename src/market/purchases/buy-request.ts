@@ -7,7 +7,7 @@ import { clientOf } from '../limits/client-of.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { readProof } from '../payments/paths/x402/read-proof.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
-import { readToken, type ShownToken } from './client-token.ts';
+import { readToken, type ShownToken } from './delivery-token.ts';
 
 /** One request to buy, or to collect. */
 export interface BuyRequest {
@@ -56,4 +56,12 @@ export function purchaseTerms(
     resource: `${market.config.baseUrl}/api/buy/${listing.id}`,
     description: `Listing ${listing.id}`,
   };
+}
+
+/** A thing changes hands in its city: here nobody is asked for money for it, in whatever state it is, and there is nothing to collect. */
+export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'>): void {
+  if (!isThing) return;
+  throw new Refusal('checkout_needed', {
+    detail: `Listing ${id} is a thing of the city: POST /api/world/checkout/${id} opens the way to it.`,
+  });
 }

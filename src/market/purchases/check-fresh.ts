@@ -5,7 +5,7 @@ import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { checkCollecting, isWithoutValue } from './collecting/check-collecting.ts';
+import { checkCollecting, isWithoutValue } from './collecting.ts';
 
 /** A proof that is not in the ledger may be fresh: then it shows who controls the wallet. Null where there is none to check. */
 export async function checkFresh(

@@ -6,9 +6,9 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
+import { settlementHeaders } from '../payments/answer-pending.ts';
 import type { Payment } from '../payments/payment.ts';
 import { findProof } from '../payments/proofs/store.ts';
-import { settlementHeaders } from '../payments/settlement-headers.ts';
 import { findPayment } from '../payments/store.ts';
 import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
 

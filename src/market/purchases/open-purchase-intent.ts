@@ -8,12 +8,17 @@ import { mustBeOnNetwork } from '../listings/check-network.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { undecidedRefusal } from '../payments/paths/direct/name-transaction.ts';
-import { type IntentTerms, openIntent, readIntentTime, shownAgain } from '../payments/paths/direct/open-intent.ts';
-import { presentIntentTerms } from '../payments/paths/direct/present-intent.ts';
+import {
+  type IntentTerms,
+  openIntent,
+  presentIntentTerms,
+  readIntentTime,
+  shownAgain,
+} from '../payments/paths/direct/open-intent.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
-import { mustBeGoods } from './must-be-goods.ts';
-import { isEntitled } from './versions/is-entitled.ts';
+import { mustBeGoods } from './buy-request.ts';
+import { isEntitled } from './is-entitled.ts';
 
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';

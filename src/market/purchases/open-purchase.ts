@@ -6,7 +6,7 @@ import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Proof } from '../payments/terms.ts';
 import type { BuyRequest } from './buy-request.ts';
-import { isEarlierBuyer } from './versions/store.ts';
+import { isEarlierBuyer } from './store.ts';
 
 export interface PurchaseToOpen {
   request: Pick<BuyRequest, 'merchant'>;

@@ -1,3 +1,4 @@
+import type { Reason } from '../../contract/errors.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
@@ -7,21 +8,18 @@ import { mustBeOnNetwork } from '../listings/check-network.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
 import { askPayment } from '../payments/paths/x402/ask-payment.ts';
-import { mustMoveOn } from '../payments/paths/x402/chain-clock.ts';
-import { mustHold, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
+import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { mustBeOpening, takeClientToken, tokenHashOf } from './client-token.ts';
-import { askToCollect } from './collecting/ask-to-collect.ts';
+import { askToCollect } from './collecting.ts';
 import { collectorOf } from './collector.ts';
 import type { BuyAnswer } from './deliver.ts';
+import { mustBeOpening, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
-import { limitAttempts } from './limit-attempts.ts';
 import { openPurchase } from './open-purchase.ts';
-import { refuseWithToken, withToken } from './with-token.ts';
 
 /** What was found about a request before the listing has its say. */
 export interface Found {
@@ -161,5 +159,29 @@ async function checkSale(
   }
   if (request.maxPriceUnits !== null && listing.priceUnits > request.maxPriceUnits) {
     throw new Refusal('price_above_limit', { detail: `The price is ${usdcOfUnits(listing.priceUnits)} USDC.` });
+  }
+}
+
+/** What is answered over a row that was opened and is not verified. */
+const UNVERIFIED: ReadonlySet<Reason> = new Set([
+  ...(['verification_pending', 'payment_rejected', 'facilitator_refused'] as const),
+  ...(['listing_changed', 'listing_removed'] as const),
+]);
+
+/**
+ * Anybody can sign for an empty wallet, and each such row is looked at by every pass until it runs out. So callers leave only so many
+ * behind; one that is verified, or was never opened, is given back.
+ */
+export async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => Promise<T>): Promise<T> {
+  if (proof === null) return await open();
+  const taken = takeAttempt();
+  let isLeft = false;
+  try {
+    return await open();
+  } catch (error) {
+    isLeft = !(error instanceof Refusal) || UNVERIFIED.has(error.reason);
+    throw error;
+  } finally {
+    taken.settle(isLeft ? 1 : 0);
   }
 }

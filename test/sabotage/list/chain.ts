@@ -156,7 +156,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-proof-drives-a-payment-of-another-chain',
-    'src/market/payments/paths/x402/may-drive.ts',
+    'src/market/payments/paths/x402/drive-payment.ts',
     ' || payment.chainId !== market.config.network.chainId',
     '',
     world('another-chain'),

@@ -268,7 +268,7 @@ const ends: readonly Sabotage[] = [
   ),
   bug(
     'a-key-is-entitled-where-only-the-payer-collects',
-    'src/market/purchases/versions/store.ts',
+    'src/market/purchases/store.ts',
     'and not p.payer_collects_only)',
     ')',
     world('version-payments'),
@@ -283,14 +283,14 @@ const ends: readonly Sabotage[] = [
   bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('versions')),
   bug(
     'goods-that-were-removed-go-to-earlier-buyers',
-    'src/market/purchases/versions/is-entitled.ts',
+    'src/market/purchases/is-entitled.ts',
     "  if (isRefused(judgeStep(listing, 'inherit'))) return false;\n",
     '',
     world('version-payments'),
   ),
   bug(
     'a-later-buyer-of-the-older-one-is-entitled',
-    'src/market/purchases/versions/store.ts',
+    'src/market/purchases/store.ts',
     'coalesce(y.created_at, p.created_at) < line.newer_at',
     "coalesce(y.created_at, p.created_at) < 'infinity'",
     world('versions'),

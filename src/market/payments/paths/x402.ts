@@ -1,11 +1,9 @@
 import type { X402Payment } from '../payment.ts';
 import type { PaymentPath } from './payment-path.ts';
-import { attemptTermsOf } from './x402/attempt-terms.ts';
-import { decide, type Evidence } from './x402/decide.ts';
-import { drive } from './x402/drive-payment.ts';
+import { attemptTermsOf, decide, type Evidence } from './x402/decide.ts';
+import { drive, mayDrive } from './x402/drive-payment.ts';
 import { endByEvidence } from './x402/end-payment.ts';
 import { gatherEvidence } from './x402/gather-evidence.ts';
-import { mayDrive } from './x402/may-drive.ts';
 import { type Attempt, openAttempt } from './x402/store.ts';
 
 /** A signed authorization that came with the request; a facilitator submits it. */

@@ -8,6 +8,7 @@ import {
 } from '../../../../platform/chain/sighting.ts';
 import { decodeAuthorizationUsed, decodeTransfer } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
+import type { DirectPayment } from '../../payment.ts';
 import type { UnknownWhy } from '../x402/decide.ts';
 
 /** What one provider shows of a claimed transaction, all of one moment. */
@@ -141,4 +142,19 @@ function candidateOf(log: Log, terms: ClaimTerms): Candidate[] {
 
 function isAuthorizedBy(log: Log, { asset, payer }: ClaimTerms): boolean {
   return log.address === asset && decodeAuthorizationUsed(log)?.authorizer === payer;
+}
+
+export function claimTermsOf(payment: DirectPayment, removedAt: Date | null): ClaimTerms {
+  const seconds = (date: Date): bigint => BigInt(Math.floor(date.getTime() / 1000));
+  return {
+    chainId: payment.chainId,
+    asset: payment.asset,
+    payer: payment.payer,
+    payee: payment.payee,
+    minimumUnits: payment.valueUnits,
+    windowFrom: seconds(payment.windowFrom),
+    windowTo: seconds(payment.windowTo),
+    surplus: payment.surplus,
+    removedAt: removedAt?.getTime() ?? null,
+  };
 }

@@ -1,5 +1,8 @@
+import { checksummed } from '../../../../contract/chain-values.ts';
+import { usdcText } from '../../../../contract/money.ts';
 import { INTENT_MINUTES, type PaymentPurpose } from '../../../../contract/vocabulary.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { isoTime } from '../../../../platform/clock.ts';
 import type { Tx } from '../../../../platform/database/database.ts';
 import type { ScalarQuery } from '../../../../platform/database/quotas/count-in-window.ts';
 import type { Hex } from '../../../../platform/hex.ts';
@@ -97,4 +100,31 @@ export async function openIntent(
   const intent = { ...bound, merchantId: merchant.id, challenge };
   await insertIntent(tx, intent);
   return { intent, isNew: true };
+}
+
+/** An intent as its owner sees it; `listing_id` is for the route to add. */
+export function presentIntentTerms(
+  { config }: Pick<Market, 'config'>,
+  intent: Intent,
+  merchant: Merchant,
+  next: string,
+) {
+  return {
+    id: intent.id,
+    buyer: merchant.handle,
+    payer_wallet: intent.payer && checksummed(intent.payer),
+    seller_wallet: checksummed(intent.payee),
+    network: config.network.name,
+    chain_id: Number(intent.chainId),
+    asset: checksummed(intent.asset),
+    minimum_amount_usdc: usdcText(intent.minimumUnits),
+    minimum_amount_units: intent.minimumUnits.toString(),
+    challenge_nonce: intent.nonce,
+    created_at: isoTime(intent.createdAt),
+    expires_at: isoTime(intent.expiresAt),
+    signature_method: 'personal_sign' as const,
+    challenge: intent.challenge,
+    tip_allowed: true as const,
+    next,
+  };
 }

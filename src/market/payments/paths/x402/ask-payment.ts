@@ -3,6 +3,7 @@ import type { Reason } from '../../../../contract/errors.ts';
 import { MAX_TIMEOUT_SECONDS } from '../../../../contract/vocabulary.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { MarketConfig } from '../../../context.ts';
+import type { Payment } from '../../payment.ts';
 import { requirementOf, type Terms } from '../../terms.ts';
 import { describeForBazaar } from './bazaar.ts';
 
@@ -44,4 +45,16 @@ function versionOne(config: MarketConfig, terms: Terms) {
     asset: checksummed(config.network.usdc),
     extra: { name: config.network.domainName, version: config.network.domainVersion },
   };
+}
+
+/** What an authorization is answered with whose payment has ended: unpaid, or given back or declined after a review. */
+export function askAnew(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
+  const detail =
+    ended?.status === 'rejected'
+      ? `That payment was reviewed, and is ${ended.reviewOutcome}.`
+      : 'That payment ended unpaid.';
+  const asked = askPayment(config, terms, 'authorization_lapsed', detail);
+  if (ended?.status !== 'rejected') return asked;
+  const nextStep = 'That authorization pays for nothing here any more. Sign a new one to pay again.';
+  return new Refusal(asked.reason, { ...asked.options, nextStep });
 }

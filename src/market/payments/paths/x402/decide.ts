@@ -13,6 +13,7 @@ import {
   decodeTransfer,
 } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
+import type { X402Payment } from '../../payment.ts';
 
 /** Where the authorization's nonce was used or cancelled, and what the same provider says about that transaction. */
 export interface Use {
@@ -165,4 +166,20 @@ function transferOf(
   const transfer = log?.address === terms.asset ? decodeTransfer(log) : null;
   if (log === undefined || transfer?.from !== terms.payer) return null;
   return { logIndex: log.logIndex, to: transfer.to, value: transfer.value };
+}
+
+export function attemptTermsOf(payment: X402Payment, removedAt: Date | null): AttemptTerms {
+  return {
+    chainId: payment.chainId,
+    asset: payment.asset,
+    payer: payment.payer,
+    payee: payment.payee,
+    valueUnits: payment.valueUnits,
+    nonce: payment.nonce,
+    validBefore: payment.validBefore,
+    openedBlock: payment.openedBlock,
+    mayBeSubmitted: payment.status !== 'verifying',
+    removedAt: removedAt?.getTime() ?? null,
+    isStopped: payment.stoppedAt !== null,
+  };
 }

@@ -8,12 +8,13 @@ import {
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import type { Completions } from '../../completion.ts';
-import type { Payment, X402Payment } from '../../payment.ts';
+import { isOpen, type Payment, type X402Payment } from '../../payment.ts';
 import { stoppedRefusal } from '../../refusals.ts';
 import { findPayment, findToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import type { Driven, PathContext } from '../payment-path.ts';
 import { askSettle, askVerify } from './ask-facilitator.ts';
+import { isSignedBy } from './check-proof.ts';
 
 /** Verify while `verifying`, settle while `settling`. */
 export async function drive(
@@ -149,6 +150,33 @@ async function maySettleStill(market: Market, payment: X402Payment): Promise<boo
   if (isExpired(market, payment)) return false;
   try {
     return !(await readAuthorizationState(market.rpc, payment.asset, payment.payer, payment.nonce, 'latest'));
+  } catch (error) {
+    if (error instanceof RpcFailure) return false;
+    throw error;
+  }
+}
+
+/**
+ * Whether this proof is the very authorization of that payment, signed by its payer. Only then is it handed to the facilitator
+ * once more; whoever shows anything else under the same nonce learns where the payment stands and moves nothing.
+ */
+export async function mayDrive(
+  market: Pick<Market, 'rpc' | 'clock' | 'config'>,
+  payment: Payment,
+  proof: Proof,
+): Promise<boolean> {
+  if (payment.path !== 'x402' || payment.chainId !== market.config.network.chainId) return false;
+  const { authorization } = proof;
+  const same =
+    authorization.from === payment.payer &&
+    authorization.nonce === payment.nonce &&
+    authorization.to === payment.payee &&
+    authorization.value === payment.valueUnits &&
+    authorization.validAfter === payment.validAfter &&
+    authorization.validBefore === payment.validBefore;
+  if (!same || !isOpen(payment)) return false;
+  try {
+    return await isSignedBy(market, proof);
   } catch (error) {
     if (error instanceof RpcFailure) return false;
     throw error;

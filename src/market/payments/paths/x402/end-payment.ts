@@ -7,8 +7,7 @@ import { isOpen, type Payment, type X402Payment } from '../../payment.ts';
 import { insertProof, isTransferTaken } from '../../proofs/store.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from '../../store.ts';
 import type { PathContext } from '../payment-path.ts';
-import { attemptTermsOf } from './attempt-terms.ts';
-import { type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
+import { attemptTermsOf, type Decision, decide, type Evidence, type UnknownWhy } from './decide.ts';
 import { findSigner } from './store.ts';
 
 /** How long a payment may wait for a silent facilitator to say whether the sender is one of its signers. */

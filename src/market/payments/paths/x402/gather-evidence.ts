@@ -3,8 +3,7 @@ import type { Market } from '../../../context.ts';
 import type { ChainHead } from '../../head/read-head.ts';
 import type { X402Payment } from '../../payment.ts';
 import type { SecondOpinions } from '../../providers/ask-others.ts';
-import { attemptTermsOf } from './attempt-terms.ts';
-import { decide, type Evidence } from './decide.ts';
+import { attemptTermsOf, decide, type Evidence } from './decide.ts';
 import { readFindings } from './read-findings.ts';
 
 export interface Gathering {

@@ -1,6 +1,6 @@
-import type { Queryable } from '../../../platform/database/database.ts';
-import { isRefused, judgeStep } from '../../listings/listing-steps.ts';
-import type { ListingTerms } from '../../listings/store.ts';
+import type { Queryable } from '../../platform/database/database.ts';
+import { isRefused, judgeStep } from '../listings/listing-steps.ts';
+import type { ListingTerms } from '../listings/store.ts';
 import { type Buyer, isEarlierBuyer } from './store.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { beforeAll, expect, it } from 'vitest';
-import { ask } from '../../../../test/support/ask.ts';
-import { testDatabase } from '../../../../test/support/database.ts';
-import { marketContext } from '../../../../test/support/market-context.ts';
+import { ask } from '../../../test/support/ask.ts';
+import { testDatabase } from '../../../test/support/database.ts';
+import { marketContext } from '../../../test/support/market-context.ts';
 import {
   removeListing,
   SEED_TIME,
@@ -12,11 +12,11 @@ import {
   seedMerchant,
   seedPaidPurchase,
   withdrawListing,
-} from '../../../../test/support/seed.ts';
-import { type NewVersion, seedVersion } from '../../../../test/world/version-stage.ts';
-import { endpoints } from '../../../contract/index.ts';
-import { toHex } from '../../../platform/hex.ts';
-import { listPurchases } from '../../history/list-purchases.ts';
+} from '../../../test/support/seed.ts';
+import { type NewVersion, seedVersion } from '../../../test/world/version-stage.ts';
+import { endpoints } from '../../contract/index.ts';
+import { toHex } from '../../platform/hex.ts';
+import { listPurchases } from '../history/list-purchases.ts';
 import { isEarlierBuyer } from './store.ts';
 
 const db = testDatabase();
