@@ -2,7 +2,7 @@ import type { CityLimits } from '../contract/city/endpoints.ts';
 import type { EndpointShape } from '../contract/endpoint.ts';
 import type { Network } from '../contract/vocabulary.ts';
 import type { Provider } from '../platform/chain/provider.ts';
-import type { Standings } from '../platform/chain/standing.ts';
+import type { ProvidersHealth } from '../platform/chain/provider-health.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Call, Operation } from '../platform/http/operation.ts';
@@ -46,7 +46,7 @@ export interface City {
   /** All of them, in the order in which they lead. */
   providers: readonly [Provider, ...Provider[]];
   /** How they stand, as far as this process has seen. */
-  standings: Standings;
+  providerHealth: ProvidersHealth;
   pepper: Pepper;
 }
 

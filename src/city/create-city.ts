@@ -1,7 +1,7 @@
 import { cityEndpoints } from '../contract/city/endpoints.ts';
 import { checkNetworks } from '../platform/chain/check-networks.ts';
 import { createProviders } from '../platform/chain/provider.ts';
-import { createStandings } from '../platform/chain/standing.ts';
+import { createProviderHealth } from '../platform/chain/provider-health.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
@@ -45,8 +45,8 @@ const SITE_PREFIXES = ['aisle', 'city'];
 export function createCity(options: CityOptions): RunningCity {
   const { config, database, clock, random, log, pepper } = options;
   const providers = createProviders(config.rpcUrls, clock);
-  const standings = createStandings(providers, clock);
-  const city: City = { config, database, clock, random, log, pepper, providers, standings };
+  const providerHealth = createProviderHealth(providers, clock);
+  const city: City = { config, database, clock, random, log, pepper, providers, providerHealth };
   const sweep = createSweep(city, options.sweepEveryMs ?? SWEEP_EVERY_MS);
   const http = createHttpServer({
     endpoints: cityEndpoints,
@@ -62,7 +62,7 @@ export function createCity(options: CityOptions): RunningCity {
     secretPrefixes: [...new Set([config.keyPrefix, ...SITE_PREFIXES])],
     trustProxy: false,
     classifyError: refuseUnreadable,
-    pages: createPages(city, { sweeps: sweep.onDuty }),
+    pages: createPages(city, { sweeps: sweep.isLeader }),
   });
   return {
     city,

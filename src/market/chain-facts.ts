@@ -1,17 +1,17 @@
-import type { Standing } from '../platform/chain/standing.ts';
+import type { ProviderHealth } from '../platform/chain/provider-health.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { ChainFacts, PaymentsFacts, ProviderFacts } from './metrics/observe-chain.ts';
 import type { Payments } from './payments/payments.ts';
 
 /** What the metrics tell of the chain, without asking anybody. */
-export function chainFacts({ standings, watch, held }: Payments, clock: Clock): ChainFacts {
+export function chainFacts({ providerHealth, watch, held }: Payments, clock: Clock): ChainFacts {
   const state = watch.state();
   const head = watch.head();
   const ageOf = (timestamp: bigint): number => clock.now() / 1_000 - Number(timestamp);
   const blockOf = (block: { number: bigint; timestamp: bigint } | null | undefined) =>
     block ? { number: Number(block.number), ageSeconds: ageOf(block.timestamp) } : null;
   return {
-    providers: standings.all.map((standing) => providerFacts(standing, standings.best(), clock)),
+    providers: providerHealth.all.map((health) => providerFacts(health, providerHealth.best(), clock)),
     finalized: blockOf(head?.finalized),
     watermark: blockOf(state?.watermark),
     halted: state !== null && state.halt !== null,
@@ -19,10 +19,10 @@ export function chainFacts({ standings, watch, held }: Payments, clock: Clock): 
   };
 }
 
-function providerFacts(standing: Standing, best: bigint, clock: Clock): ProviderFacts {
-  const { provider } = standing;
+function providerFacts(health: ProviderHealth, best: bigint, clock: Clock): ProviderFacts {
+  const { provider } = health;
   const { answeredAt, failures } = provider.tally();
-  const { head, disagreements, wasExcused } = standing.facts();
+  const { head, disagreements, wasExcused } = health.facts();
   return {
     number: provider.number,
     endpoint: provider.endpoint,
@@ -32,13 +32,13 @@ function providerFacts(standing: Standing, best: bigint, clock: Clock): Provider
     failures,
     traffic: provider.traffic(),
     disagreements,
-    leftOut: wasExcused || standing.leftOut(best) !== null,
+    leftOut: wasExcused || health.leftOut(best) !== null,
   };
 }
 
 /** Null in a process that does not look after the payments. */
 export function paymentsFacts({ facts, reconciler }: Payments, clock: Clock): PaymentsFacts | null {
-  const known = reconciler.onDuty() ? facts.facts() : null;
+  const known = reconciler.isLeader() ? facts.facts() : null;
   if (known === null) return null;
   const now = clock.now();
   return {

@@ -125,7 +125,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   metrics?.observeCatalog(catalog.facts);
   metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
   metrics?.observeStreams(stream.open);
-  metrics?.observeDuties(() => ({ number_events: sequencer.onDuty(), ...background.duties() }));
+  metrics?.observeDuties(() => ({ number_events: sequencer.isLeader(), ...background.duties() }));
   observeHttp(metrics, http);
   observePayments(metrics, payments, clock);
   return {
@@ -172,10 +172,10 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
       for (const part of parts) await part.stop();
     },
     duties: () => ({
-      reconcile: reconciler.onDuty(),
+      reconcile: reconciler.isLeader(),
       prune_changes: pruning.isHeld(),
       renew_shapes: renewal.isHeld(),
-      ...(world === null ? {} : { world: world.onDuty() }),
+      ...(world === null ? {} : { world: world.isLeader() }),
     }),
   };
 }

@@ -6,7 +6,7 @@ import type { BodyGiven, EndpointShape, ParamsGiven, ResultOf } from '../../src/
 import { handleSkeleton } from '../../src/contract/handle-skeleton.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { createProviders } from '../../src/platform/chain/provider.ts';
-import { createStandings } from '../../src/platform/chain/standing.ts';
+import { createProviderHealth } from '../../src/platform/chain/provider-health.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Database, Tx } from '../../src/platform/database/database.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
@@ -62,7 +62,7 @@ export function cityContext(options: {
     random: systemRandom,
     log: recordingLog().log,
     providers,
-    standings: createStandings(providers, clock),
+    providerHealth: createProviderHealth(providers, clock),
     pepper: CITY_PEPPER,
     ...options.changes,
   };

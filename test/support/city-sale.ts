@@ -15,8 +15,8 @@ import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts
 import { fund } from '../../src/local/chain/fund.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { createProviders } from '../../src/platform/chain/provider.ts';
+import { createProviderHealth } from '../../src/platform/chain/provider-health.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
-import { createStandings } from '../../src/platform/chain/standing.ts';
 import { isoTime } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { startTestChain, usdcAdmin } from './chain.ts';
@@ -122,7 +122,7 @@ async function startSale(options: SaleOptions): Promise<{ sale: CitySale; stop()
         limits: options.limits ?? {},
       }),
       providers,
-      standings: createStandings(providers, clock),
+      providerHealth: createProviderHealth(providers, clock),
       log,
     },
   });

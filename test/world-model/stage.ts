@@ -82,6 +82,6 @@ async function gather(sites: Sites, name: string, count: number): Promise<Person
 
 /** The first sweep of a city is made by itself; one that is asked for comes after it. */
 async function untilSwept({ city }: Sites): Promise<void> {
-  while (!city.running.sweep.onDuty()) await systemClock.sleep(POLL_MS);
+  while (!city.running.sweep.isLeader()) await systemClock.sleep(POLL_MS);
   await city.running.sweep.sweepOnce();
 }

@@ -5,7 +5,7 @@ import { createSweep } from '../../src/city/offers/sweep.ts';
 import { send } from '../../src/local/chain/send-transaction.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { createProviders } from '../../src/platform/chain/provider.ts';
-import { createStandings } from '../../src/platform/chain/standing.ts';
+import { createProviderHealth } from '../../src/platform/chain/provider-health.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
 import { rawTransaction, reorg, settleData, signAuthorization } from '../support/chain.ts';
@@ -41,7 +41,7 @@ const ownerOf = async ({ thingId }: OpenedOffer): Promise<bigint> =>
 /** A look by somebody whose providers lead nowhere. */
 const blind = (): City => {
   const providers = createProviders(['http://127.0.0.1:1'], sale.clock);
-  return { ...sale.city, providers, standings: createStandings(providers, sale.clock) };
+  return { ...sale.city, providers, providerHealth: createProviderHealth(providers, sale.clock) };
 };
 const pass = async (seconds: number): Promise<void> => sale.mineAt((await sale.time()) + seconds);
 
@@ -274,7 +274,7 @@ describe('claims', () => {
   it('where nothing can be read it is said so; what was named is looked at all the same', async () => {
     const one = await held();
     const txHash = await payFor(one);
-    const seeing = { providers: sale.city.providers, standings: sale.city.standings };
+    const seeing = { providers: sale.city.providers, providerHealth: sale.city.providerHealth };
     Object.assign(sale.city, blind());
     expect(await reasonOf(claim(one, txHash))).toBe('payment_preserved');
     expect(await reasonOf(sale.reserve(await sale.offer(), await sale.person()))).toBe('payment_check_unavailable');
@@ -324,7 +324,7 @@ describe('a wallet that is a contract', () => {
     const wallet = await createContractWallet(sale.chain, 10_000_000n);
     const { challenge } = await sale.reserve(offer, buyer, { wallet: wallet.address });
     expect(await reasonOf(sale.claim(offer, buyer, hash('6'), challenge, wallet.owner))).toBe('signature_invalid');
-    const seeing = { providers: sale.city.providers, standings: sale.city.standings };
+    const seeing = { providers: sale.city.providers, providerHealth: sale.city.providerHealth };
     Object.assign(sale.city, blind());
     expect(await reasonOf(sale.claim(offer, buyer, hash('6'), challenge, wallet.owner))).toBe('payment_preserved');
     Object.assign(sale.city, seeing);

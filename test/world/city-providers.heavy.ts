@@ -39,8 +39,8 @@ async function calm(): Promise<void> {
   primary.heal();
   spare.heal();
   await pass(120);
-  for (const standing of sale.city.standings.all) {
-    standing.noteOpinion(true);
+  for (const standing of sale.city.providerHealth.all) {
+    standing.noteAnswer(true);
     standing.noteHead({ number: 0n, timestamp: BigInt(await sale.time()) });
   }
 }

@@ -98,13 +98,13 @@ it('whoever is on duty moves everything on; another one goes on where it stops',
 
   const [one, two] = [createSweep(sale.city, 20), createSweep(sale.city, 20)];
   one.start();
-  await expect.poll(() => one.onDuty()).toBe(true);
+  await expect.poll(() => one.isLeader()).toBe(true);
   two.start();
   await sale.finalize();
   await expect.poll(phases).toEqual(['claimed', 'payment_invalid', 'reserved', 'reserved']);
-  expect(two.onDuty()).toBe(false);
+  expect(two.isLeader()).toBe(false);
   await one.stop();
-  await expect.poll(() => two.onDuty(), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => two.isLeader(), { timeout: 10_000 }).toBe(true);
   await sale.mineAt((await sale.time()) + 301);
   await expect.poll(phases, { timeout: 10_000 }).toEqual(['claimed', 'payment_invalid', 'payment_pending', 'listed']);
   await two.stop();

@@ -64,7 +64,7 @@ async function under(
 }
 
 /** Whether the second provider says all that it is asked for, in spite of its fault. */
-function isBorneOut({ name, faulty }: Ordeal, course: Course): boolean {
+function isCorroborated({ name, faulty }: Ordeal, course: Course): boolean {
   return faultOf(name).searchesOnly === true && faulty > 0 && course.name === 'claim';
 }
 
@@ -84,7 +84,7 @@ async function endure(ordeal: Ordeal, moment: Moment): Promise<void> {
     }
     if (faultOf(name).passable === true) return;
     // Nothing can be known for sure by then, nor can the other provider decide alone before a minute has gone by.
-    const early = ended.filter((course) => !spared.has(course) && !isBorneOut(ordeal, course));
+    const early = ended.filter((course) => !spared.has(course) && !isCorroborated(ordeal, course));
     expect(early.map((course) => course.name)).toEqual([]);
   };
   let struck = 0;

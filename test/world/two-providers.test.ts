@@ -130,7 +130,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
   });
 
   it('a disagreement is an alarm, once for a payment, however often it is looked at', async () => {
-    const disagreements = () => payments().standings.all[1]?.facts().disagreements ?? -1;
+    const disagreements = () => payments().providerHealth.all[1]?.facts().disagreements ?? -1;
     const before = disagreements();
     const paid = await pay();
     await world.finalize();
@@ -294,7 +294,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await pass();
     await pair.idle(61);
     expect(await stand(paid)).toBe('completed');
-    expect(payments().standings.all[1]?.leftOut(payments().standings.best())).toBe('stuck');
+    expect(payments().providerHealth.all[1]?.leftOut(payments().providerHealth.best())).toBe('stuck');
   });
 
   it('when it moves, but shows a chain of more than a minute ago, and the block is not in it', async () => {

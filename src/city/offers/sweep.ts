@@ -1,6 +1,6 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { createDuty } from '../../platform/create-duty.ts';
 import { createPasses } from '../../platform/create-passes.ts';
+import { createSingletonJob } from '../../platform/singleton-job.ts';
 import type { City } from '../context.ts';
 import { type ChainHead, readHead } from '../payments/read-head.ts';
 import { look } from './look.ts';
@@ -14,7 +14,7 @@ export interface Sweep {
   /** One look at all of them, whoever is on duty. */
   sweepOnce(): Promise<void>;
   /** Whether this process is the one that does it. */
-  onDuty(): boolean;
+  isLeader(): boolean;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface Sweep {
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;
   const passes = createPasses(() => sweep(city));
-  const duty = createDuty({
+  const duty = createSingletonJob({
     database,
     clock,
     log,
@@ -47,7 +47,7 @@ export function createSweep(city: City, everyMs: number): Sweep {
       await passes.ended();
     },
     sweepOnce: passes.fresh,
-    onDuty: duty.isHeld,
+    isLeader: duty.isHeld,
   };
 }
 

@@ -1,8 +1,8 @@
 import { hearProvider, type Objections } from '../../platform/chain/hear-provider.ts';
 import { openView } from '../../platform/chain/object-to-mined.ts';
+import type { ProviderHealth } from '../../platform/chain/provider-health.ts';
 import { type Block, type Log, readBlock, readLogs } from '../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
-import type { Standing } from '../../platform/chain/standing.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';
@@ -22,7 +22,7 @@ type Terms = ClaimTerms & { openedBlock: bigint };
  * who has a say has read a block at or after its end, and finds nothing, there is nothing: one word for a transfer is enough.
  */
 export async function findTransfer(
-  { log, standings }: Pick<City, 'log' | 'standings'>,
+  { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,
   head: ChainHead,
   terms: Terms,
 ): Promise<WindowReading> {
@@ -31,19 +31,19 @@ export async function findTransfer(
   if (head.latest.timestamp < terms.windowTo) return 'not_over';
   const found = await tryToScan(log, head.provider, head.latest, terms);
   if (found === 'unreadable' || found.transfer !== null) return found;
-  const others = standings.all.filter(({ provider }) => provider !== head.provider);
+  const others = providerHealth.all.filter(({ provider }) => provider !== head.provider);
   const elsewhere: Hex[] = [];
-  const askOne = async (standing: Standing): Promise<Objections<'window'>> => {
-    const { chainId, latest } = await openView(standing);
+  const askOne = async (health: ProviderHealth): Promise<Objections<'window'>> => {
+    const { chainId, latest } = await openView(health);
     if (chainId !== terms.chainId) return new Map([['window', 'disagrees']]);
-    standing.noteHead(latest);
+    health.noteHead(latest);
     if (latest.timestamp < terms.windowTo) return new Map([['window', 'behind']]);
-    const transfer = await scan(standing.provider, latest, terms);
+    const transfer = await scan(health.provider, latest, terms);
     if (transfer !== null) elsewhere.push(transfer);
     return new Map();
   };
   const objections = await Promise.all(
-    others.map((standing) => hearProvider(standings, standing, { keys: ['window'], askOne })),
+    others.map((health) => hearProvider(providerHealth, health, { keys: ['window'], askOne })),
   );
   const [first] = elsewhere;
   if (first !== undefined) return { transfer: first };

@@ -4,7 +4,7 @@ import { isStillFinal } from '../../platform/chain/still-final.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';
-import { bearOut } from './bear-out.ts';
+import { corroborate } from './corroborate.ts';
 import type { ClaimEvidence, ClaimTerms } from './decide-claim.ts';
 import type { ChainHead } from './read-head.ts';
 
@@ -16,16 +16,16 @@ export type ClaimReading = ReadonlyMap<Hex, ClaimEvidence>;
  * not bear it out it comes back as evidence that decides nothing.
  */
 export async function readClaims(
-  city: Pick<City, 'log' | 'standings'>,
+  city: Pick<City, 'log' | 'providerHealth'>,
   head: ChainHead,
   terms: ClaimTerms,
   hashes: readonly Hex[],
 ): Promise<ClaimReading> {
   const read = await Promise.all(hashes.map(async (hash) => [hash, await tryToRead(city, head, terms, hash)] as const));
   const reading = new Map(read.flatMap(([hash, evidence]) => (evidence === null ? [] : [[hash, evidence]])));
-  const borneOut = await bearOut(city, head, terms, reading);
-  if (borneOut.size === 0 || (await isStillFinalOrUnread(head))) return borneOut;
-  return new Map([...borneOut].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
+  const corroborated = await corroborate(city, head, terms, reading);
+  if (corroborated.size === 0 || (await isStillFinalOrUnread(head))) return corroborated;
+  return new Map([...corroborated].map(([hash, evidence]) => [hash, { ...evidence, finalized: null }]));
 }
 
 async function tryToRead(

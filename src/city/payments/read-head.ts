@@ -1,10 +1,10 @@
 import { acceptHead, type Watermark } from '../../platform/chain/accept-head.ts';
 import type { Provider } from '../../platform/chain/provider.ts';
+import type { ProviderHealth } from '../../platform/chain/provider-health.ts';
 import { readProviderHead } from '../../platform/chain/read-provider-head.ts';
 import type { Block } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../platform/chain/sighting.ts';
-import type { Standing } from '../../platform/chain/standing.ts';
 import type { City } from '../context.ts';
 import { findWatermark, raiseWatermark } from './store.ts';
 
@@ -22,7 +22,7 @@ export interface ChainHead {
   floor: FinalizedHead | null;
 }
 
-export type HeadNeeds = Pick<City, 'database' | 'clock' | 'log' | 'config' | 'standings'>;
+export type HeadNeeds = Pick<City, 'database' | 'clock' | 'log' | 'config' | 'providerHealth'>;
 
 /**
  * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is the watermark before
@@ -32,16 +32,16 @@ export async function readHead(city: HeadNeeds): Promise<ChainHead> {
   const watermark = await findWatermark(city.database, city.config.network.chainId);
   let fallback: ChainHead | null = null;
   let failure: unknown = null;
-  for (const standing of city.standings.leaders()) {
+  for (const health of city.providerHealth.leaders()) {
     // Nobody waits for one that was silent before, where another has spoken.
-    if (fallback !== null && standing.isFailing()) continue;
+    if (fallback !== null && health.isFailing()) continue;
     try {
-      const head = await readHeadOf(city, standing, watermark);
+      const head = await readHeadOf(city, health, watermark);
       if (head.finalized !== null) return head;
       fallback ??= head;
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
-      standing.noteSilence();
+      health.noteSilence();
       failure ??= error;
     }
   }
@@ -49,20 +49,20 @@ export async function readHead(city: HeadNeeds): Promise<ChainHead> {
   return fallback;
 }
 
-async function readHeadOf(city: HeadNeeds, standing: Standing, watermark: Watermark | null): Promise<ChainHead> {
+async function readHeadOf(city: HeadNeeds, health: ProviderHealth, watermark: Watermark | null): Promise<ChainHead> {
   const { database, clock, config, log } = city;
-  const { provider } = standing;
+  const { provider } = health;
   const { chainId, ...reading } = await readProviderHead(provider, watermark);
   const found = { provider, chainId, latest: reading.latest };
   /** One line when it begins: it is read many times while it lasts. */
   const note = (why: string | null, isAlarm: boolean): void => {
-    if (standing.noteRefusal(why) && isAlarm) log.error('chain_head_refused', { why, endpoint: provider.endpoint });
+    if (health.noteRefusal(why) && isAlarm) log.error('chain_head_refused', { why, endpoint: provider.endpoint });
   };
   if (chainId !== config.network.chainId) {
     note('wrong_chain', true);
     return { ...found, finalized: null, floor: null };
   }
-  standing.noteHead(reading.latest);
+  health.noteHead(reading.latest);
   const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
   if ('unknown' in verdict) {
     const isAlarm = 'alarm' in verdict;

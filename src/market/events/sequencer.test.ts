@@ -180,7 +180,7 @@ test('two sequencers at once, one of another process, never give a number twice 
       await expectExactNumbers((round + 1) * 16);
     }
     expect(recorded.lines.filter(({ level }) => level !== 'info')).toEqual([]);
-    expect([sequencer.onDuty(), other.onDuty()].filter(Boolean)).toHaveLength(1);
+    expect([sequencer.isLeader(), other.isLeader()].filter(Boolean)).toHaveLength(1);
   } finally {
     await other.stop();
     await second.close();
@@ -302,7 +302,7 @@ test('what a process left unnumbered is numbered although the one whose duty it 
   const frozen = await openDatabase({ url: db.url, poolSize: 1, allowUnsafe: true });
   const thawed = Promise.withResolvers<void>();
   const taken = Promise.withResolvers<void>();
-  const holding = frozen.exclusively('duty:number_events', async () => {
+  const holding = frozen.withAdvisoryLock('duty:number_events', async () => {
     taken.resolve();
     await thawed.promise;
   });
@@ -313,7 +313,7 @@ test('what a process left unnumbered is numbered although the one whose duty it 
   await expect
     .poll(async () => (await readEventPage(db.database, null, { limit: 1, beforeId: null })).total, { timeout: 5_000 })
     .toBe(1);
-  expect(sequencer.onDuty()).toBe(false);
+  expect(sequencer.isLeader()).toBe(false);
   expect(sequencer.unnumberedMs()).toBeGreaterThan(0);
   await expect.poll(() => sequencer.unnumberedMs(), { timeout: 5_000 }).toBe(0);
   thawed.resolve();

@@ -1,9 +1,9 @@
 import type { Clock } from '../../platform/clock.ts';
-import { createDuty } from '../../platform/create-duty.ts';
 import { createPasses } from '../../platform/create-passes.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
 import type { Log } from '../../platform/log.ts';
+import { createSingletonJob } from '../../platform/singleton-job.ts';
 import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
 
 const BATCH = 500;
@@ -29,7 +29,7 @@ export interface Sequencer {
   /** How long the oldest event waited when it was last looked at; 0: nothing waited. */
   unnumberedMs(): number;
   /** Whether this process is the one that polls. */
-  onDuty(): boolean;
+  isLeader(): boolean;
 }
 
 interface Needs {
@@ -65,7 +65,7 @@ export function createSequencer({ database, clock, log }: Needs): Sequencer {
       await clock.sleep(POLL_MS, signal);
     }
   };
-  const duty = createDuty({ database, clock, log, name: 'number_events', run: poll });
+  const duty = createSingletonJob({ database, clock, log, name: 'number_events', run: poll });
 
   /** In every process: an alarm must not depend on the one that may be its cause. */
   const watch = async (): Promise<void> => {
@@ -94,7 +94,7 @@ export function createSequencer({ database, clock, log }: Needs): Sequencer {
     },
     settled: () => passes.fresh(),
     unnumberedMs: () => unnumberedMs,
-    onDuty: () => duty.isHeld(),
+    isLeader: () => duty.isHeld(),
   };
 }
 

@@ -22,7 +22,7 @@ const CATALOG_BEHIND_SECONDS = 5;
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
 export interface HealthSources {
-  payments: Pick<Payments, 'readHead' | 'standings' | 'watch' | 'held'>;
+  payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'held'>;
   catalog: Pick<Catalog, 'facts'>;
 }
 
@@ -90,8 +90,8 @@ async function readInTime(
 }
 
 /** By their place in the configuration: whose nodes they are is nobody's business here. */
-function providersStanding({ clock }: Market, { standings }: HealthSources['payments']) {
-  return standings.all.map((standing) => {
+function providersStanding({ clock }: Market, { providerHealth }: HealthSources['payments']) {
+  return providerHealth.all.map((standing) => {
     const { provider } = standing;
     const { answeredAt } = provider.tally();
     const { head } = standing.facts();
@@ -100,7 +100,7 @@ function providersStanding({ clock }: Market, { standings }: HealthSources['paym
       head_number: head === null ? null : Number(head.number),
       head_age_seconds: head === null ? null : Math.floor(head.ageMs / 1_000),
       answer_age_seconds: answeredAt === null ? null : Math.floor((clock.now() - answeredAt) / 1_000),
-      left_out: standing.leftOut(standings.best()),
+      left_out: standing.leftOut(providerHealth.best()),
     };
   });
 }

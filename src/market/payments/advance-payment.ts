@@ -36,7 +36,7 @@ function createDriver(context: PathContext) {
     const running = underway.get(payment.id);
     if (running) return await running;
     const run = database
-      .exclusively(`payment:${payment.id}`, () => pathOf(payment).drive(context, payment, proof, terms))
+      .withAdvisoryLock(`payment:${payment.id}`, () => pathOf(payment).drive(context, payment, proof, terms))
       .then(async (held): Promise<Driven> => {
         return held?.value ?? { current: (await findPayment(database, payment.id)) ?? payment, refusal: null };
       });

@@ -1,4 +1,4 @@
-import { createStandings } from '../../platform/chain/standing.ts';
+import { createProviderHealth } from '../../platform/chain/provider-health.ts';
 import type { Market } from '../context.ts';
 import { createAdvance } from './advance-payment.ts';
 import type { Completions } from './completion.ts';
@@ -12,7 +12,7 @@ import { createPayeeCheck } from './paths/x402/check-payee.ts';
 import { createOffers } from './paths/x402/offers.ts';
 import { createSignerRefresh, refreshSigners } from './paths/x402/refresh-signers.ts';
 import type { Payment } from './payment.ts';
-import { createSecondOpinions } from './providers/ask-others.ts';
+import { createCorroboration } from './providers/corroborate.ts';
 import { createWatch } from './providers/watch-providers.ts';
 import { pruneAttempts } from './prune-attempts.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
@@ -36,7 +36,7 @@ const COUNT_EVERY_MS = 10_000;
 
 /** The money core as the features see it. Made once, in create-market.ts, with what each purpose does on completion. */
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
-  const standings = createStandings(market.providers, market.clock);
+  const providerHealth = createProviderHealth(market.providers, market.clock);
   let lastRead: { head: ChainHead; at: number } | null = null;
   const whenToLook = createWhenToLook({
     ...{ database: market.database, clock: market.clock },
@@ -45,18 +45,18 @@ export function createPayments(market: Market, completions: Completions, options
     longestPauseMs: options.longestPauseMs,
   });
   const heads = followHeads(market, async (beside) => {
-    const head = await readHead(market, standings, beside);
+    const head = await readHead(market, providerHealth, beside);
     whenToLook.noteHead(head);
     lastRead = { head, at: market.clock.now() };
     return head;
   });
-  const watch = createWatch(market, standings, {
+  const watch = createWatch(market, providerHealth, {
     ...{ readHead: heads.fresh, everyMs: options.watchEveryMs },
     lastRead: () => lastRead,
-    isOnDuty: () => reconciler.onDuty(),
+    isLeader: () => reconciler.isLeader(),
   });
-  const opinions = createSecondOpinions(market, standings, watch.look);
-  const context = { market, completions, opinions, refreshSigners: createSignerRefresh(market) };
+  const corroboration = createCorroboration(market, providerHealth, watch.look);
+  const context = { market, completions, corroboration, refreshSigners: createSignerRefresh(market) };
   const settler = createSettler(context, { readHead: heads.fresh, isFarFromFinal: whenToLook.isFarFromFinal });
   const facts = createPaymentFacts(market);
   const reconcileOnce = createPass(market, settler.settleMany, heads.fresh);
@@ -77,7 +77,7 @@ export function createPayments(market: Market, completions: Completions, options
     /** The heads of the chain, read once for all who ask at the same time. */
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */
-    bearOut: opinions.onReceipt,
+    corroborate: corroboration.onReceipt,
     /** Hands on a proof and reads the chain; see advance-payment.ts. */
     advance: createAdvance(context, settler.settle),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
@@ -87,15 +87,15 @@ export function createPayments(market: Market, completions: Completions, options
     /** Which transfer is its own, where another payment has the proof of the transaction. */
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
     /** The same for transactions that came beside a claim that is decided on. */
-    lookBeside: settler.lookBeside,
+    readSurplus: settler.readSurplus,
     reconcileOnce,
     /** Ends reviews that nobody decided on in time. */
     declineOld,
     reconciler,
     /** How the providers stand, and what is undecided: for metrics and `/readyz`. */
-    standings,
+    providerHealth,
     watch,
-    held: opinions.held,
+    held: corroboration.held,
     facts,
   };
 }

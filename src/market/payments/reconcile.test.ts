@@ -38,9 +38,9 @@ async function anotherProcess(): Promise<Database> {
 test('of two processes one makes its passes, until it stops; then the other does', async () => {
   const both = [reconciling(db.database), reconciling(await anotherProcess())];
   await expect.poll(() => both.reduce((sum, { passes }) => sum + passes(), 0), patiently).toBeGreaterThan(20);
-  const holder = both.find(({ onDuty }) => onDuty());
+  const holder = both.find(({ isLeader }) => isLeader());
   const other = both.find((one) => one !== holder);
-  expect([other?.onDuty(), other?.passes()]).toEqual([false, 0]);
+  expect([other?.isLeader(), other?.passes()]).toEqual([false, 0]);
   await holder?.stop();
   const last = holder?.passes();
   await expect.poll(() => other?.passes(), patiently).toBeGreaterThan(5);
@@ -51,7 +51,7 @@ test('where the one on duty does not move, another looks once a minute', async (
   const frozen = await anotherProcess();
   const taken = Promise.withResolvers<void>();
   const thawed = Promise.withResolvers<void>();
-  const holding = frozen.exclusively('duty:reconcile', async () => {
+  const holding = frozen.withAdvisoryLock('duty:reconcile', async () => {
     taken.resolve();
     await thawed.promise;
   });
@@ -60,7 +60,7 @@ test('where the one on duty does not move, another looks once a minute', async (
   const quick: Clock = { now: systemClock.now, sleep: (ms, signal) => systemClock.sleep(ms / 1_000, signal) };
   const waiting = reconciling(db.database, quick);
   await expect.poll(() => waiting.stoodIn(), patiently).toBeGreaterThan(2);
-  expect([waiting.onDuty(), waiting.passes()]).toEqual([false, 0]);
+  expect([waiting.isLeader(), waiting.passes()]).toEqual([false, 0]);
   thawed.resolve();
   await holding;
 });

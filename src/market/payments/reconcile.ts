@@ -1,5 +1,5 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { createDuty } from '../../platform/create-duty.ts';
+import { createSingletonJob } from '../../platform/singleton-job.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
 import { listWithMore } from './paths/direct/store.ts';
@@ -49,7 +49,7 @@ export function createPass(
 
   return async () => {
     const now = market.clock.now();
-    const held = await market.database.exclusively('reconcile', pass);
+    const held = await market.database.withAdvisoryLock('reconcile', pass);
     if (held !== null) {
       refusedSince = null;
       return;
@@ -101,7 +101,7 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
     }
   }
 
-  const duty = createDuty({
+  const duty = createSingletonJob({
     database,
     clock,
     log,
@@ -118,8 +118,8 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
   const lookNowAndThen = async (): Promise<void> => {
     await clock.sleep(LOCK_PATIENCE_MS, stopping.signal);
     if (stopping.signal.aborted) return;
-    const unlessOnDuty = async (): Promise<void> => (duty.isHeld() ? undefined : await standIn());
-    await repeat('reconcile', unlessOnDuty, LOCK_PATIENCE_MS, stopping.signal);
+    const unlessLeader = async (): Promise<void> => (duty.isHeld() ? undefined : await standIn());
+    await repeat('reconcile', unlessLeader, LOCK_PATIENCE_MS, stopping.signal);
   };
 
   return {
@@ -133,6 +133,6 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
       await Promise.all([lookingAfter, duty.stop()]);
     },
     /** Whether this process is the one that does it. */
-    onDuty: () => duty.isHeld(),
+    isLeader: () => duty.isHeld(),
   };
 }

@@ -55,7 +55,7 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
       }
     },
     /** Looks at what a claim that has been decided on names besides. An unreadable chain changes nothing. */
-    async lookBeside(claim: Payment): Promise<void> {
+    async readSurplus(claim: Payment): Promise<void> {
       await settleOne(claim);
     },
     /** The same for many payments, with one reading of what they share. */

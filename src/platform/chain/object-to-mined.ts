@@ -1,10 +1,10 @@
 import type { Hex } from '../hex.ts';
 import type { Objections } from './hear-provider.ts';
 import { judgeMined, type Said, type Shown } from './judge-mined.ts';
+import type { ProviderHealth } from './provider-health.ts';
 import { type Block, readBlock, readChainId, readReceipt } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 import type { FinalizedHead } from './sighting.ts';
-import type { Standing } from './standing.ts';
 
 /** What the leading provider calls its chain, and final. */
 export interface LeadingHead {
@@ -13,29 +13,29 @@ export interface LeadingHead {
 }
 
 /** Its chain and its latest block, read before anything else of it. */
-export async function openView(standing: Standing): Promise<{ chainId: bigint; latest: Block }> {
-  const { provider } = standing;
+export async function openView(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
+  const { provider } = health;
   try {
     const [chainId, latest] = await Promise.all([readChainId(provider), readBlock(provider, 'latest')]);
     if (latest === null) throw new RpcFailure('malformed', `${provider.endpoint} has no latest block`);
     return { chainId, latest };
   } catch (error) {
-    if (error instanceof RpcFailure) standing.noteSilence();
+    if (error instanceof RpcFailure) health.noteSilence();
     throw error;
   }
 }
 
 /** What one provider has against what the leading one shows of some transactions. */
 export async function objectToMined(
-  standing: Standing,
+  health: ProviderHealth,
   head: LeadingHead,
   asset: Hex,
   finals: readonly (readonly [Hex, Shown])[],
 ): Promise<Objections<Hex>> {
-  const { provider: rpc } = standing;
-  const { chainId, latest } = await openView(standing);
+  const { provider: rpc } = health;
+  const { chainId, latest } = await openView(health);
   if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
-  standing.noteHead(latest);
+  health.noteHead(latest);
   const isOnAbsence = finals.some(([, { receipt }]) => receipt === null);
   const said = await whatItSays(rpc, head, latest, isOnAbsence);
   const objections: Objections<Hex> = new Map();

@@ -65,7 +65,7 @@ export interface Database extends Queryable {
    * early (then `lost` is aborted), so what must never break is held by constraints and not by this alone.
    * Keys here and keys of `Tx.lock` are separate.
    */
-  exclusively<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
+  withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
   /** Waits for running queries, then closes every connection. */
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@ const db = testDatabase({ migrated: false });
 async function hold(database: typeof db.database, key: string) {
   const entered = Promise.withResolvers<AbortSignal>();
   const end = Promise.withResolvers<string>();
-  const done = database.exclusively(key, (lost) => {
+  const done = database.withAdvisoryLock(key, (lost) => {
     entered.resolve(lost);
     return end.promise;
   });
@@ -28,21 +28,21 @@ async function countSessions(): Promise<bigint> {
 test('a key is held once within a process and once across processes', async () => {
   const other = await openDatabase({ url: db.url });
   const first = await hold(db.database, 'sequencer');
-  expect(await db.database.exclusively('sequencer', async () => 'second')).toBeNull();
-  expect(await other.exclusively('sequencer', async () => 'second')).toBeNull();
-  expect(await other.exclusively('reconciler', async () => 'other key')).toEqual({ value: 'other key' });
+  expect(await db.database.withAdvisoryLock('sequencer', async () => 'second')).toBeNull();
+  expect(await other.withAdvisoryLock('sequencer', async () => 'second')).toBeNull();
+  expect(await other.withAdvisoryLock('reconciler', async () => 'other key')).toEqual({ value: 'other key' });
   first.free();
   expect(await first.done).toEqual({ value: 'done' });
-  expect(await other.exclusively('sequencer', async () => 'now free')).toEqual({ value: 'now free' });
+  expect(await other.withAdvisoryLock('sequencer', async () => 'now free')).toEqual({ value: 'now free' });
   await other.close();
 });
 
 test('an act that throws gives the key back', async () => {
-  const failing = db.database.exclusively('failing', async () => {
+  const failing = db.database.withAdvisoryLock('failing', async () => {
     throw new Error('broken');
   });
   await expect(failing).rejects.toThrow('broken');
-  expect(await db.database.exclusively('failing', async () => 1)).toEqual({ value: 1 });
+  expect(await db.database.withAdvisoryLock('failing', async () => 1)).toEqual({ value: 1 });
 });
 
 test('many keys are held on one connection, and none of the pool is used up', async () => {
@@ -57,7 +57,7 @@ test('many keys are held on one connection, and none of the pool is used up', as
 });
 
 test('the database is open to an exclusive act, and a transaction lock of the same name is another lock', async () => {
-  const inside = await db.database.exclusively('same name', () =>
+  const inside = await db.database.withAdvisoryLock('same name', () =>
     db.database.transaction(async (tx) => {
       await tx.lock('same name');
       return tx.one(sql`select 1 as n`);
@@ -73,12 +73,12 @@ test('a killed session frees the key for others, tells the holder, and the next 
   await other.rows(sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'
     and database = (select oid from pg_database where datname = current_database())`);
   await told;
-  expect(await other.exclusively('fragile', async () => 'taken over')).toEqual({ value: 'taken over' });
+  expect(await other.withAdvisoryLock('fragile', async () => 'taken over')).toEqual({ value: 'taken over' });
   // The first act still runs in this process, so here the key stays taken until it ends.
-  expect(await db.database.exclusively('fragile', async () => 'again')).toBeNull();
+  expect(await db.database.withAdvisoryLock('fragile', async () => 'again')).toBeNull();
   first.free();
   expect(await first.done).toEqual({ value: 'done' });
-  expect(await db.database.exclusively('fragile', async () => 'again')).toEqual({ value: 'again' });
+  expect(await db.database.withAdvisoryLock('fragile', async () => 'again')).toEqual({ value: 'again' });
   await other.close();
 });
 
@@ -86,7 +86,7 @@ test('closing the database gives every key back', async () => {
   const closing = await openDatabase({ url: db.url });
   const first = await hold(closing, 'left behind');
   await closing.close();
-  await expect.poll(() => db.database.exclusively('left behind', async () => 1)).toEqual({ value: 1 });
+  await expect.poll(() => db.database.withAdvisoryLock('left behind', async () => 1)).toEqual({ value: 1 });
   first.free();
   await first.done;
 });

@@ -3,7 +3,7 @@ import { withAvailability } from './database-error.ts';
 import { lockKey } from './lock-key.ts';
 
 export interface ExclusiveLocks {
-  exclusively<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
+  withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function createExclusiveLocks(connect: (onLost: () => void) => Promise<Cl
   };
 
   return {
-    exclusively: async (key, act) => {
+    withAdvisoryLock: async (key, act) => {
       if (held.has(key)) return null;
       held.add(key);
       try {

@@ -42,7 +42,7 @@ export function noteWrites(database: Database): NotedDatabase {
         // One that failed was rolled back, unless its commit was never answered.
         return options?.readOnly === true ? asked() : noted(asked, isOutcomeUnknown);
       },
-      exclusively: (key, act) => database.exclusively(key, act),
+      withAdvisoryLock: (key, act) => database.withAdvisoryLock(key, act),
       close: () => database.close(),
     },
   };

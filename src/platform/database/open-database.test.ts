@@ -123,7 +123,7 @@ test('a closed database says so', async () => {
   const running = closing.one(sql`select 1 as n ${raw(', pg_sleep(0.05)')}`);
   await Promise.all([running, closing.close(), closing.close()]);
   await expect(closing.rows(backendPid)).rejects.toThrow('closed');
-  await expect(closing.exclusively('key', async () => {})).rejects.toThrow('closed');
+  await expect(closing.withAdvisoryLock('key', async () => {})).rejects.toThrow('closed');
 });
 
 // Last in this file: it uses up the names.

@@ -81,10 +81,10 @@ function createDatabase(pool: Pool, locks: ExclusiveLocks): Database {
       for (const after of afterCommit) runAfterCommit(after);
       return value;
     },
-    exclusively: async (key, act) => {
+    withAdvisoryLock: async (key, act) => {
       assertOutside('an exclusive act');
       assert(closed === null, 'this database is closed');
-      return locks.exclusively(key, act);
+      return locks.withAdvisoryLock(key, act);
     },
     close: () => {
       closed ??= close();

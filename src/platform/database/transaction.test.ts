@@ -56,7 +56,7 @@ test('the database itself is refused inside a transaction, also deep below and a
   const outside: (() => Promise<unknown>)[] = [
     () => db.database.run(insert(1)),
     () => db.database.transaction(async () => {}),
-    () => db.database.exclusively('key', async () => {}),
+    () => db.database.withAdvisoryLock('key', async () => {}),
   ];
   for (const use of outside) {
     const escaped = db.database.transaction(async (tx) => {

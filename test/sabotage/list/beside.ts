@@ -16,7 +16,7 @@ export const BESIDE: readonly Sabotage[] = [
   bug(
     'second-transfer-not-looked-at',
     DECIDED,
-    'return (await nameBeside(market, payments, claim, txHash)) ?? claim;',
+    'return (await nameSurplus(market, payments, claim, txHash)) ?? claim;',
     'return claim;',
   ),
   {
@@ -41,7 +41,7 @@ export const BESIDE: readonly Sabotage[] = [
     'transfer-beside-named-before-the-signature',
     FLOW,
     'const signed = await checkSignature(payments, intent, claim.signature);',
-    "if (standing?.status === 'completed') await decideBeside(market, payments, intent, { txHash, payer: standing.payer });\n  const signed = await checkSignature(payments, intent, claim.signature);",
+    "if (standing?.status === 'completed') await decideSurplus(market, payments, intent, { txHash, payer: standing.payer });\n  const signed = await checkSignature(payments, intent, claim.signature);",
   ),
   bug(
     'further-transfers-left-behind',

@@ -86,7 +86,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'second-provider-is-not-heard',
-    'src/market/payments/providers/ask-others.ts',
+    'src/market/payments/providers/corroborate.ts',
     'const finals = isAlone ? [] : finalUses(payments, gathered);',
     'const finals = finalUses(payments, gathered).slice(0, 0);',
     world('two-providers'),

@@ -60,7 +60,7 @@ export const REVIEWS: readonly Sabotage[] = [
   bug(
     'refund-that-one-provider-shows',
     REVIEW,
-    '(await payments.bearOut(head, payment, shown)) && ',
+    '(await payments.corroborate(head, payment, shown)) && ',
     '',
     world('two-providers'),
   ),

@@ -119,7 +119,7 @@ const SALES: readonly Sabotage[] = [
   bug(
     'sale-not-shown-to-others',
     'src/market/world/sync/gather-sale.ts',
-    '(await chain.bearOut(head, asked, evidence)) && ',
+    '(await chain.corroborate(head, asked, evidence)) && ',
     '',
     world('world-sale'),
   ),

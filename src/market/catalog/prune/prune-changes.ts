@@ -1,7 +1,7 @@
 import type { Clock } from '../../../platform/clock.ts';
-import { createDuty, type Duty } from '../../../platform/create-duty.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
+import { createSingletonJob, type SingletonJob } from '../../../platform/singleton-job.ts';
 import { deleteOldChanges } from './store.ts';
 
 /** A process that was cut off for longer reads the whole catalog again. */
@@ -26,8 +26,8 @@ export async function pruneChanges(
 }
 
 /** Keeps the list of changes short: the duty of one process at a time. */
-export function createPruning({ database, clock, log }: { database: Database; clock: Clock; log: Log }): Duty {
-  return createDuty({
+export function createPruning({ database, clock, log }: { database: Database; clock: Clock; log: Log }): SingletonJob {
+  return createSingletonJob({
     database,
     clock,
     log,

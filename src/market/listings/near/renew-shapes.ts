@@ -1,7 +1,7 @@
 import type { Clock } from '../../../platform/clock.ts';
-import { createDuty, type Duty } from '../../../platform/create-duty.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
+import { createSingletonJob, type SingletonJob } from '../../../platform/singleton-job.ts';
 import { shapeOf } from './shape.ts';
 import { replaceShape, takeOldShapes } from './store.ts';
 
@@ -24,8 +24,16 @@ export async function renewShapes(database: Database, signal?: AbortSignal): Pro
 }
 
 /** Looks again later: a process of the version before may still be writing. */
-export function createShapeRenewal({ database, clock, log }: { database: Database; clock: Clock; log: Log }): Duty {
-  return createDuty({
+export function createShapeRenewal({
+  database,
+  clock,
+  log,
+}: {
+  database: Database;
+  clock: Clock;
+  log: Log;
+}): SingletonJob {
+  return createSingletonJob({
     database,
     clock,
     log,

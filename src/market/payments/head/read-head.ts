@@ -1,9 +1,9 @@
 import { acceptHead, type HeadVerdict } from '../../../platform/chain/accept-head.ts';
+import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
 import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
 import type { Block } from '../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
-import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { Market } from '../../context.ts';
 import { type ChainState, findChainState, raiseWatermark } from './store.ts';
 
@@ -28,23 +28,23 @@ export type HeadNeeds = Pick<Market, 'database' | 'clock' | 'log' | 'config' | '
  */
 export async function readHead(
   market: HeadNeeds,
-  standings: Standings,
+  providerHealth: ProvidersHealth,
   beside: () => void = () => {},
 ): Promise<ChainHead> {
   const state = await findChainState(market.database, market.config.network.chainId);
   let fallback: ChainHead | null = null;
   let failure: unknown = null;
-  for (const standing of standings.leaders()) {
+  for (const health of providerHealth.leaders()) {
     // Nobody waits for one that was silent before, where another has spoken.
-    if (fallback !== null && standing.isFailing()) continue;
+    if (fallback !== null && health.isFailing()) continue;
     try {
       beside();
-      const head = await readHeadOf(market, standing, state);
+      const head = await readHeadOf(market, health, state);
       if (head.finalized !== null || state.halt !== null) return head;
       fallback ??= head;
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
-      standing.noteSilence();
+      health.noteSilence();
       failure ??= error;
     }
   }
@@ -52,20 +52,20 @@ export async function readHead(
   return fallback;
 }
 
-async function readHeadOf(market: HeadNeeds, standing: Standing, state: ChainState): Promise<ChainHead> {
+async function readHeadOf(market: HeadNeeds, health: ProviderHealth, state: ChainState): Promise<ChainHead> {
   const { database, clock, config } = market;
-  const { provider: rpc } = standing;
+  const { provider: rpc } = health;
   const { watermark, resets } = state;
   const { chainId, ...reading } = await readProviderHead(rpc, watermark);
   const { latest } = reading;
   const found = { rpc, chainId, latest };
   if (chainId !== config.network.chainId) {
-    noteVerdict(market, standing, 'wrong_chain', true);
+    noteVerdict(market, health, 'wrong_chain', true);
     return { ...found, finalized: null, floor: null, why: 'wrong_chain' };
   }
-  standing.noteHead(latest);
+  health.noteHead(latest);
   const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
-  noteVerdict(market, standing, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
+  noteVerdict(market, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
   if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
   if ('unknown' in verdict) {
     // Nobody is to begin a payment on a chain that does not hold what was final before.
@@ -83,11 +83,11 @@ async function readHeadOf(market: HeadNeeds, standing: Standing, state: ChainSta
 /** One line when it begins: it is read many times while it lasts. */
 function noteVerdict(
   market: HeadNeeds,
-  standing: Standing,
+  health: ProviderHealth,
   why: Extract<HeadVerdict, { unknown: string }>['unknown'] | 'wrong_chain' | null,
   isAlarm: boolean,
 ): void {
-  if (standing.noteRefusal(why) && isAlarm) {
-    market.log.error('chain_head_refused', { why, endpoint: standing.provider.endpoint });
+  if (health.noteRefusal(why) && isAlarm) {
+    market.log.error('chain_head_refused', { why, endpoint: health.provider.endpoint });
   }
 }

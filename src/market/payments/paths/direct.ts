@@ -11,8 +11,8 @@ export const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   mayDrive: async () => false,
   // The buyer has sent it: there is nothing to hand on.
   drive: async (_context, payment) => ({ current: payment, refusal: null }),
-  evidence: ({ market, opinions }, { head, isUnchanged }, payments) =>
-    gatherClaims({ market, opinions, isUnchanged }, head, payments),
+  evidence: ({ market, corroboration }, { head, isUnchanged }, payments) =>
+    gatherClaims({ market, corroboration, isUnchanged }, head, payments),
   seenIn: (evidence) => [...evidence.values()].map(({ receipt }) => receipt?.blockNumber ?? null),
   decide: settleClaim,
   // A transaction that proves another payment is refused before it can end a claim.

@@ -5,7 +5,7 @@ import type { Market } from '../../context.ts';
 import type { Completions } from '../completion.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import type { Payment } from '../payment.ts';
-import type { SecondOpinions } from '../providers/ask-others.ts';
+import type { Corroboration } from '../providers/corroborate.ts';
 import type { Proof, Terms } from '../terms.ts';
 
 /** What a path is handed by the money core. */
@@ -13,7 +13,7 @@ export interface PathContext {
   market: Market;
   completions: Completions;
   /** What the other providers say to what would be decided. */
-  opinions: SecondOpinions;
+  corroboration: Corroboration;
   /** Asks the facilitator who its signers are. False where it does not answer. */
   refreshSigners(): Promise<boolean>;
 }

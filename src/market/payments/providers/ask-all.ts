@@ -1,7 +1,7 @@
 import { type Hearing, hearProvider } from '../../../platform/chain/hear-provider.ts';
 import type { Objection } from '../../../platform/chain/judge-mined.ts';
+import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
 import type { Rpc } from '../../../platform/chain/rpc.ts';
-import type { Standing, Standings } from '../../../platform/chain/standing.ts';
 import type { HeldPayments } from './held-payments.ts';
 
 /** What is asked of all others at once. */
@@ -13,21 +13,21 @@ export interface Question<Key> extends Hearing<Key> {
 
 /** What any of the others has against each of the keys. Notes who waits for whom. */
 export async function askAll<Key>(
-  standings: Standings,
+  providerHealth: ProvidersHealth,
   held: HeldPayments,
   question: Question<Key>,
 ): Promise<{ objected: ReadonlySet<Key>; isDisputed: boolean }> {
   const { leader, keys, paymentOf } = question;
-  const others = standings.all.filter(({ provider }) => provider !== leader);
-  const objected = new Map<Key, { standing: Standing; why: Objection }>();
+  const others = providerHealth.all.filter(({ provider }) => provider !== leader);
+  const objected = new Map<Key, { health: ProviderHealth; why: Objection }>();
   await Promise.all(
-    others.map(async (standing) => {
-      for (const [key, why] of await hearProvider(standings, standing, question)) objected.set(key, { standing, why });
+    others.map(async (health) => {
+      for (const [key, why] of await hearProvider(providerHealth, health, question)) objected.set(key, { health, why });
     }),
   );
-  for (const [key, { standing, why }] of objected) {
-    const isNews = held.note(paymentOf(key), standing.provider, why);
-    if (isNews && why === 'disagrees') standing.noteDisagreement();
+  for (const [key, { health, why }] of objected) {
+    const isNews = held.note(paymentOf(key), health.provider, why);
+    if (isNews && why === 'disagrees') health.noteDisagreement();
   }
   const waiting = new Set([...objected.keys()].map(paymentOf));
   for (const key of keys) if (!waiting.has(paymentOf(key))) held.release(paymentOf(key));

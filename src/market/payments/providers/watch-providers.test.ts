@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { testDatabase } from '../../../../test/support/database.ts';
 import { marketContext } from '../../../../test/support/market-context.ts';
-import { createStandings } from '../../../platform/chain/standing.ts';
+import { createProviderHealth } from '../../../platform/chain/provider-health.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import { type ChainWatch, createWatch } from './watch-providers.ts';
@@ -17,13 +17,13 @@ test('of one provider that was read for a payment lately the heads are not read 
   const headAt = (number: bigint): ChainHead => ({ latest: { number } }) as ChainHead;
   let lately: { head: ChainHead; at: number } | null = { head: headAt(1n), at: Number.POSITIVE_INFINITY };
   let reads = 0;
-  watch = createWatch(market, createStandings(market.providers, systemClock), {
+  watch = createWatch(market, createProviderHealth(market.providers, systemClock), {
     readHead: async () => {
       reads += 1;
       return headAt(2n);
     },
     lastRead: () => lately,
-    ...{ everyMs: 5, isOnDuty: () => true },
+    ...{ everyMs: 5, isLeader: () => true },
   });
   watch.start();
   await expect.poll(() => watch?.head()?.latest.number, patiently).toBe(1n);

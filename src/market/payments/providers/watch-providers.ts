@@ -1,5 +1,5 @@
+import type { ProvidersHealth } from '../../../platform/chain/provider-health.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
-import type { Standings } from '../../../platform/chain/standing.ts';
 import { createPasses } from '../../../platform/create-passes.ts';
 import type { Market } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
@@ -27,7 +27,7 @@ interface WatchOptions {
   lastRead(): { head: ChainHead; at: number } | null;
   everyMs: number;
   /** Whether this process is the one that looks after the payments of all. */
-  isOnDuty(): boolean;
+  isLeader(): boolean;
 }
 
 /**
@@ -37,8 +37,8 @@ interface WatchOptions {
  */
 export function createWatch(
   market: Market,
-  standings: Standings,
-  { readHead, lastRead, everyMs, isOnDuty }: WatchOptions,
+  providerHealth: ProvidersHealth,
+  { readHead, lastRead, everyMs, isLeader }: WatchOptions,
 ): ChainWatch {
   const { database, clock, config, log } = market;
   const stopping = new AbortController();
@@ -49,7 +49,7 @@ export function createWatch(
 
   const readState = async (isLooking: boolean): Promise<void> => {
     try {
-      if (isLooking && standings.all.length > 1) await lookForConflict(market, standings);
+      if (isLooking && providerHealth.all.length > 1) await lookForConflict(market, providerHealth);
       // The watermark follows the chain, also while nothing is paid.
       if (isLooking) head = await readOrNull(readHead);
       const now = await findChainState(database, config.network.chainId);
@@ -68,7 +68,7 @@ export function createWatch(
       if (stopping.signal.aborted) return;
       const read = lastRead();
       const isRead = read !== null && clock.now() - read.at < everyMs;
-      if (standings.all.length > 1 || (isOnDuty() && !isRead)) await passes.fresh();
+      if (providerHealth.all.length > 1 || (isLeader() && !isRead)) await passes.fresh();
       else {
         if (isRead) head = read.head;
         await readState(false);

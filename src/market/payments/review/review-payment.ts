@@ -91,7 +91,7 @@ async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): 
     ]);
     const shown = { ...nothing, block, transfersInBlock };
     // What another provider does not show is not final yet.
-    const isCertain = (await payments.bearOut(head, payment, shown)) && (await isStillFinal(rpc, head));
+    const isCertain = (await payments.corroborate(head, payment, shown)) && (await isStillFinal(rpc, head));
     return { ...shown, finalized: isCertain ? head.finalized : null };
   } catch (error) {
     if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });

@@ -10,7 +10,7 @@ import type { Payments } from '../../payments/payments.ts';
 import { decideSale, type SaleEvidence, type SaleTerms } from './decide-sale.ts';
 
 type Needs = Pick<Market, 'database' | 'log'>;
-type Chain = Pick<Payments, 'readHead' | 'bearOut'>;
+type Chain = Pick<Payments, 'readHead' | 'corroborate'>;
 
 /**
  * Reads the transaction for the market itself, whatever the city says of it: all from the provider whose head leads. What would decide is
@@ -28,7 +28,7 @@ export async function gatherSale(
     if (decideSale(evidence, terms).outcome === 'unknown') return evidence;
     // It has no row in the ledger of payments, whose numbers are positive.
     const asked = { id: -listingId, asset: terms.asset };
-    const isCertain = (await chain.bearOut(head, asked, evidence)) && (await isStillFinal(head.rpc, head));
+    const isCertain = (await chain.corroborate(head, asked, evidence)) && (await isStillFinal(head.rpc, head));
     return isCertain ? evidence : { ...evidence, finalized: null };
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;

@@ -1,4 +1,4 @@
-import { createDuty } from '../../../platform/create-duty.ts';
+import { createSingletonJob } from '../../../platform/singleton-job.ts';
 import type { Market } from '../../context.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { CityUnavailable, cityOrigin } from '../city/fetch-city.ts';
@@ -16,7 +16,7 @@ export interface WorldPass {
   /** One look at everything that is due. */
   passOnce(): Promise<void>;
   /** Whether this process is the one that does it. */
-  onDuty(): boolean;
+  isLeader(): boolean;
 }
 
 /** Does by itself what a sync does, so that a sale is recorded whether or not anybody asks. The duty of one process at a time. */
@@ -60,11 +60,11 @@ export function createWorldPass(market: Market, payments: Payments, everyMs: num
     }
   }
 
-  const duty = createDuty({ database, clock, log, name: 'world', run: repeat });
+  const duty = createSingletonJob({ database, clock, log, name: 'world', run: repeat });
   return {
     start: () => duty.start(),
     stop: () => duty.stop(),
     passOnce: () => pass(never),
-    onDuty: () => duty.isHeld(),
+    isLeader: () => duty.isHeld(),
   };
 }

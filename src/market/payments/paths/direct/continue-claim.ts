@@ -6,7 +6,7 @@ import type { Payments } from '../../payments.ts';
 import { lockPayment } from '../../store.ts';
 import { answerUncompleted, answerUndeployed, type PendingClaim } from './answer-claim.ts';
 import { checkSignature } from './check-signature.ts';
-import { decideBeside, findDecided } from './find-decided.ts';
+import { decideSurplus, findDecided } from './find-decided.ts';
 import { checkUnused, isBound, nameTransaction, rejectedRefusal, undecidedRefusal } from './name-transaction.ts';
 import { findClaim, type Intent } from './store.ts';
 
@@ -53,7 +53,7 @@ export async function continueClaim<Answer>(
   const { payer } = signed;
   await subject.checkPayer(payer);
   if (standing?.status === 'completed') {
-    const other = await decideBeside(market, payments, intent, { txHash, payer });
+    const other = await decideSurplus(market, payments, intent, { txHash, payer });
     if (other !== null) return await answerDecided(market, payments, txHash, subject, other);
   }
   if (!(await checkUnused(market.database, intent, txHash))) return null;
@@ -69,7 +69,7 @@ export async function continueClaim<Answer>(
   const ended = isOpen(current)
     ? null
     : ((await findDecided(market.database, intent, txHash)) ??
-      (await decideBeside(market, payments, intent, { txHash, payer })));
+      (await decideSurplus(market, payments, intent, { txHash, payer })));
   return ended === null
     ? await answerUncompleted(market, payments, current, txHash)
     : await answerDecided(market, payments, txHash, subject, ended);

@@ -6,14 +6,14 @@ import type { Payments } from '../../payments.ts';
 import { findProof } from '../../proofs/store.ts';
 import { lockPayment } from '../../store.ts';
 import { tryToName } from './name-transaction.ts';
-import { findBeside, findClaim, type Intent } from './store.ts';
+import { findClaim, findSurplus, type Intent } from './store.ts';
 
 /**
  * The payment, paid or in review, that a claim of this transaction is answered with; null while there is none, and where the intent
  * was paid by another transaction: what is new has to be signed for before it is looked at. Writes nothing.
  */
 export async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): Promise<DirectPayment | null> {
-  const beside = await findBeside(queryable, intent.id, txHash);
+  const beside = await findSurplus(queryable, intent.id, txHash);
   if (beside !== null) return beside;
   const claim = await findClaim(queryable, intent.id);
   // What is named while the payee decides waits for that: it may still be what pays.
@@ -25,7 +25,7 @@ export async function findDecided(queryable: Queryable, intent: Intent, txHash: 
  * For a signed claim of another transaction than the one that paid its intent: it may be money that came in twice. The intent's own
  * payment where it is not. Null while the intent is not paid.
  */
-export async function decideBeside(
+export async function decideSurplus(
   market: Market,
   payments: Payments,
   intent: Intent,
@@ -35,11 +35,11 @@ export async function decideBeside(
   if (claim?.status !== 'completed') return null;
   // Only what the wallet of the claim sent can be money for it.
   if (claim.payer !== payer) return claim;
-  return (await nameBeside(market, payments, claim, txHash)) ?? claim;
+  return (await nameSurplus(market, payments, claim, txHash)) ?? claim;
 }
 
 /** Null while nothing is to be reviewed. Where the chain cannot be read the transaction stays named, and the pass looks at it. */
-async function nameBeside(
+async function nameSurplus(
   market: Market,
   payments: Payments,
   claim: DirectPayment,
@@ -47,13 +47,13 @@ async function nameBeside(
 ): Promise<DirectPayment | null> {
   const { database } = market;
   // Somebody else may have brought it to a review just now.
-  if ((await findProof(database, { txHash })) !== null) return await findBeside(database, claim.intentId, txHash);
+  if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
   const isNamed = await database.transaction(async (tx) => {
     await lockPayment(tx, claim.id);
     return await tryToName(tx, claim, txHash);
   });
   if (!isNamed) return null;
   market.crashPoint('after_claim_committed');
-  await payments.lookBeside(claim);
-  return await findBeside(database, claim.intentId, txHash);
+  await payments.readSurplus(claim);
+  return await findSurplus(database, claim.intentId, txHash);
 }

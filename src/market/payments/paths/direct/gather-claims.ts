@@ -6,14 +6,14 @@ import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';
 import type { ChainHead } from '../../head/read-head.ts';
 import type { DirectPayment } from '../../payment.ts';
-import type { SecondOpinions } from '../../providers/ask-others.ts';
+import type { Corroboration } from '../../providers/corroborate.ts';
 import type { ClaimEvidence } from './decide-claim.ts';
 import { hasAuthorization, listClaimHashes } from './store.ts';
 
 export interface ClaimGathering {
   market: Pick<Market, 'database' | 'log'>;
   /** What the other providers say to what would be decided. */
-  opinions: Pick<SecondOpinions, 'onClaim'>;
+  corroboration: Pick<Corroboration, 'onClaim'>;
   /** Whether a reading could show nothing new of a claim whose undecided transactions were seen in these blocks; null: in none. */
   isUnchanged(payment: DirectPayment, seenIn: readonly (bigint | null)[]): boolean;
 }
@@ -27,7 +27,7 @@ export type ClaimReading = Map<Hex, ClaimEvidence>;
  * cannot be read of one transaction is left out, and looked at again in the next pass.
  */
 export async function gatherClaims(
-  { market, opinions, isUnchanged }: ClaimGathering,
+  { market, corroboration, isUnchanged }: ClaimGathering,
   head: ChainHead,
   payments: readonly DirectPayment[],
 ): Promise<Map<bigint, ClaimReading>> {
@@ -39,7 +39,7 @@ export async function gatherClaims(
       named.map(async (one) => [one.txHash, await tryToRead(market, payment, one, head)] as const),
     );
     const reading: ClaimReading = new Map(read.flatMap(([hash, found]) => (found === null ? [] : [[hash, found]])));
-    return [[payment.id, await opinions.onClaim(head, payment, reading)]];
+    return [[payment.id, await corroboration.onClaim(head, payment, reading)]];
   };
   const gathered = new Map((await Promise.all(payments.map(readClaimOf))).flat());
   return gathered.size === 0 || (await isStillFinal(head.rpc, head)) ? gathered : withoutFinalized(gathered);

@@ -4,7 +4,7 @@ import type { DirectPayment } from '../../payment.ts';
 import { insertProof } from '../../proofs/store.ts';
 import { endPayment } from '../../store.ts';
 import type { ClaimDecision } from './decide-claim.ts';
-import { handOverHash, insertBeside, isNamedElsewhere, listClaimHashes, refuseHash } from './store.ts';
+import { handOverHash, insertSurplus, isNamedElsewhere, listClaimHashes, refuseHash } from './store.ts';
 
 type Received = Extract<ClaimDecision, { outcome: 'settled' | 'review' }>;
 
@@ -12,7 +12,7 @@ type Received = Extract<ClaimDecision, { outcome: 'settled' | 'review' }>;
  * What else was named for a claim that has been decided on: each further final transfer of its wallet to the payee is a payment of its
  * own, in review, so that the payee can give it back. Call with the claim locked.
  */
-export async function recordBeside(
+export async function recordSurplus(
   tx: Tx,
   claim: DirectPayment,
   decisions: ReadonlyMap<Hex, ClaimDecision>,
@@ -36,7 +36,7 @@ async function review(tx: Tx, claim: DirectPayment, decision: Received, now: Dat
   const reason = decision.outcome === 'review' ? decision.reason : 'already_bought';
   try {
     await tx.savepoint(async () => {
-      const { id, purpose } = await insertBeside(tx, claim.id, now);
+      const { id, purpose } = await insertSurplus(tx, claim.id, now);
       if (!(await insertProof(tx, { id }, purpose, transfer, now))) throw new AlreadyProven();
       const { logIndex } = transfer;
       await endPayment(tx, id, { status: 'needs_review', reason, transfer, logIndex, payerCollectsOnly: false }, now);

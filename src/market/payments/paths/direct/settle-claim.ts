@@ -9,7 +9,7 @@ import { endPayment, findPayment, lockPayment, noteSighting } from '../../store.
 import type { PathContext } from '../payment-path.ts';
 import { type ClaimDecision, type ClaimTerms, claimTermsOf, decideClaim } from './decide-claim.ts';
 import type { ClaimReading } from './gather-claims.ts';
-import { recordBeside } from './record-surplus.ts';
+import { recordSurplus } from './record-surplus.ts';
 import { listClaimHashes, markProven, noteSeenBlock, refuseHash } from './store.ts';
 
 /** Moves a claim on by what the chain shows of the transactions that it names. */
@@ -82,7 +82,7 @@ async function endClaim(
     const logIndex = verdict.transfer?.logIndex ?? null;
     await endPayment(tx, locked.id, { ...verdict, logIndex, payerCollectsOnly: false }, now);
   }
-  await recordBeside(tx, locked, decisions, now);
+  await recordSurplus(tx, locked, decisions, now);
 }
 
 type Verdict =

@@ -288,7 +288,7 @@ export async function hasAuthorization(
 }
 
 /** What a transaction pays beside a claim of that intent; null where it is none, or not yet. */
-export async function findBeside(queryable: Queryable, intentId: string, txHash: Hex): Promise<DirectPayment | null> {
+export async function findSurplus(queryable: Queryable, intentId: string, txHash: Hex): Promise<DirectPayment | null> {
   const [found] = await readPayments(
     queryable,
     (columns) => sql`select ${columns} from payments where intent_id = ${Buffer.from(intentId, 'hex')}
@@ -298,7 +298,7 @@ export async function findBeside(queryable: Queryable, intentId: string, txHash:
 }
 
 /** On the terms of the claim, which has been decided on. It has to be in review before the transaction ends. */
-export async function insertBeside(tx: Tx, claimId: bigint, now: Date): Promise<DirectPayment> {
+export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise<DirectPayment> {
   const [made] = await readPayments(
     tx,
     (columns) => sql`

@@ -2,14 +2,14 @@ import { isStillFinal } from '../../../../platform/chain/still-final.ts';
 import type { Market } from '../../../context.ts';
 import type { ChainHead } from '../../head/read-head.ts';
 import type { X402Payment } from '../../payment.ts';
-import type { SecondOpinions } from '../../providers/ask-others.ts';
+import type { Corroboration } from '../../providers/corroborate.ts';
 import { attemptTermsOf, decide, type Evidence } from './decide.ts';
 import { readFindings } from './read-findings.ts';
 
 export interface Gathering {
   market: Pick<Market, 'clock' | 'log'>;
   /** What the other providers say to what would be decided. */
-  opinions: Pick<SecondOpinions, 'onUses'>;
+  corroboration: Pick<Corroboration, 'onUses'>;
 }
 
 /**
@@ -18,7 +18,7 @@ export interface Gathering {
  * cannot be read.
  */
 export async function gatherEvidence(
-  { market, opinions }: Gathering,
+  { market, corroboration }: Gathering,
   head: ChainHead,
   payments: readonly X402Payment[],
 ): Promise<Map<bigint, Evidence>> {
@@ -28,12 +28,12 @@ export async function gatherEvidence(
   const gathered = new Map<bigint, Evidence>(
     [...findings].map(([id, finding]) => [id, { chainId, latest, finalized, ...finding }]),
   );
-  const borneOut = await opinions.onUses(head, payments, gathered);
+  const corroborated = await corroboration.onUses(head, payments, gathered);
   const ends = payments.some((payment) => {
-    const evidence = borneOut.get(payment.id);
+    const evidence = corroborated.get(payment.id);
     return evidence !== undefined && decide(evidence, attemptTermsOf(payment, null)).outcome !== 'unknown';
   });
-  return !ends || (await isStillFinal(rpc, head)) ? borneOut : withoutFinalized(borneOut);
+  return !ends || (await isStillFinal(rpc, head)) ? corroborated : withoutFinalized(corroborated);
 }
 
 function withoutFinalized(gathered: Map<bigint, Evidence>): Map<bigint, Evidence> {

@@ -8,14 +8,14 @@ const PATIENCE_MS = 60_000;
 const PAUSE_MS = 2_000;
 
 /** How a provider stands, as far as this process has seen. All times in milliseconds where not said otherwise. */
-export interface Standing {
+export interface ProviderHealth {
   readonly provider: Provider;
   /** Its latest block was read. */
   noteHead(latest: Pick<Block, 'number' | 'timestamp'>): void;
   /** Its head could not be read. */
   noteSilence(): void;
   /** Whether it could answer when it was asked about a payment. */
-  noteOpinion(given: boolean): void;
+  noteAnswer(given: boolean): void;
   noteDisagreement(): void;
   /** It had not reached a block so long that the decision was made without it. */
   noteExcused(): void;
@@ -48,7 +48,7 @@ export interface StandingFacts {
  * Goes by what was seen alone, never by time that merely went by: after the machine has slept, nobody is late before having been
  * asked. What others claim of themselves makes no provider late, or one that lies could take the vote from the honest ones.
  */
-export function createStanding(provider: Provider, clock: Clock): Standing {
+export function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealth {
   let head: Pick<Block, 'number' | 'timestamp'> | null = null;
   const [silence, stillness, muteness] = [createSpell(clock), createSpell(clock), createSpell(clock)];
   let disagreements = 0;
@@ -64,7 +64,7 @@ export function createStanding(provider: Provider, clock: Clock): Standing {
       head = { number, timestamp };
     },
     noteSilence: silence.goesOn,
-    noteOpinion: (given) => (given ? muteness.over() : muteness.goesOn()),
+    noteAnswer: (given) => (given ? muteness.over() : muteness.goesOn()),
     noteDisagreement: () => {
       disagreements += 1;
     },
@@ -110,21 +110,21 @@ function createSpell(clock: Clock) {
 }
 
 /** Those of all providers, in their order, and what they amount to together. */
-export interface Standings {
-  readonly all: readonly Standing[];
+export interface ProvidersHealth {
+  readonly all: readonly ProviderHealth[];
   /** The highest latest block that any of them has shown. */
   best(): bigint;
   /** In the order in which they are to lead: those that serve first. */
-  leaders(): Standing[];
+  leaders(): ProviderHealth[];
 }
 
-export function createStandings(providers: readonly Provider[], clock: Clock): Standings {
-  const all = providers.map((provider) => createStanding(provider, clock));
+export function createProviderHealth(providers: readonly Provider[], clock: Clock): ProvidersHealth {
+  const all = providers.map((provider) => createHealthOfProvider(provider, clock));
   const best = (): bigint =>
-    all.reduce((high, standing) => {
-      const number = standing.facts().head?.number ?? 0n;
+    all.reduce((high, health) => {
+      const number = health.facts().head?.number ?? 0n;
       return number > high ? number : high;
     }, 0n);
-  const rank = (standing: Standing): number => (standing.isFailing() || standing.leftOut(best()) !== null ? 1 : 0);
+  const rank = (health: ProviderHealth): number => (health.isFailing() || health.leftOut(best()) !== null ? 1 : 0);
   return { all, best, leaders: () => all.toSorted((a, b) => rank(a) - rank(b)) };
 }

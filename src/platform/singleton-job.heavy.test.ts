@@ -4,9 +4,9 @@ import { testDatabase } from '../../test/support/database.ts';
 import { recordingLog } from '../../test/support/recording-log.ts';
 import { severableDatabase } from '../../test/support/severable-database.ts';
 import { systemClock } from './clock.ts';
-import { createDuty, type Duty } from './create-duty.ts';
 import type { Database } from './database/database.ts';
 import { openDatabase } from './database/open-database.ts';
+import { createSingletonJob, type SingletonJob } from './singleton-job.ts';
 
 const db = testDatabase({ migrated: false });
 const open: { stop(): Promise<void> }[] = [];
@@ -25,9 +25,9 @@ async function anotherProcess(): Promise<Database> {
 }
 
 /** Counts how many run at once. */
-function watched(database: Database, name: string): Duty & { lines: ReturnType<typeof recordingLog>['lines'] } {
+function watched(database: Database, name: string): SingletonJob & { lines: ReturnType<typeof recordingLog>['lines'] } {
   const { log, lines } = recordingLog();
-  const duty = createDuty({
+  const duty = createSingletonJob({
     database,
     clock: systemClock,
     log,
@@ -43,7 +43,7 @@ function watched(database: Database, name: string): Duty & { lines: ReturnType<t
   return { ...duty, lines };
 }
 
-const held = (duties: readonly Duty[]): boolean[] => duties.map((duty) => duty.isHeld());
+const held = (duties: readonly SingletonJob[]): boolean[] => duties.map((duty) => duty.isHeld());
 
 test('one of several processes holds it, and when that one stops another takes it', async () => {
   const duties = [watched(db.database, 'one'), watched(await anotherProcess(), 'one')];
@@ -89,10 +89,10 @@ test('a stop while it is being taken ends without a run', async () => {
   const mayGoOn = Promise.withResolvers<void>();
   const database: Database = {
     ...db.database,
-    exclusively: async (key, act) => {
+    withAdvisoryLock: async (key, act) => {
       asked.resolve();
       await mayGoOn.promise;
-      return db.database.exclusively(key, act);
+      return db.database.withAdvisoryLock(key, act);
     },
   };
   const duty = watched(database, 'stopped');
@@ -111,7 +111,7 @@ test('a run that throws gives the duty back, and it is taken again', async () =>
     runs += 1;
     throw new Error('broken');
   };
-  const duty = createDuty({ database: db.database, clock: systemClock, log, name: 'throws', run });
+  const duty = createSingletonJob({ database: db.database, clock: systemClock, log, name: 'throws', run });
   duty.start();
   await expect.poll(() => runs, { timeout: 5_000 }).toBe(2);
   await duty.stop();

@@ -1,7 +1,7 @@
 import type { Objections } from '../../../platform/chain/hear-provider.ts';
 import type { Shown } from '../../../platform/chain/judge-mined.ts';
 import { objectToMined, openView, whatItSays } from '../../../platform/chain/object-to-mined.ts';
-import type { Standing, Standings } from '../../../platform/chain/standing.ts';
+import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Market } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
@@ -14,7 +14,7 @@ import { createHeldPayments, type HeldPayments } from './held-payments.ts';
 import { judgeUse } from './judge-evidence.ts';
 
 /** Evidence of the leading provider, as far as the others bear it out. */
-export interface SecondOpinions {
+export interface Corroboration {
   /** By payment; what is not borne out comes back as evidence that decides nothing. */
   onUses(
     head: ChainHead,
@@ -34,16 +34,16 @@ type Needs = Pick<Market, 'clock' | 'log'>;
  * Every configured provider but the leader is asked before anything final is done (0021). One that has been silent or has stood still for
  * a minute has no say. `onDisagreement` is called where two show different things.
  */
-export function createSecondOpinions(
+export function createCorroboration(
   market: Needs,
-  standings: Standings,
+  providerHealth: ProvidersHealth,
   onDisagreement: () => Promise<void>,
-): SecondOpinions {
+): Corroboration {
   const held = createHeldPayments(market.clock, market.log);
-  const isAlone = standings.all.length === 1;
+  const isAlone = providerHealth.all.length === 1;
 
   async function objectedBy<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
-    const { objected, isDisputed } = await askAll(standings, held, question);
+    const { objected, isDisputed } = await askAll(providerHealth, held, question);
     if (isDisputed) await onDisagreement();
     return objected;
   }
@@ -56,7 +56,7 @@ export function createSecondOpinions(
       leader: head.rpc,
       keys: finals.map(([hash]) => hash),
       paymentOf: () => id,
-      askOne: (standing) => objectToMined(standing, head, asset, finals),
+      askOne: (health) => objectToMined(health, head, asset, finals),
     });
 
   return {
@@ -68,7 +68,7 @@ export function createSecondOpinions(
         leader: head.rpc,
         keys: finals.map(({ payment }) => payment.id),
         paymentOf: (id) => id,
-        askOne: (standing) => objectToUses(market, standing, head, finals),
+        askOne: (health) => objectToUses(market, health, head, finals),
       });
       return withoutVerdicts(gathered, objected, (evidence) => ({ ...evidence, finalized: null, nonceUsed: null }));
     },
@@ -108,14 +108,14 @@ function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Ke
 
 async function objectToUses(
   market: Needs,
-  standing: Standing,
+  health: ProviderHealth,
   head: ChainHead,
   finals: readonly FinalUse[],
 ): Promise<Objections<bigint>> {
-  const { provider: rpc } = standing;
-  const { chainId, latest } = await openView(standing);
+  const { provider: rpc } = health;
+  const { chainId, latest } = await openView(health);
   if (chainId !== head.chainId) return new Map(finals.map(({ payment }) => [payment.id, 'disagrees']));
-  standing.noteHead(latest);
+  health.noteHead(latest);
   const view = { rpc, latest };
   const said = await whatItSays(
     rpc,

@@ -5,7 +5,7 @@ import type { Log } from './log.ts';
 /** How long a duty may lie idle after its holder has died. */
 const TRY_EVERY_MS = 1_000;
 
-export interface Duty {
+export interface SingletonJob {
   /** Begins to try for it. */
   start(): void;
   /** Aborts the run, waits for its end and gives the duty back. */
@@ -27,7 +27,7 @@ export interface DutyOptions {
  * Work that one process at a time does, of all that share the database. It is held by a session's lock: nothing expires, and the
  * database itself frees it when the holder dies or its connection is cut.
  */
-export function createDuty({ database, clock, log, name, run }: DutyOptions): Duty {
+export function createSingletonJob({ database, clock, log, name, run }: DutyOptions): SingletonJob {
   const stopping = new AbortController();
   let holding: AbortSignal | null = null;
   let loop: Promise<void> | null = null;
@@ -51,7 +51,7 @@ export function createDuty({ database, clock, log, name, run }: DutyOptions): Du
   const keepTrying = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       try {
-        await database.exclusively(`duty:${name}`, hold);
+        await database.withAdvisoryLock(`duty:${name}`, hold);
       } catch (error) {
         // One line for a whole outage.
         if (!failing) log.error('duty_failed', { name, error });
