@@ -152,4 +152,17 @@ describe('buying, in its corners', () => {
       0,
     ]);
   });
+
+  it('removed while verify is asked: the yes that comes back submits nothing', async () => {
+    facilitator.script({ verify: 'valid', settle: 'garbage' });
+    const { id, terms } = await goods();
+    const proof = await signProof(world.chain, await wallet(), terms);
+    const settles = facilitator.calls.settle;
+    facilitator.before('verify', async () => {
+      await world.db.database.run(sql`update listings set state = 'removed', removed_at = now() where id = ${id}`);
+    });
+    const answer = await world.buy(id, { key: buyer.key, proof: proof.v2 });
+    expect([answer.status, answer.body['reason']]).toEqual([404, 'listing_removed']);
+    expect(facilitator.calls.settle).toBe(settles);
+  });
 });

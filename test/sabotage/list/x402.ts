@@ -304,6 +304,13 @@ const ends: readonly Sabotage[] = [
     world('buy-corners'),
   ),
   bug(
+    'removed-is-verified-again',
+    DRIVE,
+    'const refusal = found.isRemoved',
+    'const refusal = payment.surplus',
+    world('buy-corners'),
+  ),
+  bug(
     'edit-stops-nothing',
     'src/market/listings/changes/edit-listing.ts',
     '  await stopAttempts(tx, listing.id, new Date(market.clock.now()));\n',
