@@ -5,6 +5,7 @@ import type { PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { createPaymentReader, type Shown } from './read-payments.ts';
+import { findPayment } from './store.ts';
 
 /** Requests that look at one payment share a reading. Null: it shows nothing new. */
 interface Underway {
@@ -48,7 +49,10 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
       try {
-        return (await shared.passes.fresh()) ?? payment;
+        const current = (await shared.passes.fresh()) ?? payment;
+        // Another request may have submitted it meanwhile: then no answer may say that nothing was taken.
+        if (current.status !== 'verifying') return current;
+        return (await findPayment(context.market.database, payment.id)) ?? current;
       } finally {
         shared.users -= 1;
         if (shared.users === 0) underway.delete(payment.id);
