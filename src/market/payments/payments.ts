@@ -44,8 +44,8 @@ export function createPayments(market: Market, completions: Completions, options
     chainId: market.config.network.chainId,
     longestPauseMs: options.longestPauseMs,
   });
-  const heads = followHeads(market, async (beside) => {
-    const head = await readHead(market, providerHealth, beside);
+  const heads = followHeads(market, async (askAlso) => {
+    const head = await readHead(market, providerHealth, askAlso);
     whenToLook.noteHead(head);
     lastRead = { head, at: market.clock.now() };
     return head;

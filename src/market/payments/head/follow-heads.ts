@@ -19,7 +19,7 @@ const AT_ONCE = 4;
  */
 export function followHeads(
   { clock, config }: Pick<Market, 'clock' | 'config'>,
-  readHead: (beside: () => void) => Promise<ChainHead>,
+  readHead: (askAlso: () => void) => Promise<ChainHead>,
 ): Passes<FollowedHead> {
   const blockMs = config.network.blockSeconds * 1_000;
   let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;

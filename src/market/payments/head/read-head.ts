@@ -24,12 +24,12 @@ export type HeadNeeds = Pick<Market, 'database' | 'clock' | 'log' | 'config' | '
 /**
  * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is stored as the
  * watermark before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no
- * provider's head can be read. What `beside` asks of the provider shares its request.
+ * provider's head can be read. What `askAlso` asks of the provider shares its request.
  */
 export async function readHead(
   market: HeadNeeds,
   providerHealth: ProvidersHealth,
-  beside: () => void = () => {},
+  askAlso: () => void = () => {},
 ): Promise<ChainHead> {
   const state = await findChainState(market.database, market.config.network.chainId);
   let fallback: ChainHead | null = null;
@@ -38,7 +38,7 @@ export async function readHead(
     // Nobody waits for one that was silent before, where another has spoken.
     if (fallback !== null && health.isFailing()) continue;
     try {
-      beside();
+      askAlso();
       const head = await readHeadOf(market, health, state);
       if (head.finalized !== null || state.halt !== null) return head;
       fallback ??= head;
