@@ -2,8 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { isUnavailable } from '../../platform/database/database-error.ts';
+import { isUnavailable, whyUnavailable } from '../../platform/database/database-error.ts';
 import { migrationsSuffice } from '../../platform/database/migrate.ts';
+import type { WriteProbe } from '../../platform/database/write-probe.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
@@ -24,6 +25,7 @@ const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.me
 export interface HealthSources {
   payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'held'>;
   catalog: Pick<Catalog, 'facts'>;
+  writes: WriteProbe;
 }
 
 /** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
@@ -31,15 +33,18 @@ export function healthz(): PageAnswer {
   return answer(200, { status: 'ok', api_version: API_VERSION });
 }
 
-/** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
-export async function readyz(market: Market, { payments, catalog }: HealthSources): Promise<PageAnswer> {
+/** Whether this process can read and write. Payments that wait for the chain do not take that away. */
+export async function readyz(market: Market, { payments, catalog, writes }: HealthSources): Promise<PageAnswer> {
   try {
     const complete = await migrationsSuffice(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
+    const database = { database: 'reachable', migrations: 'complete' };
+    const why = await writes.look();
+    if (why !== null) return answer(503, { status: 'not_ready', ...database, writes: 'refused', why });
     return answer(200, {
       status: 'ready',
-      database: 'reachable',
-      migrations: 'complete',
+      ...database,
+      writes: 'accepted',
       ...(await paymentsStanding(market, payments)),
       providers: providersStanding(market, payments),
       payments_held: payments.held.counts(),
@@ -49,7 +54,8 @@ export async function readyz(market: Market, { payments, catalog }: HealthSource
     });
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    return answer(503, { status: 'not_ready', database: 'unreachable' });
+    const why = whyUnavailable(error);
+    return answer(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
   }
 }
 

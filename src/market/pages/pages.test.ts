@@ -219,6 +219,7 @@ describe('health', () => {
         status: 'ready',
         database: 'reachable',
         migrations: 'complete',
+        writes: 'accepted',
         // No chain is at that address.
         payments: 'halted',
         why: 'chain_unreadable',
