@@ -30,6 +30,8 @@ export interface MarketConfig {
   /** Without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
+  /** How many connections all processes of this host may have together; null: as many as the server has room for. */
+  databaseConnections: number | null;
   dataDir: string;
   /** With the configured USDC address in it. */
   network: Network;

@@ -106,6 +106,7 @@ export function worldConfig(given: {
     workers: 1,
     baseUrl: given.baseUrl ?? (given.port === undefined ? BASE_URL : `http://127.0.0.1:${given.port}`),
     databaseUrl: given.databaseUrl,
+    databaseConnections: null,
     dataDir: '/nonexistent',
     network: NETWORKS.base,
     rpcUrls: typeof given.rpcUrl === 'string' ? [given.rpcUrl] : given.rpcUrl,
