@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
@@ -18,7 +19,7 @@ const MAX_CONNECTIONS = 30;
 /** For each of two hosts: PostgreSQL keeps 3, and the test has one. */
 const BUDGET = 13;
 const WORKERS = 3;
-const CLIENTS = 24;
+const CLIENTS = 16;
 /** Those that `onGivenDatabase` writes. */
 const PEPPER = createPepperFrom(new Map([[1, Buffer.from('ab'.repeat(32), 'hex')]]));
 const LIMITS = JSON.stringify({ ...WIDE_BUDGETS, voices_per_merchant_day: 100_000 });
@@ -108,7 +109,10 @@ describe('two hosts of three processes on a server of thirty connections', { tim
       }
     };
     const watch = async (): Promise<void> => {
-      while (isOn) most = Math.max(most, await connections());
+      while (isOn) {
+        most = Math.max(most, await connections());
+        await systemClock.sleep(20);
+      }
     };
     const load = Promise.all([watch(), ...Array.from({ length: CLIENTS }, (_, nth) => comment(nth))]);
     const goesOn = async (acts: number): Promise<void> => {
