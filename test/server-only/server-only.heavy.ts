@@ -12,6 +12,7 @@ import { installServer } from './install-server.ts';
 
 const exec = promisify(execFile);
 const PRICE = 2_500_000n;
+const SLOW_MS = 240_000;
 
 interface FoundNode {
   folder: string;
@@ -53,7 +54,9 @@ test('an installation without development dependencies has no tools and no Node'
 });
 
 describe.each(NODES.filter(({ serves }) => serves))('on Node $version', (node) => {
-  test('npm start builds, sells and draws, with two web processes; a second start finds it built', async () => {
+  test('npm start builds, sells and draws, with two web processes; a second start finds it built', {
+    timeout: SLOW_MS,
+  }, async () => {
     const stage = await openUpgradeStage();
     try {
       const environment = { ...stage.environment, ...environmentOf(node), OPENAISLE_WORKERS: '2' };

@@ -30,6 +30,7 @@ const LIMITS = JSON.stringify({
   },
   ...{ chain_reads_per_wallet_minute: 1_000_000, chain_reads_per_minute: 10_000_000, read_ms_per_ip_minute: 1_000_000 },
 });
+const SLOW_MS = 240_000;
 const run = promisify(execFile);
 
 let stage: UpgradeStage;
@@ -112,7 +113,7 @@ async function migrateCommand(url: string, ...args: string[]) {
   return { code, said: JSON.parse(stdout) };
 }
 
-test('the tables are migrated beside two processes of the version before', async () => {
+test('the tables are migrated beside two processes of the version before', { timeout: SLOW_MS }, async () => {
   await expectProgress();
   await expect(startAt(2, next.folder)).rejects.toThrow(`npm run migrate -- --app-role ${ROLE}`);
   const checked = await migrateCommand(stage.db.url, '--check');
@@ -127,29 +128,35 @@ test('the tables are migrated beside two processes of the version before', async
   expect(noted).toBeGreaterThan(0n);
 });
 
-test('one process after the other is replaced by the new version, the second one killed', async () => {
+test('one process after the other is replaced by the new version, the second one killed', {
+  timeout: SLOW_MS,
+}, async () => {
   await replace(0, next.folder, 'stopped');
   await expectProgress();
   await replace(1, next.folder, 'killed');
   await expectProgress();
-}, 180_000);
+});
 
-test('and back: processes of the version before start on the migrated tables', async () => {
+test('and back: processes of the version before start on the migrated tables', { timeout: SLOW_MS }, async () => {
   await replace(0, before.folder, 'killed');
   await expectProgress();
   await replace(1, before.folder, 'stopped');
   await expectProgress();
-}, 180_000);
+});
 
-test('and forward again; then what only the version before needed is taken from the role', async () => {
+test('and forward again; then what only the version before needed is taken from the role', {
+  timeout: SLOW_MS,
+}, async () => {
   await replace(0, next.folder, 'stopped');
   await replace(1, next.folder, 'stopped');
   await expectProgress();
   await tighten(next.folder);
   await expectProgress();
-}, 180_000);
+});
 
-test('nobody who paid is without goods, nothing was paid twice, and the books hold against the chain', async () => {
+test('nobody who paid is without goods, nothing was paid twice, and the books hold against the chain', {
+  timeout: SLOW_MS,
+}, async () => {
   await load.end();
   expect(load.counts.failures).toEqual([]);
   const open = await stage.db.database.rows(sql`select id, status from payments where status <> 'completed'`);
