@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
+import { type LyingBooks, openLyingBooks } from '../support/lying-books.ts';
+import { startWorld, type World } from '../support/market-world.ts';
+import { audit } from './audit.ts';
+
+let world: World;
+let lies: LyingBooks;
+
+beforeAll(async () => {
+  world = await startWorld();
+  await world.join('the-keeper');
+  const seller = await world.join('seller-one');
+  const buyer = await world.join('buyer-one');
+  for (let place = 0; place < 3; place += 1) {
+    const listed = await listPaid(world, seller, newGoods(), await fundedWallet(world));
+    expect(listed.status).toBe(201);
+  }
+  const free = newGoods({ price_usdc: 0 });
+  const { body } = await listPaid(world, seller, free, await fundedWallet(world));
+  expect((await world.buy(BigInt(Number(body['listing_id'])), { key: buyer.key })).status).toBe(200);
+  await world.running.eventsSettled();
+  lies = await openLyingBooks(world.db.url);
+});
+
+afterAll(async () => {
+  await lies?.end();
+  await world?.stop();
+});
+
+const auditNow = () => audit({ databaseUrl: world.db.url, rpcUrl: world.chain.url, token: USDC_ADDRESS, quiet: true });
+
+/** Bytes of an event with one text in place of another, and whatever columns go with them. */
+const rewrite = (from: string, to: string, where: string, more = ''): string =>
+  `update events set canonical = convert_to(replace(convert_from(canonical, 'UTF8'), '${from}', '${to}'), 'UTF8') ${more} where ${where}`;
+
+const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = [
+  [
+    'an event is kept under another kind',
+    /event 1 is kept as withdrawal and says listing/,
+    `update events set kind = 'withdrawal' where id = 1`,
+  ],
+  [
+    'an event is kept under another time',
+    /event 2 is kept under .* and says /,
+    `update events set at = at - interval '1 second' where id = 2`,
+  ],
+  [
+    'an event is kept for another listing',
+    /event 2 is kept for listing 3 and tells of 2/,
+    `update events set listing_id = 3 where id = 2`,
+  ],
+  [
+    'an event is written otherwise than the one way',
+    /event 2 is not in canonical form/,
+    rewrite('{"actor"', '{ "actor"', 'id = 2'),
+  ],
+  ['an event is no record', /event 2 has bytes that are no record/, rewrite('{', '', 'id = 2')],
+  [
+    'an event is counted otherwise in its kind',
+    /event 3 is counted 5 of its kind, and is 3/,
+    `update events set nth_of_kind = 5 where id = 3`,
+  ],
+  [
+    'an event is counted otherwise in the door',
+    /event 3 is counted 5 of the door, and is 3/,
+    `update events set nth_of_door = 5 where id = 3`,
+  ],
+  [
+    'an event is counted otherwise in the window',
+    /event 3 is counted 5 of the window, and is 3/,
+    `update events set nth_of_window = 5 where id = 3`,
+  ],
+  [
+    'an event is hidden from the door',
+    /event 3 is shown in other views than others of listing/,
+    `update events set in_door = false where id = 3`,
+  ],
+  ['an event is taken out', /event 3 comes after 1: a gap in the events/, `delete from events where id = 2`],
+  [
+    'a sale is told of that nobody made',
+    /event 5 tells of what the books do not have: sale of listing 3/,
+    rewrite('"listing_id":4', '"listing_id":3', `kind = 'sale'`, ', listing_id = 3'),
+  ],
+  [
+    'a sale is queued that nobody made',
+    /the event in place \d+ of the queue tells of what the books do not have: sale of listing 1/,
+    `insert into events (kind, at, canonical, in_door, in_window, listing_id)
+     select kind, at, convert_to(replace(convert_from(canonical, 'UTF8'), '"listing_id":4', '"listing_id":1'), 'UTF8'), true, true, 1
+     from events where kind = 'sale'`,
+  ],
+  [
+    'a listing is told of at another price',
+    /event 1 tells of what the books do not have: listing 1 .* for 9500000/,
+    rewrite('"price_usdc":2.5', '"price_usdc":9.5', 'id = 1'),
+  ],
+  ['a listing is told of by nobody', /listing 4 has no event that tells of it/, `delete from events where id = 4`],
+  [
+    'an artifact is exchanged',
+    /the artifact of listing 2 is not what its commitment says/,
+    `update artifacts set content = 'something else' where listing_id = 2`,
+  ],
+  [
+    'a salt is exchanged',
+    /the artifact of listing 2 is not what its commitment says/,
+    `update artifacts set salt = sha256('something else') where listing_id = 2`,
+  ],
+  [
+    'an artifact is gone',
+    /a listing of goods has none, or a thing has some: \[\{"id":"2"\}\]/,
+    `delete from artifacts where listing_id = 2`,
+  ],
+];
+
+it('finds nothing where nobody lies, and says what it has looked at', async () => {
+  expect(await auditNow()).toMatchObject({
+    ...{ faults: [], payments: 4, fees: 4, purchases: 1, listings: 4 },
+    artifacts: { count: 4 },
+    log: { events: 5, first_id: '1', last_id: '5' },
+  });
+});
+
+it.each(LIES)('finds that %s', async (_lie, found, plant) => {
+  try {
+    await lies.plant(plant);
+    expect((await auditNow()).faults.join('\n')).toMatch(found);
+  } finally {
+    await lies.putBack();
+  }
+});
