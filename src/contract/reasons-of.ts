@@ -9,6 +9,7 @@ const ALWAYS: readonly Reason[] = [
   'headers_too_large',
   'rate_limited',
   'unavailable',
+  'history_lost',
   'internal_error',
 ];
 const WITH_BODY: readonly Reason[] = ['malformed_json', 'invalid_fields', 'body_too_large', 'unsupported_media_type'];

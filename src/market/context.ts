@@ -31,6 +31,8 @@ export interface MarketConfig {
   baseUrl: string;
   databaseUrl: string | null;
   dataDir: string;
+  /** Where the copy of the public log is kept; null: in the data folder. */
+  logCopyDir: string | null;
   /** With the configured USDC address in it. */
   network: Network;
   /** The first is the primary. */

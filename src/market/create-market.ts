@@ -5,16 +5,15 @@ import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { type NotedDatabase, noteWrites } from '../platform/database/note-writes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
-import { refuseUnreadable } from '../platform/http/refuse-unreadable.ts';
 import type { Log } from '../platform/log.ts';
 import type { Random } from '../platform/random.ts';
-import { createMarketCatalog } from './catalog/market-catalog.ts';
+import { createMarketCatalog, type MarketCatalog } from './catalog/market-catalog.ts';
 import { createPruning } from './catalog/prune/prune-changes.ts';
 import { chainFacts, paymentsFacts } from './chain-facts.ts';
 import { type Connector, createConnector, type FetchDocument } from './connect/connector.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
 import { createEventTail } from './events/event-tail.ts';
-import { createSequencer } from './events/sequencer.ts';
+import { createSequencer, type Sequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { placesOf } from './events/stream/places.ts';
@@ -25,6 +24,8 @@ import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
 import { limitOperations } from './limits/limit-operations.ts';
 import { completeFee } from './listings/complete-fee.ts';
 import { createShapeRenewal } from './listings/near/renew-shapes.ts';
+import { guardHistory, guardMounts, historyLost, refuseByDatabase } from './log-copy/guard-history.ts';
+import { createHistory, type History, type LogCopyPlace } from './log-copy/history.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
@@ -61,6 +62,8 @@ export interface MarketOptions {
   worldEveryMs?: number;
   crashPoint?: (name: CrashPoint) => void;
   metrics?: Metrics;
+  /** Where this host keeps its copy of the log; left out: nowhere. */
+  logCopy?: LogCopyPlace;
   /** Where clients' metadata documents are read, in place of the network. */
   fetchDocument?: FetchDocument;
 }
@@ -99,6 +102,11 @@ export function createMarket(options: MarketOptions): RunningMarket {
     memoryBytes: config.catalogMemoryBytes,
     followers: [stream.follower],
   });
+  const history = createHistory({
+    ...{ database, clock, log, place: options.logCopy ?? null },
+    newestId: () => BigInt(events.version()),
+    onOtherHistory: catalog.reload,
+  });
   const providers = createProviders(config.rpcUrls, clock);
   const market: Market = {
     config,
@@ -116,24 +124,20 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const paces = { ...PACES, ...options };
   const payments = createPayments(market, completions, paces);
   const budgets = createBudgets(market);
-  const parts = { payments, catalog, events, budgets };
+  const parts = { payments, catalog, events, budgets, history };
   const connector = createConnector(market, { ...options, showFault: showConnectFault(market) });
   const pictures = createPictures();
   const http = serveHttp(market, { ...parts, connector, stream, pictures }, mark);
   const background = createBackground(market, payments, paces.worldEveryMs);
-  const { metrics } = options;
-  metrics?.observeCatalog(catalog.facts);
-  metrics?.observeUnnumberedMs(sequencer.unnumberedMs);
-  metrics?.observeStreams(stream.open);
-  metrics?.observeDuties(() => ({ number_events: sequencer.isLeader(), ...background.duties() }));
-  observeHttp(metrics, http);
-  observePayments(metrics, payments, clock);
+  const duties = () => ({ number_events: sequencer.isLeader(), ...background.duties() });
+  if (options.metrics) observeMarket(options.metrics, { ...parts, sequencer, stream, http, clock, duties });
   return {
     market,
     payments,
     http,
     start: async () => {
       await checkNetworks({ providers, network: config.network, log, variables: CHAIN_VARIABLES });
+      await history.start();
       await payments.watch.look();
       if (!(await refreshSigners(market))) log.warn('facilitator_silent_at_start', { url: config.facilitatorUrl });
       await catalog.start();
@@ -147,6 +151,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
       await pictures.stop();
       await background.stop();
       await sequencer.stop();
+      await history.stop();
       await catalog.stop();
     },
     eventsSettled: async () => {
@@ -180,32 +185,53 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
   };
 }
 
-function observeHttp(metrics: Metrics | undefined, http: HttpServer): void {
-  metrics?.observeReads(http.readCounts);
-  metrics?.observeAdmission(http.admission);
+interface Observed {
+  payments: Payments;
+  catalog: MarketCatalog;
+  sequencer: Sequencer;
+  stream: EventStream;
+  history: History;
+  http: HttpServer;
+  clock: Clock;
+  duties(): Readonly<Record<string, boolean>>;
 }
 
-function observePayments(metrics: Metrics | undefined, payments: Payments, clock: Clock): void {
-  metrics?.observeChain(() => chainFacts(payments, clock));
-  metrics?.observePayments(() => paymentsFacts(payments, clock));
-  metrics?.observeOffers(payments.offers.refused);
+function observeMarket(metrics: Metrics, parts: Observed): void {
+  const { payments, catalog, sequencer, stream, history, http, clock } = parts;
+  metrics.observeCatalog(catalog.facts);
+  metrics.observeUnnumberedMs(sequencer.unnumberedMs);
+  metrics.observeStreams(stream.open);
+  metrics.observeHistory(history.facts);
+  metrics.observeDuties(parts.duties);
+  metrics.observeReads(http.readCounts);
+  metrics.observeAdmission(http.admission);
+  metrics.observeChain(() => chainFacts(payments, clock));
+  metrics.observePayments(() => paymentsFacts(payments, clock));
+  metrics.observeOffers(payments.offers.refused);
 }
 
 function serveHttp(
   market: Market,
-  parts: MarketParts & { connector: Connector; stream: EventStream; pictures: Pictures },
+  parts: MarketParts & { history: History; connector: Connector; stream: EventStream; pictures: Pictures },
   mark: NotedDatabase['mark'],
 ): HttpServer {
-  const { catalog, connector, budgets } = parts;
+  const { catalog, connector, budgets, history } = parts;
   const { readMs } = budgets;
   const { clock, config, log, random } = market;
   const reads = createQuickReads(market, parts);
   const storefront = createStorefront(market, { events: parts.events, reads });
   return createHttpServer({
     endpoints,
-    operations: seeOwnWrites({ catalog, mark, log }, limitOperations(budgets, marketOperations(parts))),
+    operations: seeOwnWrites(
+      { catalog, mark, log },
+      limitOperations(budgets, guardHistory(history.isLost, marketOperations(parts))),
+    ),
     context: market,
-    authenticate: (bearer) => authenticate(market, bearer),
+    authenticate: async (bearer) => {
+      // Whoever registered in what was lost must not be told that the key is wrong.
+      if (history.isLost()) throw historyLost();
+      return await authenticate(market, bearer);
+    },
     isMaintainer: (merchant) => merchant.maintainer,
     callerId: (merchant) => merchant.id,
     log,
@@ -215,7 +241,7 @@ function serveHttp(
     secretPrefixes: [...new Set([config.keyPrefix, ...SITE_PREFIXES])],
     trustProxy: config.trustProxy,
     bounds: { requestsInFlight: config.limits.requests_in_flight, openSockets: config.limits.open_sockets },
-    classifyError: refuseUnreadable,
+    classifyError: refuseByDatabase,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, home: storefront.home })),
     refusedPage,
@@ -223,8 +249,10 @@ function serveHttp(
     mounts: (inside) => [
       mountEventStream(market.database, parts.stream),
       ...limitMounts(readMs, MOUNT_MS.message, createMcp(market, connector, inside)),
-      ...connector.mounts(inside),
-      ...createConnectPages(market, connector.interactions, inside),
+      ...guardMounts(history.isLost, [
+        ...connector.mounts(inside),
+        ...createConnectPages(market, connector.interactions, inside),
+      ]),
       ...limitMounts(readMs, MOUNT_MS.page, storefront.mounts(inside)),
       ...limitMounts(readMs, MOUNT_MS.picture, parts.pictures.mounts(inside)),
       ...createWalletPage(market, inside),

@@ -5,6 +5,7 @@ import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
+import { openLogCopyPlace } from './log-copy/history.ts';
 import { countRequests } from './metrics/count-requests.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 
@@ -43,6 +44,7 @@ export async function serveMarket(options: ServeMarketOptions): Promise<ServedMa
     random: systemRandom,
     log: countRequests(options.log, metrics.countRequest),
     pepper: await loadOwnPepper(config),
+    logCopy: await openLogCopyPlace(config, { random: systemRandom, log: options.log }),
     metrics,
     ...(crashPoint === undefined ? {} : { crashPoint }),
   });

@@ -160,10 +160,18 @@ export async function list(goods: SeedListing, handle = 'ink-and-paper'): Promis
   const { market } = running;
   const { database } = market;
   const { id: merchant } = await database.one<{ id: bigint }>(sql`select id from merchants where handle = ${handle}`);
-  const { id } = await seedListing(database, merchant, goods);
+  const { id, wallet } = await seedListing(database, merchant, goods);
   const { priceUnits = 2_500_000n, aisle = 'other' } = goods;
   await database.transaction((tx) =>
-    recordListing(tx, market, { id, merchantId: merchant, feeId: 1n, priceUnits, aisle, about: {} }),
+    recordListing(tx, market, {
+      id,
+      merchantId: merchant,
+      feeId: 1n,
+      priceUnits,
+      sellerWallet: wallet,
+      aisle,
+      about: {},
+    }),
   );
   return Number(id);
 }

@@ -12,7 +12,7 @@ import { openStage, processOn, type Stage } from './stage.ts';
 import { quickAnswer } from './ways.ts';
 
 /** A whole market behind its socket; the chain and the facilitator are away, which no read needs. */
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 const NOWHERE = 'http://127.0.0.1:1';
 let stage: Stage;
 let ids: bigint[];

@@ -6,7 +6,7 @@ import { seedEvent, seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn, type Stage } from './stage.ts';
 
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 const clock = settableClock(Date.UTC(2026, 0, 6));
 let stage: Stage;
 beforeAll(async () => {

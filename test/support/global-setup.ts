@@ -47,6 +47,8 @@ async function migrateTemplate(url: string): Promise<string | null> {
   try {
     const files = await readdir(MIGRATIONS).catch(() => []);
     if (files.length > 0) await migrate(url, MIGRATIONS);
+    // Many tests set the clock of the market and not that of the server; `events-of-now.test.ts` looks at the rule itself.
+    await onServer(url, 'alter table events disable trigger events_are_of_now');
     return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -9,6 +9,8 @@ export interface KillPostgres {
   url: string;
   /** Which server stands behind it for connections to come. */
   leadTo(url: string): void;
+  /** Ends the connections that there are. */
+  cut(): void;
   close(): Promise<void>;
 }
 
@@ -46,6 +48,9 @@ export async function startKillPostgres(target: string, trap: KillSwitch): Promi
     url: address.href,
     leadTo: (url) => {
       current = new Client({ connectionString: url });
+    },
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
     },
     close: async () => {
       const closed = once(server, 'close');

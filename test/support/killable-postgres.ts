@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
@@ -7,6 +7,7 @@ import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import type { TestDatabase } from './database.ts';
 import { startKillPostgres } from './kill-postgres.ts';
+import { killServer } from './kill-server.ts';
 import { createKillSwitch } from './kill-switch.ts';
 
 export interface KillablePostgres extends TestDatabase {
@@ -39,24 +40,4 @@ export async function startKillablePostgres(): Promise<KillablePostgres> {
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-async function killServer(cluster: string): Promise<void> {
-  const postmaster = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
-  // Held still, it starts nobody who would be missed below.
-  process.kill(postmaster, 'SIGSTOP');
-  const children = await childrenOf(postmaster);
-  for (const pid of [postmaster, ...children]) process.kill(pid, 'SIGKILL');
-}
-
-async function childrenOf(parent: number): Promise<number[]> {
-  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger);
-  const children: number[] = [];
-  for (const pid of pids) {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-    // The name, in brackets, may hold anything; state and parent follow it.
-    const [, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (Number(ppid) === parent) children.push(pid);
-  }
-  return children;
 }

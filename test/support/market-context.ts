@@ -66,6 +66,7 @@ export function marketContext(options: {
       baseUrl: 'http://127.0.0.1:4020',
       databaseUrl: null,
       dataDir: '/nonexistent',
+      logCopyDir: null,
       network: NETWORKS.base,
       rpcUrls: ['http://127.0.0.1:1'],
       finalityMinAgeSeconds: 300,

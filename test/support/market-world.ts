@@ -107,6 +107,7 @@ export function worldConfig(given: {
     baseUrl: given.baseUrl ?? (given.port === undefined ? BASE_URL : `http://127.0.0.1:${given.port}`),
     databaseUrl: given.databaseUrl,
     dataDir: '/nonexistent',
+    logCopyDir: null,
     network: NETWORKS.base,
     rpcUrls: typeof given.rpcUrl === 'string' ? [given.rpcUrl] : given.rpcUrl,
     finalityMinAgeSeconds: 0,

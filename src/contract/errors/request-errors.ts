@@ -170,6 +170,14 @@ export const requestErrors = {
     retry: 'same_request',
     next_step: 'Shelves without q are served already. Send the same request again after the time named.',
   },
+  history_lost: {
+    status: 503,
+    title: 'This market has lost a part of its history',
+    retry: 'same_request',
+    do_not_pay_again: true,
+    next_step:
+      'Pay nothing and sign nothing new. Keep what you have; once the operator has recovered it, send the same request again.',
+  },
   unavailable: {
     status: 503,
     title: 'The market cannot answer now',

@@ -38,6 +38,8 @@ export interface Catalog {
    * many of them at a time some may still be without.
    */
   bring(ids: readonly number[]): Promise<void>;
+  /** Everything is read anew with the next step: the database holds another history than before. */
+  reload(): void;
   /** Resolves when words can be searched for. */
   searchable(): Promise<void>;
   facts(): CatalogFacts;
@@ -100,6 +102,9 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     fresh: () => passes.fresh(),
     bring,
+    reload: () => {
+      feed.outdated = true;
+    },
     searchable: () => feed.state.searchable,
     facts: () => {
       const { model, freshAt, shelvesSeconds, textSeconds } = feed.state;

@@ -8,7 +8,7 @@ import { constraintOf } from '../../platform/database/database-error.ts';
 import { recordEvent } from './record-event.ts';
 import { createSequencer } from './sequencer.ts';
 
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 
 beforeAll(async () => {
   const market = marketContext({ database: db.database });

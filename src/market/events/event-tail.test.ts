@@ -5,7 +5,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
 import { createEventTail, type EventTail } from './event-tail.ts';
 
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 let elsewhere: Database;
 
 beforeAll(async () => {

@@ -37,8 +37,9 @@ export function createEventTail(): EventTail {
   const glance: EventTail['glance'] = async (queryable) => {
     const { newestId: upTo, news } = await readNews(queryable, newestId, AT_ONCE);
     if (upTo === newestId) return null;
-    // Numbers are given without a gap, so no more than that many came into the window.
-    return newestId === 0n || upTo - newestId > AT_ONCE ? 'much' : take(addNews(views, news), upTo);
+    // No more than that many came into the window.
+    // A log that is shorter than it was is another one.
+    return newestId === 0n || upTo < newestId || upTo - newestId > AT_ONCE ? 'much' : take(addNews(views, news), upTo);
   };
 
   return {

@@ -13,7 +13,7 @@ import { recordEvent } from './record-event.ts';
 import { createSequencer } from './sequencer.ts';
 
 const COUNT = 45;
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 
 const kindOf = (id: number): EventKind => EVENT_KINDS[id % 5] ?? 'sale';
 

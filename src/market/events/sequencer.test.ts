@@ -17,7 +17,7 @@ let sequencer: Sequencer;
 let recorded: ReturnType<typeof recordingLog>;
 
 beforeEach(async () => {
-  db = await createTestDatabase({ poolSize: 20 });
+  db = await createTestDatabase({ poolSize: 20, inventedEvents: true });
   recorded = recordingLog();
   sequencer = createSequencer({ database: db.database, clock: systemClock, log: recorded.log });
   market = marketContext({ database: db.database, changes: { wakeEvents: sequencer.wake } });

@@ -157,7 +157,8 @@ function inSql(filter: EventFilter, beforeId: bigint | null): FilterInSql {
 
 /** The running count that numbers it, which stands in every row. */
 function numbered(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> {
-  if (filter === null) return { nth: sql`id`, matches: empty };
+  // Rows from before the log had this count have their id in its place.
+  if (filter === null) return { nth: sql`coalesce(nth, id)`, matches: empty };
   if ('kind' in filter) return { nth: sql`nth_of_kind`, matches: sql`and kind = ${filter.kind}` };
   return filter.scope === 'door'
     ? { nth: sql`nth_of_door`, matches: sql`and in_door` }

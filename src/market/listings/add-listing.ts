@@ -1,8 +1,10 @@
+import { checksummed } from '../../contract/chain-values.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { Aisle } from '../../contract/vocabulary.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { isForeignKeyViolation } from '../../platform/database/database-error.ts';
+import { type Hex, toHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
@@ -48,6 +50,7 @@ export interface Added {
 export async function addListing(tx: Tx, market: Market, given: ListingToAdd): Promise<Added> {
   const { shape, version } = given;
   const salt = market.random.bytes(32);
+  const commitment = sha256(salt, given.goods.content);
   await tx.lock(LISTINGS_LOCK);
   const line = await checkVersion(tx, given.merchantId, version);
   await checkNear(tx, market, shape, line);
@@ -55,7 +58,7 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
     ...given,
     chainId: market.config.network.chainId,
     salt,
-    commitment: sha256(salt, given.goods.content),
+    commitment,
     now: new Date(market.clock.now()),
   });
   if (shape !== null) insertShape(tx, id, shape);
@@ -64,8 +67,12 @@ export async function addListing(tx: Tx, market: Market, given: ListingToAdd): P
     merchantId: given.merchantId,
     feeId: given.feeId,
     priceUnits: given.goods.priceUnits,
+    sellerWallet: given.goods.sellerWallet,
     aisle: given.goods.aisle,
-    about: version === null ? {} : { supersedes: Number(version.supersedes) },
+    about: {
+      artifact_commitment: toHex(commitment),
+      ...(version === null ? {} : { supersedes: Number(version.supersedes) }),
+    },
   });
   return { id, line };
 }
@@ -75,12 +82,13 @@ export interface Listed {
   merchantId: bigint;
   feeId: bigint | null;
   priceUnits: bigint;
+  sellerWallet: Hex;
   aisle: Aisle;
-  /** Beyond what every listing has: ids of what it comes from. */
-  about: Readonly<Record<string, number>>;
+  /** Beyond what every listing has: the commitment to its goods, ids of what it comes from. */
+  about: Readonly<Record<string, number | string>>;
 }
 
-/** The event of a new listing, of whichever kind. */
+/** The event of a new listing, of whichever kind: with what was promised for which price, so that every sale can be held against it. */
 export async function recordListing(tx: Tx, market: Market, listed: Listed): Promise<void> {
   await recordEvent(tx, market, {
     kind: listed.feeId === null ? 'maintainer_seed' : 'listing',
@@ -89,6 +97,7 @@ export async function recordListing(tx: Tx, market: Market, listed: Listed): Pro
       listing_id: Number(listed.id),
       merchant_id: Number(listed.merchantId),
       price_usdc: usdcOfUnits(listed.priceUnits),
+      seller_wallet: checksummed(listed.sellerWallet),
       aisle: listed.aisle,
       ...listed.about,
     },

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { HistoryFacts } from '../log-copy/history.ts';
 import { type AdmissionFacts, observeAdmission } from './observe-admission.ts';
 import { type ChainFacts, observeChain, observeOffers, observePayments, type PaymentsFacts } from './observe-chain.ts';
 import { createRequestCounts } from './request-counts.ts';
@@ -33,6 +34,7 @@ export interface Metrics {
   observeDuties(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
   observeStreams(read: () => number): void;
+  observeHistory(read: () => HistoryFacts): void;
   observeAdmission(read: () => AdmissionFacts): void;
   observeChain(read: () => ChainFacts): void;
   observePayments(read: () => PaymentsFacts | null): void;
@@ -95,6 +97,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       }),
     observeStreams: (read) =>
       observeNumber(registry, 'openaisle_event_streams_open', 'Clients that listen to the log', read),
+    observeHistory: (read) => observeHistory(registry, read),
     observeAdmission: (read) => observeAdmission(registry, read),
     observeChain: (read) => observeChain(registry, read),
     observePayments: (read) => observePayments(registry, read),
@@ -128,6 +131,19 @@ function observeDuties(registry: Registry, read: Parameters<Metrics['observeDuti
       for (const [duty, held] of Object.entries(read())) this.set({ duty }, held ? 1 : 0);
     },
   });
+}
+
+function observeHistory(registry: Registry, read: () => HistoryFacts): void {
+  const flag = (name: string, help: string, pick: (facts: HistoryFacts) => boolean): void =>
+    observeNumber(registry, name, help, () => (pick(read()) ? 1 : 0));
+  flag('openaisle_history_lost', 'Whether the database holds less than what was public', ({ lost }) => lost);
+  flag(
+    'openaisle_log_copy_present',
+    'Whether there is a copy of the log that would show a loss',
+    ({ remembers }) => remembers,
+  );
+  flag('openaisle_log_copy_writer', 'Whether this process writes the copy of its host', ({ writesCopy }) => writesCopy);
+  flag('openaisle_log_copy_failing', 'Whether the copy could not be written', ({ copyFails }) => copyFails);
 }
 
 export function observeNumber(registry: Registry, name: string, help: string, read: () => number): void {

@@ -21,7 +21,7 @@ export interface PageSources extends HealthSources {
 }
 
 /** Every address that is not an endpoint of the contract. */
-export function createPages(market: Market, { payments, catalog, events, home }: PageSources): AnyPageRoute[] {
+export function createPages(market: Market, { payments, catalog, history, events, home }: PageSources): AnyPageRoute[] {
   return [
     page({
       method: 'GET',
@@ -54,7 +54,7 @@ export function createPages(market: Market, { payments, catalog, events, home }:
       path: '/readyz',
       cache: 'private',
       unlimited: true,
-      handler: () => readyz(market, { payments, catalog }),
+      handler: ({ query }) => readyz(market, { payments, catalog, history }, query['strict'] !== undefined),
     }),
   ];
 }

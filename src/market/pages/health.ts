@@ -8,6 +8,7 @@ import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
 import { oldestUnnumberedMs } from '../events/store.ts';
+import type { History } from '../log-copy/history.ts';
 import type { ChainHead } from '../payments/head/read-head.ts';
 import { findChainState } from '../payments/head/store.ts';
 import type { Payments } from '../payments/payments.ts';
@@ -24,6 +25,7 @@ const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.me
 export interface HealthSources {
   payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'held'>;
   catalog: Pick<Catalog, 'facts'>;
+  history: Pick<History, 'isLost' | 'memory'>;
 }
 
 /** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
@@ -31,15 +33,24 @@ export function healthz(): PageAnswer {
   return answer(200, { status: 'ok', api_version: API_VERSION });
 }
 
-/** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
-export async function readyz(market: Market, { payments, catalog }: HealthSources): Promise<PageAnswer> {
+/**
+ * Whether this process can serve reads. Payments that wait for the chain do not take the reads away, nor does a lost history: then only
+ * who asks strictly is told 503.
+ */
+export async function readyz(
+  market: Market,
+  { payments, catalog, history }: HealthSources,
+  strict = false,
+): Promise<PageAnswer> {
   try {
     const complete = await migrationsSuffice(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
-    return answer(200, {
+    return answer(strict && history.isLost() ? 503 : 200, {
       status: 'ready',
       database: 'reachable',
       migrations: 'complete',
+      history: history.isLost() ? 'lost' : 'whole',
+      log_copy: history.memory(),
       ...(await paymentsStanding(market, payments)),
       providers: providersStanding(market, payments),
       payments_held: payments.held.counts(),

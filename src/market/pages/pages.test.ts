@@ -19,13 +19,13 @@ import { STOREFRONT_PATHS } from './storefront/plan-page.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 const NOW_MS = Date.UTC(2026, 0, 6);
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
 
 const pagesOf = (on: TestMarket) => {
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
-  return createPages(on, { ...on, payments });
+  return createPages(on, { ...on, payments, history: { isLost: () => false, memory: () => 'kept' } });
 };
 
 function matchPath(pattern: string, path: string): Record<string, string> | null {
@@ -219,6 +219,8 @@ describe('health', () => {
         status: 'ready',
         database: 'reachable',
         migrations: 'complete',
+        history: 'whole',
+        log_copy: 'kept',
         // No chain is at that address.
         payments: 'halted',
         why: 'chain_unreadable',

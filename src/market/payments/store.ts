@@ -121,7 +121,7 @@ export async function findToDrive(queryable: Queryable, id: bigint): Promise<ToD
   const row = await queryable.maybe<PaymentRow & { removed: boolean; halted: boolean }>(
     sql`select ${columns},
         exists (select from listings l where l.id = payments.listing_id and l.removed_at is not null) as removed,
-        exists (select from chain_halts h where h.chain_id = payments.chain_id and h.resumed_at is null) as halted
+        payments_are_stopped(payments.chain_id) as halted
       from payments where id = ${id}`,
   );
   return row && { payment: paymentOf(row), isRemoved: row.removed, isHalted: row.halted };

@@ -8,7 +8,7 @@ import { makeBrowseShelves } from '../catalog/browse-shelves.ts';
 import { listEvents } from '../events/list-events.ts';
 import { makeGetWindow } from './get-window.ts';
 
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 const market = () => marketContext({ database: db.database });
 const look = () => {
   const on = market();

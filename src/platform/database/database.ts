@@ -66,6 +66,11 @@ export interface Database extends Queryable {
    * Keys here and keys of `Tx.lock` are separate.
    */
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
+  /**
+   * Runs `act` on each new connection to another server than before, or to one that was started anew, before the connection is used for
+   * anything else; when it throws, the connection is given up. One listener; it is not run for the server that is connected to now.
+   */
+  onOtherServer(act: (queryable: Queryable) => Promise<void>): void;
   /** Waits for running queries, then closes every connection. */
   close(): Promise<void>;
 }

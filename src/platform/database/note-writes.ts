@@ -43,6 +43,7 @@ export function noteWrites(database: Database): NotedDatabase {
         return options?.readOnly === true ? asked() : noted(asked, isOutcomeUnknown);
       },
       withAdvisoryLock: (key, act) => database.withAdvisoryLock(key, act),
+      onOtherServer: (act) => database.onOtherServer(act),
       close: () => database.close(),
     },
   };

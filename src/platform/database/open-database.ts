@@ -6,6 +6,7 @@ import { clientConfig, connectClient, prepareConnection } from './connection.ts'
 import type { Database, Queryable } from './database.ts';
 import { withAvailability } from './database-error.ts';
 import { createExclusiveLocks, type ExclusiveLocks } from './exclusive-locks.ts';
+import { createServerCheck, type ServerCheck } from './other-server.ts';
 import { createQueryable, isReusable, runQuery } from './run-query.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
@@ -27,16 +28,20 @@ const OLDEST_SERVER = 150_000;
 /** Opens the pool and refuses a server that could lose what it has acknowledged. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const connection = { ...options, statementTimeoutMs: options.statementTimeoutMs ?? 5_000 };
+  const servers = createServerCheck();
   const pool = new Pool({
     ...clientConfig(connection),
     max: options.poolSize ?? 16,
     idleTimeoutMillis: 30_000,
-    onConnect: prepareConnection,
+    onConnect: async (client) => {
+      await prepareConnection(client);
+      await servers.check(client);
+    },
   });
   // An idle connection that breaks is thrown away by the pool; whoever asks next gets a new one, or the error.
   pool.on('error', () => {});
   const locks = createExclusiveLocks((onLost) => connectClient(connection, onLost));
-  const database = createDatabase(pool, locks);
+  const database = createDatabase(pool, locks, servers);
   try {
     await checkServer(database, options.allowUnsafe ?? false);
     return database;
@@ -46,7 +51,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   }
 }
 
-function createDatabase(pool: Pool, locks: ExclusiveLocks): Database {
+function createDatabase(pool: Pool, locks: ExclusiveLocks, servers: ServerCheck): Database {
   const scopes = new AsyncLocalStorage<TransactionScope>();
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | null = null;
@@ -86,6 +91,7 @@ function createDatabase(pool: Pool, locks: ExclusiveLocks): Database {
       assert(closed === null, 'this database is closed');
       return locks.withAdvisoryLock(key, act);
     },
+    onOtherServer: servers.listen,
     close: () => {
       closed ??= close();
       return closed;

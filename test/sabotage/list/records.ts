@@ -32,7 +32,7 @@ export const RECORDS: readonly Sabotage[] = [
     'window upto as (order by batch.queue_id desc)',
     ['src/market/events/sequencer.test.ts'],
   ),
-  bug('an-event-changes', 'migrations/market/0013-history-of-a-listing.sql', ' and new.canonical = old.canonical', '', [
+  bug('an-event-changes', 'migrations/market/0019-hash-of-the-log.sql', ' and new.canonical = old.canonical', '', [
     'src/market/events/append-only.test.ts',
   ]),
   bug(

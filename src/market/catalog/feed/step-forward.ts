@@ -37,6 +37,8 @@ export interface Feed extends FeedOptions {
   state: FeedState;
   /** Listings that somebody waits for, whose JSON was not read yet. */
   wanted: Set<number>;
+  /** What was read is of another history than the database's: all of it is read anew. */
+  outdated: boolean;
 }
 
 /** Of the budget: what fragments may take, plain and in gzip, and finished pages where listings leave it to them. */
@@ -54,6 +56,7 @@ export function createFeed(options: FeedOptions): Feed {
   return {
     ...options,
     wanted: new Set(),
+    outdated: false,
     state: {
       model: emptyModel(options),
       snapshot: null,
@@ -78,7 +81,7 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
 /** Takes in everything that was committed until now; the first time, and after a fault, by reading all there is. One at a time. */
 export async function stepForward(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
-  if (state.snapshot === null) return loadAll(feed);
+  if (state.snapshot === null || feed.outdated) return loadAll(feed);
   const asked = clock.now();
   const wanted = [...feed.wanted].slice(0, WANTED_AT_ONCE);
   const step = await readStep(state.model, state.snapshot, { ...feed, wanted });
@@ -97,6 +100,7 @@ export async function stepForward(feed: Feed): Promise<void> {
 async function loadAll(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
   const begun = clock.now();
+  feed.outdated = false;
   const model = emptyModel(feed);
   const givenUp = (): boolean => feed.stopped.aborted || state.model !== model;
   const { snapshot, filled } = await loadModel(model, { ...feed, tell: createProgress(log), stopped: givenUp });

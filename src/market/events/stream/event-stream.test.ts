@@ -14,7 +14,7 @@ import { createEventStream, type EventStreamOptions } from './event-stream.ts';
 import { mountEventStream } from './mount-event-stream.ts';
 
 const KINDS: readonly EventKind[] = ['sale', 'rotate', 'listing', 'withdrawal', 'sale'];
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 
 /** Of every event of the log, in order. */
 const log: EventKind[] = [];

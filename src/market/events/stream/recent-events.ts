@@ -17,7 +17,7 @@ export interface Portion {
   upTo: number;
 }
 
-/** The newest events as they go out, encoded once for all clients. Ids have no gaps, so an id is a place. */
+/** The newest events as they go out, encoded once for all clients. Behind a gap in the ids it begins anew, so an id is a place. */
 export interface RecentEvents {
   /** Everything after this event is here, up to `last`. */
   base(): number;
@@ -65,7 +65,11 @@ export function createRecentEvents(kept = KEPT): RecentEvents {
       if (upTo <= last()) return;
       if (upTo - last() > kept) forget(upTo - kept);
       const rows = await readEventsAfter(queryable, null, { afterId: last(), upToId: upTo, limit: kept });
-      for (const row of rows) events.push({ ...row, bytes: encodeEvent(row) });
+      for (const row of rows) {
+        // A recovery has left ids out.
+        if (Number(row.id) !== last() + 1) forget(Number(row.id) - 1);
+        events.push({ ...row, bytes: encodeEvent(row) });
+      }
       const over = Math.max(0, events.length - kept);
       events.splice(0, over);
       base += over;

@@ -23,9 +23,12 @@ export const VERSIONS: readonly VersionEntry[] = [
       'Where the facilitator could not settle for a payer, or has too little gas, x402 is not offered: 409 `x402_not_offered`, 503 `settlement_unavailable`.',
       'What one client may cost is bounded by the limits in /api/official: 429 `rate_limited` with Retry-After. Bodies without an artifact are at most 64 KiB, `errors` names at most 20 fields, and a request that comes too slowly is answered with 408 `request_timeout`.',
       'A transaction that is named for a paid intent is looked at only after the signature of the wallet that paid.',
+      'A market whose database was taken back says so: writes and private reads answer 503 `history_lost` until its operator has recovered. `/readyz` says `history` and `log_copy`.',
+      'The event of a new listing names its wallet, and the commitment to its goods.',
     ],
     endpoints: [],
     reasons: [
+      'history_lost',
       'listing_changed',
       'delivery_token_used',
       'collect_signature_used',

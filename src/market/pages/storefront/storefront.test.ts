@@ -35,7 +35,7 @@ let url = '';
 let ids: bigint[] = [];
 
 beforeAll(async () => {
-  test = await createTestDatabase();
+  test = await createTestDatabase({ inventedEvents: true });
   const { database } = test;
   const { config, pepper, random } = marketContext({ database, clock });
   running = createMarket({ config, database, clock, log, pepper, random });

@@ -54,7 +54,14 @@ export async function findChainState(queryable: Queryable, chainId: bigint): Pro
     sql`select mark.block_number, mark.block_hash, mark.block_time, mark.accepted_at, mark.resets,
         halt.id as halt_id, halt.reason, halt.detail, halt.halted_at
       from (select 1) always left join chain_watermarks mark on mark.chain_id = ${chainId}
-      left join chain_halts halt on halt.chain_id = ${chainId} and halt.resumed_at is null`,
+      left join (
+        select id, 'history_lost' as reason, 'the log ends with event ' || found_id || ', and event ' || copied_id || ' was public' as detail,
+          noticed_at as halted_at
+        from history_losses where recovered_by is null
+        union all
+        select id, reason, detail, halted_at from chain_halts where chain_id = ${chainId} and resumed_at is null
+        limit 1
+      ) halt on true`,
   );
   return { watermark: markIn(row), resets: row.resets ?? 0, halt: haltIn(row) };
 }
@@ -71,9 +78,7 @@ function haltIn({ halt_id: id, reason, detail, halted_at: haltedAt }: StateRow):
 
 /** Asked inside the transaction that ends a payment: what was read before may be older than the halt. */
 export async function isHalted(queryable: Queryable, chainId: bigint): Promise<boolean> {
-  const { halted } = await queryable.one<{ halted: boolean }>(
-    sql`select exists (select from chain_halts where chain_id = ${chainId} and resumed_at is null) as halted`,
-  );
+  const { halted } = await queryable.one<{ halted: boolean }>(sql`select payments_are_stopped(${chainId}) as halted`);
   return halted;
 }
 

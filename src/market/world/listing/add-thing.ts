@@ -17,6 +17,7 @@ export async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash,
   await markListed(tx, draft.id, { listingId, offerId: BigInt(offer.offer_id), at });
   await recordListing(tx, market, {
     ...{ id: listingId, merchantId: draft.merchantId, feeId, priceUnits: draft.priceUnits, aisle: 'world' },
+    sellerWallet: draft.sellerWallet,
     about: { offer_id: offer.offer_id },
   });
   return listingId;

@@ -1,7 +1,7 @@
 import { constants, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isMissing } from '../../is-missing.ts';
 import { systemRandom } from '../../random.ts';
-import { isMissing } from './is-missing.ts';
 import type { Home } from './prepare-home.ts';
 import { type Launch, runBinary } from './run-binary.ts';
 import { SUPERUSER } from './superuser.ts';

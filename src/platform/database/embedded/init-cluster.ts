@@ -1,6 +1,6 @@
 import { chmod, chown, mkdtemp, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from './is-missing.ts';
+import { isMissing } from '../../is-missing.ts';
 import type { Home } from './prepare-home.ts';
 import { type Launch, runBinary } from './run-binary.ts';
 import { SUPERUSER } from './superuser.ts';

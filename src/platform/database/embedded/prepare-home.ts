@@ -1,6 +1,6 @@
 import { chmod, lstat, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { isMissing } from './is-missing.ts';
+import { isMissing } from '../../is-missing.ts';
 import { blockingFolder, serverUser } from './server-user.ts';
 import type { ServerUser } from './system-user.ts';
 

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isMissing } from './is-missing.ts';
+import { isMissing } from '../../is-missing.ts';
 import { ensureSystemUser, findUser, isKnownUser, type ServerUser, SYSTEM_USER } from './system-user.ts';
 
 /** Where the list of users has no entry for it. */

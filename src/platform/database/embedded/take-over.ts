@@ -1,6 +1,6 @@
 import { lchown, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from './is-missing.ts';
+import { isMissing } from '../../is-missing.ts';
 import type { Home } from './prepare-home.ts';
 import type { ServerUser } from './system-user.ts';
 

@@ -1,0 +1,102 @@
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { isMissing } from '../../platform/is-missing.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Random } from '../../platform/random.ts';
+import type { MarketConfig } from '../context.ts';
+import { type KeptCopy, keepLogCopy } from './keep-copy.ts';
+import { type HistoryWatch, watchHistory } from './watch-history.ts';
+
+/** Where a host keeps its copy of the log, and the name under which the database knows it. */
+export interface LogCopyPlace {
+  folder: string;
+  host: string;
+}
+
+export function logCopyFolder({ logCopyDir, dataDir }: Pick<MarketConfig, 'logCopyDir' | 'dataDir'>): string {
+  return logCopyDir ?? join(dataDir, 'log-copy');
+}
+
+/** Makes the folder, and a name for the host, if they are not there. Warns where a restore would take the copy back together with the database. */
+export async function openLogCopyPlace(
+  config: Pick<MarketConfig, 'logCopyDir' | 'dataDir' | 'databaseUrl'>,
+  { random, log }: { random: Random; log: Log },
+): Promise<LogCopyPlace> {
+  const folder = logCopyFolder(config);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (config.databaseUrl === null && (await isOnOneVolume(folder, config.dataDir))) {
+    const why =
+      'a restore of this volume takes the copy back too; set OPENAISLE_LOG_COPY_DIR to a folder on another one';
+    log.warn('log_copy_beside_database', { path: folder, why });
+  }
+  return { folder, host: await readHost(join(folder, 'host'), random) };
+}
+
+async function isOnOneVolume(one: string, other: string): Promise<boolean> {
+  return (await stat(one)).dev === (await stat(other)).dev;
+}
+
+/** Processes that start at once agree on the one that was written first. */
+async function readHost(path: string, random: Random): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    await writeFile(path, `${random.uuid()}\n`, { flag: 'wx', mode: 0o600 }).catch(() => {});
+    return (await readFile(path, 'utf8')).trim();
+  }
+}
+
+export interface History extends Pick<HistoryWatch, 'start' | 'isLost' | 'memory'> {
+  stop(): Promise<void>;
+  facts(): HistoryFacts;
+}
+
+export interface HistoryFacts {
+  lost: boolean;
+  remembers: boolean;
+  writesCopy: boolean;
+  copyFails: boolean;
+}
+
+interface Needs {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  /** Null: this process keeps no copy and only hears of what others notice. */
+  place: LogCopyPlace | null;
+  newestId(): bigint;
+  onOtherHistory(): void;
+}
+
+const NO_HOST = '00000000-0000-0000-0000-000000000000';
+
+/** Remembers what the log held, and stops the market when the database holds it no more (W16). */
+export function createHistory(needs: Needs): History {
+  const { database, place } = needs;
+  const watch = watchHistory({ ...needs, folder: place?.folder ?? null, host: place?.host ?? NO_HOST });
+  const copy: KeptCopy | null =
+    place === null ? null : keepLogCopy({ ...needs, ...place, isLost: watch.isLost, onBreak: () => watch.look() });
+  return {
+    start: async () => {
+      await watch.start();
+      // Before a connection to a server that was started anew, or to another one, is used for anything.
+      database.onOtherServer(watch.look);
+      copy?.start();
+    },
+    stop: async () => {
+      await copy?.stop();
+      await watch.stop();
+    },
+    isLost: watch.isLost,
+    memory: watch.memory,
+    facts: () => ({
+      lost: watch.isLost(),
+      remembers: watch.memory() === 'kept',
+      writesCopy: copy?.isWriter() ?? false,
+      copyFails: copy?.isFailing() ?? false,
+    }),
+  };
+}

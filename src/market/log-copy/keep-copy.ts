@@ -1,0 +1,120 @@
+import type { Clock } from '../../platform/clock.ts';
+import { lockDataFolder } from '../../platform/data-folder-lock.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { isUnavailable } from '../../platform/database/database-error.ts';
+import type { Log } from '../../platform/log.ts';
+import { follows } from './copied-event.ts';
+import { type LogCopyWriter, openLogCopy } from './log-copy.ts';
+import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
+
+/** Well within the second in which an event has to be on disk. */
+const LOOK_MS = 200;
+const AT_ONCE = 500;
+const NOTE_EVERY_MS = 10_000;
+/** How long the copy may rest after the process that wrote it has died. */
+const TRY_EVERY_MS = 1_000;
+const MEMORY_MS = 30 * 86_400_000;
+
+interface Needs {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  folder: string;
+  host: string;
+  /** How far the log goes, as far as this process knows. */
+  newestId(): bigint;
+  /** Nothing is copied while history is lost: what the log holds then is not what was public. */
+  isLost(): boolean;
+  /** The log does not go on from where the copy ends. */
+  onBreak(): Promise<void>;
+}
+
+export interface KeptCopy {
+  start(): void;
+  stop(): Promise<void>;
+  /** Whether this process is the one of its host that writes. */
+  isWriter(): boolean;
+  /** Whether the last writing failed. */
+  isFailing(): boolean;
+}
+
+/** Copies the log to this host's folder. One process of a host does it; when it dies another one goes on. */
+export function keepLogCopy(needs: Needs): KeptCopy {
+  const { clock, log, folder } = needs;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let running: Promise<void> | null = null;
+  let writing = false;
+  let failing = false;
+
+  const write = async (): Promise<void> => {
+    const copy = await openLogCopy(folder, () => clock.now());
+    writing = true;
+    try {
+      const round = createRounds(needs, copy);
+      while (!signal.aborted) {
+        await round();
+        if (failing) log.info('log_copied_again');
+        failing = false;
+        await clock.sleep(LOOK_MS, signal);
+      }
+    } finally {
+      writing = false;
+      await copy.close();
+    }
+  };
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const lock = await lockDataFolder(folder, folder).catch(() => null);
+      try {
+        if (lock !== null) await write();
+      } catch (error) {
+        // One line for a whole outage. That the database is away, others say.
+        if (!failing && !isUnavailable(error)) log.error('log_not_copied', { error });
+        failing = true;
+      } finally {
+        await lock?.release();
+      }
+      await clock.sleep(TRY_EVERY_MS, signal);
+    }
+  };
+  return {
+    start: () => {
+      running ??= run();
+    },
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+    isWriter: () => writing,
+    isFailing: () => failing,
+  };
+}
+
+/** One look at what is new. */
+function createRounds(needs: Needs, copy: LogCopyWriter): () => Promise<void> {
+  const { database, clock, host } = needs;
+  let notedAt = 0;
+
+  const copyNew = async (): Promise<void> => {
+    for (;;) {
+      const end = copy.end();
+      const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MEMORY_MS)));
+      if (after === null || (end !== null && needs.newestId() <= end.id)) return;
+      const events = await readEventsToCopy(database, after, AT_ONCE);
+      const [first] = events;
+      if (first === undefined) return;
+      if (!follows(end, first)) return await needs.onBreak();
+      await copy.append(events);
+      if (events.length < AT_ONCE) return;
+    }
+  };
+  return async () => {
+    if (needs.isLost()) return;
+    await copyNew();
+    const end = copy.end();
+    if (end === null || clock.now() - notedAt < NOTE_EVERY_MS) return;
+    await noteEnd(database, host, end, new Date(clock.now()));
+    notedAt = clock.now();
+  };
+}

@@ -1,0 +1,142 @@
+import { type FileHandle, mkdir, open, readdir, readFile, rm, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isMissing } from '../../platform/is-missing.ts';
+import { type CopiedEvent, follows, type LogEnd, lineOf, readLine } from './copied-event.ts';
+
+const DAY_MS = 86_400_000;
+const KEPT_DAYS = 30;
+const NAME = /^\d{4}-\d{2}-\d{2}\.log$/;
+/** Longer than any event. */
+const TAIL_BYTES = 262_144;
+
+/** The files of a copy, the oldest first; empty where there is none. */
+async function filesOf(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  return names.filter((name) => NAME.test(name)).sort();
+}
+
+/** How the copy in a folder ends; null where there is none, or nothing in it that is whole. Any process may look, also while another writes. */
+export async function readLogEnd(folder: string): Promise<LogEnd | null> {
+  for (const name of (await filesOf(folder)).reverse()) {
+    const { end } = await readTail(join(folder, name));
+    if (end !== null) return end;
+  }
+  return null;
+}
+
+interface Tail {
+  end: LogEnd | null;
+  /** Where the last line that is whole ends. */
+  upTo: number;
+}
+
+/** A crash may leave a torn line, or a stretch of zeros: what does not follow from the line before it is not part of the copy. */
+async function readTail(path: string): Promise<Tail> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const from = Math.max(0, size - TAIL_BYTES);
+    const bytes = Buffer.alloc(size - from);
+    await file.read(bytes, 0, bytes.length, from);
+    const first = from === 0 ? 0 : bytes.indexOf('\n') + 1;
+    let tail: Tail = { end: null, upTo: from + first };
+    for (let at = first; ; ) {
+      const newline = bytes.indexOf('\n', at);
+      const event = newline === -1 ? null : readLine(bytes.toString('utf8', at, newline));
+      if (event === null || !follows(tail.end, event)) return tail;
+      at = newline + 1;
+      tail = { end: { id: event.id, hash: event.hash }, upTo: from + at };
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** The one writer of a folder's copy. */
+export interface LogCopyWriter {
+  /** Null while nothing was ever copied. */
+  end(): LogEnd | null;
+  /** On disk when it resolves. */
+  append(events: readonly CopiedEvent[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Goes on where the copy ends; what is torn is cut off. One file a day; those of more than 30 days ago go. */
+export async function openLogCopy(folder: string, now: () => number): Promise<LogCopyWriter> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  let end = await readLogEnd(folder);
+  let file: { name: string; handle: FileHandle } | null = null;
+
+  const openFile = async (name: string): Promise<FileHandle> => {
+    if (file?.name === name) return file.handle;
+    await file?.handle.close();
+    file = null;
+    const path = join(folder, name);
+    if ((await filesOf(folder)).includes(name)) await truncate(path, (await readTail(path)).upTo);
+    const handle = await open(path, 'a', 0o600);
+    file = { name, handle };
+    await syncFolder(folder);
+    await prune(folder, now());
+    return handle;
+  };
+  return {
+    end: () => end,
+    append: async (events) => {
+      const last = events.at(-1);
+      if (last === undefined) return;
+      // A clock that went back must not put new lines before old ones.
+      const newest = (await filesOf(folder)).at(-1) ?? '';
+      const today = nameOf(now());
+      const handle = await openFile(today > newest ? today : newest);
+      await handle.appendFile(events.map(lineOf).join(''));
+      await handle.datasync();
+      end = { id: last.id, hash: last.hash };
+    },
+    close: async () => {
+      await file?.handle.close();
+      file = null;
+    },
+  };
+}
+
+function nameOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 10)}.log`;
+}
+
+/** A new name is lost with the power unless its folder is synced too. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The newest stays however old it is: it says how far the log went. */
+async function prune(folder: string, now: number): Promise<void> {
+  const oldest = nameOf(now - KEPT_DAYS * DAY_MS);
+  for (const name of (await filesOf(folder)).slice(0, -1)) {
+    if (name < oldest) await rm(join(folder, name), { force: true });
+  }
+}
+
+/** All events of some files of copies, in the order of their ids, each once. Throws where two files hold different events of one id. */
+export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[]> {
+  const events = new Map<bigint, CopiedEvent>();
+  for (const path of paths) {
+    for (const line of (await readFile(path, 'utf8')).split('\n')) {
+      const event = readLine(line);
+      if (event === null) continue;
+      const known = events.get(event.id);
+      if (known !== undefined && !known.hash.equals(event.hash)) {
+        throw new Error(`${path}: event ${event.id} is another one than in the copies before it`);
+      }
+      events.set(event.id, event);
+    }
+  }
+  return [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}

@@ -1,0 +1,116 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Database, Queryable } from '../../platform/database/database.ts';
+import { isUnavailable } from '../../platform/database/database-error.ts';
+import type { Log } from '../../platform/log.ts';
+import { compareLog } from './compare-log.ts';
+import type { LogEnd } from './copied-event.ts';
+import { readLogEnd } from './log-copy.ts';
+import { findOtherEnd, insertLoss, readLogAtEnd, readLosses } from './store.ts';
+
+const COMPARE_EVERY_MS = 10_000;
+/** What another process has noticed. */
+const LOOK_EVERY_MS = 1_000;
+/** Between the two readings that have to agree before anything is stopped. */
+const SECOND_READING_MS = 500;
+
+interface Needs {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  /** Of this host's copy; null: it keeps none. */
+  folder: string | null;
+  host: string;
+  /** Another history stands in the database: whatever was read of it has to be read anew. */
+  onOtherHistory(): void;
+}
+
+export interface HistoryWatch {
+  /** Compares before anything is served, then again and again. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Compares now, by that connection where one is given. */
+  look(queryable?: Queryable): Promise<void>;
+  /** While it is, nothing is written and nobody is asked to pay. */
+  isLost(): boolean;
+  /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
+  memory(): 'kept' | 'none';
+}
+
+/** Notices when the database holds less than what was public, and stops every process then (W16). */
+export function watchHistory(needs: Needs): HistoryWatch {
+  const { database, clock, log } = needs;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let open = false;
+  /** Found here, and not yet written down for the others. */
+  let unwritten = false;
+  let remembers: boolean | null = null;
+  let known: bigint | null = null;
+  let running: Promise<void> | null = null;
+
+  const note = (losses: { open: bigint | null; count: bigint }): void => {
+    open = losses.open !== null;
+    if (known !== null && losses.count !== known) needs.onOtherHistory();
+    known = losses.count;
+  };
+  const look = async (queryable: Queryable = database): Promise<void> => {
+    const { loss: found, remembers: has } = await findLoss(needs, queryable);
+    if (!has && remembers !== false) log.warn('log_copy_missing');
+    remembers = has;
+    unwritten = found !== null;
+    if (found !== null) {
+      const isFirst = await insertLoss(queryable, { ...found, host: needs.host, now: new Date(clock.now()) });
+      if (isFirst) log.error('history_lost', { event_id: Number(found.copy.id), count: Number(found.foundId) });
+      unwritten = false;
+    }
+    note(await readLosses(queryable));
+  };
+  const watch = async (): Promise<void> => {
+    let comparedAt = clock.now();
+    let failing = false;
+    while (!signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, signal);
+      if (signal.aborted) return;
+      const isDue = clock.now() - comparedAt >= COMPARE_EVERY_MS;
+      try {
+        if (isDue) await look();
+        else note(await readLosses(database));
+        if (isDue) comparedAt = clock.now();
+        failing = false;
+      } catch (error) {
+        if (!failing && !isUnavailable(error)) log.error('history_not_compared', { error });
+        failing = true;
+      }
+    }
+  };
+  return {
+    start: async () => {
+      await look();
+      running ??= watch();
+    },
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+    look,
+    isLost: () => open || unwritten,
+    memory: () => (remembers === true ? 'kept' : 'none'),
+  };
+}
+
+/** `loss` is null where nothing is missing, or nobody can tell. */
+async function findLoss(
+  { clock, folder, host }: Needs,
+  queryable: Queryable,
+): Promise<{ loss: { copy: LogEnd; foundId: bigint } | null; remembers: boolean }> {
+  const own = folder === null ? null : await readLogEnd(folder);
+  const copy = own ?? (await findOtherEnd(queryable, host));
+  const first = await readLogAtEnd(queryable, copy?.id ?? 0n);
+  // In an empty log there is nothing to remember.
+  if (copy === null) return { loss: null, remembers: first.newestId === 0n };
+  const nothing = { loss: null, remembers: true };
+  if (first.lostId !== null || compareLog(copy, first) !== 'lost') return nothing;
+  await clock.sleep(SECOND_READING_MS);
+  const second = await readLogAtEnd(queryable, copy.id);
+  return compareLog(copy, second) === 'lost' ? { ...nothing, loss: { copy, foundId: second.newestId } } : nothing;
+}

@@ -1,0 +1,30 @@
+import type { ClientBase } from 'pg';
+import type { Queryable } from './database.ts';
+import { createQueryable, runQuery } from './run-query.ts';
+
+/** Which server, since when, and which database of it: another answer means that what was read before may not be there. */
+const IDENTITY = `select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`;
+
+export interface ServerCheck {
+  /** For each new connection, before its first use. */
+  check(client: ClientBase): Promise<void>;
+  listen(act: (queryable: Queryable) => Promise<void>): void;
+}
+
+/** Tells when connections begin to lead to another server, or to one that was started anew. */
+export function createServerCheck(): ServerCheck {
+  let known: string | null = null;
+  let listener: ((queryable: Queryable) => Promise<void>) | null = null;
+  return {
+    check: async (client) => {
+      const { rows } = await client.query<{ identity: string }>(IDENTITY);
+      const identity = rows[0]?.identity ?? '';
+      // Known only once it was looked at: until then every new connection looks.
+      if (known !== null && identity !== known) await listener?.(createQueryable((query) => runQuery(client, query)));
+      known = identity;
+    },
+    listen: (act) => {
+      listener = act;
+    },
+  };
+}
