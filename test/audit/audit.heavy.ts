@@ -1,3 +1,4 @@
+import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import type { EventKind } from '../../src/contract/vocabulary.ts';
@@ -95,6 +96,8 @@ async function sellThing(keeper: Member, buyer: Member): Promise<void> {
   await world.finalize();
   const transfer = { txHash, ...mined, logIndex: mined.logs[0]?.logIndex ?? -1 };
   await seedWorldSale(database, id, { merchantId: buyer.id, payer: buyerOne.address, transfer });
+  // They come of no act.
+  await database.run(sql`alter table events disable trigger events_tell_of_the_books`);
   const told = { listing_id: Number(id), merchant_id: Number(keeper.id) };
   const paid_usdc = usdcOfUnits(priceUnits);
   await tell('maintainer_seed', keeper.handle, { ...told, price_usdc: paid_usdc });
@@ -127,7 +130,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
   ['a delivery is forgotten', /has 0 purchases/, () => `delete from purchases where payment_id = ${SOLD_BY_X402}`],
   [
     'goods are handed out in a purchase that nobody told of',
-    /purchase \d+ has no event that tells of it: sale of listing/,
+    /no event tells of this: sale of listing .* \(purchase \d+\)/,
     () =>
       `insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
        select listing_id, 1, 0, 0, 'free', now() from purchases limit 1`,
@@ -278,7 +281,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
   ],
   [
     'a review ended and nobody was told',
-    /payment \d+ has no event that tells of it: review of payment/,
+    /no event tells of this: review of payment/,
     () => `delete from events where kind = 'review'`,
   ],
   ['the proof of a thing is gone', /without a proof of its own/, () => `delete from payment_proofs where ${OF_THING}`],
@@ -314,7 +317,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
   ],
   [
     'nobody was told that a thing was sold',
-    /purchase \d+ has no event that tells of it: sale of the thing/,
+    /no event tells of this: sale of the thing/,
     () => `update events set kind = 'world_canceled' where kind = 'world_sale'`,
   ],
   [

@@ -13,12 +13,20 @@ export interface LogRow {
   canonical: Buffer;
   in_door: boolean;
   in_window: boolean;
+  /** Of the whole log; null in rows from before there was this count: there it is the id. */
+  nth: string | null;
   nth_of_kind: string | null;
   nth_of_door: string | null;
   nth_of_window: string | null;
   running_hash: Buffer | null;
   /** Seconds. */
   numbered_at: number | null;
+}
+
+/** Stands for all rows up to its own, which were numbered before rows had hashes. */
+export interface Baseline {
+  last_id: string;
+  running_hash: Buffer;
 }
 
 export interface LogFound {
@@ -46,11 +54,11 @@ export interface LogJudge {
 const MOST_OF_A_KIND = 20;
 
 /** Holds every row against itself, against the one before and against what counts and hashes say. */
-export function createLogJudge(rememberedId: string | null = null): LogJudge {
+export function createLogJudge(baselines: readonly Baseline[], rememberedId: string | null = null): LogJudge {
   const faults: string[] = [];
   const told = createTold();
   const counts = createCounts();
-  const chain = createHashChain();
+  const chain = createHashChain(baselines);
   let events = 0;
   let firstId: string | null = null;
   let previous: LogRow | null = null;
@@ -134,6 +142,7 @@ function faultsOfOrder(previous: LogRow | null, row: LogRow, detail: EventDetail
 /** How many there are of a kind and of each view, up to each row. Views hold kinds, so rows of one kind are in the same ones. */
 function createCounts(): { take(row: LogRow): string[] } {
   const ofKind = new Map<string, bigint>();
+  let ofLog = 0n;
   const views = new Map<string, string>();
   let door = 0n;
   let window = 0n;
@@ -141,18 +150,22 @@ function createCounts(): { take(row: LogRow): string[] } {
     take: (row) => {
       const nth = (ofKind.get(row.kind) ?? 0n) + 1n;
       ofKind.set(row.kind, nth);
+      ofLog += 1n;
       if (row.in_door) door += 1n;
       if (row.in_window) window += 1n;
       const view = `${row.in_door} ${row.in_window}`;
       const faults: string[] = [];
       if ((views.get(row.kind) ?? view) !== view) faults.push(`is shown in other views than others of ${row.kind}`);
       else views.set(row.kind, view);
+      if ((row.nth ?? row.id) !== String(ofLog))
+        faults.push(`is counted ${row.nth ?? row.id} of the log, and is ${ofLog}`);
       if (row.nth_of_kind !== String(nth)) faults.push(`is counted ${row.nth_of_kind} of its kind, and is ${nth}`);
       if (row.nth_of_door !== String(door)) faults.push(`is counted ${row.nth_of_door} of the door, and is ${door}`);
       if (row.nth_of_window !== String(window))
         faults.push(`is counted ${row.nth_of_window} of the window, and is ${window}`);
       // One wrong row is one fault, not one in every row behind it.
       ofKind.set(row.kind, BigInt(row.nth_of_kind ?? nth));
+      ofLog = BigInt(row.nth ?? ofLog);
       door = BigInt(row.nth_of_door ?? door);
       window = BigInt(row.nth_of_window ?? window);
       return faults;
@@ -166,23 +179,37 @@ interface HashChain {
   hashedFrom(): string | null;
 }
 
-/** The first row that carries a hash speaks for all before it; from there on each has its own. */
-function createHashChain(): HashChain {
+/** From the last baseline on each row has its own. One that does not fit is named once: the rows behind it go on from what it says. */
+function createHashChain(baselines: readonly Baseline[]): HashChain {
+  const waiting = [...baselines].sort((a, b) => (BigInt(a.last_id) < BigInt(b.last_id) ? -1 : 1));
+  const hashedAfter = BigInt(waiting.at(-1)?.last_id ?? 0);
   let hash = NO_HASH;
   let hashedFrom: string | null = null;
-  let first: string | null = null;
+  let from = '1';
+  /** Of all up to this row: what was changed among them cannot be told apart. */
+  const reach = (): string[] => {
+    const baseline = waiting.shift();
+    if (baseline === undefined) return [];
+    const isSame = baseline.running_hash.equals(hash);
+    const fault = `is where the hash of all events from ${from} on stands, which is another: one of them was changed, put in or taken out`;
+    hash = baseline.running_hash;
+    from = String(BigInt(baseline.last_id) + 1n);
+    return isSame ? [] : [fault];
+  };
   return {
     take: (row) => {
-      first ??= row.id;
-      hash = nextHash(hash, BigInt(row.id ?? 0), row.canonical);
-      if (row.running_hash === null) return hashedFrom === null ? [] : ['has no running hash: it was put into the log'];
-      const isFirst = hashedFrom === null;
+      const id = BigInt(row.id ?? 0);
+      const faults: string[] = [];
+      // Its own row is gone.
+      while (waiting[0] !== undefined && BigInt(waiting[0].last_id) < id) faults.push(...reach());
+      hash = nextHash(hash, id, row.canonical);
+      if (waiting[0] !== undefined && BigInt(waiting[0].last_id) === id) faults.push(...reach());
+      if (id <= hashedAfter) return faults;
       hashedFrom ??= row.id;
-      if (row.running_hash.equals(hash)) return [];
+      if (row.running_hash === null) return [...faults, 'has no running hash: it was put into the log'];
+      if (row.running_hash.equals(hash)) return faults;
       hash = row.running_hash;
-      return isFirst && first !== row.id
-        ? [`has another running hash: a row from ${first} to ${row.id} was changed, put in or taken out`]
-        : ['has another running hash: it was changed, or one before it was put in or taken out'];
+      return [...faults, 'has another running hash: it was changed, or one before it was put in or taken out'];
     },
     hash: () => hash,
     hashedFrom: () => hashedFrom,

@@ -77,6 +77,59 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = 
     /event 3 is shown in other views than others of listing/,
     `update events set in_door = false where id = 3`,
   ],
+  [
+    'an event is counted otherwise in the log',
+    /event 3 is counted 5 of the log, and is 3/,
+    `update events set nth = 5 where id = 3`,
+  ],
+  [
+    'an event was changed',
+    /^event 2 has another running hash[^\n]*$/,
+    rewrite('"actor":"seller-one"', '"actor":"seller-two"', 'id = 2'),
+  ],
+  [
+    'an event was put in between with the hash of another',
+    /event 6 has another running hash/,
+    `insert into events (id, kind, at, canonical, in_door, in_window, listing_id, nth, nth_of_kind, nth_of_door, nth_of_window,
+       running_hash, numbered_at)
+     select 6, kind, at, canonical, in_door, in_window, listing_id, 6, nth_of_kind + 1, 6, 6, running_hash, numbered_at
+     from events where id = 5`,
+  ],
+  [
+    'an event was put in without a hash',
+    /event 6 has no running hash: it was put into the log/,
+    `insert into events (id, kind, at, canonical, in_door, in_window, listing_id, nth, nth_of_kind, nth_of_door, nth_of_window)
+     select 6, kind, at, canonical, in_door, in_window, listing_id, 6, nth_of_kind + 1, 6, 6 from events where id = 5`,
+  ],
+  [
+    'an event is said to have been numbered before the one before it',
+    /event 3 was numbered before the one before it/,
+    `update events set numbered_at = numbered_at - interval '1 day' where id = 3`,
+  ],
+  [
+    'an event does not say when it was numbered',
+    /event 3 does not say when it was numbered/,
+    `update events set numbered_at = null where id = 3`,
+  ],
+  [
+    'rows from before the hashes were changed',
+    /event 3 is where the hash of all events from 1 on stands, which is another/,
+    `insert into event_log_baseline select 3, running_hash from events where id = 3;
+     update events set running_hash = null, numbered_at = null, nth = null where id <= 3;
+     ${rewrite('"actor":"seller-one"', '"actor":"seller-two"', 'id = 2')}`,
+  ],
+  [
+    'a listing is paid to another wallet than its event says',
+    /listing 2 is paid to 0x\w+, and event 2 says 0x/,
+    `update listings set seller_wallet = substr(sha256('other'), 1, 20) where id = 2`,
+  ],
+  [
+    'a commitment is exchanged with its artifact',
+    /listing 2 promises 0x\w+, and the log says 0x/,
+    `update artifacts set content = 'something else' where listing_id = 2;
+     update listings l set artifact_commitment = sha256(a.salt || a.content), artifact_bytes = length(a.content)
+     from artifacts a where a.listing_id = l.id and l.id = 2`,
+  ],
   ['an event is taken out', /event 3 comes after 1: a gap in the events/, `delete from events where id = 2`],
   [
     'a sale is told of that nobody made',
@@ -95,7 +148,11 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = 
     /event 1 tells of what the books do not have: listing 1 .* for 9500000/,
     rewrite('"price_usdc":2.5', '"price_usdc":9.5', 'id = 1'),
   ],
-  ['a listing is told of by nobody', /listing 4 has no event that tells of it/, `delete from events where id = 4`],
+  [
+    'a listing is told of by nobody',
+    /no event tells of this: listing 4 of merchant/,
+    `delete from events where id = 4`,
+  ],
   [
     'an artifact is exchanged',
     /the artifact of listing 2 is not what its commitment says/,
@@ -119,6 +176,18 @@ it('finds nothing where nobody lies, and says what it has looked at', async () =
     artifacts: { count: 4 },
     log: { events: 5, first_id: '1', last_id: '5' },
   });
+});
+
+it('takes the hash of the upgrade for all rows from before it', async () => {
+  try {
+    await lies.plant(`insert into event_log_baseline select 3, running_hash from events where id = 3;
+      update events set running_hash = null, numbered_at = null, nth = null where id <= 3`);
+    const { faults, log } = await auditNow();
+    expect(faults).toEqual([]);
+    expect(log).toMatchObject({ hashed_from: '4', last_id: '5' });
+  } finally {
+    await lies.putBack();
+  }
 });
 
 it.each(LIES)('finds that %s', async (_lie, found, plant) => {

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { batchesOf } from './batches-of.ts';
-import { createLogJudge, type LogFound, type LogRow } from './judge-log.ts';
+import { type Baseline, createLogJudge, type LogFound, type LogRow } from './judge-log.ts';
+import { faultsOfPromise, type Goods } from './promises.ts';
 import { type ArtifactsFound, readArtifacts } from './read-artifacts.ts';
 import { RULES } from './rules-of-books.ts';
 import { factOf, type Told } from './told.ts';
@@ -155,13 +156,9 @@ const TREASURIES = `
 const SELLERS = `
   select distinct '0x' || encode(seller_wallet, 'hex') as wallet from listings where coalesce(chain_id, $1) = $1 order by 1`;
 
-const HASHES = 'running_hash, extract(epoch from numbered_at)::float8 as numbered_at';
-/** Of a market whose tables are from before the log carried hashes. */
-const NO_HASHES = 'null::bytea as running_hash, null::float8 as numbered_at';
-
-const LOG = (hashes: string): string => `
+const LOG = `
   select queue_id, id, kind, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, listing_id, canonical, in_door,
-    in_window, nth_of_kind, nth_of_door, nth_of_window, ${hashes}
+    in_window, nth, nth_of_kind, nth_of_door, nth_of_window, running_hash, extract(epoch from numbered_at)::float8 as numbered_at
   from events order by id nulls last, queue_id`;
 
 export interface BooksOrder {
@@ -213,13 +210,10 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
 const LOG_ROWS = 2_000;
 
 async function readLog(client: pg.Client, rememberedId: string | null, say: BooksOrder['say']): Promise<LogFound> {
-  const judge = createLogJudge(rememberedId);
+  const { rows: baselines } = await client.query<Baseline>('select last_id, running_hash from event_log_baseline');
+  const judge = createLogJudge(baselines, rememberedId);
   let seen = 0;
-  const { rows: hashed } = await client.query(
-    `select from information_schema.columns where table_name = 'events' and column_name = 'running_hash'`,
-  );
-  const query = LOG(hashed.length > 0 ? HASHES : NO_HASHES);
-  for await (const rows of batchesOf<LogRow>(client, query, LOG_ROWS)) {
+  for await (const rows of batchesOf<LogRow>(client, LOG, LOG_ROWS)) {
     for (const row of rows) judge.take(row);
     seen += rows.length;
     say(`${seen} events of the log`);
@@ -227,12 +221,23 @@ async function readLog(client: pg.Client, rememberedId: string | null, say: Book
   return judge.end();
 }
 
+const LISTED = `
+  select id, '0x' || encode(seller_wallet, 'hex') as wallet, price_units::text as units,
+    '0x' || encode(artifact_commitment, 'hex') as commitment from listings`;
+type Listed = Omit<Goods, 'id'> & { id: string };
+
 async function faultsOfTold(client: pg.Client, told: Told): Promise<string[]> {
   const faults: string[] = [];
   for await (const rows of batchesOf<{ name: string; what: string; parts: string[] }>(client, FACTS, LOG_ROWS)) {
     for (const { name, what, parts } of rows) {
       const fact = factOf(what, ...parts);
-      if (!told.find(fact)) faults.push(`${name} has no event that tells of it: ${fact}`);
+      if (!told.find(fact)) faults.push(`no event tells of this: ${fact} (${name})`);
+    }
+  }
+  for await (const rows of batchesOf<Listed>(client, LISTED, LOG_ROWS)) {
+    for (const { id, ...listed } of rows) {
+      const promised = told.promises.get(Number(id));
+      if (promised !== undefined) faults.push(...faultsOfPromise(promised, { id: Number(id), ...listed }));
     }
   }
   return [...faults, ...told.left()];

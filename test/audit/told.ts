@@ -1,3 +1,5 @@
+import { type PromisedGoods, takePromise } from './promises.ts';
+
 /** What the log tells of, and what the books have: each must have the other. */
 export interface EventDetail {
   listing_id?: unknown;
@@ -23,6 +25,7 @@ export interface ToldEvent {
 
 export interface Told {
   take(name: string, event: ToldEvent): void;
+  promises: ReadonlyMap<number, PromisedGoods>;
   /** How many sales of that payment were told of. */
   salesOf(paymentId: string): number;
   /** Holds a line of the books against what was told; each is told of once. */
@@ -40,8 +43,11 @@ export function createTold(): Told {
   const names = new Map<string, string>();
   const twice: string[] = [];
   const sales = new Map<string, number>();
+  const promises = new Map<number, PromisedGoods>();
   return {
+    promises,
     take: (name, event) => {
+      takePromise(promises, name, event);
       const fact = factIn(event);
       if (fact === null) return;
       if (event.kind === 'sale' && event.detail.payment_id !== undefined) {

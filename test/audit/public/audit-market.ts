@@ -4,12 +4,13 @@ import { type Client, createClient } from '../../../src/sdk/client.ts';
 import type { FeeRecord } from '../../../src/sdk/pages/treasury-pages.ts';
 import { arrivalsAt, firstBlock, type Incoming, sortArrivals } from '../incoming.ts';
 import { faultsOfState, readState, type State, StateRefused, writeState } from '../keep-state.ts';
+import { faultsOfPromise, type Goods } from '../promises.ts';
 import { type Chain, openChain } from '../read-chain.ts';
 import { unitsOf } from '../told.ts';
-import { faultsOfPromise, faultsOfTerms, type PublicSale, paymentOf, promisesIn, salesIn } from './faults-of-sales.ts';
+import { faultsOfTerms, type PublicSale, paymentOf, promisesIn, salesIn } from './faults-of-sales.ts';
 import { createProver, keyOf, type Payment, type Prover } from './prove.ts';
 import { type PublicFees, readFees } from './read-fees.ts';
-import { type PublicGoods, readListing, readShelves } from './read-goods.ts';
+import { readListing, readShelves } from './read-goods.ts';
 import { type PublicLog, readLog } from './read-log.ts';
 
 export interface MarketAuditOrder {
@@ -50,7 +51,7 @@ interface Scene {
   chain: Chain;
   log: PublicLog;
   books: PublicFees;
-  goods: Map<number, PublicGoods>;
+  goods: Map<number, Goods>;
   treasury: string;
   /** In units. */
   fee: string;
@@ -108,7 +109,7 @@ async function readFacts(client: Client, chain: Chain): Promise<{ treasury: stri
   return { treasury: body.treasury.toLowerCase(), fee: unitsOf(body.listing_fee_usdc), faults };
 }
 
-function goodsOf(listing: ListingSummary): PublicGoods {
+function goodsOf(listing: ListingSummary): Goods {
   return {
     id: listing.id,
     wallet: listing.seller_wallet.toLowerCase(),
@@ -141,8 +142,8 @@ function faultsOfListings({ log, books, goods }: Scene): string[] {
   }
   if (!log.isWhole) return faults;
   const paid = new Set(books.fees.map(({ listing_id }) => listing_id));
-  for (const [id, { isPaid, event }] of promises)
-    if (isPaid && !paid.has(id)) faults.push(`event ${event} tells of listing ${id}, and no fee was paid for it`);
+  for (const [id, { isPaid, name }] of promises)
+    if (isPaid && !paid.has(id)) faults.push(`${name} tells of listing ${id}, and no fee was paid for it`);
   for (const { id, listing_id: listing } of books.fees) {
     if (listing !== null && listing <= highest && promises.get(listing)?.isPaid !== true)
       faults.push(`fee ${id} is for listing ${listing}, and no event tells of that as paid`);
@@ -161,7 +162,7 @@ async function proveAll({ chain, prover, say }: Scene, what: string, payments: r
 }
 
 async function faultsOfSales(scene: Scene, sales: readonly PublicSale[]): Promise<string[]> {
-  const goods = (sale: PublicSale): PublicGoods | null => scene.goods.get(sale.listingId) ?? null;
+  const goods = (sale: PublicSale): Goods | null => scene.goods.get(sale.listingId) ?? null;
   const payments = sales.map((sale) => paymentOf(sale, goods(sale))).filter((payment) => payment !== null);
   return [...sales.flatMap((sale) => faultsOfTerms(sale, goods(sale))), ...(await proveAll(scene, 'sales', payments))];
 }

@@ -3,21 +3,14 @@ import type { Client } from '../../../src/sdk/client.ts';
 import { MarketError } from '../../../src/sdk/market-error.ts';
 import { PageRefused } from '../../../src/sdk/pages/page-refused.ts';
 import { shelfPages } from '../../../src/sdk/pages/shelf-pages.ts';
-
-/** What is public of a listing and says who is paid how much for what. */
-export interface PublicGoods {
-  id: number;
-  wallet: string;
-  units: string;
-  commitment: string | null;
-}
+import type { Goods } from '../promises.ts';
 
 /** Everything on the shelves, by id. */
 export async function readShelves(
   client: Client,
-  goodsOf: (listing: ListingSummary) => PublicGoods,
-): Promise<{ goods: Map<number, PublicGoods>; faults: string[] }> {
-  const goods = new Map<number, PublicGoods>();
+  goodsOf: (listing: ListingSummary) => Goods,
+): Promise<{ goods: Map<number, Goods>; faults: string[] }> {
+  const goods = new Map<number, Goods>();
   try {
     for await (const { rows } of shelfPages(client)) for (const row of rows) goods.set(row.id, goodsOf(row));
   } catch (error) {
@@ -31,8 +24,8 @@ export async function readShelves(
 export async function readListing(
   client: Client,
   id: number,
-  goodsOf: (listing: ListingSummary) => PublicGoods,
-): Promise<PublicGoods | null> {
+  goodsOf: (listing: ListingSummary) => Goods,
+): Promise<Goods | null> {
   try {
     const { body } = await client.getListing({ params: { id }, query: {} });
     return goodsOf(body.listing);
