@@ -102,11 +102,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     memoryBytes: config.catalogMemoryBytes,
     followers: [stream.follower],
   });
-  const history = createHistory({
-    ...{ database, clock, log, place: options.logCopy ?? null },
-    newestId: () => BigInt(events.version()),
-    onOtherHistory: catalog.reload,
-  });
+  const history = createHistory({ database, clock, log, place: options.logCopy ?? null, events, catalog });
   const providers = createProviders(config.rpcUrls, clock);
   const market: Market = {
     config,

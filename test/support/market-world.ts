@@ -6,6 +6,7 @@ import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain
 import type { FetchDocument } from '../../src/market/connect/connector.ts';
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
+import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
 import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
@@ -61,6 +62,9 @@ export interface WorldOptions {
   baseUrl?: string;
   /** Another way for the market to its database: through a proxy, or as a role of few rights. */
   databaseUrl?: (db: TestDatabase) => Promise<string>;
+  /** In place of a fresh one on the shared server: of a server of the test's own. It is left as it is. */
+  db?: TestDatabase;
+  logCopy?: LogCopyPlace;
 }
 
 /** Chain, token, facilitator, database and market: all real, all of one test file. */
@@ -131,7 +135,7 @@ export function worldConfig(given: {
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const db = await createTestDatabase();
+  const db = options.db ? { ...options.db, drop: async () => {} } : await createTestDatabase();
   const chain = await startTestChain({ finalityBlocks: 4, ...options.chain });
   const facilitator = await startTestFacilitator(chain, options.facilitator);
   const { log, lines } = recordingLog();
@@ -160,6 +164,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     longestPauseMs: 0,
     worldEveryMs: options.worldEveryMs ?? 3_600_000,
     ...(options.crashPoint ? { crashPoint: options.crashPoint } : {}),
+    ...(options.logCopy ? { logCopy: options.logCopy } : {}),
     ...(options.fetchDocument ? { fetchDocument: options.fetchDocument } : {}),
   });
   const { url } = await running.start();

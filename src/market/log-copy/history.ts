@@ -5,7 +5,9 @@ import type { Database } from '../../platform/database/database.ts';
 import { isMissing } from '../../platform/is-missing.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Random } from '../../platform/random.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import type { MarketConfig } from '../context.ts';
+import type { EventTail } from '../events/event-tail.ts';
 import { type KeptCopy, keepLogCopy } from './keep-copy.ts';
 import { type HistoryWatch, watchHistory } from './watch-history.ts';
 
@@ -67,18 +69,20 @@ interface Needs {
   log: Log;
   /** Null: this process keeps no copy and only hears of what others notice. */
   place: LogCopyPlace | null;
-  newestId(): bigint;
-  onOtherHistory(): void;
+  events: Pick<EventTail, 'version'>;
+  /** Read anew when another history stands in the database. */
+  catalog: Pick<Catalog, 'reload'>;
 }
 
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
 /** Remembers what the log held, and stops the market when the database holds it no more (W16). */
 export function createHistory(needs: Needs): History {
-  const { database, place } = needs;
-  const watch = watchHistory({ ...needs, folder: place?.folder ?? null, host: place?.host ?? NO_HOST });
-  const copy: KeptCopy | null =
-    place === null ? null : keepLogCopy({ ...needs, ...place, isLost: watch.isLost, onBreak: () => watch.look() });
+  const { database, place, catalog, events } = needs;
+  const where = place ?? { folder: null, host: NO_HOST };
+  const watch = watchHistory({ ...needs, ...where, onOtherHistory: catalog.reload });
+  const following = { newestId: () => BigInt(events.version()), isLost: watch.isLost, onBreak: () => watch.look() };
+  const copy: KeptCopy | null = place === null ? null : keepLogCopy({ ...needs, ...place, ...following });
   return {
     start: async () => {
       await watch.start();
