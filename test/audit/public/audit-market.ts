@@ -132,7 +132,7 @@ async function readSold({ client, goods, say }: Scene, sales: readonly PublicSal
 /** Each listing is what the log promised; and a paid one has its fee. */
 function faultsOfListings({ log, books, goods }: Scene): string[] {
   const promises = promisesIn(log.events);
-  const highest = Math.max(0, ...promises.keys());
+  const highest = [...promises.keys()].reduce((most, id) => Math.max(most, id), 0);
   const faults: string[] = [];
   for (const one of goods.values()) {
     const promised = promises.get(one.id);

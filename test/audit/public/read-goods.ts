@@ -30,7 +30,7 @@ export async function readListing(
     const { body } = await client.getListing({ params: { id }, query: {} });
     return goodsOf(body.listing);
   } catch (error) {
-    if (error instanceof MarketError && error.status === 404) return null;
+    if (error instanceof MarketError && (error.status === 404 || error.status === 409)) return null;
     throw error;
   }
 }
