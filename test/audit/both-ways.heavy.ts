@@ -221,6 +221,7 @@ it('says plainly what a state does not fit to', async () => {
   await expect(auditWith({ block: ahead })).rejects.toThrow(`and the state has seen ${ahead.number}`);
   const forked = await auditWith({ block: { ...state.block, hash: `0x${'1'.repeat(64)}` } });
   expect(forked.faults).toEqual([expect.stringMatching(/^block \d+ is not 0x1+, which the state remembers as final$/)]);
+  await expect(auditNow({ statePath: join(folder, 'nowhere', 'state') })).rejects.toThrow('cannot be read');
   writeFileSync(statePath, '{"version":1');
   await expect(auditNow({ statePath })).rejects.toThrow(
     'is not a state of this audit; name another file, or delete it',

@@ -53,8 +53,8 @@ export interface LogJudge {
 /** More faults of one kind say nothing new. */
 const MOST_OF_A_KIND = 20;
 
-/** Holds every row against itself, against the one before and against what counts and hashes say. */
-export function createLogJudge(baselines: readonly Baseline[], rememberedId: string | null = null): LogJudge {
+/** Holds every row against itself, against the one before and against what counts and hashes say. No baselines: rows have no hashes. */
+export function createLogJudge(baselines: readonly Baseline[] | null, rememberedId: string | null = null): LogJudge {
   const faults: string[] = [];
   const told = createTold();
   const counts = createCounts();
@@ -180,8 +180,8 @@ interface HashChain {
 }
 
 /** From the last baseline on each row has its own. One that does not fit is named once: the rows behind it go on from what it says. */
-function createHashChain(baselines: readonly Baseline[]): HashChain {
-  const waiting = [...baselines].sort((a, b) => (BigInt(a.last_id) < BigInt(b.last_id) ? -1 : 1));
+function createHashChain(baselines: readonly Baseline[] | null): HashChain {
+  const waiting = [...(baselines ?? [])].sort((a, b) => (BigInt(a.last_id) < BigInt(b.last_id) ? -1 : 1));
   const hashedAfter = BigInt(waiting.at(-1)?.last_id ?? 0);
   let hash = NO_HASH;
   let hashedFrom: string | null = null;
@@ -204,7 +204,7 @@ function createHashChain(baselines: readonly Baseline[]): HashChain {
       while (waiting[0] !== undefined && BigInt(waiting[0].last_id) < id) faults.push(...reach());
       hash = nextHash(hash, id, row.canonical);
       if (waiting[0] !== undefined && BigInt(waiting[0].last_id) === id) faults.push(...reach());
-      if (id <= hashedAfter) return faults;
+      if (baselines === null || id <= hashedAfter) return faults;
       hashedFrom ??= row.id;
       if (row.running_hash === null) return [...faults, 'has no running hash: it was put into the log'];
       if (row.running_hash.equals(hash)) return faults;

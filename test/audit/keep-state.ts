@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Incoming } from './incoming.ts';
 import type { Chain } from './read-chain.ts';
@@ -43,13 +43,13 @@ export class StateRefused extends Error {
   override readonly name = 'StateRefused';
 }
 
-/** Null where there is no such file yet. */
+/** Null where there is no such file yet, and a folder for it. */
 export function readState(path: string, expected: Pick<State, 'of' | 'market'>): State | null {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT' && existsSync(dirname(path))) return null;
     throw new StateRefused(`${path} cannot be read: ${String(error)}`);
   }
   const state = parse(text);

@@ -138,7 +138,8 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = 
   ],
   [
     'a sale is queued that nobody made',
-    /the event in place \d+ of the queue tells of what the books do not have: sale of listing 1/,
+    // The market may number it before anybody looks.
+    /(?:the event in place \d+ of the queue|event 6) tells of what the books do not have: sale of listing 1/,
     `insert into events (kind, at, canonical, in_door, in_window, listing_id)
      select kind, at, convert_to(replace(convert_from(canonical, 'UTF8'), '"listing_id":4', '"listing_id":1'), 'UTF8'), true, true, 1
      from events where kind = 'sale'`,

@@ -36,9 +36,6 @@ export interface PaymentLine {
   refund_number: string | null;
   purchases: string;
   fees: string;
-  chain_id: string;
-  /** Of its own transfer in `tx_hash`, where that is known. */
-  own_log: number | null;
   opened_block: string | null;
 }
 
@@ -89,6 +86,7 @@ export interface Books {
   broken: string[];
 }
 
+// Columns that came later are read out of the row as JSON, so that tables of before are audited too.
 const PAYMENTS = `
   select p.id, p.path, p.purpose, p.status, p.listing_id, p.merchant_id, '0x' || encode(p.payer, 'hex') as payer,
     '0x' || encode(p.payee, 'hex') as payee, p.value_units, '0x' || encode(p.nonce, 'hex') as nonce,
@@ -100,7 +98,7 @@ const PAYMENTS = `
     '0x' || encode(r.tx_hash, 'hex') as refund_hash, r.block_number as refund_number,
     (select count(*) from purchases b where b.payment_id = p.id) as purchases,
     (select count(*) from fees b where b.payment_id = p.id) as fees,
-    p.chain_id, p.log_index as own_log, p.opened_block
+    p.opened_block
   from payments p left join listings l on l.id = p.listing_id
     left join payment_proofs f on f.payment_id = p.id and f.purpose <> 'refund'
     left join payment_proofs r on r.payment_id = p.id and r.purpose = 'refund'
@@ -112,7 +110,7 @@ const THINGS = `
     l.price_units, '0x' || encode(f.tx_hash, 'hex') as proof_hash, '0x' || encode(f.block_hash, 'hex') as proof_block,
     f.block_number as proof_number, f.log_index as proof_log, f.value_units as proof_units
   from purchases b join listings l on l.id = b.listing_id join payment_proofs f on f.tx_hash = b.tx_hash
-  where b.verified_via = 'city' order by b.id`;
+  where b.verified_via = 'city' and coalesce((to_jsonb(l) ->> 'chain_id')::bigint, $1) = $1 order by b.id`;
 
 const CLAIMED = `
   select payment_id, '0x' || encode(tx_hash, 'hex') as tx_hash, refused_reason from claim_hashes order by place`;
@@ -135,12 +133,13 @@ const FACTS = `
 
 const TRANSFERS = `
   select '0x' || encode(tx_hash, 'hex') as tx_hash, log_index from payment_proofs
-  union select '0x' || encode(tx_hash, 'hex'), log_index from payments
+  union select '0x' || encode(tx_hash, 'hex'), (to_jsonb(payments) ->> 'log_index')::int from payments
     where tx_hash is not null and status <> 'unpaid' and chain_id = $1`;
 
 const FIRST = `
   select (select min(block) from (select opened_block as block from payments where chain_id = $1
-      union all select block_number from payment_proofs) seen)::float8 as block,
+      union all select f.block_number from payment_proofs f left join payments p on p.id = f.payment_id
+      where coalesce(p.chain_id, $1) = $1) seen)::float8 as block,
     extract(epoch from least((select min(at) from events), (select min(joined_at) from merchants)))::float8 as second`;
 
 const COUNTS = `
@@ -154,11 +153,16 @@ const TREASURIES = `
     union all select payee, chain_id from payment_intents where purpose = 'listing_fee') fees where chain_id = $1 order by 1`;
 
 const SELLERS = `
-  select distinct '0x' || encode(seller_wallet, 'hex') as wallet from listings where coalesce(chain_id, $1) = $1 order by 1`;
+  select distinct '0x' || encode(seller_wallet, 'hex') as wallet from listings order by 1`;
 
-const LOG = `
+/** In a market whose tables are from before the log carried hashes there are none. */
+const LOG = (isHashed: boolean): string => `
   select queue_id, id, kind, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, listing_id, canonical, in_door,
-    in_window, nth, nth_of_kind, nth_of_door, nth_of_window, running_hash, extract(epoch from numbered_at)::float8 as numbered_at
+    in_window, nth_of_kind, nth_of_door, nth_of_window, ${
+      isHashed
+        ? 'nth, running_hash, extract(epoch from numbered_at)::float8 as numbered_at'
+        : 'null::bigint as nth, null::bytea as running_hash, null::float8 as numbered_at'
+    }
   from events order by id nulls last, queue_id`;
 
 export interface BooksOrder {
@@ -176,8 +180,6 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
   await client.connect();
   const all = async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> =>
     (await client.query<Row>(text, values)).rows;
-  const wallets = async (text: string): Promise<string[]> =>
-    (await all<{ wallet: string }>(text, [chainId])).map(({ wallet }) => wallet);
   try {
     await client.query('begin isolation level repeatable read read only');
     const log = await readLog(client, rememberedId, say);
@@ -191,13 +193,13 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
     return {
       payments: await all<PaymentLine>(PAYMENTS, [chainId]),
       claimed: await all<ClaimedHash>(CLAIMED),
-      things: await all<ThingLine>(THINGS),
+      things: await all<ThingLine>(THINGS, [chainId]),
       proofs: await all<KnownTransfer>(TRANSFERS, [chainId]),
       ...(counts ?? { fees: 0, purchases: 0, listings: 0, elsewhere: 0 }),
       log,
       artifacts: await readArtifacts(client, say),
-      treasuries: await wallets(TREASURIES),
-      sellers: await wallets(SELLERS),
+      treasuries: (await all<{ wallet: string }>(TREASURIES, [chainId])).map(({ wallet }) => wallet),
+      sellers: (await all<{ wallet: string }>(SELLERS)).map(({ wallet }) => wallet),
       first: first ?? { block: null, second: null },
       broken,
     };
@@ -210,10 +212,16 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
 const LOG_ROWS = 2_000;
 
 async function readLog(client: pg.Client, rememberedId: string | null, say: BooksOrder['say']): Promise<LogFound> {
-  const { rows: baselines } = await client.query<Baseline>('select last_id, running_hash from event_log_baseline');
+  const { rows: columns } = await client.query(
+    `select from information_schema.columns where table_name = 'events' and column_name = 'running_hash'`,
+  );
+  const isHashed = columns.length > 0;
+  const baselines = isHashed
+    ? (await client.query<Baseline>('select last_id, running_hash from event_log_baseline')).rows
+    : null;
   const judge = createLogJudge(baselines, rememberedId);
   let seen = 0;
-  for await (const rows of batchesOf<LogRow>(client, LOG, LOG_ROWS)) {
+  for await (const rows of batchesOf<LogRow>(client, LOG(isHashed), LOG_ROWS)) {
     for (const row of rows) judge.take(row);
     seen += rows.length;
     say(`${seen} events of the log`);

@@ -216,6 +216,17 @@ it.each(LIES)('finds that %s', async (_lie, found, plant) => {
   expect((await auditNow()).faults.join('\n')).toMatch(found);
 });
 
+it('waits where the market asks a stranger to wait', async () => {
+  let busy = 2;
+  proxy.twist(({ path }) => {
+    if (!path.startsWith('/api/events') || busy === 0) return null;
+    busy -= 1;
+    return { status: 429, text: '{}', headers: { 'retry-after': '0' } };
+  });
+  expect((await auditNow()).faults).toEqual([]);
+  expect(busy).toBe(0);
+});
+
 it('names the transfer of a fee that is kept out of the books', async () => {
   const booked = new Set((await auditNow()).to_treasury.unbooked.map(({ tx_hash }) => tx_hash));
   LIES.find(([lie]) => lie === 'a fee is kept out of the books')?.[2]();

@@ -8,6 +8,7 @@ import { faultsOfPromise, type Goods } from '../promises.ts';
 import { type Chain, openChain } from '../read-chain.ts';
 import { unitsOf } from '../told.ts';
 import { faultsOfTerms, type PublicSale, paymentOf, promisesIn, salesIn } from './faults-of-sales.ts';
+import { patientFetch } from './patient-fetch.ts';
 import { createProver, keyOf, type Payment, type Prover } from './prove.ts';
 import { type PublicFees, readFees } from './read-fees.ts';
 import { readListing, readShelves } from './read-goods.ts';
@@ -66,7 +67,7 @@ interface Scene {
  */
 export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit> {
   const say = order.say ?? (() => {});
-  const client = createClient({ baseUrl: order.marketUrl });
+  const client = createClient({ baseUrl: order.marketUrl, environment: { fetch: patientFetch }, timeoutMs: 600_000 });
   const before =
     order.statePath === undefined ? null : readState(order.statePath, { of: 'market', market: client.baseUrl });
   const chain = await openChain(order.rpcUrl, order.token);
