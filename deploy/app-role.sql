@@ -9,8 +9,9 @@ grant usage on schema public to openaisle_app;
 grant select on all tables in schema public to openaisle_app;
 grant usage on all sequences in schema public to openaisle_app;
 
--- The log only grows: content is written once, the number is given once.
-grant insert on events to openaisle_app;
+-- The log only grows: content is written once, the number is given once; hash and time of numbering are the owner's, by a trigger. Another
+-- trigger holds every event against the row that it tells of.
+grant insert (kind, at, canonical, in_door, in_window, listing_id) on events to openaisle_app;
 grant update (id, nth_of_kind, nth_of_door, nth_of_window) on events to openaisle_app;
 
 -- The books only grow.
@@ -64,6 +65,12 @@ grant insert, update, delete on pairing_codes to openaisle_app;
 grant insert, update, delete on identity_stages, rate_counters, artifact_guards, pending_listings to openaisle_app;
 grant insert, update, delete on collect_signatures to openaisle_app;
 grant insert, update on facilitator_signers, facilitator_readings to openaisle_app;
+
+-- How far this host has seen the log, and that it found it shorter. Recovering from that is the operator's, under the owner's role
+-- (npm run chain); what waits for a new key ends with it.
+grant insert, update on log_copies to openaisle_app;
+grant insert on history_losses to openaisle_app;
+grant delete on identity_locks to openaisle_app;
 
 -- The watermark is raised, and payments halted, by the market. Resetting the one and ending the other is the operator's, under the
 -- owner's role (npm run chain): the market has no right to write the log of commands, without which neither can be done.

@@ -1,5 +1,28 @@
 -- The log's own honesty: a running hash in every row, times that do not run backwards, and events that tell of what is in the books.
 
+-- The operator's word that a time before is what there is, and from where on the chain may hold payments that the books lack. The log of
+-- them is what gives them effect, so none can be left out of it.
+create table recoveries (
+  id bigint generated always as identity primary key,
+  chain_id bigint not null,
+  -- The window: a transfer in it may have been in the books that were lost.
+  from_block bigint not null check (from_block >= 0),
+  to_block bigint not null,
+  reason text not null check (length(reason) between 1 and 1000),
+  -- The last event that was kept, and the first id given out after it: no event has an id between.
+  kept_event_id bigint not null check (kept_event_id >= 0),
+  event_id bigint not null,
+  -- Hashes and numbers of what was carried out again.
+  found jsonb not null,
+  at timestamptz not null,
+  db_role text not null default session_user,
+  -- What a command may do, it may do in the transaction that writes it down.
+  made_in xid8 not null default pg_current_xact_id(),
+  check (to_block >= from_block and event_id > kept_event_id)
+);
+create trigger recoveries_only_grow before update or delete on recoveries for each row execute function books_only_grow();
+create trigger recoveries_never_truncated before truncate on recoveries for each statement execute function books_only_grow();
+
 -- SHA-256 over the hash of the row before, the id as 8 bytes (big-endian) and the canonical bytes; before the first row it is empty.
 create function extend_running_hash(state bytea, before bytea, id bigint, canonical bytea) returns bytea
   language sql immutable as $$ select sha256(coalesce(state, before, '') || int8send(id) || canonical) $$;
@@ -146,6 +169,9 @@ begin
       select from appeals a where a.id = (detail->>'appeal_id')::bigint and a.listing_id = listing and a.created_at between earliest and latest)
     when kind = 'review' then exists (
       select from payments p where p.id = payment and p.review_outcome = detail->>'outcome' and p.reviewed_at between earliest and latest)
+    when kind = 'recovery' then exists (
+      select from recoveries r where r.made_in = pg_current_xact_id() and r.from_block = (detail->>'from_block')::bigint
+        and r.to_block = (detail->>'to_block')::bigint and r.reason = detail->>'reason')
     when kind = 'moderation' then (select m.handle from merchants m where m.id = 1) = actor and case detail->>'action'
       when 'pin' then exists (select from listings l where l.id = listing and l.pinned)
       when 'unpin' then exists (select from listings l where l.id = listing and not l.pinned)

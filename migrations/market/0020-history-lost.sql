@@ -8,6 +8,38 @@ create table log_copies (
   written_at timestamptz not null
 );
 
+-- The highest id of each kind that may have been shown: what is new gets a higher one. Raised by recoveries alone.
+create table id_floors (
+  kind text primary key,
+  id bigint not null check (id >= 0)
+);
+create function next_id(of_kind text, highest bigint) returns bigint language sql stable as $$
+  select greatest(coalesce(highest, 0), coalesce((select id from id_floors where kind = of_kind), 0)) + 1
+$$;
+
+-- Fees were counted by their ids. Null in rows from before: there it is the id.
+alter table fees add column nth bigint;
+
+-- Listings that were shown and are not in the books: who sold what, so that a buyer can be told who has the money.
+create table lost_listings (
+  id bigint primary key,
+  recovery_id bigint not null references recoveries,
+  merchant_id bigint not null,
+  -- Null where the copy is of before the log named them.
+  payee bytea check (length(payee) = 20),
+  artifact_commitment bytea check (length(artifact_commitment) = 32),
+  price_units bigint not null
+);
+create trigger lost_listings_only_grow before update or delete on lost_listings for each row execute function books_only_grow();
+
+-- Whose key may be another's by now, or was replaced in what was lost. `rotate`: it may do that and nothing else. `recover`: it is
+-- revoked, and a recovery code or the operator gives a new one.
+create table identity_locks (
+  merchant_id bigint primary key references merchants,
+  until text not null check (until in ('rotate', 'recover')),
+  recovery_id bigint not null references recoveries
+);
+
 -- While a row is open no payment opens, settles or ends, nothing is written to the log, and nothing in it is numbered.
 create table history_losses (
   id bigint generated always as identity primary key,
@@ -18,20 +50,33 @@ create table history_losses (
   found_id bigint not null,
   host uuid not null,
   noticed_at timestamptz not null,
-  recovered_by bigint references chain_commands
+  recovered_by bigint references recoveries
 );
 create unique index history_losses_one_open on history_losses ((recovered_by is null)) where recovered_by is null;
+
+-- Compared before a recovery, and told after it: the recovery is the answer. One waits for the other.
+create function history_losses_and_recoveries() returns trigger language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('history_losses', 0));
+  if tg_table_name = 'history_losses' and exists (
+    select from recoveries r where r.kept_event_id < (to_jsonb(new)->>'copied_id')::bigint and r.event_id > (to_jsonb(new)->>'copied_id')::bigint
+  ) then
+    return null;
+  end if;
+  return new;
+end $$;
+create trigger history_losses_and_recoveries before insert on history_losses for each row execute function history_losses_and_recoveries();
+create trigger history_losses_and_recoveries before insert on recoveries for each row execute function history_losses_and_recoveries();
 
 create function history_losses_end_once() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' and old.recovered_by is null and new.recovered_by is not null
      and (new.id, new.copied_id, new.copied_hash, new.found_id, new.host, new.noticed_at)
        is not distinct from (old.id, old.copied_id, old.copied_hash, old.found_id, old.host, old.noticed_at)
-     and exists (select from chain_commands c where c.id = new.recovered_by and c.act = 'recover'
-                 and c.made_in = pg_current_xact_id()) then
+     and exists (select from recoveries r where r.id = new.recovered_by and r.made_in = pg_current_xact_id()) then
     return new;
   end if;
-  raise exception 'a loss of history ends once, by a command that is written down' using errcode = 'restrict_violation',
+  raise exception 'a loss of history ends once, by a recovery that is written down' using errcode = 'restrict_violation',
     constraint = 'history_losses_end_once';
 end $$;
 create trigger history_losses_end_once before update or delete on history_losses for each row execute function history_losses_end_once();

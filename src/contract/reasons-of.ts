@@ -19,7 +19,8 @@ export function reasonsOf(endpoint: EndpointShape): Reason[] {
   const reasons = new Set<Reason>([...ALWAYS, ...endpoint.errors]);
   if (endpoint.body) for (const reason of WITH_BODY) reasons.add(reason);
   if (endpoint.params) reasons.add('not_found');
-  if (endpoint.auth === 'key' || endpoint.auth === 'maintainer') reasons.add('key_required');
+  if (endpoint.auth === 'key' || endpoint.auth === 'maintainer')
+    for (const reason of ['key_required', 'rotation_required'] as const) reasons.add(reason);
   if (endpoint.auth !== 'audit' && endpoint.auth !== 'public') reasons.add('key_invalid');
   if (endpoint.auth === 'maintainer') reasons.add('maintainer_only');
   if (endpoint.payment) reasons.add('two_proofs');

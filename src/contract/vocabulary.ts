@@ -41,6 +41,7 @@ export const EVENT_KINDS = [
   'review',
   'world_sale',
   'world_canceled',
+  'recovery',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
@@ -52,7 +53,7 @@ const DOOR: readonly EventKind[] = ['register', 'listing', 'maintainer_seed', 's
 /** Which kinds each fixed public view of the log shows (W13). */
 export const SCOPE_KINDS: Readonly<Record<Scope, readonly EventKind[]>> = {
   door: DOOR,
-  window: [...DOOR, 'listing_edit', 'withdrawal', 'moderation', 'appeal', 'comment'],
+  window: [...DOOR, 'listing_edit', 'withdrawal', 'moderation', 'appeal', 'comment', 'recovery'],
 };
 
 export const PAYMENT_PURPOSES = ['purchase', 'listing_fee'] as const;

@@ -8,11 +8,14 @@ import { openDatabase } from '../platform/database/open-database.ts';
 import { isHex } from '../platform/hex.ts';
 import { readMarketConfig } from './config.ts';
 import type { MarketConfig } from './context.ts';
+import { logCopyFolder } from './log-copy/history.ts';
+import { filesAt, readCopies } from './log-copy/log-copy.ts';
 import { type CommandMarket, CommandRefused } from './payments/commands/command-market.ts';
 import { type ChainStatus, readStatus } from './payments/commands/read-status.ts';
 import { resetWatermark } from './payments/commands/reset-watermark.ts';
 import { resumePayments } from './payments/commands/resume-payments.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
+import { type Recovered, recover } from './recovery/recover.ts';
 import { runCommand } from './run-command.ts';
 import { visitDatabase } from './visit-database.ts';
 
@@ -21,12 +24,18 @@ const HELP = `What only the operator may do about the chain. The market may be r
   npm run chain -- status [--json]
   npm run chain -- resume --reason TEXT [--json]
   npm run chain -- reset-watermark --to NUMBER --hash HASH --reason TEXT [--json]
+  npm run chain -- recover --from-block NUMBER --reason TEXT [--log-copy PATH... | --without-log-copy] [--json]
 
   status            whether payments are halted and why, the watermark, and what each provider says of it; changes nothing
   resume            ends a halt. Two providers called different blocks final: find out which one was right, take the other out of
                     OPENAISLE_RPC_URLS and restart the market first, or it halts again
   reset-watermark   the highest block accepted as final becomes this one, which the providers must have under that hash and call final.
                     For a watermark that came from a provider that was wrong; nothing that was delivered is taken back
+  recover           after a restore or a failover that took something back: takes the books as they stand, gives no id out again that may
+                    have been shown, ends again what was ended, and opens payments. It stands in the public log. Read docs/recovery.md
+  --from-block      the first block whose payments may be missing: at or before the time of the backup
+  --log-copy PATH   a file, or the folder, of a host's copy of the log; of every host that has one. Default: this host's own
+  --without-log-copy there is none left: then every merchant has to rotate its key before it may write
   --reason TEXT     why, 1 to 1000 characters; kept for ever with what was before and after
   --json            say the outcome as one JSON object
   --help            this text
@@ -35,11 +44,16 @@ Environment, as for the market itself. Where the market has a database role of i
 owner's address: the market's role may not do these things. Each act is a row of chain_commands and a line in the log, here on stderr.
 `;
 
+const BLOCK_NUMBER = /^(?:0|[1-9]\d{0,14})$/;
+
 interface Asked {
   act: string;
   reason: string | undefined;
   to: string | undefined;
   hash: string | undefined;
+  fromBlock: string | undefined;
+  logCopy: readonly string[];
+  withoutLogCopy: boolean;
 }
 
 async function main(): Promise<void> {
@@ -49,6 +63,9 @@ async function main(): Promise<void> {
       reason: { type: 'string' },
       to: { type: 'string' },
       hash: { type: 'string' },
+      'from-block': { type: 'string' },
+      'log-copy': { type: 'string', multiple: true, default: [] },
+      'without-log-copy': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -58,27 +75,51 @@ async function main(): Promise<void> {
     return;
   }
   const { reason, to, hash, json } = values;
-  const command = readCommand({ act: positionals.join(' '), reason, to, hash });
+  const command = readCommand({
+    ...{ act: positionals.join(' '), reason, to, hash },
+    fromBlock: values['from-block'],
+    logCopy: values['log-copy'],
+    withoutLogCopy: values['without-log-copy'],
+  });
   const outcome = await withMarket(command);
   process.stdout.write(json ? `${JSON.stringify(outcome)}\n` : inWords(outcome));
 }
 
 type Command = (market: CommandMarket) => Promise<Outcome>;
-type Outcome = ChainStatus | Awaited<ReturnType<typeof resumePayments>> | Awaited<ReturnType<typeof resetWatermark>>;
+type Outcome =
+  | ChainStatus
+  | Awaited<ReturnType<typeof resumePayments>>
+  | Awaited<ReturnType<typeof resetWatermark>>
+  | Recovered;
 
 /** All that can be wrong without looking is said before anything is opened. */
-function readCommand({ act, reason, to, hash }: Asked): Command {
+function readCommand(asked: Asked): Command {
+  const { act, reason, to, hash } = asked;
   if (act === 'status') return readStatus;
-  if (act !== 'resume' && act !== 'reset-watermark') {
-    throw new CommandRefused('one of status, resume and reset-watermark is needed; --help tells more');
+  if (act !== 'resume' && act !== 'reset-watermark' && act !== 'recover') {
+    throw new CommandRefused('one of status, resume, reset-watermark and recover is needed; --help tells more');
   }
   const why = reason?.trim() ?? '';
   if (why === '' || why.length > 1_000) throw new CommandRefused('--reason TEXT is needed, 1 to 1000 characters');
   if (act === 'resume') return (market) => resumePayments(market, why);
-  if (to === undefined || !/^(?:0|[1-9]\d{0,14})$/.test(to)) throw new CommandRefused('--to must be a block number');
+  if (act === 'recover') return readRecover(asked, why);
+  if (to === undefined || !BLOCK_NUMBER.test(to)) throw new CommandRefused('--to must be a block number');
   const wanted = hash?.toLowerCase();
   if (!isHex(wanted, 32)) throw new CommandRefused('--hash must be a block hash: 0x and 64 hex digits');
   return (market) => resetWatermark(market, { number: BigInt(to), hash: wanted }, why);
+}
+
+function readRecover({ fromBlock, logCopy, withoutLogCopy }: Asked, reason: string): Command {
+  if (fromBlock === undefined || !BLOCK_NUMBER.test(fromBlock)) {
+    throw new CommandRefused('--from-block must be a block number');
+  }
+  if (withoutLogCopy && logCopy.length > 0)
+    throw new CommandRefused('--log-copy and --without-log-copy contradict each other');
+  return async (market) => {
+    const paths = logCopy.length > 0 ? logCopy : [logCopyFolder(market.config)];
+    const copied = withoutLogCopy ? null : await readCopies(await filesAt(paths));
+    return recover(market, { fromBlock: BigInt(fromBlock), reason, copied });
+  };
 }
 
 async function withMarket(command: Command): Promise<Outcome> {
@@ -111,8 +152,18 @@ function inWords(outcome: Outcome): string {
   if (!('status' in outcome)) return statusInWords(outcome);
   if (outcome.status === 'resumed')
     return `Payments go on. They were halted since ${outcome.halted_at}: ${outcome.detail}\n`;
+  if (outcome.status === 'recovered') return recoveredInWords(outcome);
   const { before, after } = outcome;
   return `The watermark is ${after.block_number} ${after.block_hash} now; it was ${before.block_number} ${before.block_hash}.\n`;
+}
+
+function recoveredInWords({ window, kept_event_id: kept, next_event_id: next, lost }: Recovered): string {
+  const counts = Object.entries(lost).map(([what, count]) => `${count} ${what}`);
+  return [
+    `Recovered. The log was kept up to event ${kept} and goes on with event ${next}.`,
+    `Lost, as far as the copies tell: ${counts.join(', ')}.`,
+    `Payments of blocks ${window.from_block} to ${window.to_block} that the books lack are taken back in when their buyers show them.\n`,
+  ].join('\n');
 }
 
 function statusInWords({ payments, halt, watermark, providers, commands }: ChainStatus): string {

@@ -24,7 +24,6 @@ import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
 import { limitOperations } from './limits/limit-operations.ts';
 import { completeFee } from './listings/complete-fee.ts';
 import { createShapeRenewal } from './listings/near/renew-shapes.ts';
-import { guardHistory, guardMounts, historyLost, refuseByDatabase } from './log-copy/guard-history.ts';
 import { createHistory, type History, type LogCopyPlace } from './log-copy/history.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
@@ -41,6 +40,7 @@ import { refreshSigners } from './payments/paths/x402/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
 import { createQuickReads } from './quick-reads.ts';
+import { guardHistory, guardMounts, historyLost, refuseByDatabase } from './recovery/guard-history.ts';
 import { seeOwnWrites } from './see-own-writes.ts';
 import { heldThings } from './world/listing/held-things.ts';
 import { createWorldPass } from './world/sync/world-pass.ts';
@@ -220,7 +220,7 @@ function serveHttp(
     endpoints,
     operations: seeOwnWrites(
       { catalog, mark, log },
-      limitOperations(budgets, guardHistory(history.isLost, marketOperations(parts))),
+      limitOperations(budgets, guardHistory(history, marketOperations(parts))),
     ),
     context: market,
     authenticate: async (bearer) => {

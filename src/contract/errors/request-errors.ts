@@ -170,6 +170,13 @@ export const requestErrors = {
     retry: 'same_request',
     next_step: 'Shelves without q are served already. Send the same request again after the time named.',
   },
+  rotation_required: {
+    status: 403,
+    title: 'This key has to be replaced first',
+    retry: 'after_fix',
+    next_step:
+      'A part of this market’s history was lost, and with it whether your key was replaced. Rotate it at /rotate or POST /api/rotate, then send the same request.',
+  },
   history_lost: {
     status: 503,
     title: 'This market has lost a part of its history',

@@ -26,7 +26,7 @@ export async function insertUnlessSame(
   return await tx.one<{ id: bigint; made: boolean }>(sql`
     with same as materialized (${sameComment(comment, since)}), made as (
       insert into comments (id, listing_id, merchant_id, parent_id, body, text_flags, created_at)
-      select (select coalesce(max(id), 0) + 1 from comments), ${listingId}::int8, ${merchantId}::int8, ${parentId}::int8,
+      select (select next_id('comments', max(id)) from comments), ${listingId}::int8, ${merchantId}::int8, ${parentId}::int8,
         ${body}, ${textFlags}::text[], ${now}::timestamptz
       where not exists (select from same) returning id
     )

@@ -61,7 +61,7 @@ export async function numberBatch(tx: Queryable, most: number): Promise<number> 
       from (select distinct kind from batch) present
     ), numbered as (
       select batch.queue_id,
-        coalesce((select id from newest), 0) + row_number() over upto as id,
+        (select next_id('events', max(id)) - 1 from newest) + row_number() over upto as id,
         kinds.nth + row_number() over (partition by batch.kind order by batch.queue_id) as nth_of_kind,
         coalesce((select nth_of_door from newest), 0) + count(*) filter (where batch.in_door) over upto as nth_of_door,
         coalesce((select nth_of_window from newest), 0) + count(*) filter (where batch.in_window) over upto as nth_of_window

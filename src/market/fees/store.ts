@@ -23,20 +23,21 @@ export interface FeeSlice {
 }
 
 interface Newest {
-  newest_id: bigint | null;
+  /** How many there are up to the newest. */
+  fees: bigint | null;
   running_units: bigint | null;
 }
 
-/** Ids are gapless and totals run along, so nothing is counted. One statement, so that all is of one moment. */
+/** Counts and totals run along, so nothing is counted. One statement, so that all is of one moment. */
 export async function readFees(
   database: Queryable,
   page: { limit: number; beforeId: bigint | null },
 ): Promise<FeeSlice> {
   const older = page.beforeId === null ? empty : sql`where f.id < ${page.beforeId}`;
   const found = await database.rows<Newest & (FeeRow | { [K in keyof FeeRow]: null })>(sql`
-    select newest.id as newest_id, newest.running_units, page.*
+    select newest.nth as fees, newest.running_units, page.*
     from (select 1) always
-    left join (select id, running_units from fees order by id desc limit 1) newest on true
+    left join (select coalesce(nth, id) as nth, running_units from fees order by id desc limit 1) newest on true
     left join (
       select f.id, l.id as listing_id, m.handle as merchant, f.amount_units, f.tx_hash, f.verified_via, f.block_time,
         f.created_at
@@ -46,7 +47,7 @@ export async function readFees(
     order by page.id desc`);
   const [first] = found;
   return {
-    count: first?.newest_id ?? 0n,
+    count: first?.fees ?? 0n,
     collectedUnits: first?.running_units ?? 0n,
     rows: found.flatMap((row) => (row.id === null ? [] : [row])),
   };
@@ -60,14 +61,14 @@ export async function countCredits(database: Queryable, merchantId: bigint): Pro
   return credits;
 }
 
-/** Call under the lock `listings`: ids are gapless and the running total is right. */
+/** Call under the lock `listings`: ids rise with the commits, and count and running total are right. */
 export async function insertFee(tx: Tx, payment: Payment, transfer: FoundTransfer, now: Date): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
-    insert into fees (id, merchant_id, payment_id, amount_units, running_units, tx_hash, verified_via, block_time, created_at)
-    select coalesce(max(id), 0) + 1, ${payment.merchantId}, ${payment.id}, ${transfer.value},
+    insert into fees (id, nth, merchant_id, payment_id, amount_units, running_units, tx_hash, verified_via, block_time, created_at)
+    select next_id('fees', max(id)), coalesce((array_agg(coalesce(nth, id)))[1], 0) + 1, ${payment.merchantId}, ${payment.id}, ${transfer.value},
       coalesce((array_agg(running_units order by id desc))[1], 0) + ${transfer.value},
       ${toBytes(transfer.txHash)}, ${payment.path}, ${new Date(Number(transfer.blockTime) * 1000)}, ${now}
-    from (select id, running_units from fees order by id desc limit 1) newest
+    from (select id, nth, running_units from fees order by id desc limit 1) newest
     returning id`);
   return id;
 }

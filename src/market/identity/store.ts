@@ -17,7 +17,9 @@ export async function isSkeletonTaken(database: Queryable, skeleton: string): Pr
 
 /** To be called under the lock 'merchants'. Id 1 is the maintainer's and never given here. */
 export async function nextMerchantId(tx: Tx): Promise<bigint> {
-  const { id } = await tx.one<{ id: bigint }>(sql`select greatest(coalesce(max(id), 0) + 1, 2) as id from merchants`);
+  const { id } = await tx.one<{ id: bigint }>(
+    sql`select greatest(next_id('merchants', max(id)), 2) as id from merchants`,
+  );
   return id;
 }
 
@@ -61,6 +63,8 @@ async function insertKey(tx: Tx, merchantId: bigint, { keyHash, pepperVersion }:
 export async function replaceKey(tx: Tx, merchantId: bigint, key: KeyHash, at: Date): Promise<void> {
   await tx.run(sql`update merchant_keys set revoked_at = ${at}
     where merchant_id = ${merchantId} and revoked_at is null`);
+  // What a recovery of lost history waited for.
+  await tx.run(sql`delete from identity_locks where merchant_id = ${merchantId}`);
   await insertKey(tx, merchantId, key, at);
 }
 

@@ -135,7 +135,7 @@ export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint>
     sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, chain_id, tags, aisle, created_at,
         artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, artifact_filename, body_hash, fee_id,
         supersedes, entitles_previous_buyers, text_flags)
-      select coalesce(max(id), 0) + 1, ${row.merchantId}, ${goods.title}, ${goods.description}, ${goods.preview},
+      select next_id('listings', max(id)), ${row.merchantId}, ${goods.title}, ${goods.description}, ${goods.preview},
         ${goods.priceUnits}, ${wallet}, ${row.chainId}, ${goods.tags}::text[], ${goods.aisle}, ${row.now}, ${row.commitment},
         ${goods.content.length}, ${goods.encoding}, ${goods.mediaType}, ${goods.filename}, ${row.bodyHash}, ${row.feeId},
         ${version?.supersedes ?? null}, ${version?.entitles ?? false}, ${flags}::text[]

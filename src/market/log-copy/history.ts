@@ -51,7 +51,7 @@ async function readHost(path: string, random: Random): Promise<string> {
   }
 }
 
-export interface History extends Pick<HistoryWatch, 'start' | 'isLost' | 'memory'> {
+export interface History extends Pick<HistoryWatch, 'start' | 'isLost' | 'hasLocks' | 'memory'> {
   stop(): Promise<void>;
   facts(): HistoryFacts;
 }
@@ -95,6 +95,7 @@ export function createHistory(needs: Needs): History {
       await watch.stop();
     },
     isLost: watch.isLost,
+    hasLocks: watch.hasLocks,
     memory: watch.memory,
     facts: () => ({
       lost: watch.isLost(),

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, readFile, rm, truncate } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissing } from '../../platform/is-missing.ts';
 import { type CopiedEvent, follows, type LogEnd, lineOf, readLine } from './copied-event.ts';
@@ -122,6 +122,16 @@ async function prune(folder: string, now: number): Promise<void> {
   for (const name of (await filesOf(folder)).slice(0, -1)) {
     if (name < oldest) await rm(join(folder, name), { force: true });
   }
+}
+
+/** The files of copies that some paths name: each a file, or a folder of them. */
+export async function filesAt(paths: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of paths) {
+    if (!(await stat(path)).isDirectory()) found.push(path);
+    else for (const name of await filesOf(path)) found.push(join(path, name));
+  }
+  return found;
 }
 
 /** All events of some files of copies, in the order of their ids, each once. Throws where two files hold different events of one id. */

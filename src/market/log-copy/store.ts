@@ -26,8 +26,7 @@ export async function readLogAtEnd(queryable: Queryable, lastId: bigint): Promis
   }>(sql`
     select pg_is_in_recovery() as in_recovery, coalesce((select max(id) from events), 0) as newest_id,
       (select running_hash from events where id = ${lastId}) as hash,
-      exists (select from chain_commands where act = 'recover'
-        and (after->>'kept_event_id')::int8 < ${lastId} and (after->>'event_id')::int8 > ${lastId}) as left_out,
+      exists (select from recoveries where kept_event_id < ${lastId} and event_id > ${lastId}) as left_out,
       (select id from history_losses where recovered_by is null) as lost_id`);
   return {
     inRecovery: row.in_recovery,
@@ -79,9 +78,18 @@ export async function insertLoss(
   return touched === 1;
 }
 
-/** The loss that is not yet recovered, and how many there were: another number means another history. */
-export async function readLosses(queryable: Queryable): Promise<{ open: bigint | null; count: bigint }> {
-  return queryable.one<{ open: bigint | null; count: bigint }>(sql`
+export interface Losses {
+  /** The loss that is not yet recovered. */
+  open: bigint | null;
+  /** Of losses and recoveries: another number means another history. */
+  count: bigint;
+  /** Whether a recovery waits for somebody to replace a key. */
+  locks: boolean;
+}
+
+export async function readLosses(queryable: Queryable): Promise<Losses> {
+  return queryable.one<Losses>(sql`
     select (select id from history_losses where recovered_by is null) as open,
-      (select count(*) filter (where recovered_by is null) + count(*) from history_losses) as count`);
+      (select count(*) filter (where recovered_by is null) + count(*) from history_losses) + (select count(*) from recoveries) as count,
+      exists (select from identity_locks) as locks`);
 }

@@ -5,7 +5,7 @@ import type { Log } from '../../platform/log.ts';
 import { compareLog } from './compare-log.ts';
 import type { LogEnd } from './copied-event.ts';
 import { readLogEnd } from './log-copy.ts';
-import { findOtherEnd, insertLoss, readLogAtEnd, readLosses } from './store.ts';
+import { findOtherEnd, insertLoss, type Losses, readLogAtEnd, readLosses } from './store.ts';
 
 const COMPARE_EVERY_MS = 10_000;
 /** What another process has noticed. */
@@ -32,6 +32,8 @@ export interface HistoryWatch {
   look(queryable?: Queryable): Promise<void>;
   /** While it is, nothing is written and nobody is asked to pay. */
   isLost(): boolean;
+  /** Whether some merchants may do nothing but replace their key. */
+  hasLocks(): boolean;
   /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
   memory(): 'kept' | 'none';
 }
@@ -42,14 +44,16 @@ export function watchHistory(needs: Needs): HistoryWatch {
   const stopping = new AbortController();
   const { signal } = stopping;
   let open = false;
+  let locks = false;
   /** Found here, and not yet written down for the others. */
   let unwritten = false;
   let remembers: boolean | null = null;
   let known: bigint | null = null;
   let running: Promise<void> | null = null;
 
-  const note = (losses: { open: bigint | null; count: bigint }): void => {
+  const note = (losses: Losses): void => {
     open = losses.open !== null;
+    locks = losses.locks;
     if (known !== null && losses.count !== known) needs.onOtherHistory();
     known = losses.count;
   };
@@ -94,6 +98,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
     },
     look,
     isLost: () => open || unwritten,
+    hasLocks: () => locks,
     memory: () => (remembers === true ? 'kept' : 'none'),
   };
 }

@@ -29,6 +29,7 @@ export const VERSIONS: readonly VersionEntry[] = [
     endpoints: [],
     reasons: [
       'history_lost',
+      'rotation_required',
       'listing_changed',
       'delivery_token_used',
       'collect_signature_used',

@@ -33,6 +33,7 @@ export const KIND_WORDS: Readonly<Record<EventKind, KindWords>> = {
   review: { name: 'Reviewed payments', says: 'decided in review on %' },
   world_sale: { name: 'Sales of the city', says: 'bought % in the city' },
   world_canceled: { name: 'Offers taken back in the city', says: 'took % off the market' },
+  recovery: { name: 'Recoveries of lost history', says: 'recovered a history of which a part was lost' },
 };
 
 /** Where a kind covers several acts: by kind, act and outcome. */
@@ -50,6 +51,7 @@ const FINER_WORDS: Readonly<Record<string, string>> = {
 const NOBODY: Readonly<Partial<Record<EventKind, string>>> = {
   sale: 'A wallet without an account',
   world_canceled: 'The city',
+  recovery: 'The operator',
 };
 const SOMEBODY = 'Somebody';
 

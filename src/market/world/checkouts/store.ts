@@ -100,7 +100,7 @@ export async function insertCheckout(
   );
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into world_checkouts (id, listing_id, merchant_id, city_handle, offer_id, created_at, expires_at)
-      select coalesce(max(id), 0) + 1, ${listingId}, ${merchantId}, ${cityHandle}, ${offerId}, ${time.now}, ${time.expiresAt}
+      select next_id('world_checkouts', max(id)), ${listingId}, ${merchantId}, ${cityHandle}, ${offerId}, ${time.now}, ${time.expiresAt}
       from world_checkouts
       returning id`,
   );

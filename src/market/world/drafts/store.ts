@@ -97,7 +97,7 @@ export async function insertDraft(
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into world_drafts (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, thing_id, created_at,
         expires_at)
-      select coalesce(max(id), 0) + 1, ${terms.merchantId}, ${terms.title}, ${terms.description}, ${terms.preview},
+      select next_id('world_drafts', max(id)), ${terms.merchantId}, ${terms.title}, ${terms.description}, ${terms.preview},
         ${terms.priceUnits}, ${toBytes(terms.sellerWallet)}, ${terms.tags}::text[], ${terms.thingId}, ${time.createdAt},
         ${time.expiresAt}
       from world_drafts returning id`,

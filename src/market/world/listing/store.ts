@@ -23,7 +23,7 @@ export async function insertThing(
   const { id } = await tx.one<{ id: bigint }>(
     sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, wallet_kind, chain_id, tags,
         aisle, created_at, body_hash, fee_id, text_flags)
-      select coalesce(max(id), 0) + 1, ${draft.merchantId}, ${draft.title}, ${draft.description}, ${draft.preview},
+      select next_id('listings', max(id)), ${draft.merchantId}, ${draft.title}, ${draft.description}, ${draft.preview},
         ${draft.priceUnits}, ${toBytes(draft.sellerWallet)}, 'world', ${chainId}, ${draft.tags}::text[], 'world', ${at}, ${bodyHash}, ${feeId},
         ${flags}::text[]
       from listings returning id`,

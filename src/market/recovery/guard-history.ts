@@ -6,6 +6,8 @@ import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import type { Operations } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
+import type { History } from '../log-copy/history.ts';
+import { isLocked } from './store.ts';
 
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
 type Act = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
@@ -25,14 +27,26 @@ function isPublicRead(name: EndpointName): boolean {
   return method === 'GET' && (auth === 'public' || auth === 'audit') && !TELL_OF_A_PAYMENT.has(name);
 }
 
+type Guarded = Pick<History, 'isLost' | 'hasLocks'>;
+
+const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
+
+/** After a recovery without a copy nobody knows whose key was replaced. Replacing it needs no caller, so it is never held up. */
+async function isLockedOut(market: Market, caller: Merchant | null | undefined): Promise<boolean> {
+  return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
+}
+
 /** While history is lost nothing is written, and nobody is told of a payment from books that may lack it. */
-export function guardHistory(isLost: () => boolean, operations: MarketOperations): MarketOperations {
+export function guardHistory({ isLost, hasLocks }: Guarded, operations: MarketOperations): MarketOperations {
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as EndpointName)) return [name, operation];
     // Each operation has types of its own, which a table of them can only be walked without.
     const act = operation as unknown as Act;
     const asked: Act = async (market, call) => {
       if (isLost()) throw historyLost();
+      if (hasLocks() && isWrite(name as EndpointName) && (await isLockedOut(market, call.caller))) {
+        throw new Refusal('rotation_required');
+      }
       return await act(market, call);
     };
     return [name, asked];

@@ -1,0 +1,108 @@
+import type { CopiedEvent } from '../log-copy/copied-event.ts';
+
+/** Kinds of ids that the log names, as the tables that give them out are called. */
+export const LOGGED_IDS = {
+  listings: 'listing_id',
+  merchants: 'merchant_id',
+  comments: 'comment_id',
+  appeals: 'appeal_id',
+  payments: 'payment_id',
+} as const;
+export type LoggedKind = keyof typeof LOGGED_IDS;
+
+export interface LostListing {
+  id: bigint;
+  merchantId: bigint;
+  /** 0x and hex digits; null where the log did not name it yet. */
+  payee: string | null;
+  commitment: string | null;
+  priceUsdc: number;
+}
+
+/** What events that are in no book any more tell of. */
+export interface Lost {
+  /** The highest of each kind that was shown; 0: none. */
+  shown: Record<LoggedKind, bigint>;
+  listings: LostListing[];
+  registered: { merchantId: bigint; handle: string; at: Date }[];
+  /** Merchants whose key was replaced, and those whose codes were as well. */
+  rotated: Set<bigint>;
+  recovered: Set<bigint>;
+  /** Listings that were removed, with the code of the reason, and not restored. */
+  removed: Map<bigint, string>;
+  withdrawn: Set<bigint>;
+  commentsRemoved: Map<bigint, string>;
+}
+
+interface Told {
+  kind: string;
+  at: string;
+  actor: string;
+  detail: Readonly<Record<string, unknown>>;
+}
+
+/** In the order of the log, so that what was taken back later is not carried out again. */
+export function findLost(events: readonly CopiedEvent[]): Lost {
+  const lost: Lost = {
+    shown: { listings: 0n, merchants: 0n, comments: 0n, appeals: 0n, payments: 0n },
+    listings: [],
+    registered: [],
+    rotated: new Set(),
+    recovered: new Set(),
+    removed: new Map(),
+    withdrawn: new Set(),
+    commentsRemoved: new Map(),
+  };
+  for (const { canonical } of events) {
+    const told: Told = JSON.parse(canonical.toString('utf8'));
+    noteIds(lost, told);
+    noteIdentity(lost, told);
+    noteGoods(lost, told);
+  }
+  return lost;
+}
+
+function idOf({ detail }: Told, name: string): bigint {
+  const value = detail[name];
+  return typeof value === 'number' ? BigInt(value) : 0n;
+}
+
+function textOf({ detail }: Told, name: string): string | null {
+  const value = detail[name];
+  return typeof value === 'string' ? value : null;
+}
+
+function noteIds({ shown }: Lost, told: Told): void {
+  for (const kind of Object.keys(LOGGED_IDS) as LoggedKind[]) {
+    const id = idOf(told, LOGGED_IDS[kind]);
+    if (id > shown[kind]) shown[kind] = id;
+  }
+}
+
+function noteIdentity(lost: Lost, told: Told): void {
+  const merchantId = idOf(told, 'merchant_id');
+  if (told.kind === 'register') lost.registered.push({ merchantId, handle: told.actor, at: new Date(told.at) });
+  if (told.kind === 'rotate') lost.rotated.add(merchantId);
+  if (told.kind === 'recover') lost.recovered.add(merchantId);
+}
+
+function noteGoods(lost: Lost, told: Told): void {
+  const id = idOf(told, 'listing_id');
+  const action = textOf(told, 'action');
+  if (told.kind === 'listing' || told.kind === 'maintainer_seed') {
+    const price = told.detail['price_usdc'];
+    lost.listings.push({
+      id,
+      merchantId: idOf(told, 'merchant_id'),
+      payee: textOf(told, 'seller_wallet'),
+      commitment: textOf(told, 'artifact_commitment'),
+      priceUsdc: typeof price === 'number' ? price : 0,
+    });
+  }
+  if (told.kind === 'withdrawal') lost.withdrawn.add(id);
+  if (told.kind !== 'moderation') return;
+  const reason = textOf(told, 'reason_code') ?? 'other';
+  if (action === 'remove') lost.removed.set(id, reason);
+  if (action === 'decide_appeal' && textOf(told, 'outcome') === 'restored') lost.removed.delete(id);
+  if (action === 'remove_comment') lost.commentsRemoved.set(idOf(told, 'comment_id'), reason);
+}

@@ -1,0 +1,179 @@
+import { unitsOfUsdc } from '../../contract/money.ts';
+import { readProviderHead } from '../../platform/chain/read-provider-head.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { numberBatch, readNewestEventId } from '../events/store.ts';
+import { endSets } from '../identity/codes/store.ts';
+import { type CopiedEvent, follows } from '../log-copy/copied-event.ts';
+import { type CommandMarket, CommandRefused } from '../payments/commands/command-market.ts';
+import { carryOut } from './carry-out.ts';
+import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
+import * as store from './store.ts';
+
+/** What may have been shown within the second in which it was not yet copied. */
+const LOGGED_MARGIN = 1_000n;
+/** For ids that the log does not name, and for all where there is no copy. */
+const UNKNOWN_MARGIN = 1_000_000n;
+const AT_ONCE = 500;
+
+export interface RecoverOptions {
+  fromBlock: bigint;
+  reason: string;
+  /** Of all hosts, in the order of ids; null: there is none left. */
+  copied: readonly CopiedEvent[] | null;
+}
+
+export interface Recovered {
+  status: 'recovered';
+  recovery_id: number;
+  window: { from_block: number; to_block: number };
+  kept_event_id: number;
+  next_event_id: number;
+  /** How many of each were in what was lost. */
+  lost: Readonly<Record<string, number>>;
+}
+
+/**
+ * Takes the books as they stand for what there is (W16), in one transaction: no id that may have been shown is given out again, what was
+ * ended stays ended, nobody acts by what may have been replaced, and the public log says so.
+ */
+export async function recover(
+  market: CommandMarket,
+  { fromBlock, reason, copied }: RecoverOptions,
+): Promise<Recovered> {
+  const { database, clock, log, config } = market;
+  const { chainId } = config.network;
+  const toBlock = await readLatest(market);
+  if (fromBlock > toBlock) throw new CommandRefused(`block ${fromBlock} is not there yet: the chain is at ${toBlock}`);
+  const now = new Date(clock.now());
+  const outcome = await database.transaction(
+    async (tx) => {
+      for (const key of [
+        `chain:${chainId}`,
+        'merchants',
+        'listings',
+        'comments',
+        'world_drafts',
+        'world_checkouts',
+        'events',
+      ])
+        await tx.lock(key);
+      const newest = await readNewestEventId(tx);
+      const kept = copied === null ? newest : await findKept(tx, copied, newest);
+      const events = (copied ?? []).filter(({ id }) => id > kept);
+      const lost = findLost(events);
+      const margin = copied === null ? UNKNOWN_MARGIN : LOGGED_MARGIN;
+      const highest = [newest, events.at(-1)?.id ?? 0n].reduce((a, b) => (a > b ? a : b));
+      const eventId = highest + margin + 1n;
+      const found = countsOf(lost);
+      const window = { chainId, fromBlock, toBlock, reason };
+      const recoveryId = await store.insertRecovery(tx, { ...window, keptEventId: kept, eventId, found, now });
+      await store.endLoss(tx, recoveryId);
+      await raiseIds(tx, lost, { eventId, isBlind: copied === null });
+      await carryOut(tx, market, lost, { recoveryId, now });
+      await holdIdentities(tx, lost, { recoveryId, now, isBlind: copied === null });
+      const detail = {
+        ...{ from_block: Number(fromBlock), to_block: Number(toBlock), reason },
+        ...{ kept_event_id: Number(kept), next_event_id: Number(eventId) },
+      };
+      await recordEvent(tx, { clock, wakeEvents: () => {} }, { kind: 'recovery', actor: 'system', detail });
+      while ((await numberBatch(tx, AT_ONCE)) === AT_ONCE);
+      return { recoveryId, kept, eventId, found };
+    },
+    { statementTimeoutMs: 0 },
+  );
+  log.warn('chain_command', { name: 'recover', reason, from: String(fromBlock), to: String(toBlock) });
+  return {
+    status: 'recovered',
+    recovery_id: Number(outcome.recoveryId),
+    window: { from_block: Number(fromBlock), to_block: Number(toBlock) },
+    kept_event_id: Number(outcome.kept),
+    next_event_id: Number(outcome.eventId),
+    lost: outcome.found,
+  };
+}
+
+async function readLatest({ providers, config }: CommandMarket): Promise<bigint> {
+  let failure = 'none is configured';
+  for (const provider of providers) {
+    try {
+      const { chainId, latest } = await readProviderHead(provider, null);
+      if (chainId !== config.network.chainId)
+        throw new CommandRefused(`provider ${provider.number} is on chain ${chainId}`);
+      return latest.number;
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      failure = error.message;
+    }
+  }
+  throw new CommandRefused(`no provider can be asked for the latest block: ${failure}`);
+}
+
+/** The last event that copies and log have alike: from there on they part. */
+async function findKept(tx: Tx, copied: readonly CopiedEvent[], newest: bigint): Promise<bigint> {
+  const [first] = copied;
+  if (first === undefined)
+    throw new CommandRefused('the copies hold no event: name other files, or --without-log-copy');
+  for (const [at, event] of copied.entries()) {
+    if (!follows(copied[at - 1] ?? null, event)) {
+      throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
+    }
+  }
+  const isKept = async ({ id, hash }: CopiedEvent): Promise<boolean> =>
+    (await store.findHash(tx, id))?.equals(hash) === true;
+  if (!(await isKept(first))) {
+    if (first.id === newest + 1n) return newest;
+    throw new CommandRefused(
+      `the log ends with event ${newest}, and the copies begin with event ${first.id}: name older files too, or --without-log-copy`,
+    );
+  }
+  let [low, high] = [0, copied.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (await isKept(copied[middle] as CopiedEvent)) low = middle;
+    else high = middle - 1;
+  }
+  return (copied[low] as CopiedEvent).id;
+}
+
+function countsOf(lost: Lost): Record<string, number> {
+  return {
+    listings: lost.listings.length,
+    merchants: lost.registered.length,
+    removals: lost.removed.size,
+    withdrawals: lost.withdrawn.size,
+    keys: new Set([...lost.rotated, ...lost.recovered]).size,
+  };
+}
+
+async function raiseIds(tx: Tx, { shown }: Lost, given: { eventId: bigint; isBlind: boolean }): Promise<void> {
+  const above = async (table: string): Promise<bigint> => {
+    const inBooks = await store.findHighest(tx, table);
+    if (given.isBlind || !(table in LOGGED_IDS)) return inBooks + UNKNOWN_MARGIN;
+    const told = shown[table as keyof typeof LOGGED_IDS];
+    // A payment has its number long before the log names it.
+    const margin = table === 'payments' ? UNKNOWN_MARGIN : LOGGED_MARGIN;
+    return (told > inBooks ? told : inBooks) + margin;
+  };
+  await store.raiseFloor(tx, 'events', given.eventId - 1n);
+  for (const table of store.NUMBERED) await store.raiseFloor(tx, table, await above(table));
+  for (const table of store.SEQUENCED) await store.raiseSequence(tx, table, await above(table));
+}
+
+async function holdIdentities(
+  tx: Tx,
+  lost: Lost,
+  given: { recoveryId: bigint; now: Date; isBlind: boolean },
+): Promise<void> {
+  const { recoveryId, now } = given;
+  for (const one of lost.registered) await store.holdHandle(tx, one);
+  for (const id of new Set([...lost.rotated, ...lost.recovered])) await store.revokeKey(tx, id, recoveryId, now);
+  // Its codes were burned, and the new ones are in no book: only the operator can let it in again.
+  for (const id of lost.recovered) await endSets(tx, id, 'burned', now);
+  if (given.isBlind) await store.lockAll(tx, recoveryId);
+  await store.endAccess(tx, now);
+  for (const { priceUsdc, ...listing } of lost.listings) {
+    await store.insertLostListing(tx, recoveryId, { ...listing, priceUnits: unitsOfUsdc(priceUsdc) ?? 0n });
+  }
+}

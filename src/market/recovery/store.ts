@@ -1,0 +1,112 @@
+import sql, { raw } from 'sql-template-tag';
+import { handleSkeleton } from '../../contract/handle-skeleton.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { toBytes } from '../../platform/hex.ts';
+import type { Lost, LostListing } from './find-lost.ts';
+
+/** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of them are shown to somebody. */
+export const NUMBERED = ['merchants', 'listings', 'comments', 'fees', 'world_drafts', 'world_checkouts'] as const;
+export const SEQUENCED = ['payments', 'purchases', 'removals', 'appeals', 'flags'] as const;
+
+export async function findHash(queryable: Queryable, id: bigint): Promise<Buffer | null> {
+  const row = await queryable.maybe<{ hash: Buffer | null }>(
+    sql`select running_hash as hash from events where id = ${id}`,
+  );
+  return row?.hash ?? null;
+}
+
+export interface Recovery {
+  chainId: bigint;
+  fromBlock: bigint;
+  toBlock: bigint;
+  reason: string;
+  keptEventId: bigint;
+  /** The first id that the log gives out from now on. */
+  eventId: bigint;
+  found: Readonly<Record<string, unknown>>;
+  now: Date;
+}
+
+/** Written first: what a recovery changes, the database lets happen only in the transaction that holds it. */
+export async function insertRecovery(tx: Tx, given: Recovery): Promise<bigint> {
+  const { id } = await tx.one<{ id: bigint }>(sql`
+    insert into recoveries (chain_id, from_block, to_block, reason, kept_event_id, event_id, found, at)
+    values (${given.chainId}, ${given.fromBlock}, ${given.toBlock}, ${given.reason}, ${given.keptEventId}, ${given.eventId},
+      ${JSON.stringify(given.found)}::jsonb, ${given.now})
+    returning id`);
+  return id;
+}
+
+export async function endLoss(tx: Tx, recoveryId: bigint): Promise<void> {
+  await tx.run(sql`update history_losses set recovered_by = ${recoveryId} where recovered_by is null`);
+}
+
+/** The highest id that a table has given out, as far as the books and the recoveries before know. */
+export async function findHighest(tx: Queryable, table: string): Promise<bigint> {
+  const { id } = await tx.one<{ id: bigint }>(sql`select next_id(${table}, max(id)) - 1 as id from ${raw(table)}`);
+  return id;
+}
+
+export async function raiseFloor(tx: Tx, kind: string, id: bigint): Promise<void> {
+  await tx.run(sql`
+    insert into id_floors (kind, id) values (${kind}, ${id})
+    on conflict (kind) do update set id = greatest(id_floors.id, excluded.id)`);
+}
+
+export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<void> {
+  await tx.run(sql`select setval(pg_get_serial_sequence(${table}, 'id'), ${id})`);
+}
+
+/** A merchant without key and codes: nobody can act for it, and nobody else can take its handle. */
+export async function holdHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
+  return tx.run(sql`
+    insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
+    values (${merchantId}, ${handle}, ${handleSkeleton(handle)}, 'lost', 'coding_persistent', ${at})
+    on conflict do nothing`);
+}
+
+export async function insertLostListing(
+  tx: Tx,
+  recoveryId: bigint,
+  lost: Omit<LostListing, 'priceUsdc'> & { priceUnits: bigint },
+): Promise<void> {
+  await tx.run(sql`
+    insert into lost_listings (id, recovery_id, merchant_id, payee, artifact_commitment, price_units)
+    values (${lost.id}, ${recoveryId}, ${lost.merchantId}, ${lost.payee === null ? null : toBytes(lost.payee as `0x${string}`)},
+      ${lost.commitment === null ? null : toBytes(lost.commitment as `0x${string}`)}, ${lost.priceUnits})
+    on conflict do nothing`);
+}
+
+/** The key that the books call current is not: it was replaced in what was lost. */
+export async function revokeKey(tx: Tx, merchantId: bigint, recoveryId: bigint, at: Date): Promise<number> {
+  const known = await tx.run(sql`
+    insert into identity_locks (merchant_id, until, recovery_id)
+    select id, 'recover', ${recoveryId} from merchants where id = ${merchantId}
+    on conflict (merchant_id) do update set until = 'recover', recovery_id = excluded.recovery_id`);
+  await tx.run(
+    sql`update merchant_keys set revoked_at = ${at} where merchant_id = ${merchantId} and revoked_at is null`,
+  );
+  return known;
+}
+
+/** Nobody knows who has replaced a key: everybody may read and rotate, and do nothing else before that. */
+export async function lockAll(tx: Tx, recoveryId: bigint): Promise<number> {
+  return tx.run(sql`
+    insert into identity_locks (merchant_id, until, recovery_id) select id, 'rotate', ${recoveryId} from merchants
+    on conflict (merchant_id) do nothing`);
+}
+
+/** What somebody began, or was let in by, before the loss; whether it was ended since, nobody knows. */
+export async function endAccess(tx: Tx, at: Date): Promise<void> {
+  await tx.run(sql`update identity_stages set closed_at = ${at}, closed_as = 'superseded' where closed_at is null`);
+  await tx.run(sql`update pairing_codes set ended_at = ${at}, ended_as = 'revoked' where ended_at is null`);
+  await tx.run(sql`update hosted_grants set revoked_at = ${at} where revoked_at is null`);
+}
+
+/** Whether this merchant may do nothing but replace its key. */
+export async function isLocked(queryable: Queryable, merchantId: bigint): Promise<boolean> {
+  const { locked } = await queryable.one<{ locked: boolean }>(
+    sql`select exists (select from identity_locks where merchant_id = ${merchantId}) as locked`,
+  );
+  return locked;
+}
