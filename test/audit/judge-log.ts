@@ -1,4 +1,3 @@
-import { explainsGap } from './explains-gap.ts';
 import { canonicalOf, NO_HASH, nextHash, sha256 } from './running-hash.ts';
 import { createTold, type EventDetail, type Told } from './told.ts';
 
@@ -58,6 +57,7 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
   const faults: string[] = [];
   const told = createTold();
   const counts = createCounts();
+  const gaps = createGaps();
   const chain = createHashChain(baselines);
   let events = 0;
   let firstId: string | null = null;
@@ -71,7 +71,8 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
       const found = [...read.faults];
       told.take(name, { kind: row.kind, ...read });
       if (row.id !== null) {
-        found.push(...counts.take(row), ...faultsOfOrder(previous, row, read.detail), ...chain.take(row));
+        gaps.take(previous, row, read.detail);
+        found.push(...counts.take(row), ...faultsOfTimes(previous, row), ...chain.take(row));
         firstId ??= row.id;
         if (row.id === rememberedId) remembered = chain.hash();
         previous = row;
@@ -86,7 +87,7 @@ export function createLogJudge(baselines: readonly Baseline[] | null, remembered
       hash: chain.hash(),
       remembered,
       hashedFrom: chain.hashedFrom(),
-      faults: shorten(faults),
+      faults: shorten([...faults, ...gaps.faults()]),
       told,
     }),
   };
@@ -126,12 +127,27 @@ function readRecord(row: LogRow): ReadRecord {
   return { actor: String(record.actor), detail, faults };
 }
 
-function faultsOfOrder(previous: LogRow | null, row: LogRow, detail: EventDetail): string[] {
+/** A recovery moves ids past the highest that was ever shown. Its event says so, and comes behind what it has ended again. */
+function createGaps() {
+  const gaps: { before: bigint; after: bigint }[] = [];
+  const explained: { kept: unknown; next: unknown }[] = [];
+  return {
+    take: (previous: LogRow | null, row: LogRow, detail: EventDetail): void => {
+      const [before, after] = [BigInt(previous?.id ?? 0), BigInt(row.id ?? 0)];
+      if (after !== before + 1n) gaps.push({ before, after });
+      if (row.kind === 'recovery') explained.push({ kept: detail.kept_event_id, next: detail.next_event_id });
+    },
+    faults: (): string[] =>
+      gaps
+        .filter(
+          ({ before, after }) => !explained.some((one) => one.next === Number(after) && Number(one.kept) <= before),
+        )
+        .map(({ before, after }) => `event ${after} comes after ${before}: a gap in the events`),
+  };
+}
+
+function faultsOfTimes(previous: LogRow | null, row: LogRow): string[] {
   const faults: string[] = [];
-  const before = BigInt(previous?.id ?? 0);
-  if (BigInt(row.id ?? 0) !== before + 1n && !explainsGap({ kind: row.kind, detail }, before)) {
-    faults.push(`comes after ${before}: a gap in the events`);
-  }
   if (previous === null) return faults;
   if (previous.numbered_at !== null && row.numbered_at === null) faults.push('does not say when it was numbered');
   if (row.numbered_at !== null && row.numbered_at < (previous.numbered_at ?? 0))

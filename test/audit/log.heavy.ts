@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { recover } from '../../src/market/recovery/recover.ts';
 import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
 import { type LyingBooks, openLyingBooks } from '../support/lying-books.ts';
 import { startWorld, type World } from '../support/market-world.ts';
 import { audit } from './audit.ts';
+import { auditMarket } from './public/audit-market.ts';
 
 let world: World;
 let lies: LyingBooks;
@@ -186,6 +188,30 @@ it('takes the hash of the upgrade for all rows from before it', async () => {
     const { faults, log } = await auditNow();
     expect(faults).toEqual([]);
     expect(log).toMatchObject({ hashed_from: '4', last_id: '5' });
+  } finally {
+    await lies.putBack();
+  }
+});
+
+it('takes the ids that a recovery has left out for none that are missing, and only those', async () => {
+  try {
+    const order = { fromBlock: 0n, reason: 'restored from the backup of the night', copied: null };
+    const { next_event_id } = await recover(world.running.market, order);
+    await listPaid(world, await world.join('late-seller'), newGoods(), await fundedWallet(world));
+    await world.running.eventsSettled();
+    const { faults, log } = await auditNow();
+    expect(faults).toEqual([]);
+    expect(log).toMatchObject({ events: 7, first_id: '1', last_id: String(next_event_id + 1) });
+    expect(await auditMarket({ marketUrl: world.url, rpcUrl: world.chain.url })).toMatchObject({
+      faults: [],
+      ...{ log: { read: 7, running_hash: log.running_hash }, fees: { read: 5, proven: 5 } },
+    });
+    await lies.plant(`delete from recoveries`);
+    expect((await auditNow()).faults).toEqual([
+      expect.stringMatching(/^event \d+ tells of what the books do not have: recovery of blocks 0 /),
+    ]);
+    await lies.plant(`delete from events where kind = 'recovery'`);
+    expect((await auditNow()).faults).toContain(`event ${next_event_id + 1} comes after 5: a gap in the events`);
   } finally {
     await lies.putBack();
   }

@@ -131,6 +131,10 @@ const FACTS = `
   union all select 'payment ' || id, 'review of payment', array[id::text, review_outcome] from payments
     where review_outcome is not null`;
 
+const RECOVERIES = `
+  union all select 'recovery ' || id, 'recovery of blocks',
+    array[from_block::text, to_block::text, 'events', kept_event_id::text, event_id::text] from recoveries`;
+
 const TRANSFERS = `
   select '0x' || encode(tx_hash, 'hex') as tx_hash, log_index from payment_proofs
   union select '0x' || encode(tx_hash, 'hex'), (to_jsonb(payments) ->> 'log_index')::int from payments
@@ -182,8 +186,10 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
     (await client.query<Row>(text, values)).rows;
   try {
     await client.query('begin isolation level repeatable read read only');
-    const log = await readLog(client, rememberedId, say);
-    const broken = [...log.faults, ...(await faultsOfTold(client, log.told))];
+    const isHashed = await hasHashes(client);
+    const log = await readLog(client, { isHashed, rememberedId, say });
+    const facts = isHashed ? `${FACTS}${RECOVERIES}` : FACTS;
+    const broken = [...log.faults, ...(await faultsOfTold(client, facts, log.told))];
     for (const [name, query] of RULES) {
       const rows = await all(query);
       if (rows.length > 0) broken.push(`${name}: ${JSON.stringify(rows.slice(0, 5))}`);
@@ -211,11 +217,18 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
 /** How many rows of the log are in memory at a time. */
 const LOG_ROWS = 2_000;
 
-async function readLog(client: pg.Client, rememberedId: string | null, say: BooksOrder['say']): Promise<LogFound> {
-  const { rows: columns } = await client.query(
+async function hasHashes(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(
     `select from information_schema.columns where table_name = 'events' and column_name = 'running_hash'`,
   );
-  const isHashed = columns.length > 0;
+  return rows.length > 0;
+}
+
+interface LogOrder extends Pick<BooksOrder, 'rememberedId' | 'say'> {
+  isHashed: boolean;
+}
+
+async function readLog(client: pg.Client, { isHashed, rememberedId, say }: LogOrder): Promise<LogFound> {
   const baselines = isHashed
     ? (await client.query<Baseline>('select last_id, running_hash from event_log_baseline')).rows
     : null;
@@ -234,9 +247,9 @@ const LISTED = `
     '0x' || encode(artifact_commitment, 'hex') as commitment from listings`;
 type Listed = Omit<Goods, 'id'> & { id: string };
 
-async function faultsOfTold(client: pg.Client, told: Told): Promise<string[]> {
+async function faultsOfTold(client: pg.Client, query: string, told: Told): Promise<string[]> {
   const faults: string[] = [];
-  for await (const rows of batchesOf<{ name: string; what: string; parts: string[] }>(client, FACTS, LOG_ROWS)) {
+  for await (const rows of batchesOf<{ name: string; what: string; parts: string[] }>(client, query, LOG_ROWS)) {
     for (const { name, what, parts } of rows) {
       const fact = factOf(what, ...parts);
       if (!told.find(fact)) faults.push(`no event tells of this: ${fact} (${name})`);

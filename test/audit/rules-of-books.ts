@@ -78,6 +78,11 @@ export const RULES: readonly (readonly [string, string])[] = [
      where id <> before + 1 order by id offset (select count(*) from events where kind = 'recovery')`,
   ],
   [
+    'a fee is counted otherwise than it is',
+    `select id from (select id, coalesce((to_jsonb(fees) ->> 'nth')::bigint, id) as nth, row_number() over (order by id) as place
+     from fees) f where nth <> place`,
+  ],
+  [
     'a body is kept of a fee that has ended',
     `select b.payment_id from pending_listings b join payments p on p.id = b.payment_id where p.status not in ('verifying', 'settling')`,
   ],

@@ -14,6 +14,10 @@ export interface EventDetail {
   artifact_commitment?: unknown;
   action?: unknown;
   outcome?: unknown;
+  from_block?: unknown;
+  to_block?: unknown;
+  kept_event_id?: unknown;
+  next_event_id?: unknown;
 }
 
 export interface ToldEvent {
@@ -100,6 +104,10 @@ function factIn({ kind, actor, detail }: ToldEvent): string | null {
       return factOf('review of payment', payment_id, detail.outcome);
     case 'moderation':
       return detail.action === 'fee_review' ? factOf('review of payment', payment_id, detail.outcome) : null;
+    case 'recovery': {
+      const { from_block, to_block, kept_event_id, next_event_id } = detail;
+      return factOf('recovery of blocks', from_block, to_block, 'events', kept_event_id, next_event_id);
+    }
     default:
       return null;
   }
