@@ -4,6 +4,7 @@ import { createMetrics } from './metrics/create-metrics.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';
 import { prepareGround } from './prepare-ground.ts';
 import { serveMarket } from './serve-market.ts';
+import { sizePools } from './workers/share-connections.ts';
 
 export interface RunMarketOptions {
   config: MarketConfig;
@@ -35,6 +36,7 @@ export async function runMarket({ config, log, crashPoint }: RunMarketOptions): 
     config,
     log,
     databaseUrl: ground.url,
+    poolSize: await sizePools(config, ground.url),
     metrics,
     ...(crashPoint === undefined ? {} : { crashPoint }),
   });

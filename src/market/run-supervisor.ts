@@ -1,13 +1,12 @@
 import { systemClock } from '../platform/clock.ts';
 import { superviseWorkers } from '../platform/cluster/supervise.ts';
-import { readConnectionRoom } from '../platform/database/connection-room.ts';
 import type { Log } from '../platform/log.ts';
 import type { MarketConfig } from './context.ts';
 import { createJoinedMetrics } from './metrics/join-metrics.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';
 import { prepareGround } from './prepare-ground.ts';
 import type { MarketRun } from './run-market.ts';
-import { shareConnections } from './workers/share-connections.ts';
+import { sizePools } from './workers/share-connections.ts';
 import type { WorkerTask } from './workers/worker-task.ts';
 
 /** The first of several processes: it owns the database and the port, and serves nothing itself. */
@@ -15,8 +14,7 @@ export async function runSupervisor({ config, log }: { config: MarketConfig; log
   await using begun = new AsyncDisposableStack();
   const ground = await prepareGround(config, log);
   begun.defer(() => ground.stop());
-  const poolSize = shareConnections(config.workers, await readConnectionRoom(ground.url));
-  const task: WorkerTask = { databaseUrl: ground.url, poolSize };
+  const task: WorkerTask = { databaseUrl: ground.url, poolSize: await sizePools(config, ground.url) };
   const workers = superviseWorkers({ count: config.workers, task, clock: systemClock, log });
   const metricsServer = await serveMetrics(config, () => createJoinedMetrics(workers), log);
   begun.move();

@@ -13,8 +13,8 @@ export interface ServeMarketOptions {
   config: MarketConfig;
   log: Log;
   databaseUrl: string;
-  /** As many as fit when left out. */
-  poolSize?: number;
+  /** Null: as large as it is by itself. */
+  poolSize: number | null;
   metrics: Metrics;
   crashPoint?: (name: CrashPoint) => void;
 }
@@ -34,7 +34,7 @@ export async function serveMarket(options: ServeMarketOptions): Promise<ServedMa
   const database = await openDatabase({
     url: options.databaseUrl,
     applicationName: 'openaisle-market',
-    ...(poolSize === undefined ? {} : { poolSize }),
+    ...(poolSize === null ? {} : { poolSize }),
   });
   begun.defer(() => database.close());
   const running = createMarket({

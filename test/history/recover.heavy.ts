@@ -96,6 +96,45 @@ async function expectKeys({
   ).toBe('handle_taken');
 }
 
+/** Nothing new has an id that may have been shown, and counts are those of what is there. */
+async function expectFreshIds({
+  lost,
+  newcomer,
+  kept,
+  said,
+}: {
+  lost: number;
+  newcomer: Owner;
+  kept: number;
+  said: number;
+}): Promise<void> {
+  const fresh = await list();
+  expect(fresh).toBeGreaterThan(lost);
+  const late = await doors().join('came-later');
+  expect(late.id).toBeGreaterThan(newcomer.id);
+  const reply = await world.ask('POST', '/api/comment', { key: late.key, body: { listing_id: kept, body: 'Another' } });
+  expect((reply.body['comment'] as { id: number }).id).toBeGreaterThan(said + 1);
+  await world.running.eventsSettled();
+  const all = await events();
+  expect(all.map(({ id }) => id)).toEqual([...new Set(all.map(({ id }) => id))].sort((a, b) => b - a));
+  const { total } = (await world.ask('GET', '/api/events')).body as { total: number };
+  expect(total).toBe(all.length);
+  const treasury = (await world.ask('GET', '/treasury')).body as { fees_count: number; recent_fees: { id: number }[] };
+  expect(treasury.fees_count).toBe(treasury.recent_fees.length);
+  expect(treasury.recent_fees[0]?.id).toBeGreaterThan(5);
+}
+
+/** The copy goes on, and the loss is over for whoever starts with it. */
+async function expectCopied(): Promise<void> {
+  const end = (await events())[0]?.id ?? 0;
+  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) === end);
+  expect((await world.ask('GET', '/readyz')).body).toMatchObject({
+    history: 'whole',
+    log_copy: 'kept',
+    status: 'ready',
+  });
+}
+
 test('a recovery gives no id out again, ends again what was ended, and locks whoever has another key by now', async () => {
   const [withdrawn, removed, restored, kept] = [await list(), await list(), await list(), await list()];
   const remark = { listing_id: kept, body: 'A remark' };
@@ -158,30 +197,9 @@ test('a recovery gives no id out again, ends again what was ended, and locks who
 
   await expectKeys({ rotates, recovers, rotated: rotation.merchant_key });
 
-  // Ids.
-  const fresh = await list();
-  expect(fresh).toBeGreaterThan(lost);
-  const late = await doors().join('came-later');
-  expect(late.id).toBeGreaterThan(newcomer.id);
-  const reply = await world.ask('POST', '/api/comment', { key: late.key, body: { ...remark, body: 'Another' } });
-  expect((reply.body['comment'] as { id: number }).id).toBeGreaterThan(said.id + 1);
-  await world.running.eventsSettled();
-  const all = await events();
-  expect(all.map(({ id }) => id)).toEqual([...new Set(all.map(({ id }) => id))].sort((a, b) => b - a));
-  const { total } = (await world.ask('GET', '/api/events')).body as { total: number };
-  expect(total).toBe(all.length);
-  const treasury = (await world.ask('GET', '/treasury')).body as { fees_count: number; recent_fees: { id: number }[] };
-  expect(treasury.fees_count).toBe(treasury.recent_fees.length);
-  expect(treasury.recent_fees[0]?.id).toBeGreaterThan(5);
+  await expectFreshIds({ lost, newcomer, kept, said: said.id });
 
-  // The copy goes on, and the loss is over for whoever starts with it.
-  const end = (await events())[0]?.id ?? 0;
-  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) === end);
-  expect((await world.ask('GET', '/readyz')).body).toMatchObject({
-    history: 'whole',
-    log_copy: 'kept',
-    status: 'ready',
-  });
+  await expectCopied();
 });
 
 test('a host whose copy ends in what was lost, and which was away at the recovery, raises no alarm', async () => {
