@@ -187,7 +187,9 @@ begin
       when 'pin' then exists (select from listings l where l.id = listing and l.pinned)
       when 'unpin' then exists (select from listings l where l.id = listing and not l.pinned)
       when 'remove' then exists (
-        select from removals r where r.listing_id = listing and r.restored_at is null and r.removed_at between earliest and latest)
+        select from removals r where r.listing_id = listing and r.restored_at is null
+          -- A recovery makes it again, with its own time.
+          and (r.removed_at between earliest and latest or exists (select from recoveries v where v.made_in = pg_current_xact_id())))
       when 'remove_comment' then exists (
         select from comments c where c.id = (detail->>'comment_id')::bigint and c.removed_at between earliest and latest)
       when 'decide_appeal' then exists (
