@@ -97,6 +97,7 @@ export function marketContext(options: {
     catalog,
     events,
     wakeEvents: () => {},
+    hasRecentRecovery: () => false,
     crashPoint: () => {},
     ...options.changes,
   };
