@@ -3,7 +3,7 @@ import { addressIn, addressOut, hashIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { delivery, pendingAnswer } from './listings.ts';
 import { idParam, timeOut } from './paging.ts';
-import { CLAIM_ERRORS, claimBody, intentId, paymentOut, recoverySlip } from './payments.ts';
+import { CLAIM_ERRORS, claimBody, intentId, payAnewIn, paymentOut, recoverySlip } from './payments.ts';
 import { publicText } from './text.ts';
 
 const intentFields = {
@@ -21,7 +21,7 @@ const intentFields = {
   expires_at: timeOut.describe('the block of the transfer must be earlier; the claim may come later'),
   signature_method: z.literal('personal_sign'),
   challenge: z.string().describe('the exact text to sign'),
-  recovery_slip: recoverySlip,
+  recovery_slip: recoverySlip.optional(),
   tip_allowed: z.literal(true),
   next: z.string(),
 };
@@ -30,7 +30,10 @@ export const purchaseIntentOut = z.object({ ...intentFields, listing_id: z.int()
 export const feeIntentOut = z.object({ ...intentFields, listing_id: z.null() }).meta({ id: 'FeeIntent' });
 
 const intentBody = z.strictObject({
-  payer_wallet: addressIn.optional().describe('a contract wallet has to be named'),
+  payer_wallet: addressIn
+    .optional()
+    .describe('a contract wallet has to be named; payments that this market has lost are looked for by it alone'),
+  pay_anew: payAnewIn,
 });
 
 export const openPurchaseIntent = endpoint({
@@ -48,12 +51,14 @@ export const openPurchaseIntent = endpoint({
   },
   errors: [
     'listing_unavailable',
+    'listing_lost',
     'own_goods',
     'checkout_needed',
     'free_listing',
     'purchase_exists',
     'payment_undecided',
     'other_payer_open',
+    'payment_may_be_lost',
     'payee_cannot_receive',
     'usdc_paused',
     'payment_check_unavailable',
@@ -75,6 +80,7 @@ export const openFeeIntent = endpoint({
     'fee_not_due',
     'too_many_open_fees',
     'other_payer_open',
+    'payment_may_be_lost',
     'payee_cannot_receive',
     'usdc_paused',
     'payment_check_unavailable',
@@ -92,7 +98,7 @@ export const claimPurchase = endpoint({
   params: idParam,
   body: claimBody,
   answers: { 200: delivery, 202: pendingAnswer },
-  errors: [...CLAIM_ERRORS, 'own_goods', 'already_bought', 'paid_after_removal'],
+  errors: [...CLAIM_ERRORS, 'listing_lost', 'own_goods', 'already_bought', 'paid_after_removal'],
   cache: 'private',
   claim: true,
   bytes: true,

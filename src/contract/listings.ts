@@ -5,7 +5,7 @@ import { commentOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
-import { CLAIM_ERRORS, claimBody, paymentOut, receiptOut, recoverySlip } from './payments.ts';
+import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySlip, X402_ERRORS } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
 import { publicText } from './text.ts';
 import { textFlags, UNTRUSTED } from './text-flags.ts';
@@ -162,6 +162,7 @@ export const createListing = endpoint({
   query: z.strictObject({ dry_run: z.enum(['true', 'false']).optional() }),
   body: newListing.extend({
     fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
+    pay_anew: payAnewIn,
   }),
   body_limit: ARTIFACT_BODY_LIMIT_BYTES,
   answers: {
@@ -180,26 +181,8 @@ export const createListing = endpoint({
     'listing_closed',
     'too_many_open_fees',
     'rate_limited',
-    'payment_required',
-    'payment_invalid',
-    'insufficient_funds',
-    'payment_rejected',
-    'authorization_lapsed',
-    'authorization_used_elsewhere',
-    'payment_bound_elsewhere',
-    'payee_cannot_receive',
-    'x402_not_offered',
-    'settlement_unavailable',
-    'usdc_paused',
-    'payment_check_unavailable',
-    'chain_clock',
-    'verification_pending',
-    'settlement_pending',
-    'facilitator_refused',
-    'needs_review',
-    'malformed_proof',
-    'two_proofs',
     ...CLAIM_ERRORS,
+    ...X402_ERRORS,
   ],
   cache: 'private',
   payment: true,
@@ -324,39 +307,23 @@ export const buyListing = endpoint({
     collect_salt: hashIn
       .optional()
       .describe('with collect: 32 random bytes, from which the nonce of a collecting authorization of value 0 is made'),
+    pay_anew: payAnewIn,
   }),
   body_optional: true,
   answers: { 200: delivery, 202: pendingAnswer },
   errors: [
     'own_goods',
+    'listing_lost',
     'checkout_needed',
     'listing_unavailable',
     'listing_removed',
     'nothing_to_collect',
     'payment_not_found',
-    'payment_required',
-    'payment_invalid',
-    'insufficient_funds',
-    'payment_rejected',
-    'authorization_lapsed',
-    'authorization_used_elsewhere',
-    'payment_bound_elsewhere',
     'price_above_limit',
-    'payee_cannot_receive',
-    'x402_not_offered',
-    'settlement_unavailable',
-    'usdc_paused',
-    'payment_check_unavailable',
-    'chain_clock',
-    'verification_pending',
-    'settlement_pending',
-    'facilitator_refused',
     'sign_to_collect',
     'collect_signature_used',
     'delivery_token_used',
-    'needs_review',
-    'malformed_proof',
-    'two_proofs',
+    ...X402_ERRORS,
   ],
   cache: 'private',
   payment: true,

@@ -35,6 +35,36 @@ export const recoverySlip = z
   .string()
   .describe('keep it with the proof; after the market lost history, send it in X-Recovery-Slip with the same request');
 
+/** What any payment by x402 may be refused for. */
+export const X402_ERRORS = [
+  'payment_required',
+  'payment_invalid',
+  'insufficient_funds',
+  'payment_rejected',
+  'authorization_lapsed',
+  'authorization_used_elsewhere',
+  'payment_bound_elsewhere',
+  'payment_may_be_lost',
+  'payee_cannot_receive',
+  'x402_not_offered',
+  'settlement_unavailable',
+  'usdc_paused',
+  'payment_check_unavailable',
+  'chain_clock',
+  'verification_pending',
+  'settlement_pending',
+  'facilitator_refused',
+  'needs_review',
+  'malformed_proof',
+  'two_proofs',
+] as const;
+
+/** Beside what is to be paid, in the bodies that open a payment. */
+export const payAnewIn = z
+  .boolean()
+  .optional()
+  .describe('true, after 409 payment_may_be_lost: what was found paid for something else, and this is paid as well');
+
 /** Public status of one payment. Never the artifact, a signature or who bought. */
 export const paymentOut = z
   .object({

@@ -5,7 +5,7 @@ import { HANDLE_PATTERN } from './identity.ts';
 import { created, merchantRecord, pendingAnswer, tagsIn } from './listings.ts';
 import { LISTING_FEE_TEXT, priceAboveZeroIn, usdcOut } from './money.ts';
 import { idIn, idOut, idParam } from './paging.ts';
-import { CLAIM_ERRORS, claimBody } from './payments.ts';
+import { CLAIM_ERRORS, claimBody, payAnewIn, X402_ERRORS } from './payments.ts';
 import { publicText } from './text.ts';
 import { checkoutOut, draftOut, WORLD_STATES, worldReceipt } from './world-records.ts';
 
@@ -100,6 +100,7 @@ export const listWorld = endpoint({
     draft_id: idIn,
     city_offer_id: idIn,
     fee_payment: claimBody.optional().describe('a transfer for a fee intent, in place of x402'),
+    pay_anew: payAnewIn,
   }),
   answers: { 200: created, 201: created, 202: pendingAnswer },
   errors: [
@@ -114,26 +115,8 @@ export const listWorld = endpoint({
     'seller_wallet_refused',
     'wallet_in_use',
     'too_many_open_fees',
-    'payment_required',
-    'payment_invalid',
-    'insufficient_funds',
-    'payment_rejected',
-    'authorization_lapsed',
-    'authorization_used_elsewhere',
-    'payment_bound_elsewhere',
-    'payee_cannot_receive',
-    'x402_not_offered',
-    'settlement_unavailable',
-    'usdc_paused',
-    'payment_check_unavailable',
-    'chain_clock',
-    'verification_pending',
-    'settlement_pending',
-    'facilitator_refused',
-    'needs_review',
-    'malformed_proof',
-    'two_proofs',
     ...CLAIM_ERRORS,
+    ...X402_ERRORS,
   ],
   cache: 'private',
   payment: true,
@@ -153,6 +136,7 @@ export const checkoutWorld = endpoint({
     'city_unavailable',
     'not_found',
     'not_world_listing',
+    'listing_lost',
     'listing_unavailable',
     'link_missing',
     'own_goods',
@@ -221,6 +205,6 @@ export const syncWorld = endpoint({
       retry_after_seconds: z.int().optional(),
     }),
   },
-  errors: ['world_closed', 'city_unavailable', 'not_found', 'not_world_listing', 'payment_preserved'],
+  errors: ['world_closed', 'city_unavailable', 'not_found', 'listing_lost', 'not_world_listing', 'payment_preserved'],
   cache: 'private',
 });

@@ -87,6 +87,8 @@ export interface Market {
   pepper: Pepper;
   /** Called after a commit that queued events, so that they are numbered at once. */
   wakeEvents(): void;
+  /** A recovery of lost history (W16) is less than 30 days old: payments that the books lack may be on the chain. Known without asking. */
+  hasRecentRecovery(): boolean;
   /** A named place where a test may kill the process; does nothing unless configured. */
   crashPoint(name: CrashPoint): void;
 }

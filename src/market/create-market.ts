@@ -114,6 +114,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     rpc: providers[0],
     providers,
     wakeEvents: () => sequencer.wake(),
+    hasRecentRecovery: history.hasRecentRecovery,
     crashPoint: options.crashPoint ?? (() => {}),
   };
   const completions = { purchase: completePurchase(market), listing_fee: completeFee(market, heldThings(market)) };

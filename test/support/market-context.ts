@@ -98,6 +98,7 @@ export function marketContext(options: {
     catalog,
     events,
     wakeEvents: () => {},
+    hasRecentRecovery: () => false,
     crashPoint: () => {},
     ...options.changes,
   };

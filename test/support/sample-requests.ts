@@ -55,7 +55,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
         {
           fields: listing,
           opaque: ['artifact'],
-          beside: { fee_payment: CLAIM, supersedes: 999_999, entitles_previous_buyers: true },
+          beside: { fee_payment: CLAIM, pay_anew: true, supersedes: 999_999, entitles_previous_buyers: true },
         },
       ],
     },
@@ -73,7 +73,12 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     },
     buyListing: {
       params: { id: String(at.listingId) },
-      bodies: [{ fields: { max_price_usdc: 5, collect: true, collect_salt: `0x${'5a'.repeat(32)}` }, opaque: [] }],
+      bodies: [
+        {
+          fields: { max_price_usdc: 5, collect: true, collect_salt: `0x${'5a'.repeat(32)}`, pay_anew: true },
+          opaque: [],
+        },
+      ],
     },
     ...directRequests(at.listingId),
     listPurchases: {},
@@ -167,10 +172,13 @@ function directRequests(listingId: bigint) {
     openPurchaseIntent: {
       params,
       by: 'owner' as const,
-      bodies: [{ fields: { payer_wallet: WALLET }, opaque: [] }],
+      bodies: [{ fields: { payer_wallet: WALLET, pay_anew: true }, opaque: [] }],
     },
     claimPurchase: { params, bodies: [{ fields: CLAIM, opaque: [] }] },
-    openFeeIntent: { bodies: [{ fields: { payer_wallet: WALLET }, opaque: [] }], by: 'maintainer' as const },
+    openFeeIntent: {
+      bodies: [{ fields: { payer_wallet: WALLET, pay_anew: true }, opaque: [] }],
+      by: 'maintainer' as const,
+    },
     reviewPayment: {
       bodies: [{ fields: { outcome: 'refunded', tx_hash: CLAIM.tx_hash, note: 'a note' }, opaque: [] }],
     },
@@ -196,7 +204,9 @@ function worldRequests(listingId: bigint) {
     getWorldDraft: {},
     cancelWorldDraft: { bodies: nothing },
     listWorld: {
-      bodies: [{ fields: { draft_id: 999_999, city_offer_id: 7 }, opaque: [], beside: { fee_payment: CLAIM } }],
+      bodies: [
+        { fields: { draft_id: 999_999, city_offer_id: 7 }, opaque: [], beside: { fee_payment: CLAIM, pay_anew: true } },
+      ],
     },
     checkoutWorld: { params, bodies: [{ fields: { city_handle: 'resident-one' }, opaque: [] }] },
     getWorldCheckout: {},

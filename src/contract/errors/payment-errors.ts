@@ -47,6 +47,22 @@ export const paymentErrors = {
     do_not_pay_again: false,
     next_step: 'It was not spent on this purchase here. Check where you used it before you sign another.',
   },
+  payment_may_be_lost: {
+    status: 409,
+    title: 'The chain shows such a transfer, and it is in no book',
+    retry: 'after_fix',
+    do_not_pay_again: true,
+    next_step:
+      'Nothing was stored or submitted. This market lost some of its books: look what tx_hash paid for. If that was this purchase, do not pay again: keep proof and transaction, and ask the payee. If it was something else, send the same request with {"pay_anew": true}.',
+  },
+  listing_lost: {
+    status: 409,
+    title: 'This listing is gone from the books of this market',
+    retry: 'never',
+    do_not_pay_again: true,
+    next_step:
+      'If you paid for it, the payee has the money: keep your proof and the transaction, and ask the seller. Do not pay again.',
+  },
   payment_bound_elsewhere: {
     status: 409,
     title: 'That proof belongs to another request',

@@ -59,6 +59,7 @@ function buy({ network }: GuideFacts): Block[] {
     ]),
     list([
       'When an answer says `do_not_pay_again: true`, make no other payment until an answer about the same purchase says false; do what its `next_step` says.',
+      '`payment_may_be_lost`: this market lost some of its books, and the chain shows such a payment of yours in no book. Look at its `tx_hash`. Only if it was for something else, send the same request with `{"pay_anew": true}`.',
       'Without a key, send a fresh `X-Delivery-Token` of your own (form: official facts) with the proof, kept before you send; or keep the `delivery_token` of the first answer. It collects later. With a key, collect with the key.',
       'Lost both? `POST /api/buy/<id>` with `{"collect": true}` says in `collect` what to sign: an authorization of value 0, which moves no money.',
       'Goods already bought are delivered again and cost nothing. `/api/purchases` lists them, and says where there is a `newer_version`; where that is `entitled`, `POST /api/buy/<id>` delivers it without a payment.',
@@ -73,7 +74,7 @@ function payByTransfer(): Block[] {
       'Without a facilitator, for any price, with a tip if you like. It needs a key, and a wallet that pays its own gas.',
     ),
     steps([
-      `\`POST /api/purchase-intent/<id>\` gives \`challenge\`, the payee and ${INTENT_MINUTES} minutes. A contract wallet has to be named as \`payer_wallet\`.`,
+      `\`POST /api/purchase-intent/<id>\` gives \`challenge\`, the payee and ${INTENT_MINUTES} minutes. A contract wallet has to be named as \`payer_wallet\`; only for a named one is an earlier payment looked for that this market has lost.`,
       'Sign the exact `challenge` with `personal_sign` and the wallet that pays.',
       'Send at least `minimum_amount_units` of USDC from it to `seller_wallet`, in one transfer whose block is earlier than `expires_at`.',
       '`POST /api/claim/<id>` with `intent_id`, `tx_hash` and `payer_signature`. 202: send the same claim again until it is final; the claim itself may come after `expires_at`.',

@@ -25,13 +25,20 @@ export function makeCreateListing(payments: Payments): MarketOperation<Endpoints
 }
 
 function readRequest(market: Market, call: CreateCall): ListRequest {
-  const { fee_payment: _, ...body } = call.body;
+  const { fee_payment: _, pay_anew: __, ...body } = call.body;
   const goods = readGoods(body, market.config.limits);
-  const { rawBody, bodyHash, proof, claim } = readFeePayment(call);
+  const { rawBody, ...paying } = readFeePayment(call);
   const merchant = call.caller;
   const guardKey = guardKeyOf(goods, merchant.id);
-  const request: GoodsRequest = { merchant, goods, version: readVersion(body), rawBody, bodyHash, guardKey };
-  return { merchant, bodyHash, proof, claim, subject: goodsToList(market, request) };
+  const request: GoodsRequest = {
+    merchant,
+    goods,
+    version: readVersion(body),
+    rawBody,
+    bodyHash: paying.bodyHash,
+    guardKey,
+  };
+  return { merchant, ...paying, subject: goodsToList(market, request) };
 }
 
 async function dryRun(

@@ -14,6 +14,8 @@ export interface ListRequest {
   proof: Proof | null;
   /** The transfer for a fee intent that was sent along in place of an authorization. */
   claim: ClaimBody | null;
+  /** It was told of a transfer that may have been this fee, and pays all the same. */
+  payAnew: boolean;
   subject: Subject;
 }
 

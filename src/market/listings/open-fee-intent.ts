@@ -6,6 +6,7 @@ import { countCredits } from '../fees/store.ts';
 import { takeIntentQuota } from '../limits/take-intent-quota.ts';
 import {
   type IntentTerms,
+  mustNotBeTransferred,
   openIntent,
   presentIntentTerms,
   readIntentTime,
@@ -26,6 +27,7 @@ export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints
     const terms = feeIntentTerms(market);
     const payer = call.body.payer_wallet ?? null;
     await takeIntentQuota(market, { ...call, merchant }, shownAgain(market, { merchant, terms, payer }));
+    await mustNotBeTransferred(market, payments.readHead, terms, call.body);
     await payments.payees.mustReceive(terms.payee);
     const createdAt = await readIntentTime(market, payments.readHead);
     const { intent, isNew } = await market.database.transaction(async (tx) => {

@@ -51,6 +51,14 @@ export async function findListingTerms(queryable: Queryable, id: bigint): Promis
   return row && termsOf(row);
 }
 
+/** What was shown under an id that the books lack, or may have been; null where nothing was. `payee` is null where no copy of the log tells. */
+export async function findLostListing(queryable: Queryable, id: bigint): Promise<{ payee: Hex | null } | null> {
+  const row = await queryable.maybe<{ payee: Buffer | null }>(sql`
+    select (select payee from lost_listings where id = ${id}) as payee from id_floors
+    where kind = 'listings' and id >= ${id} and not exists (select from listings where id = ${id})`);
+  return row && { payee: row.payee && toHex(row.payee) };
+}
+
 /** Until the end of the transaction nobody changes, withdraws or removes the listing; others may share. */
 export async function shareListing(tx: Tx, id: bigint): Promise<ListingTerms | null> {
   const row = await tx.maybe<TermsRow>(sql`select ${termColumns} from listings where id = ${id} for share`);

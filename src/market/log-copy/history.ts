@@ -51,7 +51,7 @@ async function readHost(path: string, random: Random): Promise<string> {
   }
 }
 
-export interface History extends Pick<HistoryWatch, 'start' | 'isLost' | 'hasLocks' | 'memory'> {
+export interface History extends Pick<HistoryWatch, 'start' | 'isLost' | 'hasLocks' | 'hasRecentRecovery' | 'memory'> {
   stop(): Promise<void>;
   facts(): HistoryFacts;
 }
@@ -96,6 +96,7 @@ export function createHistory(needs: Needs): History {
     },
     isLost: watch.isLost,
     hasLocks: watch.hasLocks,
+    hasRecentRecovery: watch.hasRecentRecovery,
     memory: watch.memory,
     facts: () => ({
       lost: watch.isLost(),

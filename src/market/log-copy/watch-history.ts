@@ -34,6 +34,8 @@ export interface HistoryWatch {
   isLost(): boolean;
   /** Whether some merchants may do nothing but replace their key. */
   hasLocks(): boolean;
+  /** Whether somebody may have paid for what the books do not hold, and may pay again. */
+  hasRecentRecovery(): boolean;
   /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
   memory(): 'kept' | 'none';
 }
@@ -45,6 +47,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
   const { signal } = stopping;
   let open = false;
   let locks = false;
+  let recent = false;
   /** Found here, and not yet written down for the others. */
   let unwritten = false;
   let remembers: boolean | null = null;
@@ -54,6 +57,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
   const note = (losses: Losses): void => {
     open = losses.open !== null;
     locks = losses.locks;
+    recent = losses.recent;
     if (known !== null && losses.count !== known) needs.onOtherHistory();
     known = losses.count;
   };
@@ -67,7 +71,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
       if (isFirst) log.error('history_lost', { event_id: Number(found.copy.id), count: Number(found.foundId) });
       unwritten = false;
     }
-    note(await readLosses(queryable));
+    note(await readLosses(queryable, clock.now()));
   };
   const watch = async (): Promise<void> => {
     let comparedAt = clock.now();
@@ -78,7 +82,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
       const isDue = clock.now() - comparedAt >= COMPARE_EVERY_MS;
       try {
         if (isDue) await look();
-        else note(await readLosses(database));
+        else note(await readLosses(database, clock.now()));
         if (isDue) comparedAt = clock.now();
         failing = false;
       } catch (error) {
@@ -99,6 +103,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
     look,
     isLost: () => open || unwritten,
     hasLocks: () => locks,
+    hasRecentRecovery: () => recent,
     memory: () => (remembers === true ? 'kept' : 'none'),
   };
 }

@@ -4,6 +4,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
+import { mustNotBeLost } from '../listings/must-not-be-lost.ts';
 import { findListingTerms, type ListingTerms, shareListing } from '../listings/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { askAnew } from '../payments/paths/x402/ask-payment.ts';
@@ -51,6 +52,7 @@ export function makeBuyListing(
 async function answerRound(market: Market, payments: Payments, request: BuyRequest): Promise<BuyAnswer | null> {
   const known = await findInLedger(market, request);
   const listing = await findListingTerms(market.database, request.listingId);
+  if (listing === null) await mustNotBeLost(market.database, request.listingId);
   if (request.token !== null && request.proof === null && known === null) {
     throw refuseStray(request, listing?.priceUnits === 0n);
   }

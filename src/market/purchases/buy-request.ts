@@ -18,6 +18,8 @@ export interface BuyRequest {
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;
+  /** It was told of a transfer that may have been this payment, and pays all the same. */
+  payAnew: boolean;
   /** For the one that opens a payment: throws beyond what this caller may leave unverified. */
   takeAttempt(): Taken;
 }
@@ -40,6 +42,7 @@ export function readBuyRequest(
     maxPriceUnits: maxPriceUnits ?? null,
     collectOnly,
     collectSalt: collectSalt ?? null,
+    payAnew: call.body.pay_anew ?? false,
     takeAttempt: () => attempts.take(clientOf(call), 1),
   };
 }

@@ -1,6 +1,7 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
+import { withoutLook } from '../payments/lost/must-not-be-paid.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
@@ -23,7 +24,7 @@ export async function checkFresh(
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
   // Whether it is the payer's own cannot be told now. Where that payer has a payment, no answer may call paying again safe.
   const held = await findHolding(market.database, listing.id, { payer: proof.authorization.from });
-  return held === null ? check : { refusal: uncheckedWhilePaying(check.refusal) };
+  return { refusal: held === null ? withoutLook(market, check.refusal) : uncheckedWhilePaying(check.refusal) };
 }
 
 function uncheckedWhilePaying(refusal: Refusal): Refusal {

@@ -6,6 +6,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { mustNotBeLost } from '../listings/must-not-be-lost.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
@@ -55,9 +56,10 @@ function keepPayment(market: Market, error: unknown): Refusal {
 }
 
 async function readClaim(market: Market, merchant: Merchant, listingId: bigint, body: ClaimBody): Promise<Claim> {
+  const listing = await findListingTerms(market.database, listingId);
+  if (listing === null) await mustNotBeLost(market.database, listingId);
   const intent = await findOwnIntent(market.database, merchant, body.intent_id, 'purchase');
   if (intent.listingId !== listingId) throw new Refusal('intent_changed');
-  const listing = await findListingTerms(market.database, listingId);
   if (listing === null) throw new TypeError('an intent for no listing');
   return { merchant, intent, listing, txHash: body.tx_hash, signature: body.payer_signature as Hex };
 }

@@ -6,10 +6,12 @@ import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { takeIntentQuota } from '../limits/take-intent-quota.ts';
 import { mustBeOnNetwork } from '../listings/check-network.ts';
 import { mustStep } from '../listings/listing-steps.ts';
+import { mustNotBeLost } from '../listings/must-not-be-lost.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { undecidedRefusal } from '../payments/paths/direct/name-transaction.ts';
 import {
   type IntentTerms,
+  mustNotBeTransferred,
   openIntent,
   presentIntentTerms,
   readIntentTime,
@@ -29,7 +31,10 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
     const { caller: merchant } = call;
     const payer = call.body.payer_wallet ?? null;
     const listing = await findListingTerms(market.database, call.params.id);
-    if (listing === null) throw new Refusal('listing_unavailable');
+    if (listing === null) {
+      await mustNotBeLost(market.database, call.params.id);
+      throw new Refusal('listing_unavailable');
+    }
     mustBeGoods(listing);
     await checkBuyer(market.database, market, listing, { merchant, payer });
     await takeIntentQuota(
@@ -37,6 +42,7 @@ export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endp
       { ...call, merchant },
       shownAgain(market, { merchant, terms: termsOf(listing), payer }),
     );
+    await mustNotBeTransferred(market, payments.readHead, termsOf(listing), call.body);
     await payments.payees.mustReceive(listing.sellerWallet);
     const createdAt = await readIntentTime(market, payments.readHead);
     const { intent, isNew } = await market.database.transaction(async (tx) => {

@@ -7,6 +7,7 @@ import type { Market } from '../context.ts';
 import { mustBeOnNetwork } from '../listings/check-network.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
+import { mustNotBePaid } from '../payments/lost/must-not-be-paid.ts';
 import { askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -117,6 +118,8 @@ async function checkPurchase(
   }
   if ('refusal' in check) throw check.refusal;
   mustMoveOn(market.clock, check.latest);
+  const { payee, valueUnits } = terms;
+  await mustNotBePaid(market, payments.readHead, { payer: check.payer, payee, valueUnits, payAnew: request.payAnew });
   mustHold(market.config, terms, check.balanceUnits);
   await payments.offers.mustBeOffered(terms, check.payer);
   return { proof: request.proof, floor: check.floor };

@@ -4,7 +4,7 @@ import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
 import { finishRun } from './finish-run.ts';
 import { pursuePayment } from './pursue-payment.ts';
-import type { PaymentOptions, Terms } from './pursuit.ts';
+import { type PaymentOptions, payAnewOf, type Terms } from './pursuit.ts';
 import { goodsOf, TermsRefused } from './terms-refused.ts';
 
 export interface BuyOptions extends PaymentOptions {
@@ -18,7 +18,8 @@ export interface BuyOptions extends PaymentOptions {
 /**
  * Buys one listing by x402 and resolves to the goods, checked against the commitment that the listing published. Takes as long as
  * finality takes (`finalitySeconds` of the network). Signs one payment and sends that same proof until it is decided; throws `TermsRefused`
- * before signing what was not agreed to, `MarketError` when the market refuses, `PaymentUndecided` when waiting ends first.
+ * before signing what was not agreed to, `MarketError` when the market refuses, `PaymentMayBeLost` when an earlier payment was perhaps lost there,
+ * `PaymentUndecided` when waiting ends first.
  */
 export async function buy(options: BuyOptions): Promise<Delivery> {
   const { client, wallet, listingId, maxPriceUsdc, signal } = options;
@@ -32,7 +33,7 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
     readTerms: () => readTerms(options, maxUnits),
     send: async ({ payment, deliveryToken, collect, collectSalt }) => {
       const salted = collectSalt === undefined ? {} : { collect_salt: collectSalt };
-      const body = collect ? { collect: true, ...salted } : { max_price_usdc: maxPriceUsdc };
+      const body = collect ? { collect: true, ...salted } : { max_price_usdc: maxPriceUsdc, ...payAnewOf(options) };
       const answer = await client.buyListing({ params: { id: listingId }, body, payment, deliveryToken, signal });
       return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
     },

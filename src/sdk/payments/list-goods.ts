@@ -4,6 +4,7 @@ import { bodyDigest } from './body-digest.ts';
 import { type FeeOptions, readFeeTerms } from './fee-terms.ts';
 import { finishRun } from './finish-run.ts';
 import { pursuePayment } from './pursue-payment.ts';
+import { payAnewOf } from './pursuit.ts';
 
 export type ListedGoods = Extract<ResultOf<Endpoints['createListing']>, { status: 201 }>['body'];
 
@@ -25,7 +26,7 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
     listingId: null,
     readTerms: () => readFeeTerms(options),
     send: async ({ payment }) => {
-      const answer = await client.createListing({ body: listing, payment, signal });
+      const answer = await client.createListing({ body: { ...listing, ...payAnewOf(options) }, payment, signal });
       if (answer.status === 202) return { pending: answer.body };
       if ('listing_id' in answer.body) return { done: answer.body };
       throw new TypeError('a dry run was answered, though none was asked for');

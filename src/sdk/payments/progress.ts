@@ -1,5 +1,6 @@
 import { type PaymentOut, paymentOut } from '../../contract/payments.ts';
 import { MarketError } from '../market-error.ts';
+import type { AnyReason } from '../problem.ts';
 
 /**
  * `signed`: the authorization exists and is saved. `submitted`: the market has been handed it; no transfer is seen yet. `pending`: the
@@ -12,6 +13,8 @@ export interface Progress {
   /** As the market last told it. */
   payment?: PaymentOut;
   secondsWaited: number;
+  /** Of the refusal that is waited out. */
+  reason?: AnyReason;
   /** The market's guess at what finality still takes. */
   estimateSeconds?: number;
 }

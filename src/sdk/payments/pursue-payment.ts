@@ -2,6 +2,7 @@ import { MarketError } from '../market-error.ts';
 import { UnreadableAnswer } from '../unreadable-answer.ts';
 import { beginRun } from './begin-run.ts';
 import { nextStep, type Standing, tellsOfPayment } from './next-step.ts';
+import { saidOf } from './payment-may-be-lost.ts';
 import { type Pending, type Pursuit, type Run, secondsLeft, type Terms } from './pursuit.ts';
 import { signPayment, signToCollect } from './sign-asked.ts';
 import { reportProgress, takeTurn, undecided } from './take-turn.ts';
@@ -63,7 +64,8 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
     case 'ask_again':
       return forgetLapsed(run);
     case 'stop':
-      throw error instanceof UnreadableAnswer ? undecided(run, 'The market cannot be understood', error) : error;
+      if (error instanceof MarketError) throw saidOf(error);
+      throw undecided(run, 'The market cannot be understood', error);
   }
 }
 

@@ -21,12 +21,19 @@ export interface PaymentOptions {
   proofStore?: ProofStore;
   /** Allows one more signature after the market has said that the first payment ended unpaid and its window is over. */
   mayPayAgain?: boolean;
+  /** After `PaymentMayBeLost`: what was found paid for something else. */
+  payAnew?: boolean;
   /** Then `PaymentUndecided` is thrown; calling again goes on. Default 3,600. */
   maxWaitSeconds?: number;
   signal?: AbortSignal;
 }
 
 export type Pending = z.output<typeof pendingAnswer>;
+
+/** For the body of a request that may open a payment. */
+export function payAnewOf({ payAnew }: Pick<PaymentOptions, 'payAnew'>): { pay_anew?: true } {
+  return payAnew === true ? { pay_anew: true } : {};
+}
 
 /** What the buyer agrees to before anything is signed. */
 export interface Terms {

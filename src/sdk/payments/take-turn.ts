@@ -1,3 +1,4 @@
+import { MarketError } from '../market-error.ts';
 import { pauseSeconds } from './pause.ts';
 import { PaymentUndecided } from './payment-undecided.ts';
 import { type ProgressPhase, paymentIn } from './progress.ts';
@@ -30,6 +31,7 @@ export function reportProgress(run: Run, phase: ProgressPhase, pending: Pending 
     phase,
     secondsWaited: Math.floor((run.options.client.environment.now() - run.startedMs) / 1_000),
     ...(payment === undefined ? {} : { payment }),
+    ...(error instanceof MarketError ? { reason: error.reason } : {}),
     ...(estimate === null ? {} : { estimateSeconds: estimate }),
   });
 }

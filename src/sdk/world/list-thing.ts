@@ -3,6 +3,7 @@ import type { Endpoints } from '../../contract/index.ts';
 import { type FeeOptions, readFeeTerms } from '../payments/fee-terms.ts';
 import { finishRun } from '../payments/finish-run.ts';
 import { pursuePayment } from '../payments/pursue-payment.ts';
+import { payAnewOf } from '../payments/pursuit.ts';
 
 export type ListedThing = Extract<ResultOf<Endpoints['listWorld']>, { status: 201 }>['body'];
 
@@ -24,7 +25,7 @@ export async function listThing(options: ListThingOptions): Promise<ListedThing>
     listingId: null,
     readTerms: () => readFeeTerms(options),
     send: async ({ payment }) => {
-      const body = { draft_id: draftId, city_offer_id: cityOfferId };
+      const body = { draft_id: draftId, city_offer_id: cityOfferId, ...payAnewOf(options) };
       const answer = await client.listWorld({ body, payment, signal });
       return answer.status === 202 ? { pending: answer.body } : { done: answer.body };
     },

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS, type Reason } from '../../contract/errors.ts';
 import { MarketError } from '../../sdk/market-error.ts';
+import { PaymentMayBeLost } from '../../sdk/payments/payment-may-be-lost.ts';
 import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
 import { WalletTrouble } from '../wallets/provider.ts';
 import { endsAttempt, maySignAnew } from './ends-attempt.ts';
@@ -8,12 +9,12 @@ import { explain, type Standing, sayMoney } from './explain.ts';
 
 const NOTHING: Standing = { hasProof: false, isPaid: false, hasEnded: false, until: null };
 
-function refusal(reason: Reason, doNotPayAgain: boolean | undefined): MarketError {
+function refusal(reason: Reason, doNotPayAgain: boolean | undefined, fields: object = {}): MarketError {
   const { status, title, retry, next_step } = ERRORS[reason];
   return new MarketError({
     problem: {
       ...{ type: 't', title, status, detail: 'What happened.', reason, error_class: 'c', error: 'e' },
-      ...{ next_step, request_id: 'r', retry },
+      ...{ next_step, request_id: 'r', retry, ...fields },
     },
     ...{ status, requestId: 'r', retryAfterSeconds: null, doNotPayAgain },
     ...{ headers: new Headers(), body: null, deliveryToken: null },
@@ -77,4 +78,35 @@ it('a silent market is no reason to pay again', () => {
   const trouble = explain(new UnreadableAnswer('no_answer', 'none'), { ...NOTHING, hasProof: true });
   expect(trouble).toMatchObject({ money: 'A payment may exist. Do not pay again.', reason: null });
   expect(trouble.todo).toContain('the same signature');
+});
+
+describe('a market that has lost books', () => {
+  it('ends no attempt, whatever it says about the proof', () => {
+    for (const reason of [
+      'history_lost',
+      'authorization_used_elsewhere',
+      'listing_lost',
+      'payment_may_be_lost',
+    ] as const) {
+      expect(endsAttempt(refusal(reason, true))).toBe(false);
+    }
+    expect(endsAttempt(new PaymentMayBeLost(refusal('payment_may_be_lost', true)))).toBe(false);
+  });
+
+  it('is said to have found what may have been this payment, and where', () => {
+    const found = { tx_hash: `0x${'c3'.repeat(32)}`, block: 70 };
+    const trouble = explain(new PaymentMayBeLost(refusal('payment_may_be_lost', true, found)), {
+      ...NOTHING,
+      hasProof: true,
+    });
+    expect(trouble).toMatchObject({ reason: 'payment_may_be_lost', money: 'A payment may exist. Do not pay again.' });
+    expect(trouble.what).toContain(`Transaction ${found.tx_hash} in block 70`);
+    expect(trouble.todo).toContain('the seller has the money');
+  });
+
+  it('says of a signature that has paid exactly this that nobody should pay again', () => {
+    const standing = { ...NOTHING, hasProof: true };
+    expect(explain(refusal('authorization_used_elsewhere', true), standing).money).toContain('Do not pay again');
+    expect(explain(refusal('listing_lost', true), standing).todo).toContain('the seller has the money');
+  });
 });

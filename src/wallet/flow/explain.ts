@@ -1,4 +1,5 @@
 import { MarketError } from '../../sdk/market-error.ts';
+import { PaymentMayBeLost } from '../../sdk/payments/payment-may-be-lost.ts';
 import { PaymentUndecided } from '../../sdk/payments/payment-undecided.ts';
 import { TermsRefused } from '../../sdk/payments/terms-refused.ts';
 import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
@@ -30,6 +31,7 @@ export function explain(error: unknown, standing: Standing): Trouble {
   }
   if (isPoor(error)) return { ...marketTrouble(error), money: sayPoor(standing), reason: error.reason };
   if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
+  if (error instanceof PaymentMayBeLost) return { ...lostTrouble(error), money, reason: 'payment_may_be_lost' };
   if (error instanceof NotAsShown || error instanceof TermsRefused) {
     const todo = 'Load this page again and read the listing once more. If it says this again, do not buy here.';
     return {
@@ -103,6 +105,15 @@ function marketTrouble({ problem }: MarketError): Pick<Trouble, 'title' | 'what'
   return { title, what: saysMore ? detail : '', todo: FOR_PEOPLE[reason] ?? next_step };
 }
 
+function lostTrouble({ txHash, block }: PaymentMayBeLost): Pick<Trouble, 'title' | 'what' | 'todo'> {
+  const where = txHash === null ? 'A transaction' : `Transaction ${txHash} in block ${block}`;
+  return {
+    title: 'You may have paid for this already',
+    what: `The market has lost some of its books. ${where} moved exactly this price from your wallet to the seller, and is in none. What you signed now was not used.`,
+    todo: 'Look in your wallet what that transaction was for. If it was for these goods, ask the seller for them: the seller has the money. Pay only if it was for something else.',
+  };
+}
+
 /** Where the market's next step speaks of requests, which people do not send. */
 const FOR_PEOPLE: Readonly<Record<string, string>> = {
   insufficient_funds: 'Put USDC on this wallet, then try again: the same signature is sent.',
@@ -110,6 +121,7 @@ const FOR_PEOPLE: Readonly<Record<string, string>> = {
   payment_rejected:
     'Put right what is said above and look again. If nothing changes, the attempt ends unpaid by itself.',
   authorization_lapsed: 'If you still want the goods, pay again.',
+  listing_lost: 'If you paid for these goods, the seller has the money: ask the seller for them. Do not pay again.',
   listing_unavailable: 'Look on the shelves for what is for sale.',
   nothing_to_collect: 'Choose the wallet that paid, or buy the goods.',
   needs_review: 'The seller decides whether you get the goods or the money back. Look again later.',

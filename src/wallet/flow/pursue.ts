@@ -7,7 +7,7 @@ import { MessageStale } from '../messages/asking-wallet.ts';
 import type { Address } from '../wallets/connect-wallet.ts';
 import { WalletTrouble } from '../wallets/provider.ts';
 import { askingWallet } from './ask-signature.ts';
-import type { Scene } from './scene.ts';
+import type { Allowed, Scene } from './scene.ts';
 import { showDelivery } from './show-delivery.ts';
 import { showRefusal } from './show-refusal.ts';
 
@@ -20,7 +20,7 @@ const LONGEST_WAIT_SECONDS = 604_800;
  * Buys, or goes on with what was begun: the SDK's own purchase, with the person between its message and the wallet. To be called by the
  * one tab that holds the purchase.
  */
-export async function pursue(scene: Scene, payer: Address, mayPayAgain = false): Promise<void> {
+export async function pursue(scene: Scene, payer: Address, allowed: Allowed = {}): Promise<void> {
   const { keep, now } = scene;
   try {
     const saved = await keep.saved();
@@ -28,7 +28,7 @@ export async function pursue(scene: Scene, payer: Address, mayPayAgain = false):
     if (saved === null || scene.hasEnded) showAsking(scene);
     else showProgress(scene);
     for (let round = 0; round < MOST_MESSAGES; round += 1) {
-      const delivery = await attempt(scene, payer, { isRenewed: round > 0, mayPayAgain });
+      const delivery = await attempt(scene, payer, { isRenewed: round > 0, allowed });
       if (delivery === null) continue;
       showDelivery(scene, delivery);
       return;
@@ -41,12 +41,12 @@ export async function pursue(scene: Scene, payer: Address, mayPayAgain = false):
 }
 
 /** Null where the message got too old before anything was signed. */
-async function attempt(scene: Scene, payer: Address, how: { isRenewed: boolean; mayPayAgain: boolean }) {
+async function attempt(scene: Scene, payer: Address, how: { isRenewed: boolean; allowed: Allowed }) {
   const { client, deal, keep } = scene;
   try {
     return await buy({
       ...{ client, listingId: deal.id, maxPriceUsdc: deal.price_usdc, network: deal.network },
-      ...{ proofStore: keep.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, mayPayAgain: how.mayPayAgain },
+      ...{ proofStore: keep.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, ...how.allowed },
       wallet: askingWallet(scene, payer, how.isRenewed),
       onProgress: (progress) => note(scene, progress),
     });
@@ -62,7 +62,15 @@ function note(scene: Scene, progress: Progress): void {
   const record = followProgress(before, progress, now());
   keep.write(record);
   if (progress.phase === 'signed') scene.hasEnded = false;
-  if (progress.phase !== 'delivered') screen.show({ kind: 'progress', record }, progress.phase === 'signed');
+  if (progress.reason === 'history_lost') showLost(scene);
+  else if (progress.phase !== 'delivered') screen.show({ kind: 'progress', record }, progress.phase === 'signed');
+}
+
+/** What is kept is sent again and again; whatever the market says then, nothing else is signed by itself. */
+function showLost({ screen }: Scene): void {
+  const text =
+    'Its operator has to repair them. What you signed is kept in this browser and sent again by itself; nothing new is signed. Do not pay again.';
+  screen.show({ kind: 'waiting', title: 'The market has lost some of its books', text });
 }
 
 function showAsking({ screen }: Scene): void {

@@ -1,4 +1,5 @@
 import type { Client } from '../../sdk/client.ts';
+import type { BuyOptions } from '../../sdk/payments/buy.ts';
 import type { Deal } from '../deal.ts';
 import type { Keep } from '../keep/local-keep.ts';
 import type { Screen } from '../show/create-screen.ts';
@@ -24,5 +25,8 @@ export interface Scene {
   /** Looks at what is kept, and shows what there is to do. */
   resume(isAct?: boolean): Promise<void>;
   /** Goes on with the payment that is kept; pays once more only where that is allowed. */
-  goOn(payer: Address, mayPayAgain: boolean): Promise<void>;
+  goOn(payer: Address, allowed: Allowed): Promise<void>;
 }
+
+/** What the person has allowed, as the SDK's options of these names. */
+export type Allowed = Pick<BuyOptions, 'mayPayAgain' | 'payAnew'>;

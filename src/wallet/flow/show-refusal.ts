@@ -1,4 +1,5 @@
 import { MarketError } from '../../sdk/market-error.ts';
+import { PaymentMayBeLost } from '../../sdk/payments/payment-may-be-lost.ts';
 import type { PurchaseRecord } from '../keep/purchase-record.ts';
 import { sayClock } from '../show/say-time.ts';
 import { isPaid } from '../show/show-steps.ts';
@@ -6,7 +7,7 @@ import type { Action } from '../show/view.ts';
 import type { Address } from '../wallets/connect-wallet.ts';
 import { endsAttempt, maySignAnew } from './ends-attempt.ts';
 import { explain, isPoor } from './explain.ts';
-import type { Scene } from './scene.ts';
+import type { Allowed, Scene } from './scene.ts';
 import { forget } from './show-delivery.ts';
 
 /** What went wrong, and only those ways on that cannot pay twice. */
@@ -15,7 +16,9 @@ export async function showRefusal(scene: Scene, error: unknown, payer: Address):
   const saved = await keep.saved().catch(() => undefined);
   if (saved === undefined) return showUnreadable(scene, error);
   const untilMs = saved === null ? null : saved.proof.valid_before * 1_000;
-  if (saved !== null && error instanceof MarketError) scene.hasEnded = endsAttempt(error);
+  if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
+    scene.hasEnded = endsAttempt(error);
+  }
   const record = keptRecord(scene, saved !== null);
   const isOut = untilMs !== null && untilMs > now();
   const standing = {
@@ -38,11 +41,19 @@ function keptRecord({ keep }: Scene, hasProof: boolean): PurchaseRecord | null {
 
 function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: number | null): Action[] {
   if (untilMs === null) return [{ words: 'Try again', act: () => void scene.resume(true), isMain: true }];
-  const again = (mayPayAgain: boolean) => (): void => void scene.goOn(payer, mayPayAgain);
-  if (isPoor(error)) return [{ words: 'Try again', act: again(false), isMain: true }];
-  if (!scene.hasEnded) return [{ words: 'Look again', act: again(false), isMain: true }];
+  const again = (allowed: Allowed) => (): void => void scene.goOn(payer, allowed);
+  if (isPoor(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
+  if (error instanceof PaymentMayBeLost) {
+    // The person has looked: what was signed is sent, or signed once more if it has run out.
+    const payAnew = again({ payAnew: true, mayPayAgain: true });
+    return [
+      { words: 'Look again', act: again({}), isMain: true },
+      { words: 'It was for something else: pay', act: payAnew },
+    ];
+  }
+  if (!scene.hasEnded) return [{ words: 'Look again', act: again({}), isMain: true }];
   if (!maySignAnew(error)) return [{ words: 'Forget this attempt', act: () => forget(scene), fromMs: untilMs }];
-  return [{ words: 'Pay again', act: again(true), isMain: true, fromMs: untilMs }];
+  return [{ words: 'Pay again', act: again({ mayPayAgain: true }), isMain: true, fromMs: untilMs }];
 }
 
 function showUnreadable({ screen }: Scene, error: unknown): void {

@@ -43,7 +43,7 @@ export async function startFlow(root: HTMLElement, deal: Deal): Promise<void> {
         isResuming = false;
       }
     },
-    goOn: (payer, mayPayAgain) => held(scene, () => pursue(scene, payer, mayPayAgain)),
+    goOn: (payer, allowed) => held(scene, () => pursue(scene, payer, allowed)),
   };
   window.addEventListener('storage', ({ key }) => {
     if (key === null || key === keep.names.record || key === keep.names.proof) hear(scene);

@@ -8,14 +8,12 @@ import { thingToList } from './thing-to-list.ts';
 /** POST /api/world/listing (W6, W12): a draft against its offer in the city, for the fee of any listing. */
 export function makeListWorld(payments: Payments): MarketOperation<Endpoints['listWorld']> {
   return async (market, call) => {
-    const { bodyHash, proof, claim } = readFeePayment(call);
+    const { rawBody: _, ...paying } = readFeePayment(call);
     const { caller: merchant, body } = call;
-    const asked = { merchant, bodyHash, draftId: body.draft_id, offerId: body.city_offer_id };
+    const asked = { merchant, bodyHash: paying.bodyHash, draftId: body.draft_id, offerId: body.city_offer_id };
     return await answerListRequest(market, payments, {
       merchant,
-      bodyHash,
-      proof,
-      claim,
+      ...paying,
       subject: thingToList(market, asked),
     });
   };

@@ -1,6 +1,7 @@
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { mustExist } from '../../listings/changes/own-listing.ts';
+import { mustNotBeLost } from '../../listings/must-not-be-lost.ts';
 import { findListingTerms } from '../../listings/store.ts';
 import { findWorldListing, type WorldListing } from './store.ts';
 
@@ -8,6 +9,8 @@ import { findWorldListing, type WorldListing } from './store.ts';
 export async function findOfWorld({ database }: Pick<Market, 'database'>, id: bigint): Promise<WorldListing> {
   const found = await findWorldListing(database, id);
   if (found !== null) return found;
-  mustExist(await findListingTerms(database, id));
+  const other = await findListingTerms(database, id);
+  if (other === null) await mustNotBeLost(database, id);
+  mustExist(other);
   throw new Refusal('not_world_listing');
 }

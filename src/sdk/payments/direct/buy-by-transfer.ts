@@ -3,6 +3,7 @@ import { unitsOfUsdc } from '../../../contract/money.ts';
 import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../market-error.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
+import { payAnewOf } from '../pursuit.ts';
 import { goodsOf, TermsRefused } from '../terms-refused.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
@@ -38,7 +39,7 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
       tipUnits,
       agree: async () => ({ terms: await readTerms(options, maxUnits) }),
       openIntent: async () => {
-        const body = { payer_wallet: wallet.address.toLowerCase() };
+        const body = { payer_wallet: wallet.address.toLowerCase(), ...payAnewOf(options) };
         const answer = await client.openPurchaseIntent({ params: { id: listingId }, body, signal });
         return { intent: answer.body.purchase_intent, isNew: answer.status === 201 };
       },

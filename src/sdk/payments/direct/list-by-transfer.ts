@@ -4,6 +4,7 @@ import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../../contr
 import { MarketError } from '../../market-error.ts';
 import { bodyDigest } from '../body-digest.ts';
 import type { ListedGoods, ListGoodsOptions } from '../list-goods.ts';
+import { payAnewOf } from '../pursuit.ts';
 import { TermsRefused } from '../terms-refused.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
 import { seenIn } from './claim-transfer.ts';
@@ -36,7 +37,7 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
     tipUnits: 0n,
     agree: (agreeing) => agree(options, agreeing),
     openIntent: async () => {
-      const body = { payer_wallet: wallet.address.toLowerCase() };
+      const body = { payer_wallet: wallet.address.toLowerCase(), ...payAnewOf(options) };
       const answer = await client.openFeeIntent({ body, signal });
       return { intent: answer.body.fee_intent, isNew: answer.status === 201 };
     },

@@ -3,6 +3,7 @@ import { NETWORKS } from '../../../contract/vocabulary.ts';
 import { MarketError } from '../../market-error.ts';
 import { UnreadableAnswer } from '../../unreadable-answer.ts';
 import { pauseSeconds } from '../pause.ts';
+import { saidOf } from '../payment-may-be-lost.ts';
 import { checkIntent, checkTimeLeft, type Intent, type TransferTerms } from './check-intent.ts';
 import { TransferMayBeSent, TransferNotSent, TransferUndecided } from './transfer-errors.ts';
 import { forgetTransfer, intentKey, readHash, reportTransfer, soughtOf, type TransferRun } from './transfer-run.ts';
@@ -63,7 +64,9 @@ async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew:
       const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && mayPass(error));
       // An undecided payment says do_not_pay_again, and is not waited out to be followed by another.
       const stop = error instanceof MarketError && error.doNotPayAgain === true;
-      if (!passing || stop || failures >= PATIENCE_UNPAID) throw error;
+      if (!passing || stop || failures >= PATIENCE_UNPAID) {
+        throw error instanceof MarketError ? saidOf(error) : error;
+      }
       await pause(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
     }
   }

@@ -47,6 +47,8 @@ export interface TransferOptions {
    * it and none will be. The latter allows another transfer, unless the market still examines the first.
    */
   resume?: Hex | 'nothing_sent';
+  /** After `PaymentMayBeLost`: what was found paid for something else. */
+  payAnew?: boolean;
   onProgress?: OnTransferProgress;
   /** Then `TransferUndecided` is thrown; calling again goes on. Default 3,600. */
   maxWaitSeconds?: number;

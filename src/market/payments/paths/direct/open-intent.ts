@@ -9,6 +9,7 @@ import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../../context.ts';
 import type { ChainHead } from '../../head/read-head.ts';
+import { mustNotBePaid } from '../../lost/must-not-be-paid.ts';
 import { slipOfIntent } from '../../recovery-slip.ts';
 import { challengeOf } from './challenge.ts';
 import { type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
@@ -46,6 +47,18 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   const chain = Number(head.latest.timestamp) * 1000;
   if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
+}
+
+/** As before a payment by x402 (W16). Whoever names no wallet has none that could be looked for. */
+export async function mustNotBeTransferred(
+  market: Market,
+  readHead: () => Promise<ChainHead>,
+  { payee, minimumUnits }: IntentTerms,
+  asked: { payer_wallet?: Hex | undefined; pay_anew?: boolean | undefined },
+): Promise<void> {
+  const { payer_wallet: payer, pay_anew: payAnew = false } = asked;
+  if (payer === undefined) return;
+  await mustNotBePaid(market, readHead, { payer, payee, valueUnits: minimumUnits, payAnew });
 }
 
 /** Asks for an intent that this merchant would be shown again in place of a new one. */

@@ -1,0 +1,155 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTestTime, createTestWallet, nonceIn, noncesToSettle } from '../../../test/support/buyer.ts';
+import {
+  deliveryAnswer,
+  listingAnswer,
+  paymentRequiredAnswer,
+  refusalAnswer,
+  SELLER,
+} from '../../../test/support/market-answers.ts';
+import { type Reply, startScriptedMarket } from '../../../test/support/scripted-market.ts';
+import { buyerBefore as transferBuyerBefore } from '../../../test/support/transfer-buyer.ts';
+import { createClient } from '../client.ts';
+import { type BuyOptions, buy } from './buy.ts';
+import { createMemoryProofStore } from './proof-store.ts';
+
+// What a client does before a market that has lost some of its books, or has recovered from it.
+
+const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });
+const delivered = deliveryAnswer(7);
+const lost = refusalAnswer('history_lost', { retry_after_seconds: 60, do_not_pay_again: true });
+const FOUND = { tx_hash: `0x${'c3'.repeat(32)}`, block: 70 };
+const mayBeLost = refusalAnswer('payment_may_be_lost', { do_not_pay_again: true, ...FOUND });
+const usedElsewhere = refusalAnswer('authorization_used_elsewhere', { do_not_pay_again: true });
+
+async function buyerBefore(script: Reply[], options: Partial<BuyOptions> = {}) {
+  let bought = 0;
+  const market = await startScriptedMarket((request) => {
+    if (request.method === 'GET') return listingAnswer(7);
+    bought += 1;
+    return script[Math.min(bought, script.length) - 1] ?? 'cut';
+  });
+  onTestFinished(() => market[Symbol.asyncDispose]());
+  const [time, wallet, proofStore] = [createTestTime(), createTestWallet(), createMemoryProofStore()];
+  const reasons: unknown[] = [];
+  const client = createClient({ baseUrl: market.baseUrl, environment: time });
+  const base: BuyOptions = { client, wallet, listingId: 7, maxPriceUsdc: 3, proofStore, ...options };
+  return {
+    ...{ time, wallet, reasons },
+    act: (more: Partial<BuyOptions> = {}) =>
+      buy({ ...base, onProgress: ({ reason }) => reasons.push(reason), ...more }),
+    sent: () => market.seen.filter(({ method }) => method === 'POST'),
+    saved: () => proofStore.load(`${market.baseUrl} buy 7 ${wallet.address.toLowerCase()}`),
+  };
+}
+
+describe('buying by x402', () => {
+  it('while history is lost nothing is signed, also not where the caller allows another payment', async () => {
+    const { act, wallet } = await buyerBefore([lost]);
+    const more = { mayPayAgain: true, payAnew: true };
+    await expect(act(more)).rejects.toMatchObject({ reason: 'history_lost', doNotPayAgain: true });
+    expect(wallet.signed).toBe(0);
+  });
+
+  it('what was signed before is sent until the books are there again, and nothing beside it', async () => {
+    const { act, wallet, sent, time, reasons } = await buyerBefore([asked, lost, lost, lost, lost, lost, delivered]);
+    await act({ mayPayAgain: true });
+    expect(wallet.signed).toBe(1);
+    expect(noncesToSettle(sent()).size).toBe(1);
+    expect(time.slept).toEqual([60, 60, 60, 60, 60]);
+    expect(reasons.filter((reason) => reason === 'history_lost')).toHaveLength(5);
+  });
+
+  it.each([
+    ['authorization_used_elsewhere', usedElsewhere],
+    ['listing_lost', refusalAnswer('listing_lost', { do_not_pay_again: true })],
+    [
+      'a reason that is not known here',
+      refusalAnswer('authorization_used_elsewhere', { reason: 'from_tomorrow', do_not_pay_again: true }),
+    ],
+  ])('%s that says do_not_pay_again stops it, with the proof kept, however often it is called', async (_, refused) => {
+    const { act, wallet, sent, saved, time } = await buyerBefore([asked, refused]);
+    for (let round = 0; round < 3; round += 1) {
+      await expect(act({ mayPayAgain: true, payAnew: true })).rejects.toMatchObject({ doNotPayAgain: true });
+      // Also once the first one can be submitted no more.
+      await time.sleep(300_000);
+    }
+    expect(wallet.signed).toBe(1);
+    expect(noncesToSettle(sent()).size).toBe(1);
+    expect(await saved()).not.toBeNull();
+  });
+
+  it('a payment that may be lost is an error that says what was found, until the caller pays anew', async () => {
+    const { act, wallet, sent, saved } = await buyerBefore([asked, mayBeLost, mayBeLost, delivered]);
+    for (let round = 0; round < 2; round += 1) {
+      const thrown = act({ mayPayAgain: true });
+      await expect(thrown).rejects.toMatchObject({
+        ...{ name: 'PaymentMayBeLost', doNotPayAgain: true },
+        ...{ txHash: FOUND.tx_hash, block: FOUND.block, cause: { reason: 'payment_may_be_lost' } },
+      });
+      await expect(thrown).rejects.toThrow('payAnew: true');
+    }
+    expect(await saved()).not.toBeNull();
+    await act({ payAnew: true });
+    expect(sent().map(({ body }) => body)).toEqual([
+      ...Array.from({ length: 3 }, () => ({ max_price_usdc: 3 })),
+      { max_price_usdc: 3, pay_anew: true },
+    ]);
+    expect(wallet.signed).toBe(1);
+    expect(noncesToSettle(sent()).size).toBe(1);
+  });
+
+  it('where what was signed has run out, paying anew takes the word of before as well', async () => {
+    const script = [
+      asked,
+      mayBeLost,
+      refusalAnswer('payment_invalid'),
+      refusalAnswer('payment_invalid'),
+      asked,
+      delivered,
+    ];
+    const { act, wallet, sent, time } = await buyerBefore(script);
+    await expect(act()).rejects.toMatchObject({ name: 'PaymentMayBeLost' });
+    await time.sleep(300_000);
+    await expect(act({ payAnew: true })).rejects.toMatchObject({ reason: 'payment_invalid' });
+    expect(wallet.signed).toBe(1);
+    await act({ payAnew: true, mayPayAgain: true });
+    expect(wallet.signed).toBe(2);
+    expect(sent().at(-1)?.body).toEqual({ max_price_usdc: 3, pay_anew: true });
+    const last = sent().at(-1);
+    expect(last && nonceIn(last)).not.toBe(nonceIn(sent()[1] as never));
+  });
+});
+
+describe('buying by a transfer', () => {
+  it.each([
+    ['history_lost', lost, { reason: 'history_lost' }],
+    ['listing_lost', refusalAnswer('listing_lost', { do_not_pay_again: true }), { reason: 'listing_lost' }],
+    ['payment_may_be_lost', mayBeLost, { name: 'PaymentMayBeLost', txHash: FOUND.tx_hash }],
+  ])('%s sends nothing', async (_, refused, error) => {
+    const { act, wallet, asked: sent } = await transferBuyerBefore({ intents: [refused] });
+    await expect(act()).rejects.toMatchObject({ doNotPayAgain: true, ...error });
+    expect(wallet.sent).toEqual([]);
+    expect(sent('/api/purchase-intent/')).toHaveLength(1);
+  });
+
+  it('pays anew where it is told to', async () => {
+    const { act, wallet, asked: sent } = await transferBuyerBefore({});
+    await act({ payAnew: true });
+    expect(sent('/api/purchase-intent/')[0]?.body).toMatchObject({ pay_anew: true });
+    expect(wallet.sent).toHaveLength(1);
+  });
+
+  it.each([
+    ['history_lost', lost, { doNotPayAgain: true }],
+    ['listing_lost', refusalAnswer('listing_lost', { do_not_pay_again: true }), { reason: 'listing_lost' }],
+    ['a lost intent', refusalAnswer('intent_not_found'), { reason: 'intent_not_found' }],
+  ])('%s to a claim keeps the transfer, and sends no other', async (_, refused, error) => {
+    const { act, wallet, store, storeKey } = await transferBuyerBefore({ claims: [refused] }, { maxWaitSeconds: 200 });
+    for (let round = 0; round < 2; round += 1) {
+      await expect(act({ payAnew: true })).rejects.toMatchObject(error);
+    }
+    expect(wallet.sent).toHaveLength(1);
+    expect(await store.load(storeKey)).toMatchObject({ tx_hash: expect.stringMatching(/^0x/) });
+  });
+});
