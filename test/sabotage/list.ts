@@ -2,6 +2,7 @@ import { BESIDE } from './list/beside.ts';
 import { BOOKS } from './list/books.ts';
 import { CHAIN } from './list/chain.ts';
 import { DIRECT } from './list/direct.ts';
+import { HISTORY } from './list/history.ts';
 import { RECORDS } from './list/records.ts';
 import { REVIEWS } from './list/reviews.ts';
 import { CLAIM_VERDICTS } from './list/verdicts-claims.ts';
@@ -21,5 +22,6 @@ export const SABOTAGES: readonly Sabotage[] = [
   ...CHAIN,
   ...REVIEWS,
   ...RECORDS,
+  ...HISTORY,
   ...WORLD,
 ];

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { canonicalJson } from '../../platform/canonical-json.ts';
+import { findLost } from './find-lost.ts';
+
+const AT = '2026-05-20T12:00:00.000Z';
+let id = 0n;
+function event(kind: string, detail: Record<string, string | number>, actor = 'alice') {
+  id += 1n;
+  return { id, hash: Buffer.alloc(32), canonical: Buffer.from(canonicalJson({ actor, at: AT, detail, kind })) };
+}
+
+test('ids, ends and keys are as the log leaves them at its end', () => {
+  const lost = findLost([
+    event('register', { merchant_id: 7 }, 'newcomer'),
+    event('listing', {
+      ...{ listing_id: 31, merchant_id: 7, price_usdc: 2.5, aisle: 'data' },
+      ...{ seller_wallet: `0x${'a'.repeat(40)}`, artifact_commitment: `0x${'b'.repeat(64)}` },
+    }),
+    event('listing', { listing_id: 30, merchant_id: 7, price_usdc: 0, aisle: 'data' }),
+    event('sale', { listing_id: 3, merchant_id: 2, payment_id: 99, paid_usdc: 1, verified_via: 'x402' }, 'system'),
+    event('comment', { comment_id: 12, listing_id: 3, merchant_id: 2 }),
+    event('rotate', { merchant_id: 4 }),
+    event('recover', { merchant_id: 5 }),
+    event('withdrawal', { listing_id: 8, merchant_id: 2 }),
+    event('moderation', { action: 'remove', listing_id: 9, merchant_id: 2, reason_code: 'spam' }),
+    event('moderation', { action: 'remove', listing_id: 10, merchant_id: 2, reason_code: 'fraud' }),
+    event('appeal', { appeal_id: 6, listing_id: 10, merchant_id: 2 }),
+    event('moderation', { action: 'decide_appeal', appeal_id: 6, listing_id: 10, merchant_id: 2, outcome: 'restored' }),
+    event('moderation', { action: 'remove', listing_id: 11, merchant_id: 2, reason_code: 'spam' }),
+    event('moderation', {
+      action: 'decide_appeal',
+      appeal_id: 5,
+      listing_id: 11,
+      merchant_id: 2,
+      outcome: 'removal_upheld',
+    }),
+    event('moderation', {
+      action: 'remove_comment',
+      comment_id: 11,
+      listing_id: 3,
+      merchant_id: 2,
+      reason_code: 'abuse',
+    }),
+  ]);
+  expect(lost.shown).toEqual({ listings: 31n, merchants: 7n, comments: 12n, appeals: 6n, payments: 99n });
+  expect(lost.registered).toEqual([{ merchantId: 7n, handle: 'newcomer', at: new Date(AT) }]);
+  expect(lost.listings).toEqual([
+    { id: 31n, merchantId: 7n, payee: `0x${'a'.repeat(40)}`, commitment: `0x${'b'.repeat(64)}`, priceUsdc: 2.5 },
+    { id: 30n, merchantId: 7n, payee: null, commitment: null, priceUsdc: 0 },
+  ]);
+  expect([...lost.rotated, ...lost.recovered]).toEqual([4n, 5n]);
+  expect([...lost.withdrawn]).toEqual([8n]);
+  expect([...lost.removed]).toEqual([
+    [9n, { reason: 'spam', at: new Date(AT) }],
+    [11n, { reason: 'spam', at: new Date(AT) }],
+  ]);
+  expect([...lost.commentsRemoved]).toEqual([[11n, 'abuse']]);
+});
+
+test('a removal after a restoration counts', () => {
+  const remove = event('moderation', { action: 'remove', listing_id: 9, merchant_id: 2, reason_code: 'spam' });
+  const restore = event('moderation', {
+    action: 'decide_appeal',
+    appeal_id: 1,
+    listing_id: 9,
+    merchant_id: 2,
+    outcome: 'restored',
+  });
+  expect([...findLost([remove, restore, remove]).removed.keys()]).toEqual([9n]);
+  expect([...findLost([remove, restore]).removed.keys()]).toEqual([]);
+});

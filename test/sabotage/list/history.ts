@@ -1,0 +1,67 @@
+import type { Sabotage } from '../sabotage.ts';
+
+const COMPARE = 'src/market/log-copy/compare-log.ts';
+const COPIED = 'src/market/log-copy/copied-event.ts';
+const LOST = 'src/market/recovery/find-lost.ts';
+const HASHES = 'migrations/market/0019-hash-of-the-log.sql';
+const LOSSES = 'migrations/market/0020-history-lost.sql';
+
+const COMPARED = ['src/market/log-copy/compare-log.test.ts'];
+const COPY = ['src/market/log-copy/log-copy.test.ts'];
+const FOUND = ['src/market/recovery/find-lost.test.ts'];
+const HONEST = ['src/market/events/honest-log.test.ts'];
+
+function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
+  return { name, edits: [{ file, find, put }], tests };
+}
+
+/** The log's own honesty, what notices a loss, and what a recovery reads of it. */
+export const HISTORY: readonly Sabotage[] = [
+  bug(
+    'other-content-is-the-same-history',
+    COMPARE,
+    "log.hash?.equals(copy.hash) === true ? 'same' : 'lost'",
+    "'same'",
+    COMPARED,
+  ),
+  bug('a-standby-that-lags-is-a-loss', COMPARE, 'log.inRecovery || copy === null', 'copy === null', COMPARED),
+  bug('a-recovery-is-a-loss', COMPARE, "if (log.leftOut) return 'same';", '', COMPARED),
+  bug(
+    'any-line-is-part-of-the-copy',
+    COPIED,
+    'return hashAfter(before, next).equals(next.hash);',
+    'return true;',
+    COPY,
+  ),
+  bug('a-restored-listing-is-removed-again', LOST, 'lost.removed.delete(id);', '', FOUND),
+  bug(
+    'a-hash-that-forgets-the-one-before',
+    HASHES,
+    "sha256(coalesce(state, before, '') || int8send(id) || canonical)",
+    'sha256(int8send(id) || canonical)',
+    HONEST,
+  ),
+  bug(
+    'an-event-that-tells-of-nothing',
+    HASHES,
+    "or not coalesce(is_in_the_books(new.kind, new.at, told->>'actor', told->'detail'), false)",
+    '',
+    HONEST,
+  ),
+  bug('an-event-of-another-day', HASHES, 'clock_timestamp())) > 60 then', 'clock_timestamp())) > 600000 then', HONEST),
+  bug('a-hash-that-is-exchanged', HASHES, 'if old.running_hash is null and num_nulls', 'if num_nulls', HONEST),
+  bug(
+    'the-log-goes-on-though-history-is-lost',
+    LOSSES,
+    'create trigger a_history_is_whole before insert or update on events',
+    'create trigger a_history_is_whole before delete on events',
+    ['src/market/recovery/history-is-whole.test.ts'],
+  ),
+  bug(
+    'payments-go-on-though-history-is-lost',
+    LOSSES,
+    'if exists (select from history_losses where recovered_by is null) then\n    raise',
+    'if false then\n    raise',
+    ['src/market/recovery/history-is-whole.test.ts'],
+  ),
+];
