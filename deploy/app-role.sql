@@ -1,8 +1,11 @@
 -- Rights of the role under which the market runs, where the operator gives it one apart from the owner of the tables.
 -- Run it as the owner, after the migrations: create role openaisle_app login password '...' first, then
---   psql "$OWNER_URL" -f deploy/app-role.sql
--- Run it again after an upgrade whose migrations were applied by the owner. Triggers hold the same rules for every role; this
--- makes sure that the market itself could not switch them off.
+--   psql "$OWNER_URL" -v ON_ERROR_STOP=1 -f deploy/app-role.sql
+-- In an upgrade `npm run migrate -- --app-role openaisle_app` grants what is new and takes nothing away; this takes away what only the version
+-- before needed, so run it again once that is gone (docs/upgrade.md). It is one transaction: a market that runs meanwhile is never without its
+-- rights. Triggers hold the same rules for every role; this makes sure that the market itself could not switch them off.
+
+begin;
 
 revoke all on all tables in schema public from openaisle_app;
 grant usage on schema public to openaisle_app;
@@ -76,3 +79,5 @@ grant delete on identity_locks to openaisle_app;
 -- owner's role (npm run chain): the market has no right to write the log of commands, without which neither can be done.
 grant insert on chain_watermarks, chain_halts to openaisle_app;
 grant update (block_number, block_hash, block_time, accepted_at) on chain_watermarks to openaisle_app;
+
+commit;

@@ -1,3 +1,4 @@
+-- compatible: older code
 -- The log's own honesty: a running hash in every row, times that do not run backwards, and events that tell of what is in the books.
 
 -- The operator's word that a time before is what there is, and from where on the chain may hold payments that the books lack. The log of
@@ -190,7 +191,8 @@ begin
 end $$;
 
 -- When the transaction commits, for all who insert: the market, the code of before, the owner.
-create function events_tell_of_the_books() returns trigger language plpgsql as $$
+-- As the owner: a role that was given its rights before these tables were made cannot read them.
+create function events_tell_of_the_books() returns trigger language plpgsql security definer set search_path from current as $$
 declare
   told jsonb := convert_from(new.canonical, 'UTF8')::jsonb;
 begin

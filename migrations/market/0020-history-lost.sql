@@ -1,3 +1,4 @@
+-- compatible: older code
 -- A restore or a failover can take back what was acknowledged (W16): how far each host has seen the log, and when one found it shorter.
 
 -- What each host's copy of the log ended with. For a host that has no copy yet.
@@ -55,7 +56,7 @@ create table history_losses (
 create unique index history_losses_one_open on history_losses ((recovered_by is null)) where recovered_by is null;
 
 -- Compared before a recovery, and told after it: the recovery is the answer. One waits for the other.
-create function history_losses_and_recoveries() returns trigger language plpgsql as $$
+create function history_losses_and_recoveries() returns trigger language plpgsql security definer set search_path from current as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('history_losses', 0));
   if tg_table_name = 'history_losses' and exists (
@@ -83,7 +84,7 @@ create trigger history_losses_end_once before update or delete on history_losses
 create trigger history_losses_never_truncated before truncate on history_losses for each statement execute function books_only_grow();
 
 -- Of events: their insertion, and so every act that is told; and their numbering. Of payments: opening and every step.
-create function history_is_whole() returns trigger language plpgsql as $$
+create function history_is_whole() returns trigger language plpgsql security definer set search_path from current as $$
 begin
   if exists (select from history_losses where recovered_by is null) then
     raise exception 'history was lost: nothing is written until the operator has recovered it'

@@ -1,4 +1,4 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { describe, expect, test } from 'vitest';
 import { CITY_PEPPER, cityContext, seedOffer, seedResident, seedThing } from '../../test/support/city-context.ts';
 import { createTestDatabase, testDatabase } from '../../test/support/database.ts';
@@ -185,7 +185,7 @@ describe('health', () => {
     const ready = await ask('GET', '/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([
       200,
-      { status: 'ready', database: 'reachable', migrations: 'complete', sweeps_offers: false },
+      { status: 'ready', database: 'reachable', migrations: 'complete', writes: 'accepted', sweeps_offers: false },
     ]);
   });
 
@@ -199,6 +199,27 @@ describe('health', () => {
     ]);
     await database.close();
     await bare.drop();
+  });
+
+  test('while the server refuses writes it is not ready, and a write is answered 503 with a time to come again', async () => {
+    const key = makeMerchantKey(systemRandom, 'city');
+    await seedResident(db.database, { handle: 'late-comer', keyHash: CITY_PEPPER.hash(key) });
+    for (const table of ['rate_counters', 'things']) {
+      await db.database.run(sql`create or replace function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'on purpose' using errcode = 'disk_full'; end $$`);
+      await db.database.run(
+        sql`create trigger refuse before insert or update on ${raw(table)} execute function refuse()`,
+      );
+    }
+    const answer = await ask('GET', '/readyz', {}, cityOn(db.database));
+    expect([answer.statusCode, answer.json()]).toEqual([
+      503,
+      { status: 'not_ready', database: 'reachable', migrations: 'complete', writes: 'refused', why: 'disk_full' },
+    ]);
+    const made = await ask('POST', '/api/thing', { key, body: { name: 'A lamp' } });
+    expect([made.statusCode, made.json().reason]).toEqual([503, 'unavailable']);
+    expect(Number(made.headers['retry-after'])).toBeGreaterThan(0);
+    await db.database.run(sql`drop function refuse cascade`);
   });
 
   test('while the database is away reads say so, and the process lives', async () => {

@@ -5,6 +5,7 @@ import { reachDatabase } from '../platform/database/reach-database.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
+import { undoOnFailure } from '../platform/undo-on-failure.ts';
 import type { CityConfig } from './context.ts';
 import { createCity } from './create-city.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -20,29 +21,29 @@ export interface ServedCity {
 }
 
 /** Database, tables, pepper, and then the city. The port opens last, when everything behind it is ready. Leaves nothing behind when it fails. */
-export async function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
-  await using begun = new AsyncDisposableStack();
-  const server = await reachDatabase(config, log);
-  begun.defer(() => server.stop());
-  const applied = await migrate(server.url, MIGRATIONS, ({ migration, step, rows }) =>
-    log.info('migrating', { migration, step, count: rows }),
-  );
-  for (const name of applied) log.info('migrated', { migration: name });
-  const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city' });
-  begun.defer(() => database.close());
-  const pepper = await loadOwnPepper(config);
-  const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper });
-  // Also after a start that failed half-way: its passes would go on asking a database that is closed.
-  begun.defer(() => running.stop({ drainMs: 0 }));
-  const { url, port } = await running.start();
-  begun.move();
-  log.info('city_listening', { url, port, network: config.network.name });
-  return {
-    databaseEnded: server.ended,
-    stopServing: (how) => running.stop(how),
-    steps: [
-      { name: 'database', close: () => database.close() },
-      { name: 'postgres', close: () => server.stop() },
-    ],
-  };
+export function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
+  return undoOnFailure(async (begun) => {
+    const server = await reachDatabase(config, log);
+    begun.defer(() => server.stop());
+    const applied = await migrate(server.url, MIGRATIONS, ({ migration, step, rows }) =>
+      log.info('migrating', { migration, step, count: rows }),
+    );
+    for (const name of applied) log.info('migrated', { migration: name });
+    const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city' });
+    begun.defer(() => database.close());
+    const pepper = await loadOwnPepper(config);
+    const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper });
+    // Also after a start that failed half-way: its passes would go on asking a database that is closed.
+    begun.defer(() => running.stop({ drainMs: 0 }));
+    const { url, port } = await running.start();
+    log.info('city_listening', { url, port, network: config.network.name });
+    return {
+      databaseEnded: server.ended,
+      stopServing: (how) => running.stop(how),
+      steps: [
+        { name: 'database', close: () => database.close() },
+        { name: 'postgres', close: () => server.stop() },
+      ],
+    };
+  });
 }

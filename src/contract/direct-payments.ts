@@ -3,7 +3,7 @@ import { addressIn, addressOut, hashIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { delivery, pendingAnswer } from './listings.ts';
 import { idParam, timeOut } from './paging.ts';
-import { CLAIM_ERRORS, claimBody, intentId, payAnewIn, paymentOut } from './payments.ts';
+import { CLAIM_ERRORS, claimBody, intentId, payAnewIn, paymentOut, recoverySlip } from './payments.ts';
 import { publicText } from './text.ts';
 
 const intentFields = {
@@ -21,6 +21,7 @@ const intentFields = {
   expires_at: timeOut.describe('the block of the transfer must be earlier; the claim may come later'),
   signature_method: z.literal('personal_sign'),
   challenge: z.string().describe('the exact text to sign'),
+  recovery_slip: recoverySlip,
   tip_allowed: z.literal(true),
   next: z.string(),
 };

@@ -5,7 +5,7 @@ import { commentOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
-import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, X402_ERRORS } from './payments.ts';
+import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySlip, X402_ERRORS } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
 import { publicText } from './text.ts';
 import { textFlags, UNTRUSTED } from './text-flags.ts';
@@ -120,6 +120,7 @@ export const created = z.object({
     .nullable()
     .optional()
     .describe('what the seller should know about the wallet; null for free goods'),
+  recovery_slip: recoverySlip.optional(),
 });
 
 /** What the goods of a payment are handed out for. */
@@ -141,6 +142,7 @@ export const pendingAnswer = z
     estimate_seconds: z.int().nullable().describe('an honest guess at what finality still takes'),
     next_step: z.string(),
     collected_by: collectedBy.optional(),
+    recovery_slip: recoverySlip.optional(),
     delivery_token: z
       .string()
       .optional()
@@ -286,6 +288,7 @@ export const delivery = z
     receipt: receiptOut.nullable(),
     do_not_pay_again: z.literal(true),
     collected_by: collectedBy.optional(),
+    recovery_slip: recoverySlip.optional(),
     delivery_token: z.string().optional(),
   })
   .meta({ id: 'Delivery' });

@@ -366,5 +366,6 @@ export const META = {
   payment: 'x402/payment',
   receipt: 'x402/payment-response',
   deliveryToken: 'openaisle/delivery-token',
+  recoverySlip: 'openaisle/recovery-slip',
   untrusted: 'openaisle/untrusted',
 } as const;

@@ -30,6 +30,8 @@ export interface MarketConfig {
   /** Without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
+  /** How many connections all processes of this host may have together; null: as many as the server has room for. */
+  databaseConnections: number | null;
   dataDir: string;
   /** Where the copy of the public log is kept; null: in the data folder. */
   logCopyDir: string | null;

@@ -1,7 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
-import { migrate } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
@@ -9,6 +7,7 @@ import { systemRandom } from '../platform/random.ts';
 import { SECRET_PREFIX } from '../platform/secret-format.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createMaintainer } from './identity/create-maintainer.ts';
+import { migrateMarket } from './prepare-ground.ts';
 import { runCommand, setting } from './run-command.ts';
 import { visitDatabase } from './visit-database.ts';
 
@@ -25,7 +24,6 @@ Environment, as for the market itself: DATABASE_URL, or the embedded database of
 OPENAISLE_PEPPER_FILE, or the file pepper in the data folder; OPENAISLE_KEY_PREFIX (aisle).
 `;
 
-const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {}, with: () => silent };
 
 async function main(): Promise<void> {
@@ -62,7 +60,7 @@ async function create(handle: string, out: string): Promise<{ merchantId: number
     throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses');
   const server = await visitDatabase(databaseUrl, dataDir);
   try {
-    await migrate(server.url, MIGRATIONS);
+    await migrateMarket(server.url);
     const database = await openDatabase({ url: server.url, poolSize: 2, applicationName: 'openaisle-maintainer' });
     try {
       const pepper = await loadOwnPepper({ pepperFile, dataDir });

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '../../test/support/database.ts';
+import { mainProcesses } from '../../test/support/main-process.ts';
+import { onServer } from '../../test/support/on-server.ts';
 import { migrate, migrationsComplete } from '../platform/database/migrate.ts';
+import { systemRandom } from '../platform/random.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
 
 const COMMAND = fileURLToPath(new URL('migrate-command.ts', import.meta.url));
@@ -13,18 +16,28 @@ const EARLIER = 12;
 let db: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;
 
+const markets = mainProcesses({
+  get url() {
+    return db.url;
+  },
+});
+
 /** A market of twelve migrations. */
 beforeEach(async () => {
   db = await createTestDatabase({ migrated: false });
   folder = await mkdtemp(join(tmpdir(), 'openaisle-migrate-'));
-  const files = (await readdir(MIGRATIONS)).sort().slice(0, EARLIER);
-  for (const file of files) await cp(join(MIGRATIONS, file), join(folder, file));
-  await migrate(db.url, folder);
+  await applyUpTo(EARLIER);
 });
 afterEach(async () => {
   await db.drop();
   await rm(folder, { recursive: true });
 });
+
+async function applyUpTo(last: number): Promise<void> {
+  const files = (await readdir(MIGRATIONS)).sort().slice(0, last);
+  for (const file of files) await cp(join(MIGRATIONS, file), join(folder, file));
+  await migrate(db.url, folder);
+}
 
 async function run(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const env = { PATH: process.env['PATH'] ?? '', DATABASE_URL: db.url };
@@ -46,12 +59,17 @@ test('--check says what is pending and changes nothing; migrate applies it; then
   expect(pending[0].name).toBe('0013-history-of-a-listing');
   expect(pending[0].statements[0]).toMatchObject({ verdict: 'refused', table: 'events', kind: 'transaction', rows: 0 });
   expect((await run('--check')).stdout).toMatch(
-    /^0013-history-of-a-listing\n {2}refused {3}.*\(about 0 rows, \d+ KiB\)/,
+    /^0013-history-of-a-listing \(no way back\)\n {2}refused {3}.*\(about 0 rows, \d+ KiB\)/,
   );
   expect(await migrationsComplete(db.database, MIGRATIONS)).toBe(false);
 
+  await applyUpTo(14);
+  const look = await run('--check', '--json');
+  expect([look.code, JSON.parse(look.stdout).verdict]).toEqual([3, 'look']);
+  expect((await run('--check', '--app-role', 'anybody')).stderr).toContain('leave --app-role out');
+
   const applied = await run('--json');
-  expect([applied.code, JSON.parse(applied.stdout).applied[0]]).toEqual([0, '0013-history-of-a-listing']);
+  expect([applied.code, JSON.parse(applied.stdout).applied[0]]).toEqual([0, '0015-collect-signatures']);
   expect(await migrationsComplete(db.database, MIGRATIONS)).toBe(true);
   expect(await run('--check')).toMatchObject({ code: 0, stdout: 'nothing is pending\n' });
   expect(await run()).toMatchObject({ code: 0, stdout: 'nothing is pending\n' });
@@ -61,6 +79,36 @@ test('--help says how to call it, and what cannot be reached is one line', async
   expect((await run('--help')).stdout).toContain('npm run migrate');
   await db.drop();
   const { code, stderr } = await run('--check', '--json');
-  expect([code, JSON.parse(stderr).status]).toEqual([1, 'failed']);
+  expect([code, JSON.parse(stderr).status]).toEqual([2, 'failed']);
   db = await createTestDatabase({ migrated: false });
+});
+
+test('a market whose role may not migrate says what to run; that is all there is to do, and no secret is said', async () => {
+  const [role, password] = [`openaisle-app ${systemRandom.bytes(6).toString('hex')}`, 'only-for-a-test'];
+  await onServer(db.url, `create role "${role}" login password '${password}'`);
+  await onServer(db.url, `grant select on all tables in schema public to "${role}"`);
+  const roleUrl = Object.assign(new URL(db.url), { username: role, password }).href;
+  try {
+    const refused = markets.start(await markets.onGivenDatabase({ DATABASE_URL: roleUrl }));
+    expect(await refused.exited).toBe(1);
+    expect(refused.said.join('\n')).toContain(
+      `Run \\"npm run migrate -- --app-role '${role}'\\" with the owner's DATABASE_URL`,
+    );
+    expect(refused.said.join('\n')).toContain('migrations wait (0013-history-of-a-listing, ');
+    expect(refused.said.join('\n')).not.toContain(password);
+
+    expect((await run('--app-role', 'no such role')).stderr).toContain(
+      'the migrations are applied, and no rights were given: role "no such role" does not exist\n',
+    );
+    expect(await run('--app-role', role)).toMatchObject({
+      code: 0,
+      stdout: `nothing is pending\nthe role ${role} has its rights\n`,
+      stderr: '',
+    });
+    await markets.start(await markets.onGivenDatabase({ DATABASE_URL: roleUrl })).logged('market_listening');
+  } finally {
+    await markets.stop();
+    await onServer(db.url, `drop owned by "${role}"`);
+    await onServer(db.url, `drop role "${role}"`);
+  }
 });

@@ -57,6 +57,33 @@ test('add puts one more version behind the others, for its owner alone, with not
   expect(words.stdout).toMatch(/version 3[\s\S]*every machine[\s\S]*restart all/);
 });
 
+test('init makes the file of a new market, which loads it; a file that is there is left as it is', async () => {
+  const named = join(folder, 'new', 'pepper');
+  const made = await run(['init'], { OPENAISLE_PEPPER_FILE: named });
+  expect(made).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(`${named} holds a new pepper`) });
+  const text = await readFile(named, 'utf8');
+  expect(text).toMatch(/^1:[0-9a-f]{64}\n$/);
+  expect(made.stdout).not.toContain(text.slice(2, 66));
+  expect((await stat(named)).mode & 0o777).toBe(0o600);
+  expect((await loadPepper({ file: named, createIfMissing: false })).version).toBe(1);
+  const again = await run(['init', '--json'], { OPENAISLE_PEPPER_FILE: named });
+  expect([again.code, JSON.parse(again.stderr).error]).toEqual([1, expect.stringContaining('is there already')]);
+  expect(await readFile(named, 'utf8')).toBe(text);
+  const inDataFolder = await run(['init', '--json'], {
+    DATABASE_URL: '',
+    OPENAISLE_PEPPER_FILE: '',
+    OPENAISLE_DATA_DIR: join(folder, 'data'),
+  });
+  expect(JSON.parse(inDataFolder.stdout)).toEqual({ status: 'made', version: 1, file: join(folder, 'data', 'pepper') });
+});
+
+test('added to a file that a group may read: its mode stays', async () => {
+  await chmod(file, 0o440);
+  expect(await addPepper(file, systemRandom)).toBe(2);
+  expect((await stat(file)).mode & 0o777).toBe(0o440);
+  expect((await loadPepper({ file, createIfMissing: false })).version).toBe(2);
+});
+
 test('added to a file without a last line end, after gaps, and through a link', async () => {
   await writeFile(file, `7:${'0a'.repeat(32)}`);
   const named = join(folder, 'link');
@@ -90,7 +117,7 @@ test('a file that is missing, open to others, malformed, or being written is lef
   await refused(/line 1/);
   expect(await run(['add'])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/line 1/) });
   expect(await readFile(file, 'utf8')).toBe('nonsense');
-  await expect(addPepper(join(folder, 'none'), systemRandom)).rejects.toThrow('does not exist');
+  await expect(addPepper(join(folder, 'none'), systemRandom)).rejects.toThrow(/does not exist.*npm run pepper -- init/);
 });
 
 test('status tells what hangs on each version: keys move by their use, codes when they are replaced, and then the old one may go', async () => {
@@ -171,7 +198,7 @@ test('--help says how to call it; what is missing or wrong is said in one line',
   ]);
   expect(help.stdout).toContain('npm run pepper -- add');
   expect(help.stdout).toContain('A recovery code cannot move');
-  expect(nothing).toMatchObject({ code: 1, stderr: 'one of status and add is needed; --help tells more\n' });
+  expect(nothing).toMatchObject({ code: 1, stderr: 'one of init, status and add is needed; --help tells more\n' });
   expect(JSON.parse(unpeppered.stderr)).toEqual({
     status: 'failed',
     error: expect.stringMatching(/^OPENAISLE_PEPPER_FILE/),

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { loadPepper, pepperFileOf } from '../platform/pepper.ts';
+import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { addPepper } from './identity/peppers/add-pepper.ts';
 import { type PepperStanding, readPepperStatus } from './identity/peppers/read-pepper-status.ts';
@@ -12,9 +12,12 @@ import { visitDatabase } from './visit-database.ts';
 
 const HELP = `Shows and changes the pepper under which keys and codes are stored. The market may be running.
 
+  npm run pepper -- init [--json]
   npm run pepper -- status [--json]
   npm run pepper -- add [--json]
 
+  init     makes the pepper file of a new market, mode 0600; a file that is there is left as it is, and that is exit code 1. Keep a copy of it apart
+           from the copies of the database: keys that were given out under one pepper open nothing under another
   status   which versions the pepper file has, how many keys and recovery codes in force hang on each, and which may go
   add      puts a new version behind the others in the file. Afterwards bring the file to every machine, and only then restart all processes
            of the market: one that has not got the new version refuses the keys that were used on one that has
@@ -25,7 +28,7 @@ A key moves to the newest pepper when it is used. A recovery code cannot move: i
 which nothing hangs any more may be taken out of the file by hand. Peppers are never shown.
 
 Environment, as for the market itself: OPENAISLE_PEPPER_FILE, or the file pepper in OPENAISLE_DATA_DIR (./data); for status also DATABASE_URL,
-or the embedded database of the data folder.
+or the embedded database of the data folder. For a city, OPENAISLE_PEPPER_FILE is what CITY_PEPPER_FILE names; only init and add are for it.
 `;
 
 interface Place {
@@ -44,18 +47,34 @@ async function main(): Promise<void> {
     return;
   }
   const act = positionals.join(' ');
-  if (act !== 'status' && act !== 'add') throw new Error('one of status and add is needed; --help tells more');
+  if (act !== 'init' && act !== 'status' && act !== 'add')
+    throw new Error('one of init, status and add is needed; --help tells more');
   const place = readPlace();
-  const said = act === 'add' ? await add(place, values.json) : await status(place, values.json);
+  const said = await { init, add, status }[act](place, values.json);
   process.stdout.write(said);
 }
 
 function readPlace(): Place {
   const [databaseUrl, pepperFile] = [setting('DATABASE_URL'), setting('OPENAISLE_PEPPER_FILE')];
   if (databaseUrl !== null && pepperFile === null)
-    throw new Error('OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses');
+    throw new Error(
+      'OPENAISLE_PEPPER_FILE is needed with DATABASE_URL: the pepper file that the market uses, or that init makes',
+    );
   const dataDir = setting('OPENAISLE_DATA_DIR') ?? './data';
   return { file: pepperFileOf({ pepperFile, dataDir }), databaseUrl, dataDir };
+}
+
+async function init({ file }: Place, json: boolean): Promise<string> {
+  if (!(await initPepper(file, systemRandom)))
+    throw new Error(
+      `${file} is there already, and is left as it is: npm run pepper -- status shows it, add puts a version behind it`,
+    );
+  if (json) return `${JSON.stringify({ status: 'made', version: 1, file })}\n`;
+  return [
+    `${file} holds a new pepper, version 1, and has mode 0600. Name it in OPENAISLE_PEPPER_FILE for every process of the market.`,
+    'Keep a copy of it apart from the copies of the database: without it no key opens anything.',
+    '',
+  ].join('\n');
 }
 
 async function add({ file }: Place, json: boolean): Promise<string> {

@@ -1,5 +1,5 @@
-/** Runs an operator's command to its end: a failure is said on the error output, as JSON where that was asked for, and is exit code 1. */
-export async function runCommand(main: () => Promise<void>, wordsOf = messageOf): Promise<void> {
+/** Runs an operator's command to its end: a failure is said on the error output, as JSON where that was asked for, and is exit code 1 or another. */
+export async function runCommand(main: () => Promise<void>, wordsOf = messageOf, failed = 1): Promise<void> {
   try {
     await main();
   } catch (error) {
@@ -7,7 +7,7 @@ export async function runCommand(main: () => Promise<void>, wordsOf = messageOf)
     process.stderr.write(
       process.argv.includes('--json') ? `${JSON.stringify({ status: 'failed', error: message })}\n` : `${message}\n`,
     );
-    process.exitCode = 1;
+    process.exitCode = failed;
   }
 }
 

@@ -3,6 +3,7 @@ import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
+import { undoOnFailure } from '../platform/undo-on-failure.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
 import { openLogCopyPlace } from './log-copy/history.ts';
@@ -13,8 +14,8 @@ export interface ServeMarketOptions {
   config: MarketConfig;
   log: Log;
   databaseUrl: string;
-  /** As many as fit when left out. */
-  poolSize?: number;
+  /** Null: as large as it is by itself. */
+  poolSize: number | null;
   metrics: Metrics;
   crashPoint?: (name: CrashPoint) => void;
 }
@@ -28,29 +29,29 @@ export interface ServedMarket {
 }
 
 /** One web process on a ground that is prepared. The port opens last, when everything behind it is ready. Leaves nothing behind when it fails. */
-export async function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> {
+export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> {
   const { config, metrics, poolSize, crashPoint } = options;
-  await using begun = new AsyncDisposableStack();
-  const database = await openDatabase({
-    url: options.databaseUrl,
-    applicationName: 'openaisle-market',
-    ...(poolSize === undefined ? {} : { poolSize }),
+  return undoOnFailure(async (begun) => {
+    const database = await openDatabase({
+      url: options.databaseUrl,
+      applicationName: 'openaisle-market',
+      ...(poolSize === null ? {} : { poolSize }),
+    });
+    begun.defer(() => database.close());
+    const running = createMarket({
+      config,
+      database,
+      clock: systemClock,
+      random: systemRandom,
+      log: countRequests(options.log, metrics.countRequest),
+      pepper: await loadOwnPepper(config),
+      logCopy: await openLogCopyPlace(config, { random: systemRandom, log: options.log }),
+      metrics,
+      ...(crashPoint === undefined ? {} : { crashPoint }),
+    });
+    // Also after a start that failed half-way: its passes would go on asking a database that is closed.
+    begun.defer(() => running.stop({ drainMs: 0 }));
+    const { url, port } = await running.start();
+    return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };
   });
-  begun.defer(() => database.close());
-  const running = createMarket({
-    config,
-    database,
-    clock: systemClock,
-    random: systemRandom,
-    log: countRequests(options.log, metrics.countRequest),
-    pepper: await loadOwnPepper(config),
-    logCopy: await openLogCopyPlace(config, { random: systemRandom, log: options.log }),
-    metrics,
-    ...(crashPoint === undefined ? {} : { crashPoint }),
-  });
-  // Also after a start that failed half-way: its passes would go on asking a database that is closed.
-  begun.defer(() => running.stop({ drainMs: 0 }));
-  const { url, port } = await running.start();
-  begun.move();
-  return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };
 }

@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { loadOwnPepper, loadPepper } from './pepper.ts';
+import { initPepper, loadOwnPepper, loadPepper } from './pepper.ts';
+import { systemRandom } from './random.ts';
 
 let folder: string;
 let file: string;
@@ -50,10 +51,45 @@ test('the highest version is the current one, and a secret can be looked up unde
   ]);
 });
 
-test.each([0o640, 0o604, 0o620, 0o666])('a file of mode %o is refused', async (mode) => {
+test.each([0o640, 0o604, 0o620, 0o666, 0o444, 0o460])('a file of mode %o is refused', async (mode) => {
   await write(`1:${hex('a')}\n`);
   await chmod(file, mode);
-  await expect(loadPepper({ file, createIfMissing: true })).rejects.toThrow('0600');
+  await expect(loadPepper({ file, createIfMissing: true })).rejects.toThrow(
+    `has mode 0${mode.toString(8)}, so that others can get at it: make it 0600 or 0400, or 0440`,
+  );
+});
+
+test.each([0o400, 0o440, 0o600])('a file of mode %o is taken, with a group of this process', async (mode) => {
+  await write(`1:${hex('a')}\n`);
+  await chmod(file, mode);
+  await chown(file, process.getuid?.() ?? 0, process.getgroups?.().at(-1) ?? 0);
+  expect((await loadPepper({ file, createIfMissing: false })).hash('secret')).toEqual(hmac('a', 'secret'));
+});
+
+// Who is not root may give a file to none but its own groups.
+test.runIf(process.getuid?.() === 0)('a file that another group may read is refused', async () => {
+  const others = Math.max(...(process.getgroups?.() ?? []), process.getegid?.() ?? 0) + 1;
+  await write(`1:${hex('a')}\n`);
+  await chown(file, 0, others);
+  await chmod(file, 0o440);
+  await expect(loadPepper({ file, createIfMissing: false })).rejects.toThrow(
+    `mode 0440 and group ${others}, which is none of this process`,
+  );
+  await chmod(file, 0o400);
+  expect((await loadPepper({ file, createIfMissing: false })).version).toBe(1);
+});
+
+test('a fresh one is made once: what is there is left as it is', async () => {
+  const inside = join(folder, 'of', 'the', 'market');
+  const made = await Promise.all([1, 2, 3].map(() => initPepper(inside, systemRandom)));
+  expect(made.filter(Boolean)).toEqual([true]);
+  const text = await readFile(inside, 'utf8');
+  expect(await initPepper(inside, systemRandom)).toBe(false);
+  expect(await readFile(inside, 'utf8')).toBe(text);
+  await rm(inside);
+  await symlink(join(folder, 'nowhere'), inside);
+  expect(await initPepper(inside, systemRandom)).toBe(false);
+  expect(await readdir(join(folder, 'of', 'the'))).toEqual(['market']);
 });
 
 test.each([

@@ -36,9 +36,12 @@ const LINE = /^([1-9]\d{0,8}):([0-9a-f]{64})$/;
  * one. Who adds a line rotates the pepper; a line may go once no hash of its version is in use.
  */
 export async function loadPepper({ file, createIfMissing, random = systemRandom }: LoadPepperOptions): Promise<Pepper> {
-  const text = (await readPrivate(file)) ?? (createIfMissing ? await createPepper(file, random) : null);
-  if (text === null)
-    throw new Error(`the pepper file ${file} does not exist; one line of it is 1:64 random hex digits, its mode 0600`);
+  let text = await readPrivate(file);
+  if (text === null && createIfMissing) {
+    await initPepper(file, random);
+    text = await readPrivate(file);
+  }
+  if (text === null) throw missingPepper(file);
   return createPepperFrom(parsePeppers(text, file));
 }
 
@@ -74,6 +77,13 @@ export function parsePeppers(text: string, file: string): Map<number, Buffer> {
   return peppers;
 }
 
+/** Of a market that had one only its copy opens anything again; one of its own is for a market that is new. */
+export function missingPepper(file: string): Error {
+  return new Error(
+    `the pepper file ${file} does not exist; bring its copy there, or make one for a new market: npm run pepper -- init`,
+  );
+}
+
 export async function readPrivate(file: string): Promise<string | null> {
   const handle = await open(file, 'r').catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return null;
@@ -81,34 +91,52 @@ export async function readPrivate(file: string): Promise<string | null> {
   });
   if (handle === null) return null;
   try {
-    const { mode } = await handle.stat();
-    if ((mode & 0o077) !== 0) throw new Error(`the pepper file ${file} can be read by others: make its mode 0600`);
+    checkPrivate(file, await handle.stat());
     return await handle.readFile('utf8');
   } finally {
     await handle.close();
   }
 }
 
+/** For its owner alone, or read by one of this process's own groups too, as orchestrators hand secrets over. */
+function checkPrivate(file: string, { mode, gid }: { mode: number; gid: number }): void {
+  if ((mode & 0o077) === 0) return;
+  const shown = (mode & 0o777).toString(8).padStart(4, '0');
+  if ((mode & 0o777) !== 0o440)
+    throw new Error(
+      `the pepper file ${file} has mode ${shown}, so that others can get at it: make it 0600 or 0400, or 0440 with a group of this process`,
+    );
+  const own = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
+  if (!own.includes(gid))
+    throw new Error(
+      `the pepper file ${file} has mode 0440 and group ${gid}, which is none of this process: change its group, or make it 0400`,
+    );
+}
+
 /**
- * Written whole under another name and then linked: of two processes that start at once one wins, and neither ever reads half a
- * file or keeps a pepper that a crash could take away again.
+ * Makes a file with one fresh pepper, and its folder too if need be; false where the file is there already. Written whole under another name
+ * and then linked: of two processes that start at once one wins, and neither ever reads half a file or keeps a pepper that a crash could take
+ * away again.
  */
-async function createPepper(file: string, random: Random): Promise<string> {
+export async function initPepper(file: string, random: Random): Promise<boolean> {
   const text = `1:${random.bytes(32).toString('hex')}\n`;
   const draft = `${file}.${random.uuid()}`;
   await mkdir(dirname(file), { recursive: true });
   try {
     await writeDurably(await open(draft, 'wx', 0o600), text);
-    await link(draft, file).catch((error: unknown) => {
-      if (!hasCode(error, 'EEXIST')) throw error;
-    });
+    const made = await link(draft, file).then(
+      () => true,
+      (error: unknown) => {
+        if (hasCode(error, 'EEXIST')) return false;
+        throw error;
+      },
+    );
+    // Also what another has made: it is used from now on.
+    await syncFolder(dirname(file));
+    return made;
   } finally {
     await unlink(draft).catch(() => {});
   }
-  await syncFolder(dirname(file));
-  const written = await readPrivate(file);
-  if (written === null) throw new Error(`the pepper file ${file} is gone again`);
-  return written;
 }
 
 export async function writeDurably(handle: FileHandle, text: string): Promise<void> {

@@ -1,220 +1,201 @@
+import { createBookedBy } from './booked-by.ts';
+import { createClaimsCheck } from './faults-of-claims.ts';
+import { faultsOfLine, faultsOfPayment, type Scene } from './faults-of-payments.ts';
 import { faultsOfThing } from './faults-of-thing.ts';
-import { type Books, type PaymentLine, readBooks } from './read-books.ts';
-import {
-  AUTHORIZATION_USED,
-  authorizationsIn,
-  type Chain,
-  type Moved,
-  madeBy,
-  movesOf,
-  openChain,
-  walletOf,
-} from './read-chain.ts';
+import { arrivalsAt, firstBlock, type Incoming, sortArrivals } from './incoming.ts';
+import { faultsOfState, readState, type State, writeState } from './keep-state.ts';
+import { type Books, readBooks } from './read-books.ts';
+import { openChain } from './read-chain.ts';
+import { settle, unsettled } from './settled-books.ts';
 
 export interface AuditOrder {
   databaseUrl: string;
   rpcUrl: string;
-  /** The address of USDC. */
-  token: string;
+  /** The address of USDC, if it is another than the one that is known for the chain. */
+  token?: string | undefined;
+  /** Where fees go, beside the wallets that the books name. */
+  treasury?: string | undefined;
   /** Everything has had the time to end: what is still open is a fault. */
   quiet?: boolean;
+  /** The first block whose transfers are looked at; by the books without it. */
+  fromBlock?: number | undefined;
+  /** A file that remembers how far the last clean audit came. */
+  statePath?: string | undefined;
+  /** How far it is, now and then. */
+  say?(progress: string): void;
 }
 
 export interface Audit {
   payments: number;
   proofs: number;
+  fees: number;
+  purchases: number;
+  listings: number;
+  /** Payments on other chains than the endpoint's: not looked at. */
+  elsewhere: number;
+  /** Payments that were held against the chain; the others are as they were when they last were. */
+  checked: number;
+  /** The range in which transfers were looked at, both included; null: there was nothing to look for. */
+  blocks: { chain_id: string; from: number; to: number } | null;
+  log: {
+    events: number;
+    first_id: string | null;
+    last_id: string | null;
+    running_hash: string;
+    hashed_from: string | null;
+  };
+  artifacts: { count: number; bytes: number };
+  /** The wallets of the treasury. None is known where no fee was ever asked for. */
+  treasuries: string[];
+  to_treasury: Incoming;
+  to_sellers: Incoming;
   /** In words; none: books and chain agree. */
   faults: string[];
 }
 
+/** So many payments are looked at side by side, and then what was read for them is let go of. */
+const AT_ONCE = 200;
+
 /**
- * Whether the books say what the chain says: no delivery without its final transfer, no transaction for two things, and for every final
- * transfer that pays for something here a delivery, a payment under way or a review. Reads SQL and logs; knows nothing of how
- * the market decides, and shares no code with it.
+ * Whether the books say what the chain says, and the chain what the books say: no delivery without its final transfer, no transaction
+ * for two things, for every final transfer that pays for something here a delivery, a payment under way or a review; and what came to
+ * the treasury and to sellers beside that, by who sent it. Log and artifacts are held against their hashes. Reads SQL and logs; knows
+ * nothing of how the market decides, and shares no code with it.
  */
 export async function audit(order: AuditOrder): Promise<Audit> {
-  const token = order.token.toLowerCase();
-  const books = await readBooks(order.databaseUrl);
-  const chain = await openChain(order.rpcUrl, token);
+  const say = order.say ?? (() => {});
+  const before = order.statePath === undefined ? null : readState(order.statePath, { of: 'books', market: null });
+  const chain = await openChain(order.rpcUrl, order.token);
+  const { token } = chain;
+  const refused = before === null ? [] : await faultsOfState(before, chain, token);
+  // Transfers are looked at up to the head that was final before the books were read: what is younger may not be in them yet.
+  const seen = chain.final;
+  const rememberedId = before?.event?.id ?? null;
+  const books = await readBooks({ databaseUrl: order.databaseUrl, chainId: chain.id, rememberedId, say });
+  await chain.refresh();
   const scene: Scene = { books, chain, token };
-  const faults = [...books.broken];
-  const ofPayments = books.payments.map(async (line) => [
-    ...faultsOfState(line, order.quiet ?? false),
-    ...(line.proof_hash === null
-      ? await faultsOfSecond(scene, line)
-      : await faultsOfProof(scene, line, line.proof_hash)),
-    ...(line.refund_hash === null ? [] : await faultsOfRefund(scene, line, line.refund_hash)),
-  ]);
-  faults.push(...(await Promise.all(ofPayments)).flat());
-  faults.push(...(await faultsOfAuthorizations(scene)), ...(await faultsOfClaims(scene)));
-  faults.push(...(await Promise.all(books.things.map((line) => faultsOfThing(scene, line)))).flat());
-  const proofs = books.payments.filter((line) => line.proof_hash !== null).length + books.things.length;
-  return { payments: books.payments.length, proofs, faults };
+  const faults = [...books.broken, ...books.artifacts.faults];
+  if (before !== null) refused.push(...faultsOfRemembered(before, books));
+  faults.push(...refused);
+  const state = refused.length === 0 ? before : null;
+  const due = unsettled(books, state?.books ?? null);
+  faults.push(...(await faultsAgainstChain(scene, due, order.quiet ?? false, say)));
+  const range = await rangeOf(scene, order.fromBlock, state, seen.number);
+  const incoming = await readIncoming(scene, { treasury: order.treasury, range, unbooked: state?.unbooked ?? [] }, say);
+  if (order.statePath !== undefined && faults.length === 0)
+    writeState(order.statePath, stateOf(scene, seen, incoming.to_treasury.unbooked));
+  return { ...describe(scene, due.payments.length, range), ...incoming, faults };
 }
 
-interface Scene {
-  books: Books;
-  chain: Chain;
-  token: string;
+function faultsOfRemembered({ event }: State, { log }: Books): string[] {
+  if (event === null || log.remembered?.toString('hex') === event.running_hash) return [];
+  return log.remembered === null
+    ? [
+        `the log has no event ${event.id}, which the state remembers: history was lost, or the state is of another market`,
+      ]
+    : [
+        `the log up to event ${event.id} is not what the state remembers: it was changed, or the state is of another market`,
+      ];
 }
 
-const nameOf = (line: PaymentLine): string => `payment ${line.id} (${line.path} ${line.purpose}, ${line.status})`;
-const isOpen = (line: PaymentLine): boolean => line.status === 'verifying' || line.status === 'settling';
-/** The payee has the money, whatever was made of it. */
-const isBooked = (line: PaymentLine): boolean => ['completed', 'needs_review', 'rejected'].includes(line.status);
-/** The second of two payments in one transaction has no proof of its own. */
-const isSecond = (line: PaymentLine): boolean => line.end_reason === 'transaction_used';
+interface Due {
+  payments: Books['payments'];
+  things: Books['things'];
+}
 
-/** What a payment amounts to is what its state says. */
-function faultsOfState(line: PaymentLine, quiet: boolean): string[] {
-  const name = nameOf(line);
-  const faults: string[] = [];
-  if (quiet && isOpen(line)) faults.push(`${name} has not ended`);
-  const completed = line.status === 'completed';
-  const sold = completed && line.purpose === 'purchase' && !line.surplus ? '1' : '0';
-  const paid = completed && line.purpose === 'listing_fee' ? '1' : '0';
-  if (line.purchases !== sold) faults.push(`${name} has ${line.purchases} purchases`);
-  if (line.sales !== sold) faults.push(`${name} has ${line.sales} events of a sale`);
-  if (line.fees !== paid) faults.push(`${name} has ${line.fees} lines in the books of the treasury`);
-  if (isBooked(line) !== (line.proof_hash !== null) && !isSecond(line)) {
-    faults.push(`${name} ${line.proof_hash === null ? 'has no proof' : 'has a proof'}`);
-  }
-  if ((line.review_outcome === 'refunded') !== (line.refund_hash !== null))
-    faults.push(`${name}: its refund is not as decided`);
-  if (line.status === 'rejected' && line.review_outcome === null) faults.push(`${name} was rejected by nobody`);
+async function faultsAgainstChain(
+  scene: Scene,
+  due: Due,
+  quiet: boolean,
+  say: (progress: string) => void,
+): Promise<string[]> {
+  const { books, chain } = scene;
+  const faults = books.payments.flatMap((line) => faultsOfLine(line, books.log.told.salesOf(line.id), quiet));
+  const each = async <Line>(what: string, lines: readonly Line[], check: (line: Line) => Promise<string[]>) => {
+    for (let at = 0; at < lines.length; at += AT_ONCE) {
+      faults.push(...(await Promise.all(lines.slice(at, at + AT_ONCE).map(check))).flat());
+      chain.forget();
+      say(`${Math.min(lines.length, at + AT_ONCE)} of ${lines.length} ${what} held against the chain`);
+    }
+  };
+  const ids = new Set(due.payments.map(({ id }) => id));
+  await each('payments', due.payments, (line) => faultsOfPayment(scene, line));
+  const claims = books.claimed.filter(({ payment_id }) => ids.has(payment_id));
+  await each('claimed transactions', claims, createClaimsCheck(scene));
+  await each('things', due.things, (line) => faultsOfThing(scene, line));
   return faults;
 }
 
-/** The proof is a final transfer of the chain that fits what was asked for; unless a person had to decide, in every way. */
-async function faultsOfProof({ chain, token }: Scene, line: PaymentLine, hash: string): Promise<string[]> {
-  const name = nameOf(line);
-  const receipt = await chain.receipt(hash);
-  if (receipt === null || receipt.status !== '0x1')
-    return [`${name} is proven by ${hash}, which the chain does not have`];
-  const height = Number(receipt.blockNumber);
-  const block = await chain.block(height);
-  const faults: string[] = [];
-  if (
-    block?.hash !== receipt.blockHash ||
-    line.proof_block !== receipt.blockHash ||
-    Number(line.proof_number) !== height
-  ) {
-    faults.push(`${name} is proven by a block that is not in the chain`);
-  }
-  if (height > chain.finalNumber) faults.push(`${name} is proven by block ${height}, which is not final`);
-  const moved = movesOf(receipt, token).find(({ logIndex }) => logIndex === line.proof_log);
-  if (moved?.from !== line.payer || moved.to !== line.payee || moved.units.toString() !== line.proof_units) {
-    return [...faults, `${name} is proven by a transaction without its transfer`];
-  }
-  const uses = authorizationsIn(receipt.logs, token);
-  const time = Number(block?.timestamp ?? 0);
-  const made = madeBy(receipt, token, line);
-  return [...faults, ...faultsOfTransfer(line, { units: moved.units, uses, made, time })];
+type Range = { from: number; to: number } | null;
+
+async function rangeOf({ books, chain }: Scene, fromBlock: number | undefined, state: State | null, to: number) {
+  const from = fromBlock ?? (state === null ? await firstBlock(chain, books.first) : state.block.number + 1);
+  return from === null ? null : { from, to };
 }
 
-/**
- * The second of two payments in one transaction has no proof. Goods were handed out on it only if its own authorization made a
- * transfer, and that is no other payment's.
- */
-async function faultsOfSecond({ books, chain, token }: Scene, line: PaymentLine): Promise<string[]> {
-  if (line.status !== 'completed' || !isSecond(line) || line.tx_hash === null) return [];
-  const receipt = await chain.receipt(line.tx_hash);
-  const made = receipt?.status === '0x1' ? madeBy(receipt, token, line) : null;
-  const name = nameOf(line);
-  if (made?.to !== line.payee || made.units !== BigInt(line.value_units)) return [`${name} has no transfer of its own`];
-  const isTaken = [...books.payments, ...books.things].some(
-    (other) => other.proof_hash === line.tx_hash && other.proof_log === made.logIndex,
-  );
-  return isTaken ? [`${name} shares its transfer with another`] : [];
+interface Wanted {
+  treasury: string | undefined;
+  range: Range;
+  /** What was in no book when it was last looked at. */
+  unbooked: State['unbooked'];
 }
 
-interface Paid {
-  units: bigint;
-  uses: string[];
-  made: Moved | null;
-  /** Seconds. */
-  time: number;
+async function readIncoming(
+  scene: Scene,
+  { treasury, range, unbooked }: Wanted,
+  say: (progress: string) => void,
+): Promise<Pick<Audit, 'treasuries' | 'to_treasury' | 'to_sellers'>> {
+  const { books, chain } = scene;
+  const treasuries = [...new Set([...books.treasuries, ...(treasury === undefined ? [] : [treasury.toLowerCase()])])];
+  const sellers = books.sellers.filter((wallet) => !treasuries.includes(wallet));
+  const isBooked = createBookedBy(scene);
+  const look = (what: string, wallets: readonly string[], again: State['unbooked'] | null): Promise<Incoming> => {
+    say(`transfers to ${what}`);
+    const arrivals = arrivalsAt(chain, wallets, range ?? { from: 1, to: 0 }, again ?? []);
+    return sortArrivals(arrivals, { wallets, isBooked, named: again !== null });
+  };
+  return {
+    treasuries,
+    to_treasury: await look('the treasury', treasuries, unbooked),
+    to_sellers: await look(`${sellers.length} sellers`, sellers, null),
+  };
 }
 
-/** Whether the transfer is what was asked for. One that a person decided on need not be, but for whose it is. */
-function faultsOfTransfer(line: PaymentLine, paid: Paid): string[] {
-  const name = nameOf(line);
-  const { units, uses, made, time } = paid;
-  const asked = BigInt(line.value_units);
-  const faults: string[] = [];
-  if (line.path === 'x402' && !uses.includes(`${line.payer} ${line.nonce}`))
-    faults.push(`${name}: not by its authorization`);
-  else if (line.path === 'x402' && made?.logIndex !== line.proof_log)
-    faults.push(`${name}: by a transfer that its authorization did not make`);
-  if (line.end_reason !== null) return faults;
-  if (line.path === 'x402' && units !== asked) faults.push(`${name}: not the exact amount`);
-  if (line.removed_at !== null && time * 1000 >= line.removed_at) faults.push(`${name} was paid after the removal`);
-  if (line.path === 'x402') return faults;
-  if (units < asked) faults.push(`${name}: too little was paid`);
-  if (uses.some((use) => use.startsWith(line.payer))) faults.push(`${name} was paid through an authorization`);
-  const inWindow = time >= (line.window_from ?? 0) && time < (line.window_to ?? 0);
-  return inWindow ? faults : [...faults, `${name} was paid outside its window`];
+function stateOf({ books, chain, token }: Scene, seen: State['block'], unbooked: State['unbooked']): State {
+  const { lastId, lastHash, hash } = books.log;
+  const event = lastId === null ? null : { id: lastId, hash: lastHash, running_hash: hash.toString('hex') };
+  return {
+    version: 1,
+    of: 'books',
+    market: null,
+    chain_id: chain.id.toString(),
+    token,
+    block: seen,
+    event,
+    unbooked,
+    books: settle(books.payments, books.things),
+    public: null,
+  };
 }
 
-async function faultsOfRefund({ chain, token }: Scene, line: PaymentLine, hash: string): Promise<string[]> {
-  const name = `the refund of ${nameOf(line)}`;
-  const receipt = await chain.receipt(hash);
-  if (receipt === null || receipt.status !== '0x1') return [`${name} is not in the chain`];
-  const height = Number(receipt.blockNumber);
-  const back = movesOf(receipt, token).some(
-    ({ from, to, units }) =>
-      from === line.payee && to === line.payer && units >= BigInt(line.proof_units ?? line.value_units),
-  );
-  const faults = back ? [] : [`${name} gave nothing back`];
-  if (height > chain.finalNumber || (await chain.block(height))?.hash !== receipt.blockHash)
-    faults.push(`${name} is not final`);
-  if (line.proof_number !== null && height <= Number(line.proof_number)) faults.push(`${name} came before the payment`);
-  return faults;
-}
-
-/** Every authorization of the ledger that was used for good and moved its money is booked or under way. */
-async function faultsOfAuthorizations({ books, chain, token }: Scene): Promise<string[]> {
-  const lines = new Map(
-    books.payments.flatMap((line) => (line.nonce === null ? [] : [[`${line.payer} ${line.nonce}`, line]])),
-  );
-  const faults: string[] = [];
-  for (const log of await chain.finalLogs(AUTHORIZATION_USED)) {
-    const line = lines.get(`${walletOf(log.topics[1])} ${log.topics[2]}`);
-    if (line === undefined || isOpen(line) || isBooked(line)) continue;
-    const receipt = await chain.receipt(log.transactionHash);
-    const made = receipt && madeBy(receipt, token, line);
-    if (made?.to === line.payee && made.units === BigInt(line.value_units))
-      faults.push(`${nameOf(line)} was paid by ${log.transactionHash}`);
-  }
-  return faults;
-}
-
-/** Clock of the market and time of the chain differ that much at most, in milliseconds. */
-const SKEW_MS = 30_000;
-
-/** Nobody had mined it when the window was over and the claim ended (W8): then it can be claimed anew, and is nobody's fault. */
-async function cameAfterAll(chain: Chain, line: PaymentLine, height: number): Promise<boolean> {
-  const second = Number((await chain.block(height))?.timestamp ?? 0);
-  return second >= (line.window_to ?? Infinity) && second * 1000 >= (line.ended_at ?? Infinity) - SKEW_MS;
-}
-
-/** Every final transaction that somebody claimed and that moved the payer's money to the payee proves something. */
-async function faultsOfClaims({ books, chain, token }: Scene): Promise<string[]> {
-  const lines = new Map(books.payments.map((line) => [line.id, line]));
-  const proven = new Set(books.payments.flatMap((line) => [line.proof_hash, line.refund_hash]));
-  const ledger = new Set(books.payments.map((line) => `${line.payer} ${line.nonce}`));
-  const ofClaims = books.claimed.map(async ({ payment_id, tx_hash }) => {
-    const line = lines.get(payment_id);
-    const receipt = await chain.receipt(tx_hash);
-    if (line === undefined || receipt === null || Number(receipt.blockNumber) > chain.finalNumber) return [];
-    const pays = movesOf(receipt, token).some(
-      ({ from, to, units }) => from === line.payer && to === line.payee && units > 0n,
-    );
-    const isOther = authorizationsIn(receipt.logs, token).some((use) => ledger.has(use));
-    // Also what came beside the transfer that ended the claim has a record of its own.
-    if (!pays || isOther || proven.has(tx_hash) || isOpen(line)) return [];
-    if (await cameAfterAll(chain, line, Number(receipt.blockNumber))) return [];
-    return [`${nameOf(line)} ended ${line.status}, and ${tx_hash} paid for it`];
-  });
-  return (await Promise.all(ofClaims)).flat();
+function describe({ books, chain }: Scene, checked: number, range: Range) {
+  const { log, artifacts } = books;
+  return {
+    payments: books.payments.length,
+    proofs: books.payments.filter((line) => line.proof_hash !== null).length + books.things.length,
+    fees: books.fees,
+    purchases: books.purchases,
+    listings: books.listings,
+    elsewhere: books.elsewhere,
+    checked,
+    blocks: range && { chain_id: chain.id.toString(), ...range },
+    log: {
+      events: log.events,
+      first_id: log.firstId,
+      last_id: log.lastId,
+      running_hash: log.hash.toString('hex'),
+      hashed_from: log.hashedFrom,
+    },
+    artifacts: { count: artifacts.count, bytes: artifacts.bytes },
+  };
 }

@@ -17,7 +17,7 @@ export async function faultsOfThing(
   if (block?.hash !== receipt.blockHash || line.proof_block !== block.hash || Number(line.proof_number) !== height) {
     faults.push(`${name} is proven by a block that is not in the chain`);
   }
-  if (height > chain.finalNumber) faults.push(`${name} is proven by block ${height}, which is not final`);
+  if (height > chain.final.number) faults.push(`${name} is proven by block ${height}, which is not final`);
   const moved = movesOf(receipt, token).find(({ logIndex }) => logIndex === line.proof_log);
   if (moved?.from !== line.payer || moved.to !== line.payee || moved.units.toString() !== line.proof_units) {
     return [...faults, `${name} is proven by a transaction without its transfer`];

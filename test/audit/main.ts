@@ -1,34 +1,102 @@
 import { parseArgs } from 'node:util';
 import { audit } from './audit.ts';
+import { auditMarket } from './public/audit-market.ts';
+import { reportOfMarket } from './public/report-of-market.ts';
+import { reportOf } from './report.ts';
 
-const HELP = `Compares the books of a market with the chain.
+const HELP = `Holds a market's books against the chain, and the chain against the books.
 
-  node test/audit/main.ts --database URL --rpc URL [--token ADDRESS] [--quiet] [--json]
+  npm run audit -- --database URL --rpc URL [options]    the operator's: books, log, artifacts, chain
+  npm run audit -- --market URL --rpc URL [options]      anybody's: public log, fees and chain
 
-  --quiet   everything has had the time to end: what is still open is a fault
-Exit code 0: they agree. 1: they do not. 2: wrong arguments.
+  --state FILE        remembers how far the last clean audit came, and goes on from there
+  --from-block N      the first block whose transfers are looked at (found by itself without this)
+  --treasury ADDRESS  also looks at this wallet; the operator's audit knows those that the books name
+  --token ADDRESS     another token than the native USDC of Base
+  --quiet             everything has had the time to end: what is still open is a fault (operator's)
+  --json              the result as one line of JSON
+  --help
+
+Exit code 0: no faults. 1: faults. 2: could not finish, or wrong arguments.
+What came beside the books is no fault: anybody can send money. It is named or counted by sender.
+docs/audit.md says what is looked at.
 `;
-const BASE_USDC = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913';
+const PROGRESS_MS = 2_000;
 
-const { values } = parseArgs({
-  options: {
-    database: { type: 'string' },
-    rpc: { type: 'string' },
-    token: { type: 'string', default: BASE_USDC },
-    quiet: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-});
-const { database, rpc } = values;
-if (values.help || database === undefined || rpc === undefined) {
-  process.stderr.write(HELP);
-  process.exit(values.help ? 0 : 2);
+/** Says how far it is once it has taken a while, and not all the time. */
+function createProgress(): (progress: string) => void {
+  let last = Date.now();
+  return (progress) => {
+    if (Date.now() - last < PROGRESS_MS) return;
+    last = Date.now();
+    process.stderr.write(`${progress}\n`);
+  };
 }
-const found = await audit({ databaseUrl: database, rpcUrl: rpc, token: values.token, quiet: values.quiet });
-if (values.json) process.stdout.write(`${JSON.stringify(found)}\n`);
-else {
-  for (const fault of found.faults) process.stdout.write(`${fault}\n`);
-  process.stdout.write(`${found.payments} payments, ${found.proofs} proofs, ${found.faults.length} faults\n`);
+
+class WrongArguments extends Error {}
+
+function readArguments() {
+  const { values } = parseArgs({
+    options: {
+      database: { type: 'string' },
+      market: { type: 'string' },
+      rpc: { type: 'string' },
+      token: { type: 'string' },
+      treasury: { type: 'string' },
+      state: { type: 'string' },
+      'from-block': { type: 'string' },
+      quiet: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return values;
+  if ((values.database === undefined) === (values.market === undefined))
+    throw new WrongArguments('name either --database or --market');
+  if (values.rpc === undefined) throw new WrongArguments('name an endpoint of the chain with --rpc');
+  for (const name of ['token', 'treasury'] as const) {
+    if (!/^0x[0-9a-f]{40}$/i.test(values[name] ?? `0x${'0'.repeat(40)}`))
+      throw new WrongArguments(`--${name} must be an address`);
+  }
+  if (!/^\d{1,15}$/.test(values['from-block'] ?? '0')) throw new WrongArguments('--from-block must be a block number');
+  return values;
 }
-process.exitCode = found.faults.length === 0 ? 0 : 1;
+
+interface Outcome {
+  faults: readonly string[];
+  lines: readonly string[];
+  found: object;
+}
+
+async function run(values: ReturnType<typeof readArguments>): Promise<Outcome> {
+  const block = values['from-block'];
+  const order = {
+    rpcUrl: values.rpc ?? '',
+    token: values.token,
+    treasury: values.treasury,
+    fromBlock: block === undefined ? undefined : Number(block),
+    statePath: values.state,
+    say: createProgress(),
+  };
+  if (values.market !== undefined) {
+    const found = await auditMarket({ ...order, marketUrl: values.market });
+    return { faults: found.faults, lines: reportOfMarket(found), found };
+  }
+  const found = await audit({ ...order, databaseUrl: values.database ?? '', quiet: values.quiet });
+  return { faults: found.faults, lines: reportOf(found), found };
+}
+
+try {
+  const values = readArguments();
+  if (values.help) process.stdout.write(HELP);
+  else {
+    const { faults, lines, found } = await run(values);
+    process.stdout.write(values.json ? `${JSON.stringify(found)}\n` : `${lines.join('\n')}\n`);
+    process.exitCode = faults.length === 0 ? 0 : 1;
+  }
+} catch (error) {
+  const said = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`the audit could not finish: ${said}\n`);
+  if (error instanceof WrongArguments) process.stderr.write(HELP);
+  process.exitCode = 2;
+}

@@ -1,4 +1,10 @@
 import pg from 'pg';
+import { batchesOf } from './batches-of.ts';
+import { type Baseline, createLogJudge, type LogFound, type LogRow } from './judge-log.ts';
+import { faultsOfPromise, type Goods } from './promises.ts';
+import { type ArtifactsFound, readArtifacts } from './read-artifacts.ts';
+import { RULES } from './rules-of-books.ts';
+import { factOf, type Told } from './told.ts';
 
 /** The books as SQL gives them: hex in lower case, amounts in units as text. */
 export interface PaymentLine {
@@ -30,7 +36,7 @@ export interface PaymentLine {
   refund_number: string | null;
   purchases: string;
   fees: string;
-  sales: string;
+  opened_block: string | null;
 }
 
 export interface ClaimedHash {
@@ -53,14 +59,34 @@ export interface ThingLine {
   proof_units: string;
 }
 
+/** A transfer that the books know of, whatever they make of it. */
+export interface KnownTransfer {
+  tx_hash: string;
+  log_index: number | null;
+}
+
 export interface Books {
   payments: PaymentLine[];
   claimed: ClaimedHash[];
   things: ThingLine[];
+  proofs: KnownTransfer[];
+  fees: number;
+  purchases: number;
+  listings: number;
+  /** Of payments on other chains: a market may have moved. */
+  elsewhere: number;
+  log: LogFound;
+  artifacts: ArtifactsFound;
+  /** To which fees went, in lower case. */
+  treasuries: string[];
+  sellers: string[];
+  /** The first block and the first second that anything in the books can be of; null: they are empty. */
+  first: { block: number | null; second: number | null };
   /** Rules of the books that SQL alone can judge: what it found against them, in words. */
   broken: string[];
 }
 
+// Columns that came later are read out of the row as JSON, so that tables of before are audited too.
 const PAYMENTS = `
   select p.id, p.path, p.purpose, p.status, p.listing_id, p.merchant_id, '0x' || encode(p.payer, 'hex') as payer,
     '0x' || encode(p.payee, 'hex') as payee, p.value_units, '0x' || encode(p.nonce, 'hex') as nonce,
@@ -72,12 +98,11 @@ const PAYMENTS = `
     '0x' || encode(r.tx_hash, 'hex') as refund_hash, r.block_number as refund_number,
     (select count(*) from purchases b where b.payment_id = p.id) as purchases,
     (select count(*) from fees b where b.payment_id = p.id) as fees,
-    coalesce(e.sales, 0)::text as sales
+    p.opened_block
   from payments p left join listings l on l.id = p.listing_id
-    left join (select (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'payment_id')::bigint as payment_id, count(*) as sales
-      from events where kind = 'sale' group by 1) e on e.payment_id = p.id
     left join payment_proofs f on f.payment_id = p.id and f.purpose <> 'refund'
     left join payment_proofs r on r.payment_id = p.id and r.purpose = 'refund'
+  where p.chain_id = $1
   order by p.id`;
 
 const THINGS = `
@@ -85,124 +110,156 @@ const THINGS = `
     l.price_units, '0x' || encode(f.tx_hash, 'hex') as proof_hash, '0x' || encode(f.block_hash, 'hex') as proof_block,
     f.block_number as proof_number, f.log_index as proof_log, f.value_units as proof_units
   from purchases b join listings l on l.id = b.listing_id join payment_proofs f on f.tx_hash = b.tx_hash
-  where b.verified_via = 'city' order by b.id`;
+  where b.verified_via = 'city' and coalesce((to_jsonb(l) ->> 'chain_id')::bigint, $1) = $1 order by b.id`;
 
-/** Each finds rows that must not be there. */
-const RULES: readonly (readonly [string, string])[] = [
-  ['a transaction proves two things', 'select tx_hash from payment_proofs group by tx_hash having count(*) > 1'],
-  [
-    'goods were bought twice by one wallet or one merchant',
-    `select listing_id from purchases where payer is not null group by listing_id, payer having count(*) > 1
-     union all select listing_id from purchases where merchant_id is not null group by listing_id, merchant_id having count(*) > 1`,
-  ],
-  [
-    'a purchase that cost something without a completed payment',
-    `select b.id from purchases b left join payments p on p.id = b.payment_id
-     where b.verified_via not in ('free', 'city') and (p.status is distinct from 'completed' or p.purpose <> 'purchase')`,
-  ],
-  [
-    'a thing was bought without a proof of its own',
-    `select b.id from purchases b left join payment_proofs f on f.tx_hash = b.tx_hash and f.purpose = 'city'
-       and f.world_listing_id = b.listing_id and f.block_number = b.block_number and f.value_units = b.paid_units
-     where b.verified_via = 'city' and f.tx_hash is null`,
-  ],
-  [
-    'a proof of a thing that nobody bought',
-    `select f.tx_hash from payment_proofs f left join purchases b on b.tx_hash = f.tx_hash and b.verified_via = 'city'
-     where f.purpose = 'city' and b.id is null`,
-  ],
-  [
-    'a thing that is sold without a purchase, or bought and not sold',
-    `select l.id from listings l left join purchases b on b.world_listing_id = l.id
-     where (l.state = 'sold') <> (b.id is not null)`,
-  ],
-  [
-    'a thing was bought by another checkout than its own',
-    `select b.id from purchases b join world_checkouts c on c.id = b.checkout_id join world_listings w on w.listing_id = b.listing_id
-     where (c.merchant_id, c.listing_id, c.offer_id, c.state) is distinct from (b.merchant_id, b.listing_id, w.offer_id, 'completed')`,
-  ],
-  [
-    'a thing was paid for as if it were goods',
-    `select p.id from payments p join listings l on l.id = p.listing_id where l.aisle = 'world'`,
-  ],
-  [
-    'one wallet sells goods and things',
-    `select seller_wallet from listings group by seller_wallet having count(distinct wallet_kind) > 1`,
-  ],
-  [
-    'a fee without a completed payment',
-    `select f.id from fees f join payments p on p.id = f.payment_id where p.status <> 'completed'`,
-  ],
-  [
-    'a fee spent on two listings',
-    'select fee_id from listings where fee_id is not null group by fee_id having count(*) > 1',
-  ],
-  [
-    'a listing without a fee that is not the maintainer’s',
-    'select id from listings where fee_id is null and merchant_id <> 1',
-  ],
-  [
-    'a running total of the treasury that does not add up',
-    'select id from (select id, running_units, sum(amount_units) over (order by id) as total from fees) f where running_units <> total',
-  ],
-  ['a gap in the fees', 'select 1 from fees having count(*) <> coalesce(max(id), 0)'],
-  ['a gap in the events', 'select 1 from events where id is not null having count(*) <> coalesce(max(id), 0)'],
-  [
-    'sales and purchases differ',
-    `select 1 where (select count(*) from events where kind = 'sale') <> (select count(*) from purchases where verified_via <> 'city')`,
-  ],
-  [
-    'things that were sold or canceled and their events differ',
-    `select 1 where (select count(*) from events where kind = 'world_sale') <> (select count(*) from purchases where verified_via = 'city')
-       or (select count(*) from events where kind = 'world_canceled') <> (select count(*) from listings where state = 'canceled')`,
-  ],
-  [
-    'listings and their events differ',
-    `select 1 where (select count(*) from events where kind = 'listing') <> (select count(*) from listings where fee_id is not null)`,
-  ],
-  [
-    'free listings and their events differ',
-    `select 1 where (select count(*) from events where kind = 'maintainer_seed') <> (select count(*) from listings where fee_id is null)`,
-  ],
-  [
-    'reviews and their events differ',
-    `select 1 where (select count(*) from payments where review_outcome is not null) <>
-      (select count(*) from events where kind = 'review'
-        or (kind = 'moderation' and convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'action' = 'fee_review'))`,
-  ],
-  [
-    'a body is kept of a fee that has ended',
-    `select b.payment_id from pending_listings b join payments p on p.id = b.payment_id where p.status not in ('verifying', 'settling')`,
-  ],
-  [
-    'goods are held for a fee that has ended',
-    `select g.payment_id from artifact_guards g join payments p on p.id = g.payment_id where p.status not in ('verifying', 'settling')`,
-  ],
-  [
-    'a payment goes on against the terms of its intent',
-    `select p.id from payments p join payment_intents i on i.id = p.intent_id
-     where (i.payer is not null and i.payer <> p.payer) or i.payee <> p.payee or i.minimum_units <> p.value_units
-       or i.merchant_id <> p.merchant_id or i.listing_id is distinct from p.listing_id`,
-  ],
-];
+const CLAIMED = `
+  select payment_id, '0x' || encode(tx_hash, 'hex') as tx_hash, refused_reason from claim_hashes order by place`;
 
-export async function readBooks(databaseUrl: string): Promise<Books> {
+/** What the log has to tell, as `factOf` writes it. */
+const FACTS = `
+  select 'purchase ' || b.id as name, 'sale of listing' as what,
+    array[b.listing_id::text, 'by merchant', l.merchant_id::text, 'to', coalesce(m.handle, 'system'), 'for', b.paid_units::text,
+      'via', b.verified_via, b.payment_id::text, '0x' || encode(coalesce(b.tx_hash, p.tx_hash), 'hex')] as parts
+    from purchases b join listings l on l.id = b.listing_id left join merchants m on m.id = b.merchant_id
+      left join payments p on p.id = b.payment_id where b.verified_via <> 'city'
+  union all select 'purchase ' || b.id, 'sale of the thing of listing',
+    array[b.listing_id::text, 'by merchant', l.merchant_id::text, 'for', b.paid_units::text, '0x' || encode(b.tx_hash, 'hex')]
+    from purchases b join listings l on l.id = b.listing_id where b.verified_via = 'city'
+  union all select 'listing ' || id, case when fee_id is null then 'maintainer_seed' else 'listing' end,
+    array[id::text, 'of merchant', merchant_id::text, 'for', price_units::text] from listings
+  union all select 'listing ' || id, 'end of the thing of listing', array[id::text] from listings where state = 'canceled'
+  union all select 'payment ' || id, 'review of payment', array[id::text, review_outcome] from payments
+    where review_outcome is not null`;
+
+const RECOVERIES = `
+  union all select 'recovery ' || id, 'recovery of blocks',
+    array[from_block::text, to_block::text, 'events', kept_event_id::text, event_id::text] from recoveries`;
+
+const TRANSFERS = `
+  select '0x' || encode(tx_hash, 'hex') as tx_hash, log_index from payment_proofs
+  union select '0x' || encode(tx_hash, 'hex'), (to_jsonb(payments) ->> 'log_index')::int from payments
+    where tx_hash is not null and status <> 'unpaid' and chain_id = $1`;
+
+const FIRST = `
+  select (select min(block) from (select opened_block as block from payments where chain_id = $1
+      union all select f.block_number from payment_proofs f left join payments p on p.id = f.payment_id
+      where coalesce(p.chain_id, $1) = $1) seen)::float8 as block,
+    extract(epoch from least((select min(at) from events), (select min(joined_at) from merchants)))::float8 as second`;
+
+const COUNTS = `
+  select (select count(*) from fees)::int as fees, (select count(*) from purchases)::int as purchases,
+    (select count(*) from listings)::int as listings,
+    (select count(*) from payments where chain_id <> $1)::int as elsewhere`;
+
+const TREASURIES = `
+  select distinct '0x' || encode(payee, 'hex') as wallet from (
+    select payee, chain_id from payments where purpose = 'listing_fee'
+    union all select payee, chain_id from payment_intents where purpose = 'listing_fee') fees where chain_id = $1 order by 1`;
+
+const SELLERS = `
+  select distinct '0x' || encode(seller_wallet, 'hex') as wallet from listings order by 1`;
+
+/** In a market whose tables are from before the log carried hashes there are none. */
+const LOG = (isHashed: boolean): string => `
+  select queue_id, id, kind, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, listing_id, canonical, in_door,
+    in_window, nth_of_kind, nth_of_door, nth_of_window, ${
+      isHashed
+        ? 'nth, running_hash, extract(epoch from numbered_at)::float8 as numbered_at'
+        : 'null::bigint as nth, null::bytea as running_hash, null::float8 as numbered_at'
+    }
+  from events order by id nulls last, queue_id`;
+
+export interface BooksOrder {
+  databaseUrl: string;
+  chainId: bigint;
+  /** The event that the state remembers. */
+  rememberedId: string | null;
+  /** Says how far it is, for a person who waits. */
+  say(progress: string): void;
+}
+
+/** Everything of one moment. Log and artifacts are looked through as they are read; nothing of them is kept. */
+export async function readBooks({ databaseUrl, chainId, rememberedId, say }: BooksOrder): Promise<Books> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
+  const all = async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> =>
+    (await client.query<Row>(text, values)).rows;
   try {
     await client.query('begin isolation level repeatable read read only');
-    const { rows: payments } = await client.query<PaymentLine>(PAYMENTS);
-    const { rows: claimed } = await client.query<ClaimedHash>(
-      `select payment_id, '0x' || encode(tx_hash, 'hex') as tx_hash, refused_reason from claim_hashes order by place`,
-    );
-    const { rows: things } = await client.query<ThingLine>(THINGS);
-    const broken: string[] = [];
+    const isHashed = await hasHashes(client);
+    const log = await readLog(client, { isHashed, rememberedId, say });
+    const facts = isHashed ? `${FACTS}${RECOVERIES}` : FACTS;
+    const broken = [...log.faults, ...(await faultsOfTold(client, facts, log.told))];
     for (const [name, query] of RULES) {
-      const { rows } = await client.query(query);
+      const rows = await all(query);
       if (rows.length > 0) broken.push(`${name}: ${JSON.stringify(rows.slice(0, 5))}`);
     }
-    return { payments, claimed, things, broken };
+    const [counts] = await all<Pick<Books, 'fees' | 'purchases' | 'listings' | 'elsewhere'>>(COUNTS, [chainId]);
+    const [first] = await all<Books['first']>(FIRST, [chainId]);
+    return {
+      payments: await all<PaymentLine>(PAYMENTS, [chainId]),
+      claimed: await all<ClaimedHash>(CLAIMED),
+      things: await all<ThingLine>(THINGS, [chainId]),
+      proofs: await all<KnownTransfer>(TRANSFERS, [chainId]),
+      ...(counts ?? { fees: 0, purchases: 0, listings: 0, elsewhere: 0 }),
+      log,
+      artifacts: await readArtifacts(client, say),
+      treasuries: (await all<{ wallet: string }>(TREASURIES, [chainId])).map(({ wallet }) => wallet),
+      sellers: (await all<{ wallet: string }>(SELLERS)).map(({ wallet }) => wallet),
+      first: first ?? { block: null, second: null },
+      broken,
+    };
   } finally {
     await client.end();
   }
+}
+
+/** How many rows of the log are in memory at a time. */
+const LOG_ROWS = 2_000;
+
+async function hasHashes(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(
+    `select from information_schema.columns where table_name = 'events' and column_name = 'running_hash'`,
+  );
+  return rows.length > 0;
+}
+
+interface LogOrder extends Pick<BooksOrder, 'rememberedId' | 'say'> {
+  isHashed: boolean;
+}
+
+async function readLog(client: pg.Client, { isHashed, rememberedId, say }: LogOrder): Promise<LogFound> {
+  const baselines = isHashed
+    ? (await client.query<Baseline>('select last_id, running_hash from event_log_baseline')).rows
+    : null;
+  const judge = createLogJudge(baselines, rememberedId);
+  let seen = 0;
+  for await (const rows of batchesOf<LogRow>(client, LOG(isHashed), LOG_ROWS)) {
+    for (const row of rows) judge.take(row);
+    seen += rows.length;
+    say(`${seen} events of the log`);
+  }
+  return judge.end();
+}
+
+const LISTED = `
+  select id, '0x' || encode(seller_wallet, 'hex') as wallet, price_units::text as units,
+    '0x' || encode(artifact_commitment, 'hex') as commitment from listings`;
+type Listed = Omit<Goods, 'id'> & { id: string };
+
+async function faultsOfTold(client: pg.Client, query: string, told: Told): Promise<string[]> {
+  const faults: string[] = [];
+  for await (const rows of batchesOf<{ name: string; what: string; parts: string[] }>(client, query, LOG_ROWS)) {
+    for (const { name, what, parts } of rows) {
+      const fact = factOf(what, ...parts);
+      if (!told.find(fact)) faults.push(`no event tells of this: ${fact} (${name})`);
+    }
+  }
+  for await (const rows of batchesOf<Listed>(client, LISTED, LOG_ROWS)) {
+    for (const { id, ...listed } of rows) {
+      const promised = told.promises.get(Number(id));
+      if (promised !== undefined) faults.push(...faultsOfPromise(promised, { id: Number(id), ...listed }));
+    }
+  }
+  return [...faults, ...told.left()];
 }

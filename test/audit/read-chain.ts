@@ -1,3 +1,6 @@
+import { createAsking, NodeRefused } from './ask-node.ts';
+import { createLogReader } from './read-logs.ts';
+
 /** The chain as plain JSON-RPC says it. Nothing here is shared with the market: the two must agree by being right. */
 
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
@@ -27,78 +30,79 @@ export interface ChainBlock {
 }
 
 export interface Chain {
-  /** Of the finalized head. */
-  finalNumber: number;
+  id: bigint;
+  /** The address of USDC there, in lower case. */
+  token: string;
+  /** The finalized head when it was last read. */
+  final: { number: number; hash: string };
+  /** Reads the finalized head anew. */
+  refresh(): Promise<void>;
   receipt(hash: string): Promise<ChainReceipt | null>;
   /** By number, in the canonical chain. */
   block(number: number): Promise<ChainBlock | null>;
-  /** All logs of the token with that first topic up to the finalized head. */
-  finalLogs(topic: string): Promise<ChainLog[]>;
+  /** Whether the authorization was used or canceled, at the finalized head. */
+  isSpent(payer: string, nonce: string): Promise<boolean>;
+  /** Logs of the token from one block to another, both included, in ranges that the provider takes. */
+  logs(topics: Topics, from: number, to: number): AsyncGenerator<ChainLog, void, undefined>;
+  /** Lets go of what was read; memory stays bounded, however many payments there are. */
+  forget(): void;
 }
 
-export async function openChain(url: string, token: string): Promise<Chain> {
+/** Null stands for any; several for one of them. */
+export type Topics = readonly (string | null | readonly string[])[];
+
+/** `authorizationState(address,bytes32)` */
+const AUTHORIZATION_STATE = '0xe94a0102';
+
+/** Native USDC by chain: nobody's word is taken for it. */
+const USDC: Readonly<Record<string, string>> = {
+  8453: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
+  84532: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',
+};
+
+export async function openChain(url: string, named?: string): Promise<Chain> {
   const ask = createAsking(url);
-  const { number } = await ask<ChainBlock>('eth_getBlockByNumber', ['finalized', false]);
+  const id = BigInt(await ask<string>('eth_chainId', []));
+  const token = (named ?? USDC[id.toString()])?.toLowerCase();
+  if (token === undefined) throw new NodeRefused(`chain ${id} has no USDC that is known here; name it with --token`);
   const kept = new Map<string, Promise<unknown>>();
   const once = <T>(key: string, read: () => Promise<T>): Promise<T> => {
     const reading = (kept.get(key) as Promise<T> | undefined) ?? read();
     kept.set(key, reading);
     return reading;
   };
-  return {
-    finalNumber: Number(number),
+  const readHead = async (): Promise<Chain['final']> => {
+    const head = await ask<ChainBlock | null>('eth_getBlockByNumber', ['finalized', false]);
+    if (head === null) throw new NodeRefused('the endpoint knows no finalized block');
+    return { number: Number(head.number), hash: head.hash };
+  };
+  const readBlock = async (at: number): Promise<ChainBlock | null> => {
+    const found = await ask<ChainBlock | null>('eth_getBlockByNumber', [hexOf(at), false]);
+    return found && { hash: found.hash, number: found.number, timestamp: found.timestamp };
+  };
+  const chain: Chain = {
+    id,
+    token,
+    final: await readHead(),
+    refresh: async () => {
+      chain.final = await readHead();
+    },
     receipt: (hash) => once(hash, () => ask('eth_getTransactionReceipt', [hash])),
-    block: (at) => once(`block ${at}`, () => ask('eth_getBlockByNumber', [`0x${at.toString(16)}`, false])),
-    finalLogs: (topic) =>
-      once(topic, () => ask('eth_getLogs', [{ address: token, topics: [topic], fromBlock: '0x0', toBlock: number }])),
+    block: (at) => once(`block ${at}`, () => readBlock(at)),
+    isSpent: async (payer, nonce) => {
+      const data = `${AUTHORIZATION_STATE}${topicOf(payer).slice(2)}${nonce.slice(2)}`;
+      return BigInt(await ask<string>('eth_call', [{ to: token, data }, hexOf(chain.final.number)])) === 1n;
+    },
+    logs: createLogReader(ask, token),
+    forget: () => kept.clear(),
   };
+  return chain;
 }
 
-type Asking = <T>(method: string, params: unknown[]) => Promise<T>;
+const hexOf = (number: number): string => `0x${number.toString(16)}`;
 
-interface Asked {
-  method: string;
-  params: unknown[];
-  resolve(result: unknown): void;
-  reject(error: Error): void;
-}
-
-/** What nodes take in one go. */
-const AT_ONCE = 100;
-
-/** Whatever is asked side by side goes in one request: there are many payments to look at. */
-function createAsking(url: string): Asking {
-  let waiting: Asked[] = [];
-  const send = async (asked: readonly Asked[]): Promise<void> => {
-    try {
-      const answer = await fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(asked.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }))),
-      });
-      const answers = (await answer.json()) as { id: number; result?: unknown; error?: { message: string } }[];
-      const byId = new Map(answers.map((one) => [one.id, one]));
-      for (const [id, { method, resolve, reject }] of asked.entries()) {
-        const one = byId.get(id);
-        if (one === undefined || one.error !== undefined)
-          reject(new Error(`${method}: ${one?.error?.message ?? 'no answer'}`));
-        else resolve(one.result);
-      }
-    } catch (error) {
-      for (const { reject } of asked) reject(error instanceof Error ? error : new Error(String(error)));
-    }
-  };
-  const flush = (): void => {
-    const asked = waiting;
-    waiting = [];
-    for (let at = 0; at < asked.length; at += AT_ONCE) void send(asked.slice(at, at + AT_ONCE));
-  };
-  return <T>(method: string, params: unknown[]): Promise<T> =>
-    new Promise<T>((resolve, reject) => {
-      if (waiting.length === 0) setImmediate(flush);
-      waiting.push({ method, params, resolve: (result) => resolve(result as T), reject });
-    });
-}
+/** A wallet as a topic has it. */
+export const topicOf = (wallet: string): string => `0x${wallet.slice(2).toLowerCase().padStart(64, '0')}`;
 
 /** The last twenty bytes of a topic. */
 export const walletOf = (topic: string | undefined): string => `0x${(topic ?? '').slice(-40).toLowerCase()}`;
@@ -110,16 +114,17 @@ export interface Moved {
   logIndex: number;
 }
 
+/** What a transfer's log says. */
+export function movedBy(log: ChainLog): Moved {
+  const [, from, to] = log.topics;
+  return { from: walletOf(from), to: walletOf(to), units: BigInt(log.data), logIndex: Number(log.logIndex) };
+}
+
 /** What a receipt says was moved of the token. */
 export function movesOf(receipt: ChainReceipt, token: string): Moved[] {
   return receipt.logs
     .filter((log) => log.address.toLowerCase() === token && log.topics[0] === TRANSFER && log.topics.length === 3)
-    .map((log) => ({
-      from: walletOf(log.topics[1]),
-      to: walletOf(log.topics[2]),
-      units: BigInt(log.data),
-      logIndex: Number(log.logIndex),
-    }));
+    .map(movedBy);
 }
 
 /** Payer and nonce of every authorization that was used, in one text each. */

@@ -123,6 +123,17 @@ async function expectFreshIds({
   expect(treasury.recent_fees[0]?.id).toBeGreaterThan(5);
 }
 
+/** The copy goes on, and the loss is over for whoever starts with it. */
+async function expectCopied(): Promise<void> {
+  const end = (await events())[0]?.id ?? 0;
+  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) === end);
+  expect((await world.ask('GET', '/readyz')).body).toMatchObject({
+    history: 'whole',
+    log_copy: 'kept',
+    status: 'ready',
+  });
+}
+
 test('a recovery gives no id out again, ends again what was ended, and locks whoever has another key by now', async () => {
   const [withdrawn, removed, restored, kept] = [await list(), await list(), await list(), await list()];
   const remark = { listing_id: kept, body: 'A remark' };
@@ -187,14 +198,7 @@ test('a recovery gives no id out again, ends again what was ended, and locks who
 
   await expectFreshIds({ lost, newcomer, kept, said: said.id });
 
-  // The copy goes on, and the loss is over for whoever starts with it.
-  const end = (await events())[0]?.id ?? 0;
-  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) === end);
-  expect((await world.ask('GET', '/readyz')).body).toMatchObject({
-    history: 'whole',
-    log_copy: 'kept',
-    status: 'ready',
-  });
+  await expectCopied();
 });
 
 test('a host whose copy ends in what was lost, and which was away at the recovery, raises no alarm', async () => {

@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { startKillPostgres } from '../support/kill-postgres.ts';
@@ -19,7 +20,8 @@ afterEach(() => ground.drop());
 const write = (url: string, n: number): Promise<void> => onServer(url, `insert into kept values (${n})`);
 
 async function readKept(url: string): Promise<number[]> {
-  const client = await connectClient({ url, statementTimeoutMs: 5_000 });
+  const client = new Client({ connectionString: url });
+  await client.connect();
   const { rows } = await client.query<{ n: number }>('select n from kept order by n');
   await client.end();
   return rows.map(({ n }) => n);
@@ -38,7 +40,7 @@ const timelineOf = async (server: PostgresServer): Promise<number> =>
 test('an asynchronous standby that receives nothing loses at its promotion what was committed meanwhile', async () => {
   const standby = await startStandby();
   expect(await readKept(standby.url)).toEqual([1]);
-  await expect(write(standby.url, 2)).rejects.toMatchObject({ code: '25006' });
+  await expect(write(standby.url, 2)).rejects.toThrow('the server is a standby');
   await standby.pauseStreaming();
   await write(primary.url, 2);
   await primary.kill();
@@ -99,7 +101,7 @@ test('a primary that was killed goes on with all that it acknowledged, and may f
   await primary.startAsStandbyOf(standby, 'first');
   await primary.waitForReplay(standby);
   expect(await readKept(primary.url)).toEqual([1, 2, 3]);
-  await expect(write(primary.url, 4)).rejects.toMatchObject({ code: '25006' });
+  await expect(write(primary.url, 4)).rejects.toThrow('the server is a standby');
 });
 
 test('a restored copy is a time before, on the same timeline or on its own', async () => {

@@ -37,13 +37,16 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'openaisle-main-'));
   });
-  after(async () => {
+  const stop = async (): Promise<void> => {
     for (const child of started.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       // Not SIGKILL: a database of its own would stay behind.
       child.kill('SIGTERM');
       await once(child, 'exit');
     }
+  };
+  after(async () => {
+    await stop();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -60,6 +63,8 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   return {
     folder: () => folder,
     environment,
+    /** Before the end of the test: all that were started. */
+    stop,
     onGivenDatabase: async (changed: Environment = {}): Promise<Environment> => {
       const pepperFile = join(folder, 'pepper');
       await writeFile(pepperFile, `1:${'ab'.repeat(32)}\n`, { mode: 0o600 });

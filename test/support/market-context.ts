@@ -65,6 +65,7 @@ export function marketContext(options: {
       workers: 1,
       baseUrl: 'http://127.0.0.1:4020',
       databaseUrl: null,
+      databaseConnections: null,
       dataDir: '/nonexistent',
       logCopyDir: null,
       network: NETWORKS.base,

@@ -110,6 +110,7 @@ export function worldConfig(given: {
     workers: 1,
     baseUrl: given.baseUrl ?? (given.port === undefined ? BASE_URL : `http://127.0.0.1:${given.port}`),
     databaseUrl: given.databaseUrl,
+    databaseConnections: null,
     dataDir: '/nonexistent',
     logCopyDir: null,
     network: NETWORKS.base,

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { systemClock } from '../../src/platform/clock.ts';
 import { isUnavailable } from '../../src/platform/database/database-error.ts';
 import { type Launch, launchOptions } from '../../src/platform/database/embedded/run-binary.ts';
-import { onServer } from './on-server.ts';
 
 export interface PostgresRun {
   launch: Launch;
@@ -19,6 +19,9 @@ export interface PostgresRun {
 
 export interface RunningPostgres {
   exited: Promise<void>;
+  isRunning(): boolean;
+  /** What it has said since this start. */
+  said(): Promise<string>;
   /** Fast and clean: open transactions are rolled back. */
   stop(): Promise<void>;
 }
@@ -53,6 +56,8 @@ export async function runPostgres(run: PostgresRun): Promise<RunningPostgres> {
     if (!hasEnded)
       return {
         exited,
+        isRunning: () => !hasEnded,
+        said: () => readFile(logFile, 'utf8'),
         stop: async () => {
           child.kill('SIGINT');
           await exited;
@@ -65,11 +70,16 @@ export async function runPostgres(run: PostgresRun): Promise<RunningPostgres> {
 }
 
 async function answers(url: string): Promise<boolean> {
+  const client = new Client({ connectionString: url });
+  // Without it a server that ends would end this process.
+  client.on('error', () => {});
   try {
-    await onServer(url, 'select 1');
+    await client.connect();
     return true;
   } catch (error) {
     if (isUnavailable(error)) return false;
     throw error;
+  } finally {
+    await client.end();
   }
 }

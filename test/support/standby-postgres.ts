@@ -1,8 +1,8 @@
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { systemClock } from '../../src/platform/clock.ts';
-import { connectClient } from '../../src/platform/database/connection.ts';
 import { findBinaries } from '../../src/platform/database/embedded/find-binaries.ts';
 import { placeBinaries } from '../../src/platform/database/embedded/place-binaries.ts';
 import { type Launch, runBinary } from '../../src/platform/database/embedded/run-binary.ts';
@@ -22,6 +22,10 @@ export interface PostgresServer {
   readonly url: string;
   /** Its data folder, as it stands on disk. */
   readonly cluster: string;
+  /** False once it has ended, by us or by itself. */
+  isRunning(): boolean;
+  /** What it has written into its log since it was started. */
+  said(): Promise<string>;
   /** Goes on with the folder as it was left: a primary, a standby, or a fresh copy as what was restored, on the timeline of the backup. */
   start(): Promise<void>;
   /** The same for a fresh copy, as a recovery to a point in time ends: on a timeline of its own. */
@@ -42,7 +46,7 @@ export interface PostgresServer {
   waitForReplay(primary: PostgresServer): Promise<void>;
   /** The standby is a primary when this returns. */
   promote(): Promise<void>;
-  /** One statement, on a connection of its own. */
+  /** One statement, on a connection of its own: also of a standby, to which the platform does not connect. */
   ask<T extends object>(text: string): Promise<T[]>;
   /** Kill -9 of all its processes. `start` goes on from there. */
   kill(): Promise<void>;
@@ -130,8 +134,12 @@ interface Desk {
 
 function createDesk(url: string): Desk {
   const ask = async <T extends object>(text: string): Promise<T[]> => {
-    const client = await connectClient({ url, applicationName: 'openaisle-test', statementTimeoutMs: 0 });
+    // The platform's own connections are to no standby.
+    const client = new Client({ connectionString: url });
+    // Without it a server that ends would end this process.
+    client.on('error', () => {});
     try {
+      await client.connect();
       return (await client.query<T>(text)).rows;
     } finally {
       await client.end();
@@ -208,6 +216,8 @@ function createServer(
     ...createActs(desk),
     url,
     cluster,
+    isRunning: () => running?.isRunning() ?? false,
+    said: async () => (await running?.said()) ?? '',
     start,
     startOnNewTimeline: async () => {
       await put('recovery.signal', '');

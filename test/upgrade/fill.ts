@@ -36,7 +36,7 @@ export async function fillTables(database: Database, wallet: Buffer): Promise<vo
       insert into events (id, kind, at, canonical, in_door, in_window, queued_at, nth_of_kind, nth_of_door, nth_of_window, listing_id)
       select n, case when is_listing then 'maintainer_seed' else 'flag' end, at, convert_to('{"actor":"the-keeper","at":"' ||
           to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '","detail":{"listing_id":' || listing_id ||
-          '},"kind":"' || case when is_listing then 'maintainer_seed' else 'flag' end || '"}', 'UTF8'),
+          case when is_listing then ',"merchant_id":1,"price_usdc":' || trim_scale((1000000 + n) / 1000000.0)::text else '' end || '},"kind":"' || case when is_listing then 'maintainer_seed' else 'flag' end || '"}', 'UTF8'),
         is_listing, is_listing, at, case when is_listing then n else n - ${LISTINGS} end,
         least(n, ${LISTINGS}), least(n, ${LISTINGS}), listing_id
       from told order by n`);

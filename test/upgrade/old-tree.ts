@@ -11,6 +11,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The last version before upgrades were tested. Another one: OPENAISLE_UPGRADE_FROM. */
 export const OLD_COMMIT = process.env['OPENAISLE_UPGRADE_FROM'] ?? '6569f5a71b70823b6a7189d58a486ad093cc6730';
 
+/** The last version that knows no compatible migrations. */
+export const ROLLING_FROM = '346a69c76fd738fc192a95e27d6af178413875cb';
+
 /** The files of a commit in a folder of their own, which runs with the packages that are installed here. */
 export async function openOldTree(commit: string): Promise<{ folder: string; remove(): Promise<void> }> {
   const git = (...args: string[]) => run('git', ['-C', ROOT, ...args], { encoding: 'utf8' });

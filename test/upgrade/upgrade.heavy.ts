@@ -1,56 +1,34 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
 import { migrate, migrationsComplete } from '../../src/platform/database/migrate.ts';
 import { checkMigrations, worstOf } from '../../src/platform/database/migrations/check-migrations.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { audit } from '../audit/audit.ts';
-import { startTestChain } from '../support/chain.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { startTestFacilitator, type TestFacilitator } from '../support/facilitator.ts';
-import { BASE_URL, joinMarket, type Member } from '../support/market-world.ts';
+import { joinMarket, type Member } from '../support/market-world.ts';
 import { EVENTS, fillTables, LISTINGS, OPEN_PROOFS } from './fill.ts';
 import { startMarketOf, type UpgradedMarket } from './market-of.ts';
 import { OLD_COMMIT, openOldTree } from './old-tree.ts';
+import { openUpgradeStage, type UpgradeStage } from './stage.ts';
 import { tradeOf } from './trade-of.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const { sellerOne } = WORLD_ACCOUNTS;
 
-let db: Awaited<ReturnType<typeof createTestDatabase>>;
-let chain: LocalChain;
-let facilitator: TestFacilitator;
+let stage: UpgradeStage;
 let tree: Awaited<ReturnType<typeof openOldTree>>;
-let folder: string;
-let environment: Record<string, string>;
 let old: UpgradedMarket;
 let keeper: Member;
 let seller: Member;
 let buyer: Member;
 
 beforeAll(async () => {
-  [tree, folder] = await Promise.all([openOldTree(OLD_COMMIT), mkdtemp(join(tmpdir(), 'openaisle-upgrade-'))]);
-  db = await createTestDatabase({ migrated: false });
-  chain = await startTestChain({ finalityBlocks: 4 });
-  facilitator = await startTestFacilitator(chain);
-  await writeFile(join(folder, 'pepper'), `1:${'07'.repeat(32)}\n`, { mode: 0o600 });
-  environment = {
-    OPENAISLE_BASE_URL: BASE_URL,
-    DATABASE_URL: db.url,
-    OPENAISLE_DATA_DIR: folder,
-    OPENAISLE_PEPPER_FILE: join(folder, 'pepper'),
-    OPENAISLE_RPC_URLS: chain.url,
-    OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
-    OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
-    OPENAISLE_FACILITATOR_URL: facilitator.url,
-  };
+  [tree, stage] = await Promise.all([openOldTree(OLD_COMMIT), openUpgradeStage()]);
+  const { db, environment } = stage;
   await migrate(db.url, join(tree.folder, 'migrations/market'));
   keeper = await joinMarket(db, 'the-keeper');
   [seller, buyer] = [await joinMarket(db, 'seller-one'), await joinMarket(db, 'buyer-one')];
@@ -60,29 +38,26 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await old?.stop();
-  await facilitator?.close();
-  await chain?.stop();
-  await db?.drop();
+  await stage?.stop();
   await tree?.remove();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const statuses = async (): Promise<Record<string, number>> => {
-  const rows = await db.database.rows<{ name: string; n: bigint }>(
+  const rows = await stage.db.database.rows<{ name: string; n: bigint }>(
     sql`select path || ' ' || purpose || ' ' || status as name, count(*) as n from payments group by 1`,
   );
   return Object.fromEntries(rows.map(({ name, n }) => [name, Number(n)]));
 };
 
 async function expectCleanAudit(): Promise<void> {
-  const found = await audit({ databaseUrl: db.url, rpcUrl: chain.url, token: USDC_ADDRESS, quiet: false });
+  const found = await audit({ databaseUrl: stage.db.url, rpcUrl: stage.chain.url, token: USDC_ADDRESS, quiet: false });
   expect(found.faults).toEqual([]);
 }
 
 const priceOf = (listingId: number): bigint => 1_000_000n + BigInt(listingId);
 
 test('the market of before fills its tables: payments in every state', async () => {
-  const trade = tradeOf(old, chain);
+  const trade = tradeOf(old, stage.chain);
   for (let id = 101; id <= 112; id += 1) await trade.beginPurchase(buyer, id, priceOf(id));
   await trade.finalize();
   for (let id = 101; id <= 112; id += 1) await trade.collect(buyer, id);
@@ -90,7 +65,7 @@ test('the market of before fills its tables: payments in every state', async () 
   for (const id of [201, 202, 203]) expect((await trade.buyDirectly(buyer, id, priceOf(id))).status).toBe(200);
   expect((await trade.buyDirectly(buyer, 301, priceOf(301) - 1n)).status).toBe(422);
   const refunded = await trade.buyDirectly(buyer, 302, priceOf(302) - 1n);
-  const { payer } = await db.database.one<{ payer: string }>(
+  const { payer } = await stage.db.database.one<{ payer: string }>(
     sql`select '0x' || encode(payer, 'hex') as payer from payments where listing_id = 302`,
   );
   expect((await trade.refund(keeper, refunded, payer, priceOf(302))).status).toBe(200);
@@ -105,7 +80,7 @@ test('the market of before fills its tables: payments in every state', async () 
     'direct purchase needs_review': 1,
     'direct purchase rejected': 1,
   });
-  const counts = await db.database.one<{ listings: bigint; events: bigint }>(
+  const counts = await stage.db.database.one<{ listings: bigint; events: bigint }>(
     sql`select (select count(*) from listings) as listings, (select count(*) from events) as events`,
   );
   expect([counts.listings, counts.events]).toEqual([BigInt(LISTINGS + 3), expect.toSatisfy((n) => n >= EVENTS)]);
@@ -113,12 +88,12 @@ test('the market of before fills its tables: payments in every state', async () 
 });
 
 test('the migrations since then let it go on, and it does, on their tables', async () => {
-  const pending = await checkMigrations(db.database, MIGRATIONS);
+  const pending = await checkMigrations(stage.db.database, MIGRATIONS);
   expect(worstOf(pending.map(({ verdict }) => verdict))).not.toBe('refused');
-  const applied = await migrate(db.url, MIGRATIONS);
+  const applied = await migrate(stage.db.url, MIGRATIONS);
   expect(applied).toEqual(pending.map(({ name }) => name));
 
-  const trade = tradeOf(old, chain);
+  const trade = tradeOf(old, stage.chain);
   await trade.beginPurchase(buyer, 501, priceOf(501));
   await trade.collect(buyer, 501);
   expect((await trade.buyDirectly(buyer, 502, priceOf(502))).status).toBe(200);
@@ -131,10 +106,10 @@ test('the migrations since then let it go on, and it does, on their tables', asy
 
 test('this version goes on where it stopped: with its open payments, its goods and its log', async () => {
   await old.stop();
-  const market = await startMarketOf(ROOT, environment);
+  const market = await startMarketOf(ROOT, stage.environment);
   try {
-    expect(await migrationsComplete(db.database, MIGRATIONS)).toBe(true);
-    const trade = tradeOf(market, chain);
+    expect(await migrationsComplete(stage.db.database, MIGRATIONS)).toBe(true);
+    const trade = tradeOf(market, stage.chain);
     for (const id of [401, 402, 504]) {
       const { body } = await trade.collect(buyer, id);
       expect(body['artifact']).toBe(`old goods ${id}`);

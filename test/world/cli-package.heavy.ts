@@ -36,7 +36,6 @@ describe('the package', () => {
     const running = markets.start(await markets.onGivenDatabase({ OPENAISLE_LIMITS: WIDE_LIMITS }));
     await vi.waitUntil(() => running.lines('market_listening').length > 0, { timeout: 100_000, interval: 20 });
     market = running.url;
-    await exec('npm', ['run', 'build'], { cwd: ROOT });
     await exec('npm', ['pack', '--pack-destination', folder], { cwd: ROOT });
     await writeFile(join(folder, 'package.json'), '{"private":true,"type":"module"}');
     await install(folder);
@@ -55,6 +54,8 @@ describe('the package', () => {
     const names = await readdir(installed, { recursive: true });
     expect(names).toContain(join('dist', 'cli', 'main.js'));
     expect(names).toContain(join('dist', 'sdk', 'client.d.ts'));
+    expect(names).toContain(join('dist', 'market', 'main.js'));
+    expect(names).toContain(join('migrations', 'market', '0001-merchants.sql'));
     expect(names.filter((name) => /\.test\.|(?<!\.d)\.ts$|^src|^test/.test(name))).toEqual([]);
   });
 

@@ -1,3 +1,4 @@
+import { createWriteProbe } from '../../platform/database/write-probe.ts';
 import { type AnyPageRoute, type Page, page } from '../../platform/http/server-options.ts';
 import type { City } from '../context.ts';
 import { answerRefused } from './answer-html.ts';
@@ -15,6 +16,7 @@ import { thingPage, thingPicture } from './thing-page.ts';
 export function createPages(city: City, { sweeps }: { sweeps(): boolean }): AnyPageRoute[] {
   const forPeople = (path: string, handler: Page['handler']): Page =>
     page({ method: 'GET', path, handler, refused: (refusal) => answerRefused(city, refusal) });
+  const writes = createWriteProbe(city);
   return [
     page({ method: 'GET', path: '/', handler: ({ accept }) => frontPage(city, accept) }),
     forPeople('/thing/:id', ({ params }) => thingPage(city, readId(params))),
@@ -42,6 +44,12 @@ export function createPages(city: City, { sweeps }: { sweeps(): boolean }): AnyP
       handler: ({ params }) => answerAsset(params['name'] ?? ''),
     }),
     page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
-    page({ method: 'GET', path: '/readyz', cache: 'private', unlimited: true, handler: () => readyz(city, sweeps) }),
+    page({
+      method: 'GET',
+      path: '/readyz',
+      cache: 'private',
+      unlimited: true,
+      handler: () => readyz(city, writes, sweeps),
+    }),
   ];
 }

@@ -1,6 +1,7 @@
 import { API_VERSION } from '../../contract/vocabulary.ts';
-import { isUnavailable } from '../../platform/database/database-error.ts';
+import { isUnavailable, whyUnavailable } from '../../platform/database/database-error.ts';
 import { migrationsSuffice } from '../../platform/database/migrate.ts';
+import type { WriteProbe } from '../../platform/database/write-probe.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { City } from '../context.ts';
 import { MIGRATIONS } from '../migrations.ts';
@@ -10,15 +11,23 @@ export function healthz(): PageAnswer {
   return answer(200, { status: 'ok', api_version: API_VERSION });
 }
 
-/** Whether this process can serve reads. Payments that wait for the chain do not take the reads away. */
-export async function readyz({ database }: Pick<City, 'database'>, sweeps: () => boolean): Promise<PageAnswer> {
+/** Whether this process can read and write. Payments that wait for the chain do not take that away. */
+export async function readyz(
+  { database }: Pick<City, 'database'>,
+  writes: WriteProbe,
+  sweeps: () => boolean,
+): Promise<PageAnswer> {
   try {
     const complete = await migrationsSuffice(database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
-    return answer(200, { status: 'ready', database: 'reachable', migrations: 'complete', sweeps_offers: sweeps() });
+    const standing = { database: 'reachable', migrations: 'complete' };
+    const why = await writes.look();
+    if (why !== null) return answer(503, { status: 'not_ready', ...standing, writes: 'refused', why });
+    return answer(200, { status: 'ready', ...standing, writes: 'accepted', sweeps_offers: sweeps() });
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    return answer(503, { status: 'not_ready', database: 'unreachable' });
+    const why = whyUnavailable(error);
+    return answer(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
   }
 }
 

@@ -5,7 +5,8 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import { toHex } from '../../platform/hex.ts';
 import { readListingDetail } from '../catalog/read-listing-detail.ts';
 import type { Market } from '../context.ts';
-import { settlementHeaders } from '../payments/answer-pending.ts';
+import { settlementHeaders, slipIn } from '../payments/answer-pending.ts';
+import { findPayment } from '../payments/store.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
 /** Said where a seller reads it: nothing in a plain transfer names a market. */
@@ -21,6 +22,7 @@ export async function answerCreated(market: Market, listingId: bigint): Promise<
   const listing = await readListingDetail(database, listingId);
   if (listing === null) throw new TypeError('a listing that was just made is gone');
   const fee = await findFeeOfListing(database, listingId);
+  const payment = fee && (await findPayment(database, fee.payment_id));
   const body = {
     listing_id: Number(listingId),
     url: `${market.config.baseUrl}/api/listing/${listingId}`,
@@ -31,9 +33,12 @@ export async function answerCreated(market: Market, listingId: bigint): Promise<
       tx_hash: fee && toHex(fee.tx_hash),
       verified_via: fee?.verified_via ?? ('free' as const),
     },
+    ...(payment === null ? {} : slipIn(market, payment)),
   };
   const first = await noteAnswered(database, listingId, new Date(market.clock.now()));
   const headers =
-    fee === null ? {} : settlementHeaders(market.config.network, toHex(fee.tx_hash), checksummed(toHex(fee.payer)));
+    fee === null || payment === null
+      ? {}
+      : settlementHeaders(market.config.network, toHex(fee.tx_hash), checksummed(payment.payer));
   return { status: first ? 201 : 200, body, headers };
 }

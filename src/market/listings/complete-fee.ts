@@ -32,7 +32,12 @@ export function completeFee(market: Market, things: HeldThings): Completion {
     lockSubject: async () => ({ removedAt: null, sellerId: null }),
     complete: async (tx, payment, { transfer }) => {
       const pending = await takePending(tx, payment.id);
-      if (pending === null) throw new TypeError('a listing fee without its listing');
+      if (pending === null) {
+        // Taken back into the books after its body was lost (W16): a credit.
+        await tx.lock(LISTINGS_LOCK);
+        await insertFee(tx, payment, transfer, new Date(market.clock.now()));
+        return;
+      }
       const { draftId, body } = pending;
       const list =
         draftId === null ? listingOfGoods(market, payment, body) : await things.take(tx, payment, { draftId, body });

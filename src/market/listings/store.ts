@@ -106,10 +106,10 @@ export async function findListingByBody(
 export async function findFeeOfListing(
   queryable: Queryable,
   listingId: bigint,
-): Promise<{ amount_units: bigint; tx_hash: Buffer; payer: Buffer; verified_via: 'x402' | 'direct' } | null> {
+): Promise<{ amount_units: bigint; tx_hash: Buffer; payment_id: bigint; verified_via: 'x402' | 'direct' } | null> {
   return await queryable.maybe(
-    sql`select f.amount_units, f.tx_hash, f.verified_via, p.payer from listings l join fees f on f.id = l.fee_id
-      join payments p on p.id = f.payment_id where l.id = ${listingId}`,
+    sql`select f.amount_units, f.tx_hash, f.verified_via, f.payment_id from listings l join fees f on f.id = l.fee_id
+      where l.id = ${listingId}`,
   );
 }
 

@@ -3,9 +3,13 @@ import { Refusal } from '../../platform/refusal.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/** Proof and delivery token as the headers that the route reads; they travel beside the arguments, where no model writes. */
+/** Proof, delivery token and recovery slip as the headers that the route reads; they travel beside the arguments, where no model writes. */
 export function readPayment(meta: Meta): Record<string, string> {
-  return { ...proofOf(meta[META.payment]), ...tokenOf(meta[META.deliveryToken]) };
+  return {
+    ...proofOf(meta[META.payment]),
+    ...textOf(meta, META.deliveryToken, 'x-delivery-token'),
+    ...textOf(meta, META.recoverySlip, 'x-recovery-slip'),
+  };
 }
 
 function proofOf(proof: unknown): Record<string, string> {
@@ -21,8 +25,9 @@ function proofOf(proof: unknown): Record<string, string> {
   return version === 1 ? { 'x-payment': text } : { 'payment-signature': text };
 }
 
-function tokenOf(token: unknown): Record<string, string> {
-  if (token === undefined) return {};
-  if (typeof token === 'string') return { 'x-delivery-token': token };
-  throw new Refusal('invalid_fields', { errors: [{ path: `_meta.${META.deliveryToken}`, message: 'must be text' }] });
+function textOf(meta: Meta, name: string, header: string): Record<string, string> {
+  const text = meta[name];
+  if (text === undefined) return {};
+  if (typeof text === 'string') return { [header]: text };
+  throw new Refusal('invalid_fields', { errors: [{ path: `_meta.${name}`, message: 'must be text' }] });
 }

@@ -1,3 +1,4 @@
+import { createWriteProbe } from '../../platform/database/write-probe.ts';
 import { type AnyPageRoute, type PageAnswer, page } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
@@ -13,7 +14,7 @@ import { llmsText } from './llms-text.ts';
 import { createOpenApiPage } from './openapi-page.ts';
 import { answerAsset } from './shell/answer-asset.ts';
 
-export interface PageSources extends HealthSources {
+export interface PageSources extends Omit<HealthSources, 'writes'> {
   events: EventTail;
   catalog: Pick<Catalog, 'facts' | 'fresh'>;
   /** The front page for people; null for whom it is not. */
@@ -22,6 +23,7 @@ export interface PageSources extends HealthSources {
 
 /** Every address that is not an endpoint of the contract. */
 export function createPages(market: Market, { payments, catalog, history, events, home }: PageSources): AnyPageRoute[] {
+  const writes = createWriteProbe(market);
   return [
     page({
       method: 'GET',
@@ -54,7 +56,7 @@ export function createPages(market: Market, { payments, catalog, history, events
       path: '/readyz',
       cache: 'private',
       unlimited: true,
-      handler: ({ query }) => readyz(market, { payments, catalog, history }, query['strict'] !== undefined),
+      handler: ({ query }) => readyz(market, { payments, catalog, history, writes }, query['strict'] !== undefined),
     }),
   ];
 }

@@ -2,8 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { isUnavailable } from '../../platform/database/database-error.ts';
+import { isUnavailable, whyUnavailable } from '../../platform/database/database-error.ts';
 import { migrationsSuffice } from '../../platform/database/migrate.ts';
+import type { WriteProbe } from '../../platform/database/write-probe.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
@@ -26,6 +27,7 @@ export interface HealthSources {
   payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'held'>;
   catalog: Pick<Catalog, 'facts'>;
   history: Pick<History, 'isLost' | 'memory'>;
+  writes: WriteProbe;
 }
 
 /** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
@@ -34,21 +36,24 @@ export function healthz(): PageAnswer {
 }
 
 /**
- * Whether this process can serve reads. Payments that wait for the chain do not take the reads away, nor does a lost history: then only
+ * Whether this process can read and write. Payments that wait for the chain do not take that away, nor does a lost history: then only
  * who asks strictly is told 503.
  */
 export async function readyz(
   market: Market,
-  { payments, catalog, history }: HealthSources,
+  { payments, catalog, history, writes }: HealthSources,
   strict = false,
 ): Promise<PageAnswer> {
   try {
     const complete = await migrationsSuffice(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
+    const database = { database: 'reachable', migrations: 'complete' };
+    const why = await writes.look();
+    if (why !== null) return answer(503, { status: 'not_ready', ...database, writes: 'refused', why });
     return answer(strict && history.isLost() ? 503 : 200, {
       status: 'ready',
-      database: 'reachable',
-      migrations: 'complete',
+      ...database,
+      writes: 'accepted',
       history: history.isLost() ? 'lost' : 'whole',
       log_copy: history.memory(),
       ...(await paymentsStanding(market, payments)),
@@ -60,7 +65,8 @@ export async function readyz(
     });
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    return answer(503, { status: 'not_ready', database: 'unreachable' });
+    const why = whyUnavailable(error);
+    return answer(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
   }
 }
 

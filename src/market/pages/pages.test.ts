@@ -219,6 +219,7 @@ describe('health', () => {
         status: 'ready',
         database: 'reachable',
         migrations: 'complete',
+        writes: 'accepted',
         history: 'whole',
         log_copy: 'kept',
         // No chain is at that address.

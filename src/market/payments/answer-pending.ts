@@ -4,8 +4,10 @@ import type { pendingAnswer } from '../../contract/listings.ts';
 import type { Network } from '../../contract/vocabulary.ts';
 import type { Watermark } from '../../platform/chain/accept-head.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
 import type { Payment } from './payment.ts';
 import { estimateSeconds, presentPayment } from './present-payment.ts';
+import { slipOf } from './recovery-slip.ts';
 
 export type Pending = z.input<typeof pendingAnswer>;
 
@@ -13,6 +15,7 @@ const MAX_RETRY_SECONDS = 30;
 
 /** The 202 for a payment that is undecided. */
 export function pendingBody(
+  market: Pick<Market, 'pepper' | 'random'>,
   payment: Payment,
   watermark: Watermark | null,
   retry: 'same_request' | 'same_proof',
@@ -23,6 +26,7 @@ export function pendingBody(
   return {
     status: 'payment_pending',
     payment: view,
+    ...slipIn(market, payment),
     do_not_pay_again: true,
     collected_by: payment.merchantId === null ? 'signature' : 'key',
     retry,
@@ -37,6 +41,12 @@ export function pendingHeaders(network: Network, payment: Payment, body: Pending
   const settlement =
     payment.txHash === null ? {} : settlementHeaders(network, payment.txHash, checksummed(payment.payer));
   return { ...settlement, 'retry-after': body.retry_after_seconds.toString() };
+}
+
+/** A field of the answer. */
+export function slipIn(market: Pick<Market, 'pepper' | 'random'>, payment: Payment): { recovery_slip?: string } {
+  const slip = slipOf(market, payment);
+  return slip === null ? {} : { recovery_slip: slip };
 }
 
 /** The money arrived and a person decides: never delivered, never to be paid again. */

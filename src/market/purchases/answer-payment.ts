@@ -1,7 +1,7 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
-import { pendingBody, pendingHeaders, reviewRefusal } from '../payments/answer-pending.ts';
+import { pendingBody, pendingHeaders, reviewRefusal, slipIn } from '../payments/answer-pending.ts';
 import { findWatermark } from '../payments/head/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -28,6 +28,7 @@ export async function answerPayment(
     const fields = {
       ...error.options.fields,
       collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
+      ...slipIn(market, payment),
     };
     throw new Refusal(error.reason, { ...error.options, fields });
   }
@@ -89,7 +90,7 @@ async function answerUndecided(
   const watermark = await findWatermark(market.database, payment.chainId);
   const retry = request.proof === null ? 'same_request' : 'same_proof';
   const body = {
-    ...pendingBody(payment, watermark, retry, market.clock.now()),
+    ...pendingBody(market, payment, watermark, retry, market.clock.now()),
     collected_by: collectedBy(collector, payment, payment.deliveryTokenHash),
   };
   return { status: 202, body, headers: pendingHeaders(market.config.network, payment, body) };

@@ -6,7 +6,7 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
 import type { Market } from '../context.ts';
-import { settlementHeaders } from '../payments/answer-pending.ts';
+import { settlementHeaders, slipIn } from '../payments/answer-pending.ts';
 import type { Payment } from '../payments/payment.ts';
 import { findProof } from '../payments/proofs/store.ts';
 import { findPayment } from '../payments/store.ts';
@@ -26,8 +26,8 @@ export async function deliver(
   payment: Payment | null = null,
 ): Promise<BuyAnswer> {
   const artifact = await readArtifact(market.database, listingId);
-  const receipt =
-    purchase?.paymentId && purchase.txHash ? await readReceipt(market, purchase.paymentId, payment) : null;
+  const paid = purchase?.paymentId ? await readPaid(market, purchase.paymentId, payment) : null;
+  const receipt = paid !== null && purchase?.txHash ? await readReceipt(market, paid) : null;
   const body: Delivery = {
     listing_id: Number(listingId),
     title: artifact.title,
@@ -40,6 +40,7 @@ export async function deliver(
     receipt,
     do_not_pay_again: true,
     ...(collectedBy === null ? {} : { collected_by: collectedBy }),
+    ...(paid === null ? {} : slipIn(market, paid)),
   };
   const headers = receipt ? settlementHeaders(market.config.network, receipt.tx_hash, receipt.payer) : {};
   return { status: 200, body, headers, bytes: artifact.content };
@@ -61,14 +62,15 @@ function presentPurchase(purchase: Purchase, artifact: ArtifactRow): Delivery['p
   };
 }
 
-async function readReceipt(
-  market: Market,
-  paymentId: bigint,
-  known: Payment | null,
-): Promise<NonNullable<Delivery['receipt']>> {
+async function readPaid(market: Market, paymentId: bigint, known: Payment | null): Promise<Payment> {
   const payment = known?.id === paymentId ? known : await findPayment(market.database, paymentId);
-  const proof = await findProof(market.database, { paymentId });
-  if (payment === null || proof === null) throw new TypeError('a purchase without its proof');
+  if (payment === null) throw new TypeError('a purchase without its payment');
+  return payment;
+}
+
+async function readReceipt(market: Market, payment: Payment): Promise<NonNullable<Delivery['receipt']>> {
+  const proof = await findProof(market.database, { paymentId: payment.id });
+  if (proof === null) throw new TypeError('a purchase without its proof');
   return {
     payment_id: Number(payment.id),
     tx_hash: proof.txHash,

@@ -8,6 +8,7 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import type { History } from '../log-copy/history.ts';
 import { isLocked } from './store.ts';
+import { takeBack } from './take-back.ts';
 
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
 type Act = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
@@ -36,7 +37,7 @@ async function isLockedOut(market: Market, caller: Merchant | null | undefined):
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
-/** While history is lost nothing is written, and nobody is told of a payment from books that may lack it. */
+/** What was lost is taken back before it is asked about. While history is lost nothing is written, and nobody is told of a payment from books that may lack it. */
 export function guardHistory({ isLost, hasLocks }: Guarded, operations: MarketOperations): MarketOperations {
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as EndpointName)) return [name, operation];
@@ -47,6 +48,8 @@ export function guardHistory({ isLost, hasLocks }: Guarded, operations: MarketOp
       if (hasLocks() && isWrite(name as EndpointName) && (await isLockedOut(market, call.caller))) {
         throw new Refusal('rotation_required');
       }
+      const { recoverySlip } = call.payment;
+      if (recoverySlip !== null && isWrite(name as EndpointName)) await takeBack(market, recoverySlip);
       return await act(market, call);
     };
     return [name, asked];

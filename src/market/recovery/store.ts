@@ -1,7 +1,8 @@
 import sql, { raw } from 'sql-template-tag';
 import { handleSkeleton } from '../../contract/handle-skeleton.ts';
+import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import { toBytes } from '../../platform/hex.ts';
+import { type Hex, toBytes } from '../../platform/hex.ts';
 import type { Lost, LostListing } from './find-lost.ts';
 
 /** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of them are shown to somebody. */
@@ -109,4 +110,65 @@ export async function isLocked(queryable: Queryable, merchantId: bigint): Promis
     sql`select exists (select from identity_locks where merchant_id = ${merchantId}) as locked`,
   );
   return locked;
+}
+
+export async function wasRecoveredSince(queryable: Queryable, at: Date): Promise<boolean> {
+  const { was } = await queryable.one<{ was: boolean }>(
+    sql`select exists (select from recoveries where recoveries.at > ${at}) as was`,
+  );
+  return was;
+}
+
+export async function hasListing(queryable: Queryable, id: bigint): Promise<boolean> {
+  const { has } = await queryable.one<{ has: boolean }>(
+    sql`select exists (select from listings where id = ${id}) as has`,
+  );
+  return has;
+}
+
+export async function hasMerchant(queryable: Queryable, id: bigint): Promise<boolean> {
+  const { has } = await queryable.one<{ has: boolean }>(
+    sql`select exists (select from merchants where id = ${id}) as has`,
+  );
+  return has;
+}
+
+export async function hasIntent(queryable: Queryable, id: string): Promise<boolean> {
+  const { has } = await queryable.one<{ has: boolean }>(
+    sql`select exists (select from payment_intents where id = ${Buffer.from(id, 'hex')}) as has`,
+  );
+  return has;
+}
+
+export interface PaymentToPut {
+  purpose: PaymentPurpose;
+  listingId: bigint | null;
+  merchantId: bigint | null;
+  bodyHash: Buffer | null;
+  chainId: bigint;
+  asset: Hex;
+  payee: Hex;
+  payer: Hex;
+  valueUnits: bigint;
+  nonce: Hex;
+  validAfter: bigint;
+  validBefore: bigint;
+  openedBlock: bigint;
+  tokenHash: Buffer | null;
+  signersReadAt: Date | null;
+  createdAt: Date;
+  now: Date;
+}
+
+/** As it may have been submitted, so that only the chain ends it. Nothing where the authorization, or its place, is another row's. */
+export async function putPayment(tx: Tx, put: PaymentToPut): Promise<void> {
+  const made = await tx.maybe<{ id: bigint }>(sql`
+    insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
+      valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, created_at, updated_at)
+    values (${put.purpose}, 'x402', 'verifying', ${put.listingId}, ${put.merchantId}, ${put.bodyHash}, ${put.chainId},
+      ${toBytes(put.asset)}, ${toBytes(put.payee)}, ${toBytes(put.payer)}, ${put.valueUnits}, ${toBytes(put.nonce)},
+      ${put.validAfter}, ${put.validBefore}, ${put.openedBlock}, ${put.tokenHash}, ${put.signersReadAt}, ${put.createdAt}, ${put.now})
+    on conflict do nothing returning id`);
+  if (made === null) return;
+  await tx.run(sql`update payments set status = 'settling', settling_at = created_at where id = ${made.id}`);
 }

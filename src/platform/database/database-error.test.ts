@@ -1,7 +1,14 @@
-import sql from 'sql-template-tag';
+import sql, { raw } from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
-import { constraintOf, isForeignKeyViolation, isUnavailable, isUniqueViolation } from './database-error.ts';
+import {
+  constraintOf,
+  isForeignKeyViolation,
+  isOutcomeUnknown,
+  isUnavailable,
+  isUniqueViolation,
+  whyUnavailable,
+} from './database-error.ts';
 
 const db = testDatabase({ migrated: false });
 
@@ -45,4 +52,57 @@ test('other errors are no constraint and no unavailability', async () => {
     expect(constraintOf(error)).toBeNull();
     expect(isUnavailable(error)).toBe(false);
   }
+});
+
+/** The server says this of itself, with that code. */
+const raise = (code: string) => raw(`do $$ begin raise exception 'on purpose' using errcode = '${code}'; end $$`);
+
+test('a server that is there and cannot do its work is away, and has done nothing', async () => {
+  const whys = new Map<string, string | null>([
+    ['53100', 'disk_full'],
+    ['53200', 'out_of_memory'],
+    ['53300', 'too_many_connections'],
+    ['53400', 'out_of_resources'],
+    ['57000', null],
+    ['57P03', null],
+    ['58030', 'io_error'],
+    ['58P01', 'io_error'],
+    ['25006', 'read_only'],
+    ['08006', null],
+  ]);
+  for (const [code, why] of whys) {
+    const alone = await failureOf(sql`${raise(code)}`);
+    expect([code, isUnavailable(alone), isOutcomeUnknown(alone), whyUnavailable(alone)]).toEqual([
+      code,
+      true,
+      false,
+      why,
+    ]);
+    const inside = await db.database
+      .transaction((tx) => tx.last.run(sql`${raise(code)}`))
+      .catch((error: unknown) => error);
+    expect([code, isUnavailable(inside), isOutcomeUnknown(inside)]).toEqual([code, true, false]);
+  }
+});
+
+test('a statement that took too long, a deadlock and a bug are not taken for a server that is away', async () => {
+  for (const code of ['57014', '40P01', '40001', 'XX000', '22012'])
+    expect([code, isUnavailable(await failureOf(sql`${raise(code)}`))]).toEqual([code, false]);
+});
+
+test('a commit that is refused is rolled back, and known to be', async () => {
+  await db.database.run(sql`create table late (n int4)`);
+  await db.database.run(sql`create function fail_late() returns trigger language plpgsql as
+    $$ begin raise exception 'on purpose' using errcode = 'disk_full'; end $$`);
+  await db.database.run(sql`create constraint trigger late after insert on late deferrable initially deferred
+    for each row execute function fail_late()`);
+  for (const write of [
+    () => db.database.transaction((tx) => tx.run(sql`insert into late values (1)`)),
+    () => db.database.transaction((tx) => tx.last.run(sql`insert into late values (1)`)),
+    () => db.database.run(sql`insert into late values (1)`),
+  ]) {
+    const error = await write().catch((thrown: unknown) => thrown);
+    expect([isUnavailable(error), isOutcomeUnknown(error), whyUnavailable(error)]).toEqual([true, false, 'disk_full']);
+  }
+  expect(await db.database.rows(sql`select * from late`)).toEqual([]);
 });

@@ -26,8 +26,21 @@ const SYSTEM_CODES = new Set([
   'EAI_AGAIN',
 ]);
 
-/** Too many connections; ended by an idle timeout. The classes 08 and 57P (shutdown, starting up) are tested apart. */
-const SQLSTATES = new Set(['53300', '25P03']);
+/**
+ * Connection lost (08), out of disk, memory or connections (53), shutdown and starting up (57, without a canceled statement), files that
+ * cannot be read or written (58), ended by an idle timeout, and a server that takes no writes: it has become a standby, or was closed to them.
+ */
+const AWAY = /^(?:08...|53...|57(?!014)...|58...|25P03|25006)$/;
+
+/** Where the server says so itself; by class where the code is none of these. */
+const WHYS: readonly (readonly [string, string])[] = [
+  ['53100', 'disk_full'],
+  ['53200', 'out_of_memory'],
+  ['53300', 'too_many_connections'],
+  ['53', 'out_of_resources'],
+  ['58', 'io_error'],
+  ['25006', 'read_only'],
+];
 
 /** The driver gives these no code. */
 const DRIVER_MESSAGES = new Set([
@@ -45,14 +58,40 @@ function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** Whether the database is away for now: refused, reset, shutting down, starting up, out of connections, too slow to connect. */
+/**
+ * Whether the database is away for now: refused, reset, shutting down, starting up, too slow to connect; or there and unable to do its
+ * work, since its disk is full, it is out of connections or memory, or takes no writes.
+ */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
-  if (error instanceof DatabaseError)
-    return code !== undefined && (SQLSTATES.has(code) || code.startsWith('08') || code.startsWith('57P'));
+  if (error instanceof DatabaseError) return code !== undefined && AWAY.test(code);
   return (code !== undefined && SYSTEM_CODES.has(code)) || DRIVER_MESSAGES.has(error.message);
+}
+
+/**
+ * Whether the server answered that it is away, and lives: the statement, or the commit, was refused and its transaction is rolled back.
+ * A PANIC may carry the same code, and is none: what was asked for may be on disk.
+ */
+export function isRefused(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && error.severity === 'ERROR' && isUnavailable(error);
+}
+
+/** Whether the server takes no writes: it has become a standby, or was closed to them. */
+export function isReadOnly(error: unknown): boolean {
+  return sqlstateOf(error) === '25006';
+}
+
+/** In one word what is in the way, for operators; null where nobody said. */
+export function whyUnavailable(error: unknown): string | null {
+  const code = sqlstateOf(error);
+  return WHYS.find(([prefix]) => code?.startsWith(prefix))?.[1] ?? null;
+}
+
+function sqlstateOf(error: unknown): string | undefined {
+  const said = error instanceof DatabaseUnavailable ? error.cause : error;
+  return said instanceof Error ? codeOf(said) : undefined;
 }
 
 /** Whether what was asked for may or may not have happened. Always unavailable too. */
@@ -63,7 +102,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
 /** The same error, or a `DatabaseUnavailable` around it when the connection is what failed. */
 export function withAvailability(error: unknown, outcomeUnknown: boolean): unknown {
   return isUnavailable(error) && !(error instanceof DatabaseUnavailable)
-    ? new DatabaseUnavailable(error, outcomeUnknown)
+    ? new DatabaseUnavailable(error, outcomeUnknown && !isRefused(error))
     : error;
 }
 

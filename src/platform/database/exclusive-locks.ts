@@ -4,6 +4,8 @@ import { lockKey } from './lock-key.ts';
 
 export interface ExclusiveLocks {
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
+  /** Every key that is held is lost, and the next is asked for on a new session. */
+  drop(): void;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,16 @@ export function createExclusiveLocks(connect: (onLost: () => void) => Promise<Cl
       } finally {
         held.delete(key);
       }
+    },
+    drop: () => {
+      const dropped = current;
+      current = null;
+      dropped
+        ?.then(async ({ client, lost }) => {
+          lost.abort(new Error('the server of the session that held the lock was left'));
+          await client.end();
+        })
+        .catch(() => {});
     },
     close: async () => {
       const session = await current?.catch(() => null);

@@ -1,10 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import sql from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import sql, { raw } from 'sql-template-tag';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/support/database.ts';
+import { systemRandom } from '../random.ts';
+import { connectClient } from './connection.ts';
+import { lockKey } from './lock-key.ts';
 import { migrate, migrationsComplete, migrationsSuffice, pendingMigrations } from './migrate.ts';
+import { RightsMissing } from './migrations/check-rights.ts';
 
 let db: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;
@@ -90,4 +94,102 @@ test('a gap, a duplicate number and a misnamed file are refused before anything 
 test('a file that ends its transaction itself is refused', async () => {
   await write('0001-commits.sql', 'create table a (n int4); commit;');
   await expect(migrate(db.url, folder)).rejects.toThrow('must not begin or end transactions');
+});
+
+const COMPATIBLE = '-- compatible: older code\n';
+
+test('code that does not know a compatible migration starts on its tables, and one that is not compatible ends that', async () => {
+  await write('0001-first.sql', 'create table a (n int4);');
+  await write('0002-newer.sql', `${COMPATIBLE}create table b (n int4);`);
+  await write(
+    '0003-steps.sql',
+    `${COMPATIBLE}create table c (n int4);\n-- concurrently\ncreate index concurrently a_n on a (n);`,
+  );
+  expect(await migrate(db.url, folder)).toEqual(['0001-first', '0002-newer', '0003-steps']);
+  expect(await migrate(db.url, folder)).toEqual([]);
+  // The versions before this one look at schema_migrations alone, and refuse what they find there and do not know.
+  expect(await db.database.rows(sql`select number from schema_migrations`)).toEqual([{ number: 1 }]);
+  await rm(join(folder, '0003-steps.sql'));
+  await rm(join(folder, '0002-newer.sql'));
+  expect(await migrate(db.url, folder)).toEqual([]);
+  expect(await pendingMigrations(db.database, folder)).toEqual([]);
+  expect(await migrationsComplete(db.database, folder)).toBe(true);
+  expect(await migrationsSuffice(db.database, folder)).toBe(true);
+});
+
+test('a migration that is not compatible bars code that does not know it, also behind a compatible one', async () => {
+  await write('0001-first.sql', 'create table a (n int4);');
+  await write('0002-newer.sql', `${COMPATIBLE}create table b (n int4);`);
+  await write('0003-newest.sql', 'drop table b;');
+  await migrate(db.url, folder);
+  await rm(join(folder, '0003-newest.sql'));
+  await expect(migrate(db.url, folder)).rejects.toThrow('ahead of this code: migration 0003-newest');
+  expect(await migrationsComplete(db.database, folder)).toBe(false);
+  await write('0002-newer.sql', `${COMPATIBLE}create table d (n int4);`);
+  await expect(migrate(db.url, folder)).rejects.toThrow('0002-newer was changed after it was applied');
+});
+
+test.each(['\n-- compatible: older code\n', '-- compatible: all code\n', '--compatible: older code\n'])(
+  'what only looks like the word for compatible is refused: %j',
+  async (text) => {
+    await write('0001-first.sql', text);
+    await expect(migrate(db.url, folder)).rejects.toThrow('the first line may be "-- compatible: older code"');
+  },
+);
+
+test('a start with nothing to apply waits for no migration that is under way', async () => {
+  await write('0001-first.sql', 'create table a (n int4);');
+  await migrate(db.url, folder);
+  const other = await connectClient({ url: db.url, statementTimeoutMs: 0 });
+  await other.query('select pg_advisory_lock($1::int8)', [lockKey('migration', 'schema_migrations')]);
+  expect(await migrate(db.url, folder)).toEqual([]);
+  await other.end();
+});
+
+describe('a role that owns nothing', () => {
+  const role = `migrate_${systemRandom.bytes(6).toString('hex')}`;
+  let roleUrl: string;
+
+  beforeEach(async () => {
+    await db.database.run(sql`${raw(`create role ${role} login password 'only-for-a-test'`)}`);
+    roleUrl = Object.assign(new URL(db.url), { username: role, password: 'only-for-a-test' }).href;
+    await write('0001-first.sql', 'create table a (n int4);');
+  });
+  afterEach(async () => {
+    await db.database.run(sql`${raw(`drop owned by ${role}`)}`);
+    await db.database.run(sql`${raw(`drop role ${role}`)}`);
+  });
+
+  test('is told what waits, who has to apply it, and what it may not read afterwards; with its rights it starts', async () => {
+    await expect(migrate(roleUrl, folder)).rejects.toThrow(
+      `migrations wait (0001-first), and the role "${role}" may not change the tables: a role that may create tables has to do it`,
+    );
+    await migrate(db.url, folder);
+    await expect(migrate(roleUrl, folder)).rejects.toThrow(
+      `the role "${role}" has no rights yet to tables: a, compatible_migrations, schema_migrations`,
+    );
+    const rights = [`grant select on all tables in schema public to ${role}`];
+    await expect(migrate(roleUrl, folder, undefined, rights)).rejects.toThrow(RightsMissing);
+    expect(await migrate(db.url, folder, undefined, rights)).toEqual([]);
+    expect(await migrate(roleUrl, folder)).toEqual([]);
+
+    await write('0002-second.sql', `${COMPATIBLE}create table b (n int4);`);
+    const { owner } = await db.database.one<{ owner: string }>(sql`select current_user::text as owner`);
+    await expect(migrate(roleUrl, folder)).rejects.toThrow(`their owner, "${owner}", has to do it`);
+    await migrate(db.url, folder);
+    await expect(migrate(roleUrl, folder)).rejects.toThrow('no rights yet to tables: b');
+    // The version before needs nothing of what is new.
+    await rm(join(folder, '0002-second.sql'));
+    expect(await migrate(roleUrl, folder)).toEqual([]);
+  });
+
+  test('gets no rights half: none where one of them cannot be given', async () => {
+    const rights = [`grant select on a to ${role}`, `grant select on a to no_such_role`];
+    await expect(migrate(db.url, folder, undefined, rights)).rejects.toThrow(
+      'the migrations are applied, and no rights were given: role "no_such_role" does not exist',
+    );
+    expect(await db.database.one(sql`select has_table_privilege(${role}::text, 'a', 'select') as may`)).toEqual({
+      may: false,
+    });
+  });
 });

@@ -1,24 +1,19 @@
 import type { Client } from 'pg';
-import sql from 'sql-template-tag';
 import { systemClock } from '../clock.ts';
 import { connectClient } from './connection.ts';
 import type { Queryable } from './database.ts';
 import { lockKey } from './lock-key.ts';
 import { type Migration, readMigrations } from './migration-files.ts';
+import {
+  type AppliedMigration,
+  CREATE_COMPATIBLE,
+  CREATE_MIGRATIONS,
+  findMismatch,
+  type ReadRows,
+  readApplied,
+} from './migrations/applied-migrations.ts';
+import { checkMayMigrate, checkMayRead } from './migrations/check-rights.ts';
 import { applyMigration, type OnProgress } from './migrations/run-steps.ts';
-
-interface Applied {
-  number: number;
-  name: string;
-  sha256: Buffer;
-}
-
-const CREATE_TABLE = `create table schema_migrations (
-  number int4 primary key,
-  name text not null,
-  sha256 bytea not null,
-  applied_at timestamptz not null default clock_timestamp()
-)`;
 
 /** How long a process that finds another one at work waits before it looks again. */
 const LOOK_AGAIN_MS = 100;
@@ -26,27 +21,42 @@ const LOOK_AGAIN_MS = 100;
 /**
  * Brings the database at `url` up to the last file of the folder and returns the names of what it applied. A file is one
  * transaction, or several steps that are noted one by one. Two processes that start at once are safe: the second waits for
- * the first, then finds nothing to do.
+ * the first, then finds nothing to do. One that finds nothing to do waits for nobody. `rights` are statements that are run afterwards, in
+ * one transaction. Throws `RightsMissing` where the role of `url` may not do what there is to do, or not read what is there.
  */
-export async function migrate(url: string, folder: string, onProgress: OnProgress = () => {}): Promise<string[]> {
+export async function migrate(
+  url: string,
+  folder: string,
+  onProgress: OnProgress = () => {},
+  rights: readonly string[] = [],
+): Promise<string[]> {
   const migrations = await readMigrations(folder);
   // A migration may take as long as it needs.
   const client = await connectClient({ url, applicationName: 'openaisle-migrate', statementTimeoutMs: 0 });
+  const rows: ReadRows = async (query) => (await client.query(query)).rows;
   try {
+    const waiting = await findPending(rows, migrations);
+    if (waiting.length === 0 && rights.length === 0) return [];
+    await checkMayMigrate(rows, waiting);
     await lockMigrations(client);
-    // Not "if not exists": that asks for the right to create, which a market that finds all in place need not have.
-    const found = await client.query<{ there: boolean }>(
-      "select to_regclass('schema_migrations') is not null as there",
-    );
-    if (found.rows[0]?.there !== true) await client.query(CREATE_TABLE);
-    const applied = await client.query<Applied>('select number, name, sha256 from schema_migrations order by number');
-    const pending = pendingAfter(applied.rows, migrations);
+    const applied = await readApplied(rows);
+    if (applied === null) await client.query(CREATE_MIGRATIONS);
+    const pending = pendingAfter(applied ?? [], migrations);
+    if (pending.length > 0) await client.query(CREATE_COMPATIBLE);
     for (const migration of pending) await applyMigration(client, migration, onProgress);
+    if (rights.length > 0) await giveRights(client, rights);
     return pending.map(({ name }) => name);
   } finally {
     // The session's end gives the lock back.
     await client.end();
   }
+}
+
+async function giveRights(client: Client, rights: readonly string[]): Promise<void> {
+  await client.query(['begin', ...rights, 'commit'].join(';\n')).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`the migrations are applied, and no rights were given: ${why}`, { cause: error });
+  });
 }
 
 /** Asks again and again: an index that is made concurrently waits for every statement that runs, also for one that waits for this lock. */
@@ -59,44 +69,37 @@ async function lockMigrations(client: Client): Promise<void> {
   }
 }
 
-/** What the database still lacks. Throws when it holds a migration this code does not know, or another text of one. */
+/** What the database still lacks. Throws when it holds a migration that this code does not know and cannot do with, or another text of one. */
 export async function pendingMigrations(database: Queryable, folder: string): Promise<Migration[]> {
-  return pendingAfter(await appliedMigrations(database), await readMigrations(folder));
+  return findPending((query) => database.rows(query), await readMigrations(folder));
 }
 
-/** Whether the database is exactly at the state of the folder; false too when it is ahead or differs. */
+/** Whether this code may begin to work on the database: it has all of the folder, and beyond it only what is compatible. */
 export async function migrationsComplete(database: Queryable, folder: string): Promise<boolean> {
-  const [applied, migrations] = await Promise.all([appliedMigrations(database), readMigrations(folder)]);
-  return findMismatch(applied, migrations) === null && applied.length === migrations.length;
+  const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
+  return findMismatch(applied, migrations) === null && applied.length >= migrations.length;
 }
 
-/** Whether the database has all that this code needs: it may be ahead, since what comes later only adds. */
+/** Whether the database has all that code which runs already needs: it may be ahead, since what comes later only adds. */
 export async function migrationsSuffice(database: Queryable, folder: string): Promise<boolean> {
-  const [applied, migrations] = await Promise.all([appliedMigrations(database), readMigrations(folder)]);
+  const [applied, migrations] = await Promise.all([appliedIn(database), readMigrations(folder)]);
   return applied.length >= migrations.length && findMismatch(applied.slice(0, migrations.length), migrations) === null;
 }
 
-async function appliedMigrations(database: Queryable): Promise<Applied[]> {
-  const { there } = await database.one<{ there: boolean }>(
-    sql`select to_regclass('schema_migrations') is not null as there`,
-  );
-  return there ? database.rows<Applied>(sql`select number, name, sha256 from schema_migrations order by number`) : [];
+async function findPending(rows: ReadRows, migrations: readonly Migration[]): Promise<Migration[]> {
+  const applied = (await readApplied(rows)) ?? [];
+  const pending = pendingAfter(applied, migrations);
+  // What only a newer version has made is none of this one's business.
+  if (applied.length <= migrations.length) await checkMayRead(rows);
+  return pending;
 }
 
-function pendingAfter(applied: readonly Applied[], migrations: readonly Migration[]): Migration[] {
+async function appliedIn(database: Queryable): Promise<AppliedMigration[]> {
+  return (await readApplied((query) => database.rows(query))) ?? [];
+}
+
+function pendingAfter(applied: readonly AppliedMigration[], migrations: readonly Migration[]): Migration[] {
   const mismatch = findMismatch(applied, migrations);
   if (mismatch !== null) throw new Error(mismatch);
   return migrations.slice(applied.length);
-}
-
-function findMismatch(applied: readonly Applied[], migrations: readonly Migration[]): string | null {
-  for (const [index, { number, name, sha256 }] of applied.entries()) {
-    if (number !== index + 1) return `schema_migrations lacks number ${index + 1}: rows of it were removed`;
-    const known = migrations[index];
-    if (known === undefined)
-      return `the database is ahead of this code: migration ${name} is applied and unknown here; run the newer version`;
-    if (!known.sha256.equals(sha256))
-      return `migration ${known.name} was changed after it was applied (as ${name}): restore its text and add a new file`;
-  }
-  return null;
 }

@@ -7,8 +7,11 @@ export interface Migration {
   name: string;
   text: string;
   sha256: Buffer;
+  /** Code that does not know it starts and works on the tables that it leaves. */
+  compatible: boolean;
 }
 
+const COMPATIBLE = /^-- compatible: older code$/;
 const FILE_NAME = /^(\d{4})-([a-z0-9]+(?:-[a-z0-9]+)*)\.sql$/;
 
 /** The migrations of a folder in order. Numbers start at 1 and leave no gap: a lost file must not go unnoticed. */
@@ -24,7 +27,23 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
       throw new Error(`migration ${String(index + 1).padStart(4, '0')} is missing in ${folder}: next is ${file}`);
     const bytes = await readFile(join(folder, file));
     const sha256 = createHash('sha256').update(bytes).digest();
-    migrations.push({ number, name: file.slice(0, -'.sql'.length), text: bytes.toString('utf8'), sha256 });
+    const text = bytes.toString('utf8');
+    migrations.push({
+      number,
+      name: file.slice(0, -'.sql'.length),
+      text,
+      sha256,
+      compatible: isCompatible(text, file),
+    });
   }
   return migrations;
+}
+
+/** Says so by its first line. */
+function isCompatible(text: string, file: string): boolean {
+  const [first = '', ...rest] = text.split('\n');
+  const misplaced = [COMPATIBLE.test(first) ? '' : first, ...rest].find((line) => /^--\s*compatible\b/i.test(line));
+  if (misplaced !== undefined)
+    throw new Error(`"${misplaced}" in ${file}: the first line may be "-- compatible: older code", and no other`);
+  return COMPATIBLE.test(first);
 }

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Pool, type PoolClient } from 'pg';
 import sql from 'sql-template-tag';
+import { chooseServer, type ServerChoice } from './choose-server.ts';
 import { clientConfig, connectClient, prepareConnection } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
-import { withAvailability } from './database-error.ts';
+import { isReadOnly, isUnavailable, withAvailability } from './database-error.ts';
 import { createExclusiveLocks, type ExclusiveLocks } from './exclusive-locks.ts';
 import { createServerCheck, type ServerCheck } from './other-server.ts';
 import { createQueryable, isReusable, runQuery } from './run-query.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
 export interface OpenDatabaseOptions {
+  /** With several hosts (`one:5432,two:5432`) the one that is no standby. */
   url: string;
   /** Connections kept at most, beside the one that holds locks. Default 16: more is slower on few cores. */
   poolSize?: number;
@@ -28,20 +30,23 @@ const OLDEST_SERVER = 150_000;
 /** Opens the pool and refuses a server that could lose what it has acknowledged. */
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   const connection = { ...options, statementTimeoutMs: options.statementTimeoutMs ?? 5_000 };
-  const servers = createServerCheck();
+  const identity = createServerCheck();
+  const servers = chooseServer(options.url, () => locks.drop());
   const pool = new Pool({
     ...clientConfig(connection),
+    Client: servers.Client,
     max: options.poolSize ?? 16,
     idleTimeoutMillis: 30_000,
     onConnect: async (client) => {
       await prepareConnection(client);
-      await servers.check(client);
+      await identity.check(client);
     },
   });
   // An idle connection that breaks is thrown away by the pool; whoever asks next gets a new one, or the error.
   pool.on('error', () => {});
+  pool.on('connect', servers.arrived);
   const locks = createExclusiveLocks((onLost) => connectClient(connection, onLost));
-  const database = createDatabase(pool, locks, servers);
+  const database = createDatabase(pool, { servers, identity }, locks);
   try {
     await checkServer(database, options.allowUnsafe ?? false);
     return database;
@@ -51,7 +56,11 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   }
 }
 
-function createDatabase(pool: Pool, locks: ExclusiveLocks, servers: ServerCheck): Database {
+function createDatabase(
+  pool: Pool,
+  { servers, identity }: { servers: ServerChoice; identity: ServerCheck },
+  locks: ExclusiveLocks,
+): Database {
   const scopes = new AsyncLocalStorage<TransactionScope>();
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | null = null;
@@ -59,7 +68,11 @@ function createDatabase(pool: Pool, locks: ExclusiveLocks, servers: ServerCheck)
   /** The pool would strand whoever still waits for a connection when it ends: so its end waits for all of these. */
   const onConnection = <T>(outcomeUnknown: boolean, act: (client: PoolClient) => Promise<T>): Promise<T> => {
     assert(closed === null, 'this database is closed');
-    const lent = lendConnection(pool, outcomeUnknown, act);
+    const lent = lendConnection(pool, servers, outcomeUnknown, act).catch((error: unknown) => {
+      // The primary is another one by now, or will be: who asks next looks for it, and so does who holds a lock.
+      if (isReadOnly(error) && servers.leaveAll()) locks.drop();
+      throw error;
+    });
     const settled = lent.catch(() => {}).finally(() => running.delete(settled));
     running.add(settled);
     return lent;
@@ -91,7 +104,7 @@ function createDatabase(pool: Pool, locks: ExclusiveLocks, servers: ServerCheck)
       assert(closed === null, 'this database is closed');
       return locks.withAdvisoryLock(key, act);
     },
-    onOtherServer: servers.listen,
+    onOtherServer: identity.listen,
     close: () => {
       closed ??= close();
       return closed;
@@ -99,15 +112,14 @@ function createDatabase(pool: Pool, locks: ExclusiveLocks, servers: ServerCheck)
   };
 }
 
-/** Lends a connection; one that may be broken is not given back but closed. */
+/** Lends a connection; one that may be broken, or that was left, is not given back but closed. */
 async function lendConnection<T>(
   pool: Pool,
+  servers: ServerChoice,
   outcomeUnknown: boolean,
   act: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect().catch((error: unknown) => {
-    throw withAvailability(error, false);
-  });
+  const client = await takeConnection(pool, servers);
   // While lent, the pool does not listen: without this a lost connection would end the process.
   const ignore = (): void => {};
   client.on('error', ignore);
@@ -117,7 +129,23 @@ async function lendConnection<T>(
     throw withAvailability(error, outcomeUnknown);
   } finally {
     client.removeListener('error', ignore);
-    client.release(!isReusable(client));
+    client.release(!isReusable(client) || !servers.isCurrent(client));
+  }
+}
+
+/** To the primary, whichever of the hosts that is by now. */
+async function takeConnection(pool: Pool, servers: ServerChoice): Promise<PoolClient> {
+  for (let tried = 1; ; ) {
+    const host = servers.host();
+    try {
+      const client = await pool.connect();
+      if (servers.isCurrent(client)) return client;
+      client.release(true);
+    } catch (error) {
+      if (tried === servers.hosts || !isUnavailable(error)) throw withAvailability(error, false);
+      tried += 1;
+      servers.passOver(host);
+    }
   }
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type ClientBase, DatabaseError } from 'pg';
 import type { Sql } from 'sql-template-tag';
 import type { Queryable } from './database.ts';
-import { isUnavailable } from './database-error.ts';
+import { isReadOnly, isRefused, isUnavailable } from './database-error.ts';
 import { type Answer, runBatch, type Statement } from './statement-batch.ts';
 
 /**
@@ -76,11 +76,12 @@ async function guard<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
 }
 
 /**
- * Most SQL errors leave the connection whole. A prepared statement that no longer fits the tables, or is gone, would
+ * Most SQL errors leave the connection whole, also of a server whose disk is full; one that takes no writes is left. A prepared statement that no longer fits the tables, or is gone, would
  * fail for ever on it; and after anything that is not the server's answer nobody knows what is still on the wire.
  */
 function leavesConnectionWhole(error: unknown): boolean {
-  return error instanceof DatabaseError && !isUnavailable(error) && error.code !== '0A000' && error.code !== '26000';
+  if (!(error instanceof DatabaseError) || isReadOnly(error)) return false;
+  return (isRefused(error) || !isUnavailable(error)) && error.code !== '0A000' && error.code !== '26000';
 }
 
 /** Whether nobody knows any more what is still on the wire. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ClientBase, DatabaseError } from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
 import type { TransactionOptions, Tx } from './database.ts';
-import { DatabaseUnavailable, isOutcomeUnknown, withAvailability } from './database-error.ts';
+import { DatabaseUnavailable, isOutcomeUnknown, isRefused, withAvailability } from './database-error.ts';
 import { lockKey } from './lock-key.ts';
 import { commandOf, createQueryable, isSpoiled, runRollback, statementOf, traced } from './run-query.ts';
 import type { Answer, Statement } from './statement-batch.ts';
@@ -92,8 +92,12 @@ function beginning(options: TransactionOptions): Statement[] {
   return [commandOf(beginText(options)), ...limit, ...plans];
 }
 
-/** Shutdown, lost connections, internal errors and full disks: after these a commit may be on disk all the same. */
+/**
+ * Shutdown, lost connections, internal errors, and a full disk that the server ends at: after these a commit may be on disk all the same.
+ * One that it refuses and lives, it has rolled back.
+ */
 function mayHaveCommitted(error: unknown): boolean {
+  if (isRefused(error)) return false;
   if (!(error instanceof DatabaseError) || error.code === undefined) return true;
   return /^(?:08|53|57P|58|XX|F0|40003)/.test(error.code);
 }

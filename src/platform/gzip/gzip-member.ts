@@ -32,7 +32,8 @@ export function beginMember(target: Buffer, prefix: Uint8Array): GzipMember {
 export function finishMember(member: GzipMember, suffix: Uint8Array): number {
   const { target } = member;
   writeStored(member, suffix, true);
-  const crc = crc32(suffix, member.crc);
+  // Of nothing Node 22 says 0, where the place of nothing is null.
+  const crc = suffix.length === 0 ? member.crc : crc32(suffix, member.crc);
   target.writeUInt32LE(crc, member.at);
   target.writeUInt32LE((member.length + suffix.length) % 2 ** 32, member.at + 4);
   return member.at + TRAILER_BYTES;

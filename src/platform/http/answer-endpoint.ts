@@ -9,7 +9,7 @@ import { guardBody } from './guard-request.ts';
 import { type Identification, identifyCaller } from './identify-caller.ts';
 import { abandon, type Incoming, type Outgoing } from './incoming.ts';
 import type { Call, PreparedAnswer } from './operation.ts';
-import { readPaymentHeaders } from './payment-headers.ts';
+import { readPaymentHeaders, readSlip } from './payment-headers.ts';
 import type { Prepared, PreparedStream } from './prepared.ts';
 import { readBody } from './read-body.ts';
 import { refuseIssues } from './refuse-issues.ts';
@@ -38,7 +38,7 @@ export interface Door<Caller> extends Identification<Caller> {
   callerId(caller: Caller): bigint;
 }
 
-const NO_PAYMENT = { v1: null, v2: null, deliveryToken: null };
+const NO_PROOF = { v1: null, v2: null, deliveryToken: null };
 const NUL = '\u0000';
 
 /** A request's way through one endpoint: guard, caller, schemas, operation, answer schema. Address and headers are guarded already. */
@@ -53,7 +53,8 @@ export async function answerEndpoint<Caller>(
   guardBody(door.guard, read.refusal ? incoming.body : read.value, ownPlaces(endpoint, read.value));
   const { caller, bearer } = await identifyCaller(endpoint.auth, { rawHeaders: incoming.rawHeaders, known }, door);
   if (caller !== null) incoming.notes['merchant_id'] = door.callerId(caller);
-  const payment = endpoint.payment ? readPaymentHeaders(incoming.rawHeaders) : NO_PAYMENT;
+  const { rawHeaders } = incoming;
+  const payment = endpoint.payment ? readPaymentHeaders(rawHeaders) : { ...NO_PROOF, ...readSlip(rawHeaders) };
   const params = checkParams(endpoint, incoming.params);
   const query = checkQuery(endpoint, incoming.target.query);
   if (read.refusal) throw read.refusal;

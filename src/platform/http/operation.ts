@@ -9,6 +9,8 @@ export interface PaymentHeaders {
   v2: string | null;
   /** X-Delivery-Token. */
   deliveryToken: string | null;
+  /** X-Recovery-Slip. */
+  recoverySlip: string | null;
 }
 
 type CallerOf<E extends EndpointShape, Caller> = E['auth'] extends 'key' | 'maintainer'

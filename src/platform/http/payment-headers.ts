@@ -2,7 +2,7 @@ import { HEADER_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { Refusal } from '../refusal.ts';
 import type { PaymentHeaders } from './operation.ts';
 
-export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token'] as const;
+export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token', 'x-recovery-slip'] as const;
 
 /** Every value of a header as sent; Node joins repeated ones with a comma, which would hide that there were two. */
 export function headerValues(rawHeaders: readonly string[], name: string): string[] {
@@ -19,5 +19,10 @@ export function readPaymentHeaders(rawHeaders: readonly string[]): PaymentHeader
   }
   if ((tokens?.length ?? 0) > 1)
     throw new Refusal('two_proofs', { detail: 'X-Delivery-Token was sent more than once.' });
-  return { v1: v1?.[0] ?? null, v2: v2?.[0] ?? null, deliveryToken: tokens?.[0] ?? null };
+  return { v1: v1?.[0] ?? null, v2: v2?.[0] ?? null, deliveryToken: tokens?.[0] ?? null, ...readSlip(rawHeaders) };
+}
+
+/** What a market once said of a payment, which it may have lost since; read on every route that acts. */
+export function readSlip(rawHeaders: readonly string[]): Pick<PaymentHeaders, 'recoverySlip'> {
+  return { recoverySlip: headerValues(rawHeaders, 'x-recovery-slip')[0] ?? null };
 }

@@ -1,7 +1,7 @@
 import { PageRefused } from './page-refused.ts';
 
 /**
- * How the ids of a walk run. `gapless`: newest first, falling by exactly one to 1. `pinned_first`: newest first twice, first the pinned
+ * How the ids of a walk run. `gapless`: newest first, falling by exactly one to 1, but where they began anew. `pinned_first`: newest first twice, first the pinned
  * rows. `any`: no rule but that none comes twice.
  */
 export type Ids = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
@@ -10,6 +10,8 @@ interface Seen {
   seen: Set<number>;
   lastId: number | null;
   rises: number;
+  /** Ids below which some may be missing: the market has recovered from a loss, and says so. */
+  begun: ReadonlySet<number>;
 }
 
 /** Takes the ids of one more page into what was seen, unless they contradict it. */
@@ -29,7 +31,7 @@ function checkOrder(before: number, id: number, rule: Ids, walk: Seen): void {
   if (walk.rises > allowedRises || (rule === 'oldest_first' && !rises)) {
     throw new PageRefused('out_of_order', `row ${id} came after row ${before}`);
   }
-  if (rule === 'gapless' && id !== before - 1) {
+  if (rule === 'gapless' && id !== before - 1 && !walk.begun.has(before)) {
     throw new PageRefused('missing_row', `between rows ${before} and ${id} some are missing`);
   }
 }

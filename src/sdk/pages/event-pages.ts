@@ -14,7 +14,7 @@ export type EventFilters = { limit?: number } & (
   | { listing_id: number }
 );
 
-/** The public log, newest first. Unfiltered its ids fall by one without holes, and the walk insists on that. */
+/** The public log, newest first. Unfiltered its ids fall by one without holes but those of a recovery, and the walk insists on that. */
 export function eventPages(client: Client, filters: EventFilters = {}): AsyncGenerator<Page<EventRecord>> {
   const filtered = 'kind' in filters || 'scope' in filters || 'listing_id' in filters;
   return walkPages<EventRecord>({
@@ -23,6 +23,7 @@ export function eventPages(client: Client, filters: EventFilters = {}): AsyncGen
       return { ...body, rows: body.events, next: body.next_before_id };
     },
     idOf: (event) => event.id,
+    begunAt: ({ kind, detail }) => (kind === 'recovery' ? Number(detail['next_event_id']) : null),
     ids: filtered ? 'newest_first' : 'gapless',
     appendOnly: true,
     limit: filters.limit,

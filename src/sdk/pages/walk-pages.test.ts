@@ -117,6 +117,19 @@ test.each(eventLies)('the log is not believed with %s', async (_, bodies, lie) =
   expect(await lieIn(eventPages(await clientOf(bodies), { limit: 2 }))).toBe(lie);
 });
 
+test('ids may begin anew where a recovery says so, and nowhere else', async () => {
+  const recovery = { ...event(12), kind: 'recovery', detail: { kept_event_id: 1, next_event_id: 11 } };
+  const newest = (told: object) => ({ ...eventPage([12, 11], 4, true), events: [told, event(11)] });
+  const honest = await clientOf([newest(recovery), eventPage([2, 1], 4, false)]);
+  expect(await idsOf(eventPages(honest, { limit: 2 }))).toEqual([12, 11, 2, 1]);
+  const silent = await clientOf([newest(event(12)), eventPage([2, 1], 4, false)]);
+  expect(await lieIn(eventPages(silent, { limit: 2 }))).toBe('missing_row');
+  const another = await clientOf([newest(recovery), eventPage([3, 1], 4, false)]);
+  expect(await lieIn(eventPages(another, { limit: 2 }))).toBe('missing_row');
+  const cut = await clientOf([eventPage([5, 4], 4, true), eventPage([3, 2], 4, false)]);
+  expect(await lieIn(eventPages(cut, { limit: 2 }))).toBe('missing_row');
+});
+
 test('rows beyond the first total stop the walk, and so does the promise of them', async () => {
   const beyond = [eventPage([9, 8], 3, true), eventPage([7, 6], 3, false)];
   expect(await lieIn(eventPages(await clientOf(beyond), { kind: 'listing' }))).toBe('more_than_total');

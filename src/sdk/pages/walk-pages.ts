@@ -19,6 +19,8 @@ export interface Collection<Row> {
   read(cursor: string | undefined): Promise<RawPage<Row>>;
   idOf(row: Row): number;
   ids: Ids;
+  /** Of a gapless collection: with which id numbers began anew, where a row says so. It comes before the rows that are missing. */
+  begunAt?(row: Row): number | null;
   /** Rows never leave: then the walk must yield exactly the first total. */
   appendOnly: boolean;
   /** What was asked for, if it was. */
@@ -38,6 +40,7 @@ interface Walk {
   lastId: number | null;
   /** Newest-first shelves rise once, from the pinned listings to the others. */
   rises: number;
+  begun: Set<number>;
 }
 
 /**
@@ -45,17 +48,19 @@ interface Walk {
  * at its end; of it the walk yields what was there when it began.
  */
 export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
-  const walk: Walk = { firstTotal: 0, seen: new Set(), cursors: new Set(), lastId: null, rises: 0 };
+  const walk: Walk = { firstTotal: 0, seen: new Set(), cursors: new Set(), lastId: null, rises: 0, begun: new Set() };
   let cursor: string | undefined;
   for (let first = true; ; first = false) {
     const page = await collection.read(cursor);
     if (first) walk.firstTotal = page.total;
     checkCounts(page, collection.limit);
     if (first) checkFirst(page, collection);
+    for (const row of page.rows) walk.begun.add(collection.begunAt?.(row) ?? 0);
     checkRows(page.rows.map(collection.idOf), collection.ids, walk);
     const rows = withinTotal(page, collection, walk);
     const complete = !page.has_more || (collection.ids === 'oldest_first' && walk.seen.size >= walk.firstTotal);
     checkEnd(page, collection.appendOnly, walk, complete);
+    if (complete && collection.ids === 'gapless') checkBeginning(walk);
     const next = checkCursor(page, collection.ids, walk);
     yield { rows, total: walk.firstTotal };
     if (complete || next === null) return;
@@ -82,9 +87,15 @@ function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void 
     throw new PageRefused('wrong_total', `has_more is ${has_more} after ${rows.length} rows of ${total}`);
   }
   const [newest] = rows;
-  if (collection.ids === 'gapless' && newest !== undefined && collection.idOf(newest) !== total) {
+  if (collection.ids === 'gapless' && newest !== undefined && collection.idOf(newest) < total) {
     throw new PageRefused('missing_row', `the newest row is ${collection.idOf(newest)} of a total of ${total}`);
   }
+}
+
+/** Nothing is missing below the oldest row. */
+function checkBeginning({ lastId, begun }: Walk): void {
+  if (lastId === null || lastId === 1 || begun.has(lastId)) return;
+  throw new PageRefused('missing_row', `the walk ended with row ${lastId}`);
 }
 
 function withinTotal<Row>(page: RawPage<Row>, collection: Collection<Row>, walk: Walk): readonly Row[] {

@@ -1,6 +1,6 @@
 import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { parsePeppers, readPrivate, syncFolder, writeDurably } from '../../../platform/pepper.ts';
+import { missingPepper, parsePeppers, readPrivate, syncFolder, writeDurably } from '../../../platform/pepper.ts';
 import type { Random } from '../../../platform/random.ts';
 
 /**
@@ -8,8 +8,7 @@ import type { Random } from '../../../platform/random.ts';
  * its place, so that neither a crash nor a market that starts meanwhile meets half a file. What is written first is also the lock.
  */
 export async function addPepper(named: string, random: Random): Promise<number> {
-  const missing = new Error(`the pepper file ${named} does not exist; a market makes one at its first start`);
-  const file = await realpath(named).catch(() => Promise.reject(missing));
+  const file = await realpath(named).catch(() => Promise.reject(missingPepper(named)));
   const draft = `${file}.adding`;
   const handle = await open(draft, 'wx', 0o600).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
@@ -18,10 +17,11 @@ export async function addPepper(named: string, random: Random): Promise<number> 
   });
   try {
     const text = await readPrivate(file);
-    if (text === null) throw missing;
+    if (text === null) throw missingPepper(file);
     const version = Math.max(...parsePeppers(text, file).keys()) + 1;
-    const { uid, gid } = await stat(file);
+    const { uid, gid, mode } = await stat(file);
     await handle.chown(uid, gid);
+    await handle.chmod(mode & 0o777);
     await writeDurably(handle, `${text.replace(/\n*$/, '\n')}${version}:${random.bytes(32).toString('hex')}\n`);
     // What a market could not read must not take the place of what it can.
     parsePeppers((await readPrivate(draft)) ?? '', draft);

@@ -221,6 +221,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   chain_watermarks: null,
   claim_hashes: 'What you bought, your intents and payments',
   collect_signatures: 'Which collecting signature',
+  compatible_migrations: null,
   comments: 'Comments. One that was emptied',
   connect_proofs: 'the attempt, for a day',
   events: 'log of events',

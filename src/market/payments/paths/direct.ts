@@ -25,6 +25,7 @@ export const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
       'No transaction that was named for it fits. If another one paid, claim that; else a new intent may be opened.',
     collect: 'Collect the goods with the key or a fresh signature of the payer. Do not pay again.',
     fields: ({ intentId }) => ({ intent_id: intentId }),
+    slipTerms: () => null,
     spentReason: 'transaction_used',
   },
 };

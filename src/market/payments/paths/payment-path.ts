@@ -67,6 +67,8 @@ export interface Presentation<P extends Payment> {
   collect: string;
   /** By what its owner knows it, beside the view of it. */
   fields(payment: P): Record<string, string>;
+  /** What it was opened with, for a recovery slip; null: its intent has one. */
+  slipTerms(payment: P): Record<string, unknown> | null;
   /** Why a fee pays for nothing more when it was spent on another listing. */
   spentReason: Reason;
 }

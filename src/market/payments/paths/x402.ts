@@ -33,6 +33,10 @@ export const x402: PaymentPath<X402Payment, Attempt, Evidence> = {
     unpaid: 'The payee was not paid by it, and cannot be any more. A new payment may be signed.',
     collect: 'Collect the goods with the key, the delivery token or a fresh signature of the payer. Do not pay again.',
     fields: () => ({}),
+    slipTerms: ({ nonce, validAfter, validBefore, openedBlock, signersReadAt }) => ({
+      ...{ nonce, validAfter, validBefore, openedBlock },
+      signersReadAt: signersReadAt?.getTime() ?? null,
+    }),
     spentReason: 'payment_bound_elsewhere',
   },
 };

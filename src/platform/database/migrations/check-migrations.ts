@@ -16,6 +16,8 @@ export interface CheckedStatement extends Judgement {
 
 export interface CheckedMigration {
   name: string;
+  /** The version before starts on its tables. */
+  compatible: boolean;
   /** The worst of its statements. */
   verdict: Verdict;
   statements: CheckedStatement[];
@@ -46,7 +48,11 @@ export function judgeMigrations(
   return migrations.map((migration) => judgeMigration(migration, made, sizes));
 }
 
-function judgeMigration({ name, text }: Migration, made: Made, sizes: ReadonlyMap<string, Size>): CheckedMigration {
+function judgeMigration(
+  { name, text, compatible }: Migration,
+  made: Made,
+  sizes: ReadonlyMap<string, Size>,
+): CheckedMigration {
   const statements = readSteps(text).flatMap((step) =>
     statementsOf(step).map((statement) => {
       const judged = judgeStatement(statement, step.kind, made);
@@ -54,7 +60,7 @@ function judgeMigration({ name, text }: Migration, made: Made, sizes: ReadonlyMa
       return { kind: step.kind, statement, ...judged, rows: size?.rows ?? null, bytes: size?.bytes ?? null };
     }),
   );
-  return { name, verdict: worstOf(statements.map(({ verdict }) => verdict)), statements };
+  return { name, compatible, verdict: worstOf(statements.map(({ verdict }) => verdict)), statements };
 }
 
 function statementsOf(step: Step): string[] {

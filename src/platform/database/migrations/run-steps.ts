@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { systemClock } from '../../clock.ts';
 import type { Migration } from '../migration-files.ts';
+import { tableOf } from './applied-migrations.ts';
 import { readSteps, type Step } from './read-steps.ts';
 
 /** Said of what takes long: at the end of a step, and meanwhile every few seconds. */
@@ -90,8 +91,9 @@ async function note(client: Client, { number, sha256 }: Migration, step: number)
   ]);
 }
 
-async function complete(client: Client, { number, name, sha256 }: Migration): Promise<void> {
-  await client.query('insert into schema_migrations (number, name, sha256) values ($1, $2, $3)', [
+async function complete(client: Client, migration: Migration): Promise<void> {
+  const { number, name, sha256 } = migration;
+  await client.query(`insert into ${tableOf(migration)} (number, name, sha256) values ($1, $2, $3)`, [
     number,
     name,
     sha256,

@@ -10,6 +10,7 @@ import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../../context.ts';
 import type { ChainHead } from '../../head/read-head.ts';
 import { mustNotBePaid } from '../../lost/must-not-be-paid.ts';
+import { slipOfIntent } from '../../recovery-slip.ts';
 import { challengeOf } from './challenge.ts';
 import { type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
 
@@ -117,7 +118,7 @@ export async function openIntent(
 
 /** An intent as its owner sees it; `listing_id` is for the route to add. */
 export function presentIntentTerms(
-  { config }: Pick<Market, 'config'>,
+  market: Pick<Market, 'config' | 'pepper' | 'random'>,
   intent: Intent,
   merchant: Merchant,
   next: string,
@@ -127,7 +128,7 @@ export function presentIntentTerms(
     buyer: merchant.handle,
     payer_wallet: intent.payer && checksummed(intent.payer),
     seller_wallet: checksummed(intent.payee),
-    network: config.network.name,
+    network: market.config.network.name,
     chain_id: Number(intent.chainId),
     asset: checksummed(intent.asset),
     minimum_amount_usdc: usdcText(intent.minimumUnits),
@@ -137,6 +138,7 @@ export function presentIntentTerms(
     expires_at: isoTime(intent.expiresAt),
     signature_method: 'personal_sign' as const,
     challenge: intent.challenge,
+    recovery_slip: slipOfIntent(market, intent),
     tip_allowed: true as const,
     next,
   };

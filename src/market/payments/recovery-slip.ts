@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { PAYMENT_PURPOSES } from '../../contract/vocabulary.ts';
+import { type Hex, isHex } from '../../platform/hex.ts';
+import { openSealed, sealText } from '../../platform/sealed-text.ts';
+import type { Market } from '../context.ts';
+import type { Intent } from './paths/direct/store.ts';
+import { pathOf } from './paths/payment-paths.ts';
+import type { Payment } from './payment.ts';
+
+/** No secret of a merchant has this text's form. */
+const USE = 'key of the recovery slips';
+const PREFIX = 'rs1_';
+
+type Sealing = Pick<Market, 'pepper' | 'random'>;
+
+const hex = (bytes: number) => z.custom<Hex>((value) => typeof value === 'string' && isHex(value, bytes));
+const id = z.string().regex(/^\d+$/).transform(BigInt);
+const at = z.number().transform((ms) => new Date(ms));
+const terms = {
+  purpose: z.enum(PAYMENT_PURPOSES),
+  listingId: id.nullable(),
+  chainId: id,
+  asset: hex(20),
+  payee: hex(20),
+};
+const payment = z.object({
+  kind: z.literal('payment'),
+  ...terms,
+  merchantId: id.nullable(),
+  bodyHash: hex(32).nullable(),
+  payer: hex(20),
+  valueUnits: id,
+  nonce: hex(32),
+  validAfter: id,
+  validBefore: id,
+  openedBlock: id,
+  tokenHash: hex(32).nullable(),
+  signersReadAt: at.nullable(),
+  createdAt: at,
+});
+const intent = z.object({
+  kind: z.literal('intent'),
+  ...terms,
+  merchantId: id,
+  id: z.string().regex(/^[0-9a-f]{32}$/),
+  payer: hex(20).nullable(),
+  minimumUnits: id,
+  nonce: z.string().regex(/^[0-9a-f]{32}$/),
+  challenge: z.string(),
+  createdAt: at,
+  expiresAt: at,
+});
+const slip = z.discriminatedUnion('kind', [payment, intent]);
+
+export type PaymentSlip = z.output<typeof payment>;
+export type IntentSlip = z.output<typeof intent>;
+
+function seal({ pepper, random }: Sealing, content: Record<string, unknown>): string {
+  const text = JSON.stringify(content, (_name, value) => (typeof value === 'bigint' ? value.toString() : value));
+  return PREFIX + sealText(pepper.hash(USE), text, random);
+}
+
+const toHex32 = (bytes: Buffer | null): string | null => bytes && `0x${bytes.toString('hex')}`;
+
+/** Null for a payment by a transfer: its intent has one. */
+export function slipOf(market: Sealing, given: Payment): string | null {
+  const opened = pathOf(given).present.slipTerms(given);
+  if (opened === null) return null;
+  const { purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits } = given;
+  return seal(market, {
+    ...{ kind: 'payment', purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits, ...opened },
+    bodyHash: toHex32(given.bodyHash),
+    tokenHash: toHex32(given.deliveryTokenHash),
+    createdAt: given.createdAt.getTime(),
+  });
+}
+
+export function slipOfIntent(market: Sealing, given: Intent): string {
+  return seal(market, {
+    ...given,
+    kind: 'intent',
+    createdAt: given.createdAt.getTime(),
+    expiresAt: given.expiresAt.getTime(),
+  });
+}
+
+/** Null for what this market did not make. */
+export function readSlip({ pepper }: Pick<Market, 'pepper'>, text: string): PaymentSlip | IntentSlip | null {
+  if (!text.startsWith(PREFIX)) return null;
+  const keys = pepper.hashes(USE).map(({ hash }) => hash);
+  const opened = openSealed(keys, text.slice(PREFIX.length));
+  if (opened === null) return null;
+  return slip.parse(JSON.parse(opened));
+}

@@ -1,0 +1,46 @@
+import type { Tx } from '../../platform/database/database.ts';
+import { toBytes } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import { type Intent, insertIntent } from '../payments/paths/direct/store.ts';
+import { type IntentSlip, type PaymentSlip, readSlip } from '../payments/recovery-slip.ts';
+import * as store from './store.ts';
+
+/**
+ * A payment or an intent that was lost stands in the books again as it was opened, and goes on from there by the chain's evidence like
+ * every other: the slip says only that this market once opened it, and on which terms. Whoever collects still has to show the key, the
+ * token or the payer's signature.
+ */
+export async function takeBack(market: Pick<Market, 'database' | 'pepper' | 'clock'>, text: string): Promise<void> {
+  const slip = readSlip(market, text);
+  if (slip === null) {
+    throw new Refusal('invalid_fields', {
+      errors: [{ path: 'X-Recovery-Slip', message: 'is none that this market gave' }],
+    });
+  }
+  await market.database.transaction(async (tx) => {
+    // What the books lack without a recovery after it was never lost.
+    if (!(await store.wasRecoveredSince(tx, slip.createdAt))) return;
+    if (slip.listingId !== null && !(await store.hasListing(tx, slip.listingId))) return;
+    if (slip.kind === 'intent') await putIntent(tx, slip);
+    else await putPayment(tx, slip, new Date(market.clock.now()));
+  });
+}
+
+async function putIntent(tx: Tx, { kind: _, ...intent }: IntentSlip): Promise<void> {
+  if (!(await store.hasMerchant(tx, intent.merchantId)) || (await store.hasIntent(tx, intent.id))) return;
+  await insertIntent(tx, intent satisfies Intent);
+}
+
+async function putPayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
+  const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId));
+  // A fee is its merchant's; goods are collected by the payer's signature, where the account is gone.
+  if (!isKnown && slip.purpose === 'listing_fee') return;
+  await store.putPayment(tx, {
+    ...slip,
+    merchantId: isKnown ? slip.merchantId : null,
+    bodyHash: slip.bodyHash && toBytes(slip.bodyHash),
+    tokenHash: slip.tokenHash && toBytes(slip.tokenHash),
+    now,
+  });
+}

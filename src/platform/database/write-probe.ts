@@ -1,0 +1,61 @@
+import sql from 'sql-template-tag';
+import type { Clock } from '../clock.ts';
+import type { Database } from './database.ts';
+import { isUnavailable, whyUnavailable } from './database-error.ts';
+
+/** However many ask, no more is written than this. */
+const EVERY_MS = 3_000;
+/** Who asks must not wait for a server that hangs, or for a standby that a commit waits for. */
+const PATIENCE_MS = 2_000;
+
+export interface WriteProbe {
+  /** Why the database takes no writes, in one word; null: it does. What was found a moment ago is said again. */
+  look(): Promise<string | null>;
+}
+
+/** Knows by writing whether the database can be written to: one row, the same each time. The tables of both sites have `rate_counters`. */
+export function createWriteProbe({ database, clock }: { database: Database; clock: Clock }): WriteProbe {
+  let last: { at: number; why: Promise<string | null>; ended: boolean } | null = null;
+
+  const begin = (): Promise<string | null> => {
+    const why = write(database);
+    const begun = { at: clock.now(), why, ended: false };
+    last = begun;
+    const end = (): void => {
+      begun.ended = true;
+    };
+    why.then(end, end);
+    return why;
+  };
+  return {
+    look: async () => {
+      const isFresh = last !== null && (!last.ended || Math.abs(clock.now() - last.at) < EVERY_MS);
+      const why = isFresh && last !== null ? last.why : begin();
+      const giveUp = new AbortController();
+      try {
+        return await Promise.race([why, clock.sleep(PATIENCE_MS, giveUp.signal).then(() => 'no_answer')]);
+      } finally {
+        giveUp.abort();
+      }
+    },
+  };
+}
+
+async function write(database: Database): Promise<string | null> {
+  try {
+    await database.transaction(async (tx) => {
+      // A row that is changed in its place needs no room on the disk, and would be written when it is full. What is counted here does
+      // not fit into the memory it may have: it goes through a file, which is gone at the end.
+      tx.later(sql`set local work_mem = '64kB'`);
+      tx.later(sql`set local temp_tablespaces = ''`);
+      await tx.one(sql`select count(*) from generate_series(1, 8000)`);
+      await tx.last.run(sql`
+        insert into rate_counters as probe (name, subject, window_start, used) values ('write_probe', 'all', 'infinity', 0)
+        on conflict (name, subject, window_start) do update set used = 1 - probe.used`);
+    });
+    return null;
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    return whyUnavailable(error) ?? 'no_answer';
+  }
+}

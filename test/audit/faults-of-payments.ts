@@ -1,0 +1,156 @@
+import type { Books, PaymentLine } from './read-books.ts';
+import {
+  AUTHORIZATION_USED,
+  authorizationsIn,
+  type Chain,
+  type Moved,
+  madeBy,
+  movesOf,
+  topicOf,
+} from './read-chain.ts';
+
+export interface Scene {
+  books: Books;
+  chain: Chain;
+  token: string;
+}
+
+export const nameOf = (line: PaymentLine): string =>
+  `payment ${line.id} (${line.path} ${line.purpose}, ${line.status})`;
+export const isOpen = (line: PaymentLine): boolean => line.status === 'verifying' || line.status === 'settling';
+/** The payee has the money, whatever was made of it. */
+export const isBooked = (line: PaymentLine): boolean => ['completed', 'needs_review', 'rejected'].includes(line.status);
+/** The second of two payments in one transaction has no proof of its own. */
+const isSecond = (line: PaymentLine): boolean => line.end_reason === 'transaction_used';
+
+/** What a payment amounts to is what its state says. */
+export function faultsOfLine(line: PaymentLine, sales: number, quiet: boolean): string[] {
+  const name = nameOf(line);
+  const faults: string[] = [];
+  if (quiet && isOpen(line)) faults.push(`${name} has not ended`);
+  const completed = line.status === 'completed';
+  const sold = completed && line.purpose === 'purchase' && !line.surplus ? '1' : '0';
+  const paid = completed && line.purpose === 'listing_fee' ? '1' : '0';
+  if (line.purchases !== sold) faults.push(`${name} has ${line.purchases} purchases`);
+  if (String(sales) !== sold) faults.push(`${name} has ${sales} events of a sale`);
+  if (line.fees !== paid) faults.push(`${name} has ${line.fees} lines in the books of the treasury`);
+  if (isBooked(line) !== (line.proof_hash !== null) && !isSecond(line)) {
+    faults.push(`${name} ${line.proof_hash === null ? 'has no proof' : 'has a proof'}`);
+  }
+  if ((line.review_outcome === 'refunded') !== (line.refund_hash !== null))
+    faults.push(`${name}: its refund is not as decided`);
+  if (line.status === 'rejected' && line.review_outcome === null) faults.push(`${name} was rejected by nobody`);
+  return faults;
+}
+
+/** What the chain says against one payment. */
+export async function faultsOfPayment(scene: Scene, line: PaymentLine): Promise<string[]> {
+  return [
+    ...(line.proof_hash === null
+      ? await faultsOfSecond(scene, line)
+      : await faultsOfProof(scene, line, line.proof_hash)),
+    ...(line.refund_hash === null ? [] : await faultsOfRefund(scene, line, line.refund_hash)),
+    ...(await faultsOfSpent(scene, line)),
+  ];
+}
+
+/** The proof is a final transfer of the chain that fits what was asked for; unless a person had to decide, in every way. */
+async function faultsOfProof({ chain, token }: Scene, line: PaymentLine, hash: string): Promise<string[]> {
+  const name = nameOf(line);
+  const receipt = await chain.receipt(hash);
+  if (receipt === null || receipt.status !== '0x1')
+    return [`${name} is proven by ${hash}, which the chain does not have`];
+  const height = Number(receipt.blockNumber);
+  const block = await chain.block(height);
+  const faults: string[] = [];
+  if (
+    block?.hash !== receipt.blockHash ||
+    line.proof_block !== receipt.blockHash ||
+    Number(line.proof_number) !== height
+  ) {
+    faults.push(`${name} is proven by a block that is not in the chain`);
+  }
+  if (height > chain.final.number) faults.push(`${name} is proven by block ${height}, which is not final`);
+  const moved = movesOf(receipt, token).find(({ logIndex }) => logIndex === line.proof_log);
+  if (moved?.from !== line.payer || moved.to !== line.payee || moved.units.toString() !== line.proof_units) {
+    return [...faults, `${name} is proven by a transaction without its transfer`];
+  }
+  const uses = authorizationsIn(receipt.logs, token);
+  const time = Number(block?.timestamp ?? 0);
+  const made = madeBy(receipt, token, line);
+  return [...faults, ...faultsOfTransfer(line, { units: moved.units, uses, made, time })];
+}
+
+/**
+ * The second of two payments in one transaction has no proof. Goods were handed out on it only if its own authorization made a
+ * transfer, and that is no other payment's.
+ */
+async function faultsOfSecond({ books, chain, token }: Scene, line: PaymentLine): Promise<string[]> {
+  if (line.status !== 'completed' || !isSecond(line) || line.tx_hash === null) return [];
+  const receipt = await chain.receipt(line.tx_hash);
+  const made = receipt?.status === '0x1' ? madeBy(receipt, token, line) : null;
+  const name = nameOf(line);
+  if (made?.to !== line.payee || made.units !== BigInt(line.value_units)) return [`${name} has no transfer of its own`];
+  const isTaken = [...books.payments, ...books.things].some(
+    (other) => other.proof_hash === line.tx_hash && other.proof_log === made.logIndex,
+  );
+  return isTaken ? [`${name} shares its transfer with another`] : [];
+}
+
+interface Paid {
+  units: bigint;
+  uses: string[];
+  made: Moved | null;
+  /** Seconds. */
+  time: number;
+}
+
+/** Whether the transfer is what was asked for. One that a person decided on need not be, but for whose it is. */
+function faultsOfTransfer(line: PaymentLine, paid: Paid): string[] {
+  const name = nameOf(line);
+  const { units, uses, made, time } = paid;
+  const asked = BigInt(line.value_units);
+  const faults: string[] = [];
+  if (line.path === 'x402' && !uses.includes(`${line.payer} ${line.nonce}`))
+    faults.push(`${name}: not by its authorization`);
+  else if (line.path === 'x402' && made?.logIndex !== line.proof_log)
+    faults.push(`${name}: by a transfer that its authorization did not make`);
+  if (line.end_reason !== null) return faults;
+  if (line.path === 'x402' && units !== asked) faults.push(`${name}: not the exact amount`);
+  if (line.removed_at !== null && time * 1000 >= line.removed_at) faults.push(`${name} was paid after the removal`);
+  if (line.path === 'x402') return faults;
+  if (units < asked) faults.push(`${name}: too little was paid`);
+  if (uses.some((use) => use.startsWith(line.payer))) faults.push(`${name} was paid through an authorization`);
+  const inWindow = time >= (line.window_from ?? 0) && time < (line.window_to ?? 0);
+  return inWindow ? faults : [...faults, `${name} was paid outside its window`];
+}
+
+async function faultsOfRefund({ chain, token }: Scene, line: PaymentLine, hash: string): Promise<string[]> {
+  const name = `the refund of ${nameOf(line)}`;
+  const receipt = await chain.receipt(hash);
+  if (receipt === null || receipt.status !== '0x1') return [`${name} is not in the chain`];
+  const height = Number(receipt.blockNumber);
+  const back = movesOf(receipt, token).some(
+    ({ from, to, units }) =>
+      from === line.payee && to === line.payer && units >= BigInt(line.proof_units ?? line.value_units),
+  );
+  const faults = back ? [] : [`${name} gave nothing back`];
+  if (height > chain.final.number || (await chain.block(height))?.hash !== receipt.blockHash)
+    faults.push(`${name} is not final`);
+  if (line.proof_number !== null && height <= Number(line.proof_number)) faults.push(`${name} came before the payment`);
+  return faults;
+}
+
+/** An authorization of the ledger that was used for good and moved its money is booked or under way. */
+async function faultsOfSpent({ chain, token }: Scene, line: PaymentLine): Promise<string[]> {
+  if (line.nonce === null || isOpen(line) || isBooked(line) || !(await chain.isSpent(line.payer, line.nonce)))
+    return [];
+  const topics = [AUTHORIZATION_USED, topicOf(line.payer), line.nonce];
+  for await (const log of chain.logs(topics, Number(line.opened_block ?? 0), chain.final.number)) {
+    const receipt = await chain.receipt(log.transactionHash);
+    const made = receipt && madeBy(receipt, token, line);
+    if (made?.to === line.payee && made.units === BigInt(line.value_units))
+      return [`${nameOf(line)} was paid by ${log.transactionHash}`];
+  }
+  return [];
+}

@@ -1,0 +1,59 @@
+import type { Audit } from './audit.ts';
+import type { Incoming } from './incoming.ts';
+
+/** Units as USDC, for people. */
+export function usdc(units: string | bigint): string {
+  const value = BigInt(units);
+  const fraction = (value % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '');
+  return `${value / 1_000_000n}${fraction === '' ? '' : `.${fraction}`} USDC`;
+}
+
+/** So many senders are named in words; the JSON has all. */
+const SENDERS = 20;
+
+/** What came beside the books, in lines. */
+export function linesOfIncoming(name: string, found: Incoming): string[] {
+  const { wallets, transfers, booked, surplus, unbooked } = found;
+  const total = surplus.reduce((sum, { units }) => sum + BigInt(units), 0n);
+  const rest = transfers - booked;
+  const beside = rest === 0 ? '' : `, ${rest} in no book (surplus): ${usdc(total)} from ${surplus.length} senders`;
+  return [
+    `${name}: ${wallets} wallets, ${transfers} transfers, ${booked} in the books${beside}`,
+    ...unbooked.map(
+      ({ tx_hash, sender, units, block }) =>
+        `  in no book: ${tx_hash}, ${usdc(units)} from ${sender} in block ${block}`,
+    ),
+    ...surplus
+      .slice(0, SENDERS)
+      .map(({ sender, transfers: times, units }) => `  surplus from ${sender}: ${times} transfers, ${usdc(units)}`),
+    ...(surplus.length > SENDERS ? [`  and ${surplus.length - SENDERS} more senders`] : []),
+  ];
+}
+
+export function linesOfBlocks(blocks: { chain_id: string; from: number; to: number } | null): string {
+  if (blocks === null) return 'transfers: none were looked for, as the books name no block and no time';
+  const { chain_id, from, to } = blocks;
+  if (from > to) return `transfers: no block of chain ${chain_id} has become final since block ${to}`;
+  return `transfers: blocks ${from} to ${to} (finalized) of chain ${chain_id}`;
+}
+
+/** The operator's audit in words: what was looked at, and what was found. */
+export function reportOf(found: Audit): string[] {
+  const { log, artifacts } = found;
+  const hashed =
+    log.hashed_from === null ? 'no row carries its hash' : `hashes in the rows from event ${log.hashed_from}`;
+  const ids = log.first_id === null ? 'none numbered' : `ids ${log.first_id} to ${log.last_id}`;
+  return [
+    `books: ${found.payments} payments (${found.checked} held against the chain), ${found.proofs} proofs, ${found.fees} fees, ${found.purchases} purchases, ${found.listings} listings`,
+    ...(found.elsewhere === 0 ? [] : [`not looked at: ${found.elsewhere} payments on other chains`]),
+    `log: ${log.events} events, ${ids}, running hash ${log.running_hash || 'none'}, ${hashed}`,
+    `artifacts: ${artifacts.count} held against their commitments, ${artifacts.bytes} bytes`,
+    linesOfBlocks(found.blocks),
+    ...(found.treasuries.length === 0
+      ? ['treasury: the books name none, as no fee was ever asked for; name it with --treasury']
+      : linesOfIncoming(`treasury ${found.treasuries.join(', ')}`, found.to_treasury)),
+    ...linesOfIncoming('sellers', found.to_sellers),
+    ...found.faults.map((fault) => `FAULT: ${fault}`),
+    `${found.faults.length} faults`,
+  ];
+}

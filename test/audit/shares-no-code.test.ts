@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { listFiles } from '../support/list-files.ts';
+
+/** What the operator's audit may rest on, and the public one beside it: what any client of the market has. */
+const OWN = /^(?:node:[\w/]+|pg|\.{1,2}\/(?:public\/)?[\w-]+\.ts)$/;
+const OF_CLIENTS = /^\.\.\/\.\.\/\.\.\/src\/(?:sdk|contract)\//;
+
+test('the audit shares no code with the market', () => {
+  const folder = import.meta.dirname;
+  const sources = listFiles(folder).filter((name) => name.endsWith('.ts') && !/\.(?:heavy|test)\.ts$/.test(name));
+  expect(sources).toContain('audit.ts');
+  expect(sources).toContain('public/audit-market.ts');
+  let count = 0;
+  for (const name of sources) {
+    const text = readFileSync(join(folder, name), 'utf8');
+    const imported = [...text.matchAll(/^(?:import|export)\b[^']*?from '([^']+)'|\bimport\(([^)]*)\)/gm)];
+    const isFree = (path: string): boolean => OWN.test(path) || (name.startsWith('public/') && OF_CLIENTS.test(path));
+    const foreign = imported.map(([, path, called]) => path ?? called ?? '').filter((path) => !isFree(path));
+    expect(foreign, name).toEqual([]);
+    count += imported.length;
+  }
+  expect(count).toBeGreaterThan(sources.length);
+});

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
+import { migrate } from '../../src/platform/database/migrate.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { endLoad, startLoad } from '../support/kill-load.ts';
+import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
+import type { Answer } from '../support/market-world.ts';
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+import {
+  openPostgresGround,
+  type PostgresGround,
+  type PostgresServer,
+  type PrimaryOptions,
+} from '../support/standby-postgres.ts';
+
+const OPENING_MS = 600_000;
+const BACK_MS = 120_000;
+const patiently = { timeout: BACK_MS, interval: 50 };
+const ROUNDS = 2;
+/** So many refused answers are looked at in each round. */
+const REFUSED = 30;
+
+interface Stage {
+  disk: SmallDisk;
+  postgres: PostgresServer;
+  scene: KillWorld;
+  answers: Answer[];
+  close(): Promise<void>;
+}
+
+/** A market under load, and its database on a disk of that size. */
+async function openStage(megabytes: number, options: (disk: SmallDisk) => PrimaryOptions): Promise<Stage> {
+  await using begun = new AsyncDisposableStack();
+  const disk = begun.adopt(await mountSmallDisk(megabytes), (one) => one.remove());
+  const ground: PostgresGround = begun.adopt(await openPostgresGround(), (one) => one.drop());
+  const postgres = await ground.startPrimary(options(disk));
+  await migrate(postgres.url, MIGRATIONS);
+  const database = begun.adopt(await openDatabase({ url: postgres.url }), (one) => one.close());
+  const drop = async (): Promise<void> => {};
+  const world = await openKillWorld({ openDatabase: async () => ({ url: postgres.url, database, drop }) });
+  begun.defer(() => world.stop());
+  const answers: Answer[] = [];
+  const ask: KillWorld['ask'] = async (...asked) => {
+    const answer = await world.ask(...asked);
+    answers.push(answer);
+    return answer;
+  };
+  const all = begun.move();
+  return { disk, postgres, scene: { ...world, ask }, answers, close: () => all.disposeAsync() };
+}
+
+const readyz = ({ scene }: Stage): Promise<Answer> => scene.market.ask('GET', '/readyz');
+const isReady = async (stage: Stage): Promise<unknown> => (await readyz(stage)).body['status'];
+const refusedOf = ({ answers }: Stage): Answer[] => answers.filter(({ status }) => status === 503);
+
+/** Each answer that was no 2xx says when to come again, and none is a fault of the market's own. */
+function checkAnswers({ answers }: Stage): void {
+  expect(answers.filter(({ status }) => status >= 500 && status !== 503)).toEqual([]);
+  for (const { status, headers, body } of answers) {
+    if (status !== 503) continue;
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(['unavailable', 'read_unavailable', 'payment_pending', 'settlement_unknown']).toContain(body['reason']);
+  }
+}
+
+function tell({ answers, scene }: Stage, errands: number): void {
+  const statuses = Object.entries(Object.groupBy(answers, ({ status }) => status));
+  const counts = statuses.map(([status, all = []]) => `${all.length} times ${status}`).join(', ');
+  process.stdout.write(`full disk: ${errands} errands, ${scene.acks.size()} acknowledged; ${counts}\n`);
+}
+
+describe('the disk of the tables fills and empties under load', () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage(160, (disk) => ({ cluster: `${disk.folder}/cluster` }));
+  }, OPENING_MS);
+  afterAll(() => stage?.close());
+
+  test(
+    'writes are refused with a 503, nothing that was acknowledged is lost, and it is ready again by itself',
+    async () => {
+      expect(await isReady(stage)).toBe('ready');
+      const load = await startLoad(stage.scene, 7);
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const before = refusedOf(stage).length;
+        await stage.disk.fill();
+        await expect
+          .poll(() => readyz(stage), patiently)
+          .toMatchObject({
+            status: 503,
+            body: { status: 'not_ready', database: 'reachable', writes: 'refused', why: 'disk_full' },
+          });
+        await expect.poll(() => refusedOf(stage).length, patiently).toBeGreaterThan(before + REFUSED);
+        await stage.disk.empty();
+        await expect.poll(() => isReady(stage), patiently).toBe('ready');
+        const acknowledged = stage.scene.acks.size();
+        await expect.poll(() => stage.scene.acks.size(), patiently).toBeGreaterThan(acknowledged + 20);
+      }
+      const { faults, errands } = await endLoad(stage.scene, load);
+      expect(faults).toEqual([]);
+      expect(errands).toBeGreaterThan(0);
+      checkAnswers(stage);
+      tell(stage, errands);
+    },
+    OPENING_MS,
+  );
+});
+
+describe('the disk of the write-ahead log fills and empties under load', () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    const settings = { wal_keep_size: '0', min_wal_size: '32MB', max_wal_size: '64MB' };
+    stage = await openStage(160, (disk) => ({ wal: `${disk.folder}/wal`, settings }));
+  }, OPENING_MS);
+  afterAll(() => stage?.close());
+
+  test(
+    'the server ends in a panic, nothing that was acknowledged is lost, and it is ready again once the server is',
+    async () => {
+      expect(await isReady(stage)).toBe('ready');
+      const load = await startLoad(stage.scene, 11);
+      const before = refusedOf(stage).length;
+      await stage.disk.fill();
+      // What the log has room for is written; the next file of it cannot be made.
+      await expect
+        .poll(async () => {
+          await stage.postgres.ask('select pg_switch_wal()').catch(() => {});
+          return (await readyz(stage)).status;
+        }, patiently)
+        .toBe(503);
+      await expect.poll(() => refusedOf(stage).length, patiently).toBeGreaterThan(before + REFUSED);
+      expect(await stage.postgres.said()).toMatch(/PANIC: .*No space left on device/);
+      await stage.disk.empty();
+      // It starts again by itself, or could not even do that: then whoever keeps it running starts it.
+      await expect
+        .poll(async () => {
+          if (!stage.postgres.isRunning()) await stage.postgres.start();
+          return await isReady(stage);
+        }, patiently)
+        .toBe('ready');
+      const acknowledged = stage.scene.acks.size();
+      await expect.poll(() => stage.scene.acks.size(), patiently).toBeGreaterThan(acknowledged + 20);
+      const { faults, errands } = await endLoad(stage.scene, load);
+      expect(faults).toEqual([]);
+      expect(errands).toBeGreaterThan(0);
+      checkAnswers(stage);
+      tell(stage, errands);
+    },
+    OPENING_MS,
+  );
+});

@@ -1,0 +1,215 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
+import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
+import { recover } from '../../src/market/recovery/recover.ts';
+import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
+import { openIntent, signChallenge, transfer } from '../support/direct.ts';
+import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
+import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
+import {
+  type Answer,
+  type AskOptions,
+  BASE_URL,
+  type Member,
+  type SignedProof,
+  signProof,
+  type World,
+} from '../support/market-world.ts';
+import type { PostgresServer } from '../support/standby-postgres.ts';
+import { GAS_WEI } from '../support/trade.ts';
+
+const until = (met: () => Promise<boolean>): Promise<boolean> =>
+  vi.waitUntil(async () => await met().catch(() => false), { timeout: 30_000, interval: 20 });
+const FUNDS = 100_000_000n;
+const PRICE = 2_500_000n;
+
+let history: HistoryWorld;
+let world: World;
+let place: LogCopyPlace;
+let seller: Member;
+let buyer: Member;
+let other: Member;
+
+beforeEach(async () => {
+  history = await openHistoryWorld();
+  place = await history.newHost();
+  world = await history.startMarket({ logCopy: place });
+  await world.join('the-keeper');
+  seller = await world.join('seller-one');
+  buyer = await world.join('buyer-one');
+  other = await world.join('buyer-two');
+});
+afterEach(() => history.stop());
+
+async function list(): Promise<bigint> {
+  const { body } = await listPaid(world, seller, newGoods(), WORLD_ACCOUNTS.sellerOne);
+  return BigInt((body['listing'] as { id: number }).id);
+}
+
+const signFor = (payer: TestAccount, listing: bigint): Promise<SignedProof> =>
+  signProof(world.chain, payer, {
+    payTo: WORLD_ACCOUNTS.sellerOne.address,
+    units: PRICE,
+    resource: `${BASE_URL}/api/buy/${listing}`,
+  });
+
+const balanceOf = ({ address }: TestAccount): Promise<bigint> => {
+  const { rpc, config } = world.running.market;
+  return readBalance(rpc, config.network.usdc, address);
+};
+
+/** What was public is copied, the database is the earlier one, and the operator has recovered. */
+async function loseAndRecover(backup: PostgresServer): Promise<void> {
+  await world.running.eventsSettled();
+  const newest = ((await world.ask('GET', '/api/events')).body['events'] as { id: number }[])[0]?.id ?? 0;
+  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) >= newest);
+  await history.primary.kill();
+  await backup.start();
+  history.leadTo(backup);
+  await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
+  const copied = await readCopies(await filesAt([place.folder]));
+  await recover(world.running.market, { fromBlock: 0n, reason: 'a restore', copied });
+  await until(async () => (await world.ask('GET', '/readyz?strict')).status === 200);
+}
+
+interface Bought {
+  listing: bigint;
+  payer: TestAccount;
+  proof: SignedProof;
+  slip: string;
+  token: string;
+  artifact: unknown;
+}
+
+/** Buys, up to the goods or only until the transfer is on its way. */
+async function buy(listing: bigint, key: string | null, upTo: 'delivered' | 'pending' = 'delivered'): Promise<Bought> {
+  const payer = await fundedWallet(world, FUNDS);
+  const proof = await signFor(payer, listing);
+  const asked: AskOptions = { proof: proof.v2, ...(key === null ? {} : { key }) };
+  const first = await world.buy(listing, asked);
+  expect([first.status, first.body['reason']]).toEqual([202, undefined]);
+  expect(first.body['recovery_slip']).toMatch(/^rs1_/);
+  const token = (first.body['delivery_token'] as string | undefined) ?? '';
+  if (upTo === 'pending')
+    return { listing, payer, proof, token, slip: String(first.body['recovery_slip']), artifact: null };
+  await world.finalize();
+  const last = await world.buy(listing, key === null ? { headers: { 'x-delivery-token': token } } : asked);
+  expect([last.status, last.body['reason']]).toEqual([200, undefined]);
+  return { listing, payer, proof, token, slip: String(last.body['recovery_slip']), artifact: last.body['artifact'] };
+}
+
+const withSlip = (slip: string, asked: AskOptions = {}): AskOptions => ({
+  ...asked,
+  headers: { ...asked.headers, 'x-recovery-slip': slip },
+});
+const codesOf = ({ status, body }: Answer): unknown[] => [status, body['reason'], body['do_not_pay_again']];
+
+test('whoever paid in what was lost gets the goods by the slip, by what collected before, and nobody pays twice', async () => {
+  const goods = [await list(), await list(), await list(), await list()] as [bigint, bigint, bigint, bigint];
+  const backup = await history.primary.copyWhileRunning();
+  const byKey = await buy(goods[0], buyer.key);
+  const byToken = await buy(goods[1], null);
+  const pending = await buy(goods[2], buyer.key, 'pending');
+  const bySignature = await buy(goods[3], null);
+  await world.finalize();
+  await loseAndRecover(backup);
+
+  // Without the slip the old proof is told that it has paid.
+  const bare = await world.buy(byKey.listing, { key: buyer.key, proof: byKey.proof.v2 });
+  expect(codesOf(bare)).toEqual([409, 'authorization_used_elsewhere', true]);
+
+  // With it each has the goods, by the same right as before.
+  const key = await world.buy(byKey.listing, withSlip(byKey.slip, { key: buyer.key, proof: byKey.proof.v2 }));
+  expect([key.status, key.body['artifact'], key.body['collected_by']]).toEqual([200, byKey.artifact, 'key']);
+  const token = await world.buy(
+    byToken.listing,
+    withSlip(byToken.slip, { headers: { 'x-delivery-token': byToken.token } }),
+  );
+  expect([token.status, token.body['artifact'], token.body['collected_by']]).toEqual([200, byToken.artifact, 'token']);
+  const late = await world.buy(pending.listing, withSlip(pending.slip, { key: buyer.key }));
+  expect([late.status, late.body['collected_by']]).toEqual([200, 'key']);
+  // A proof alone is public by now: it opens nothing.
+  const public_ = await world.buy(bySignature.listing, withSlip(bySignature.slip, { proof: bySignature.proof.v2 }));
+  expect(public_.status).not.toBe(200);
+  expect(public_.body['do_not_pay_again']).toBe(true);
+  const fresh = await signFor(bySignature.payer, bySignature.listing);
+  const signed = await world.buy(bySignature.listing, { proof: fresh.v2, body: { collect: true } });
+  expect([signed.status, signed.body['artifact'], signed.body['collected_by']]).toEqual([
+    200,
+    bySignature.artifact,
+    'signature',
+  ]);
+
+  // The slip of one is nothing to another.
+  const stranger = await world.buy(byKey.listing, withSlip(byKey.slip, { key: other.key }));
+  expect(stranger.status).toBe(402);
+  // Once more is the same purchase; the log tells of each sale once.
+  expect((await world.buy(byKey.listing, withSlip(byKey.slip, { key: buyer.key }))).status).toBe(200);
+  for (const { payer } of [byKey, byToken, pending, bySignature]) expect(await balanceOf(payer)).toBe(FUNDS - PRICE);
+  await world.running.eventsSettled();
+  const { events } = (await world.ask('GET', '/api/events?kind=sale')).body as {
+    events: { detail: { listing_id: number } }[];
+  };
+  expect(events.map(({ detail }) => detail.listing_id).sort()).toEqual(goods.map(Number).sort());
+});
+
+test('what a slip says is believed only where this market lost it, and a changed one never', async () => {
+  const [sold, lapsed] = [await list(), await list()];
+  const made = await buy(sold, buyer.key);
+  const backup = await history.primary.copyWhileRunning();
+  const lost = await buy(lapsed, buyer.key);
+  const changed = `${lost.slip.slice(0, -2)}AA`;
+  // Before there was a recovery a slip changes nothing.
+  expect((await world.buy(sold, withSlip(made.slip, { key: buyer.key }))).status).toBe(200);
+  await loseAndRecover(backup);
+  const refused = await world.buy(lapsed, withSlip(changed, { key: buyer.key }));
+  expect(codesOf(refused).slice(0, 2)).toEqual([400, 'invalid_fields']);
+  // Shown at other goods it delivers what it was for, and nothing else.
+  const elsewhere = await world.buy(sold, withSlip(lost.slip, { key: other.key }));
+  expect(elsewhere.status).toBe(402);
+  expect((await world.buy(lapsed, { key: buyer.key })).status).toBe(200);
+});
+
+test('a fee comes back as a credit, and pays for the listing; an intent is claimed by its slip', async () => {
+  const listing = await list();
+  const backup = await history.primary.copyWhileRunning();
+  const goods = newGoods();
+  const payer = await fundedWallet(world, FUNDS);
+  const fee = await signFee(world, payer);
+  await listGoods(world, other, goods, { proof: fee.v2 });
+  await world.finalize();
+  const listed = await listGoods(world, other, goods);
+  expect(listed.body['recovery_slip']).toMatch(/^rs1_/);
+  const intent = await openIntent(world, buyer, listing);
+  const sender = await fundedWallet(world, FUNDS);
+  await fund(world.chain, [{ address: sender.address, usdcUnits: 0n, wei: GAS_WEI }]);
+  const txHash = await transfer(world, sender, intent.seller_wallet, PRICE);
+  const signature = await signChallenge(sender, intent);
+  await world.finalize();
+  await loseAndRecover(backup);
+
+  const slip = String(listed.body['recovery_slip']);
+  const again = await world.ask('POST', '/api/listing', withSlip(slip, { key: other.key, body: goods }));
+  const answer =
+    again.status === 201 ? again : await world.ask('POST', '/api/listing', { key: other.key, body: goods });
+  expect([answer.status, answer.body['reason']]).toEqual([201, undefined]);
+  expect(await balanceOf(payer)).toBe(FUNDS - 1_000_000n);
+  const treasury = (await world.ask('GET', '/treasury')).body as {
+    fees_count: number;
+    recent_fees: { tx_hash: string }[];
+  };
+  expect(treasury.fees_count).toBe(treasury.recent_fees.length);
+
+  const body = { intent_id: intent.id, tx_hash: txHash, payer_signature: signature };
+  const bare = await world.ask('POST', `/api/claim/${listing}`, { key: buyer.key, body });
+  expect(bare.status).toBeGreaterThanOrEqual(400);
+  const claimed = await world.ask(
+    'POST',
+    `/api/claim/${listing}`,
+    withSlip(String(intent['recovery_slip']), { key: buyer.key, body }),
+  );
+  expect([claimed.status, claimed.body['reason']]).toEqual([200, undefined]);
+  expect(await balanceOf(sender)).toBe(FUNDS - PRICE);
+});

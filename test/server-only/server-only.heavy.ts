@@ -1,0 +1,109 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { joinMarket } from '../support/market-world.ts';
+import { startMarketBy } from '../upgrade/market-of.ts';
+import { openUpgradeStage } from '../upgrade/stage.ts';
+import { tradeOf } from '../upgrade/trade-of.ts';
+import { installServer } from './install-server.ts';
+
+const exec = promisify(execFile);
+const PRICE = 2_500_000n;
+const SLOW_MS = 240_000;
+
+interface FoundNode {
+  folder: string;
+  version: string;
+  serves: boolean;
+}
+
+/** The project's own Node, the machine's, and those that OPENAISLE_NODES names by their folders. */
+function findNodes(): FoundNode[] {
+  const path = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
+  const named = (process.env['OPENAISLE_NODES'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const folders = [dirname(process.execPath), ...named, ...path].filter((folder) => existsSync(join(folder, 'node')));
+  const found = folders.map((folder) => {
+    const version = execFileSync(join(folder, 'node'), ['--version'], { encoding: 'utf8' }).trim().slice(1);
+    const [major = 0, minor = 0] = version.split('.').map(Number);
+    return { folder, version, serves: major > 22 || (major === 22 && minor >= 13) };
+  });
+  return found.filter(({ version }, index) => found.findIndex((one) => one.version === version) === index);
+}
+
+const NODES = findNodes();
+
+/** Without the project's own Node, which npm scripts of its tests have on their PATH. */
+function environmentOf({ folder }: FoundNode): Record<string, string> {
+  const path = (process.env['PATH'] ?? '').split(delimiter).filter((one) => !one.includes('node_modules'));
+  return { PATH: [folder, ...path].join(delimiter), HOME: process.env['HOME'] ?? '' };
+}
+
+let server: Awaited<ReturnType<typeof installServer>>;
+beforeAll(async () => {
+  server = await installServer();
+});
+afterAll(() => server?.remove());
+
+test('an installation without development dependencies has no tools and no Node', () => {
+  const packages = ['fastify', 'node', 'vitest', 'rolldown'];
+  const there = packages.filter((name) => existsSync(join(server.folder, 'node_modules', name)));
+  expect(there).toEqual(['fastify']);
+});
+
+describe.each(NODES.filter(({ serves }) => serves))('on Node $version', (node) => {
+  test('npm start builds, sells and draws, with two web processes; a second start finds it built', {
+    timeout: SLOW_MS,
+  }, async () => {
+    const stage = await openUpgradeStage();
+    try {
+      const environment = { ...stage.environment, ...environmentOf(node), OPENAISLE_WORKERS: '2' };
+      const npm = { command: 'npm', args: ['start', '--silent'], cwd: server.folder };
+      await rm(join(server.folder, 'dist'), { recursive: true, force: true });
+      const migrated = await exec('npm', ['run', '--silent', 'migrate', '--', '--json'], {
+        cwd: server.folder,
+        env: environment,
+      });
+      expect(JSON.parse(migrated.stdout).applied[0]).toBe('0001-merchants');
+      expect(migrated.stderr).not.toMatch(/warning/i);
+      const [keeper, buyer] = [await joinMarket(stage.db, 'the-keeper'), await joinMarket(stage.db, 'buyer-one')];
+      const market = await startMarketBy(npm, environment);
+      try {
+        const trade = tradeOf(market, stage.chain);
+        const listed = await trade.listFree(keeper);
+        expect(listed.status).toBe(201);
+        const id = Number(listed.body['listing_id']);
+        expect((await trade.beginPurchase(buyer, id, PRICE)).status).toBe(202);
+        expect((await trade.collect(buyer, id)).body['artifact']).toMatch(/^goods \d+ of an upgrade$/);
+        const picture = await fetch(`${market.url}/pictures/listing/${id}.png`);
+        expect([picture.status, picture.headers.get('content-type')]).toEqual([200, 'image/png']);
+        const page = await fetch(`${market.url}/listing/${id}`, { headers: { accept: 'text/html' } });
+        const scripts = [...(await page.text()).matchAll(/(?:src|href)="(\/[^"]+\.(?:js|css|woff2))"/g)];
+        expect(scripts.length).toBeGreaterThan(2);
+        for (const [, path = ''] of scripts)
+          expect([path, (await fetch(market.url + path)).status]).toEqual([path, 200]);
+      } finally {
+        await market.stop();
+      }
+      const again = await startMarketBy(npm, environment);
+      expect((await again.ask('GET', '/readyz')).status).toBe(200);
+      await again.stop();
+    } finally {
+      await stage.stop();
+    }
+  });
+});
+
+describe.each(NODES.filter(({ serves }) => !serves))('on Node $version', (node) => {
+  test('npm start ends at once and names the versions that it needs', async () => {
+    await rm(join(server.folder, 'dist'), { recursive: true, force: true });
+    const refused = await exec('npm', ['start', '--silent'], { cwd: server.folder, env: environmentOf(node) }).catch(
+      (error: { code: number; stderr: string }) => error,
+    );
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('needs Node 22') });
+    expect(refused.stderr).toContain(`this is Node ${node.version}`);
+    expect(existsSync(join(server.folder, 'dist'))).toBe(false);
+  });
+});

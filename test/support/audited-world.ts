@@ -1,0 +1,57 @@
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { claim, payDirectly } from './direct.ts';
+import { fundedWallet, listPaid, newGoods } from './list-goods.ts';
+import { BASE_URL, type Member, signProof, startWorld, type World, type WorldOptions } from './market-world.ts';
+import { PRICE } from './trade.ts';
+
+const { sellerOne, buyerOne, buyerTwo } = WORLD_ACCOUNTS;
+
+/** A market in which everything that an auditor looks at has happened, by the market's own doors. */
+export interface AuditedWorld {
+  world: World;
+  seller: Member;
+  buyers: readonly [Member, Member];
+  /** Paid for by x402 and directly. */
+  goods: bigint;
+  /** Free of charge, and given out once. */
+  gift: bigint;
+  list(changes?: Record<string, unknown>): Promise<bigint>;
+  buyByX402(listing: bigint, buyer: Member, payer: TestAccount): Promise<void>;
+}
+
+export async function startAuditedWorld(options: WorldOptions = {}): Promise<AuditedWorld> {
+  const world = await startWorld(options);
+  const keeper = await world.join('the-keeper');
+  const seller = await world.join('seller-one');
+  const buyers = [await world.join('buyer-one'), await world.join('buyer-two')] as const;
+  await must(201, world.ask('POST', '/api/listing', { key: keeper.key, body: newGoods() }));
+  const list = async (changes?: Record<string, unknown>): Promise<bigint> => {
+    const { body } = await must(201, listPaid(world, seller, newGoods(changes), await fundedWallet(world)));
+    return BigInt(Number(body['listing_id']));
+  };
+  const buyByX402 = async (listing: bigint, buyer: Member, payer: TestAccount): Promise<void> => {
+    const resource = `${BASE_URL}/api/buy/${listing}`;
+    const proof = await signProof(world.chain, payer, { payTo: sellerOne.address, units: PRICE, resource });
+    await world.buy(listing, { key: buyer.key, proof: proof.v2 });
+    await world.finalize();
+    await must(200, world.buy(listing, { key: buyer.key }));
+  };
+  const goods = await list();
+  const gift = await list({ price_usdc: 0 });
+  await buyByX402(goods, buyers[0], buyerOne);
+  const direct = await payDirectly(world, { buyer: buyers[1], listingId: goods, payer: buyerTwo, units: PRICE });
+  await world.finalize();
+  await must(200, claim(world, buyers[1], goods, direct));
+  await must(200, world.buy(gift, { key: buyers[0].key }));
+  await world.running.eventsSettled();
+  return { world, seller, buyers, goods, gift, list, buyByX402 };
+}
+
+async function must<Answer extends { status: number; body: unknown }>(
+  status: number,
+  asked: Promise<Answer>,
+): Promise<Answer> {
+  const answer = await asked;
+  if (answer.status !== status) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
+  return answer;
+}
