@@ -24,6 +24,14 @@ create table recoveries (
 create trigger recoveries_only_grow before update or delete on recoveries for each row execute function books_only_grow();
 create trigger recoveries_never_truncated before truncate on recoveries for each statement execute function books_only_grow();
 
+-- Whose key may be another's by now, or was replaced in what was lost. `rotate`: it may do that and nothing else. `recover`: it is
+-- revoked, and a recovery code or the operator gives a new one.
+create table identity_locks (
+  merchant_id bigint primary key references merchants,
+  until text not null check (until in ('rotate', 'recover')),
+  recovery_id bigint not null references recoveries
+);
+
 -- SHA-256 over the hash of the row before, the id as 8 bytes (big-endian) and the canonical bytes; before the first row it is empty.
 create function extend_running_hash(state bytea, before bytea, id bigint, canonical bytea) returns bytea
   language sql immutable as $$ select sha256(coalesce(state, before, '') || int8send(id) || canonical) $$;
@@ -173,11 +181,15 @@ begin
     when kind = 'recovery' then exists (
       select from recoveries r where r.made_in = pg_current_xact_id() and r.from_block = (detail->>'from_block')::bigint
         and r.to_block = (detail->>'to_block')::bigint and r.reason = detail->>'reason')
+      -- Codes for a merchant that only a recovery has locked out.
+      or (detail->>'action' = 'unlock' and exists (select from identity_locks k where k.merchant_id = merchant and k.until = 'recover'))
     when kind = 'moderation' then (select m.handle from merchants m where m.id = 1) = actor and case detail->>'action'
       when 'pin' then exists (select from listings l where l.id = listing and l.pinned)
       when 'unpin' then exists (select from listings l where l.id = listing and not l.pinned)
       when 'remove' then exists (
-        select from removals r where r.listing_id = listing and r.restored_at is null and r.removed_at between earliest and latest)
+        select from removals r where r.listing_id = listing and r.restored_at is null
+          -- A recovery makes it again, with its own time.
+          and (r.removed_at between earliest and latest or exists (select from recoveries v where v.made_in = pg_current_xact_id())))
       when 'remove_comment' then exists (
         select from comments c where c.id = (detail->>'comment_id')::bigint and c.removed_at between earliest and latest)
       when 'decide_appeal' then exists (

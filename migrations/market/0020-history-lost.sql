@@ -33,14 +33,6 @@ create table lost_listings (
 );
 create trigger lost_listings_only_grow before update or delete on lost_listings for each row execute function books_only_grow();
 
--- Whose key may be another's by now, or was replaced in what was lost. `rotate`: it may do that and nothing else. `recover`: it is
--- revoked, and a recovery code or the operator gives a new one.
-create table identity_locks (
-  merchant_id bigint primary key references merchants,
-  until text not null check (until in ('rotate', 'recover')),
-  recovery_id bigint not null references recoveries
-);
-
 -- While a row is open no payment opens, settles or ends, nothing is written to the log, and nothing in it is numbered.
 create table history_losses (
   id bigint generated always as identity primary key,

@@ -6,6 +6,8 @@ import { createLog } from '../platform/create-log.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { isHex } from '../platform/hex.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
+import { systemRandom } from '../platform/random.ts';
 import { readMarketConfig } from './config.ts';
 import type { MarketConfig } from './context.ts';
 import { logCopyFolder } from './log-copy/history.ts';
@@ -16,6 +18,7 @@ import { resetWatermark } from './payments/commands/reset-watermark.ts';
 import { resumePayments } from './payments/commands/resume-payments.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
 import { type Recovered, recover } from './recovery/recover.ts';
+import { type Unlocked, unlock } from './recovery/unlock.ts';
 import { runCommand } from './run-command.ts';
 import { visitDatabase } from './visit-database.ts';
 
@@ -24,6 +27,7 @@ const HELP = `What only the operator may do about the chain. The market may be r
   npm run chain -- status [--json]
   npm run chain -- resume --reason TEXT [--json]
   npm run chain -- reset-watermark --to NUMBER --hash HASH --reason TEXT [--json]
+  npm run chain -- unlock --handle NAME --out FILE --reason TEXT [--json]
   npm run chain -- recover --from-block NUMBER --reason TEXT [--log-copy PATH... | --without-log-copy] [--json]
 
   status            whether payments are halted and why, the watermark, and what each provider says of it; changes nothing
@@ -36,6 +40,8 @@ const HELP = `What only the operator may do about the chain. The market may be r
   --from-block      the first block whose payments may be missing: at or before the time of the backup
   --log-copy PATH   a file, or the folder, of a host's copy of the log; of every host that has one. Default: this host's own
   --without-log-copy there is none left: then every merchant has to rotate its key before it may write
+  unlock            writes eight new recovery codes into a new file, for a merchant whose key and codes were lost with the log; hand them
+                    to whom you know to be this merchant. The public log says so
   --reason TEXT     why, 1 to 1000 characters; kept for ever with what was before and after
   --json            say the outcome as one JSON object
   --help            this text
@@ -54,6 +60,8 @@ interface Asked {
   fromBlock: string | undefined;
   logCopy: readonly string[];
   withoutLogCopy: boolean;
+  handle: string | undefined;
+  out: string | undefined;
 }
 
 async function main(): Promise<void> {
@@ -66,6 +74,8 @@ async function main(): Promise<void> {
       'from-block': { type: 'string' },
       'log-copy': { type: 'string', multiple: true, default: [] },
       'without-log-copy': { type: 'boolean', default: false },
+      handle: { type: 'string' },
+      out: { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -76,7 +86,7 @@ async function main(): Promise<void> {
   }
   const { reason, to, hash, json } = values;
   const command = readCommand({
-    ...{ act: positionals.join(' '), reason, to, hash },
+    ...{ act: positionals.join(' '), reason, to, hash, handle: values.handle, out: values.out },
     fromBlock: values['from-block'],
     logCopy: values['log-copy'],
     withoutLogCopy: values['without-log-copy'],
@@ -90,19 +100,21 @@ type Outcome =
   | ChainStatus
   | Awaited<ReturnType<typeof resumePayments>>
   | Awaited<ReturnType<typeof resetWatermark>>
-  | Recovered;
+  | Recovered
+  | Unlocked;
 
 /** All that can be wrong without looking is said before anything is opened. */
 function readCommand(asked: Asked): Command {
   const { act, reason, to, hash } = asked;
   if (act === 'status') return readStatus;
-  if (act !== 'resume' && act !== 'reset-watermark' && act !== 'recover') {
-    throw new CommandRefused('one of status, resume, reset-watermark and recover is needed; --help tells more');
+  if (act !== 'resume' && act !== 'reset-watermark' && act !== 'recover' && act !== 'unlock') {
+    throw new CommandRefused('one of status, resume, reset-watermark, recover and unlock is needed; --help tells more');
   }
   const why = reason?.trim() ?? '';
   if (why === '' || why.length > 1_000) throw new CommandRefused('--reason TEXT is needed, 1 to 1000 characters');
   if (act === 'resume') return (market) => resumePayments(market, why);
   if (act === 'recover') return readRecover(asked, why);
+  if (act === 'unlock') return readUnlock(asked, why);
   if (to === undefined || !BLOCK_NUMBER.test(to)) throw new CommandRefused('--to must be a block number');
   const wanted = hash?.toLowerCase();
   if (!isHex(wanted, 32)) throw new CommandRefused('--hash must be a block hash: 0x and 64 hex digits');
@@ -120,6 +132,13 @@ function readRecover({ fromBlock, logCopy, withoutLogCopy }: Asked, reason: stri
     const copied = withoutLogCopy ? null : await readCopies(await filesAt(paths));
     return recover(market, { fromBlock: BigInt(fromBlock), reason, copied });
   };
+}
+
+function readUnlock({ handle, out }: Asked, reason: string): Command {
+  if (handle === undefined) throw new CommandRefused('--handle must be the handle of a merchant');
+  if (out === undefined) throw new CommandRefused('--out must be a new file for the codes');
+  return async (market) =>
+    unlock({ ...market, random: systemRandom, pepper: await loadOwnPepper(market.config) }, { handle, out, reason });
 }
 
 async function withMarket(command: Command): Promise<Outcome> {
@@ -152,6 +171,7 @@ function inWords(outcome: Outcome): string {
   if (!('status' in outcome)) return statusInWords(outcome);
   if (outcome.status === 'resumed')
     return `Payments go on. They were halted since ${outcome.halted_at}: ${outcome.detail}\n`;
+  if (outcome.status === 'unlocked') return `${outcome.handle} gets a new key by a code of ${outcome.file}.\n`;
   if (outcome.status === 'recovered') return recoveredInWords(outcome);
   const { before, after } = outcome;
   return `The watermark is ${after.block_number} ${after.block_hash} now; it was ${before.block_number} ${before.block_hash}.\n`;

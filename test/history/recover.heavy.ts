@@ -1,13 +1,17 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
 import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
 import { insertLoss } from '../../src/market/log-copy/store.ts';
 import { recover } from '../../src/market/recovery/recover.ts';
+import { unlock } from '../../src/market/recovery/unlock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { codeOf, identityClient, type Owner } from '../support/identity-doors.ts';
 import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
-import type { Answer, Member, World } from '../support/market-world.ts';
+import { type Answer, type Member, TEST_PEPPER, type World } from '../support/market-world.ts';
 import type { PostgresServer } from '../support/standby-postgres.ts';
 
 const until = (met: () => Promise<boolean>): Promise<boolean> =>
@@ -77,9 +81,24 @@ async function expectKeys({
   await doors().mustConfirm('recovery', again);
   expect(await doors().isAlive(again.merchant_key)).toBe(true);
   const { database } = history.db;
-  expect(await database.rows(sql`select merchant_id::int4 as id, until from identity_locks`)).toEqual([
-    { id: recovers.id, until: 'recover' },
+  const locked = await database.rows(
+    sql`select m.handle, l.until from identity_locks l join merchants m on m.id = l.merchant_id order by m.id`,
+  );
+  expect(locked).toEqual([
+    { handle: recovers.handle, until: 'recover' },
+    { handle: 'came-too-late', until: 'recover' },
   ]);
+  // Only the operator can let these in again.
+  const out = join(place.folder, 'codes.json');
+  const operator = { ...world.running.market, random: systemRandom, pepper: TEST_PEPPER };
+  const asked = { handle: recovers.handle, out, reason: 'known by another way' };
+  await expect(unlock(operator, { ...asked, handle: rotates.handle })).rejects.toThrow('no merchant that waits');
+  expect(await unlock(operator, asked)).toMatchObject({ status: 'unlocked', handle: recovers.handle });
+  const { recovery_codes: codes } = JSON.parse(await readFile(out, 'utf8')) as { recovery_codes: string[] };
+  const regained = await doors().recovery(codes[0] ?? '');
+  await doors().mustConfirm('recovery', regained);
+  expect(await doors().isAlive(regained.merchant_key)).toBe(true);
+  await expect(unlock(operator, { ...asked, out: `${out}.2` })).rejects.toThrow('no merchant that waits');
   expect(
     (
       await doors().post('register', {

@@ -33,10 +33,11 @@ export async function carryOut(
     const detail = { listing_id: Number(id), merchant_id: Number(listing.merchantId), ...again };
     await tell({ kind: 'withdrawal', actor, detail });
   }
-  for (const [id, reasonCode] of lost.removed) {
+  for (const [id, { reason: reasonCode, at }] of lost.removed) {
     const listing = await lockListing(tx, id);
     if (listing === null || (listing.state !== 'live' && listing.state !== 'withdrawn')) continue;
-    markRemoved(tx, id, { reasonCode, reason: REASON, removedBy: MAINTAINER, now });
+    // At its own time: a transfer that came after it is for the payee to review, also when it is taken back.
+    markRemoved(tx, id, { reasonCode, reason: REASON, removedBy: MAINTAINER, now: at });
     const about = { listing_id: Number(id), merchant_id: Number(listing.merchantId), reason_code: reasonCode };
     await tell({
       kind: 'moderation',

@@ -28,8 +28,8 @@ export interface Lost {
   /** Merchants whose key was replaced, and those whose codes were as well. */
   rotated: Set<bigint>;
   recovered: Set<bigint>;
-  /** Listings that were removed, with the code of the reason, and not restored. */
-  removed: Map<bigint, string>;
+  /** Listings that were removed, when and with the code of the reason, and not restored. */
+  removed: Map<bigint, { reason: string; at: Date }>;
   withdrawn: Set<bigint>;
   commentsRemoved: Map<bigint, string>;
 }
@@ -102,7 +102,7 @@ function noteGoods(lost: Lost, told: Told): void {
   if (told.kind === 'withdrawal') lost.withdrawn.add(id);
   if (told.kind !== 'moderation') return;
   const reason = textOf(told, 'reason_code') ?? 'other';
-  if (action === 'remove') lost.removed.set(id, reason);
+  if (action === 'remove') lost.removed.set(id, { reason, at: new Date(told.at) });
   if (action === 'decide_appeal' && textOf(told, 'outcome') === 'restored') lost.removed.delete(id);
   if (action === 'remove_comment') lost.commentsRemoved.set(idOf(told, 'comment_id'), reason);
 }

@@ -168,7 +168,8 @@ async function holdIdentities(
 ): Promise<void> {
   const { recoveryId, now } = given;
   for (const one of lost.registered) await store.holdHandle(tx, one);
-  for (const id of new Set([...lost.rotated, ...lost.recovered])) await store.revokeKey(tx, id, recoveryId, now);
+  const replaced = [...lost.rotated, ...lost.recovered, ...lost.registered.map(({ merchantId }) => merchantId)];
+  for (const id of new Set(replaced)) await store.revokeKey(tx, id, recoveryId, now);
   // Its codes were burned, and the new ones are in no book: only the operator can let it in again.
   for (const id of lost.recovered) await endSets(tx, id, 'burned', now);
   if (given.isBlind) await store.lockAll(tx, recoveryId);

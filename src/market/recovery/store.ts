@@ -172,3 +172,10 @@ export async function putPayment(tx: Tx, put: PaymentToPut): Promise<void> {
   if (made === null) return;
   await tx.run(sql`update payments set status = 'settling', settling_at = created_at where id = ${made.id}`);
 }
+
+/** The merchant of that handle, if only a recovery code can let it in again. */
+export async function findLocked(queryable: Queryable, handle: string): Promise<bigint | null> {
+  const row = await queryable.maybe<{ id: bigint }>(sql`
+    select m.id from merchants m join identity_locks l on l.merchant_id = m.id where m.handle = ${handle} and l.until = 'recover'`);
+  return row?.id ?? null;
+}
