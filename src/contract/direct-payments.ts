@@ -21,7 +21,7 @@ const intentFields = {
   expires_at: timeOut.describe('the block of the transfer must be earlier; the claim may come later'),
   signature_method: z.literal('personal_sign'),
   challenge: z.string().describe('the exact text to sign'),
-  recovery_slip: recoverySlip,
+  recovery_slip: recoverySlip.optional(),
   tip_allowed: z.literal(true),
   next: z.string(),
 };

@@ -30,6 +30,11 @@ export const CLAIM_ERRORS = [
   'payment_preserved',
 ] as const;
 
+/** Opaque. Kept by who pays, and shown in the header X-Recovery-Slip should the market have lost the payment. */
+export const recoverySlip = z
+  .string()
+  .describe('keep it with the proof; after the market lost history, send it in X-Recovery-Slip with the same request');
+
 /** What any payment by x402 may be refused for. */
 export const X402_ERRORS = [
   'payment_required',
@@ -59,11 +64,6 @@ export const payAnewIn = z
   .boolean()
   .optional()
   .describe('true, after 409 payment_may_be_lost: what was found paid for something else, and this is paid as well');
-
-/** Opaque. Kept by who pays, and shown in the header X-Recovery-Slip should the market have lost the payment. */
-export const recoverySlip = z
-  .string()
-  .describe('keep it with the proof; after the market lost history, send it in X-Recovery-Slip with the same request');
 
 /** Public status of one payment. Never the artifact, a signature or who bought. */
 export const paymentOut = z
