@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
 import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
 import { insertLoss } from '../../src/market/log-copy/store.ts';
@@ -11,7 +10,7 @@ import { unlock } from '../../src/market/recovery/unlock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { codeOf, identityClient, type Owner } from '../support/identity-doors.ts';
-import { listPaid, newGoods } from '../support/list-goods.ts';
+import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
 import { type Answer, type Member, TEST_PEPPER, type World } from '../support/market-world.ts';
 import type { PostgresServer } from '../support/standby-postgres.ts';
 
@@ -38,7 +37,7 @@ beforeEach(async () => {
 afterEach(() => history.stop());
 
 async function list(): Promise<number> {
-  const { body } = await listPaid(world, seller, newGoods(), WORLD_ACCOUNTS.sellerOne);
+  const { body } = await listPaid(world, seller, newGoods(), await fundedWallet(world));
   return (body['listing'] as { id: number }).id;
 }
 const events = async (): Promise<{ id: number; kind: string; detail: Record<string, unknown> }[]> =>

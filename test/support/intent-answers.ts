@@ -70,7 +70,13 @@ export function intentAnswer(
     ...lies,
   };
   const challenge = lies.challenge ?? challengeOf(fields);
-  const more = { challenge_nonce: NONCE_TEXT, signature_method: 'personal_sign', tip_allowed: true, next: '' };
+  const more = {
+    challenge_nonce: NONCE_TEXT,
+    signature_method: 'personal_sign',
+    tip_allowed: true,
+    next: '',
+    recovery_slip: 'a slip',
+  };
   return { status, body: { [name]: { ...fields, ...more, challenge } } };
 }
 
