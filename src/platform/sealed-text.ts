@@ -1,13 +1,15 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-import type { Random } from './random.ts';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const FORM = /^[A-Za-z0-9_-]+$/;
 
-/** Text that only its maker can read or make: AES-256-GCM, as base64url. Keys have 32 bytes. */
-export function sealText(key: Uint8Array, text: string, random: Pick<Random, 'bytes'>): string {
-  const nonce = random.bytes(NONCE_BYTES);
+/**
+ * Text that only its maker can read or make: AES-256-GCM, as base64url. Keys have 32 bytes. The nonce is made of the text, so that the
+ * same text is sealed the same each time, and another one never with the same nonce.
+ */
+export function sealText(key: Uint8Array, text: string): string {
+  const nonce = createHmac('sha256', key).update(text, 'utf8').digest().subarray(0, NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');

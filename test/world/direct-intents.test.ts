@@ -52,6 +52,7 @@ describe('an intent', () => {
       minimum_amount_usdc: '2.500000',
       minimum_amount_units: '2500000',
       challenge_nonce: expect.stringMatching(/^[0-9a-f]{32}$/),
+      recovery_slip: expect.stringMatching(/^rs1_[A-Za-z0-9_-]+$/),
       created_at: new Date((await latestSecond(world)) * 1000).toISOString(),
       expires_at: new Date(((await latestSecond(world)) + 600) * 1000).toISOString(),
       signature_method: 'personal_sign',

@@ -15,7 +15,7 @@ const MAX_RETRY_SECONDS = 30;
 
 /** The 202 for a payment that is undecided. */
 export function pendingBody(
-  market: Pick<Market, 'pepper' | 'random'>,
+  market: Pick<Market, 'pepper'>,
   payment: Payment,
   watermark: Watermark | null,
   retry: 'same_request' | 'same_proof',
@@ -44,7 +44,7 @@ export function pendingHeaders(network: Network, payment: Payment, body: Pending
 }
 
 /** A field of the answer. */
-export function slipIn(market: Pick<Market, 'pepper' | 'random'>, payment: Payment): { recovery_slip?: string } {
+export function slipIn(market: Pick<Market, 'pepper'>, payment: Payment): { recovery_slip?: string } {
   const slip = slipOf(market, payment);
   return slip === null ? {} : { recovery_slip: slip };
 }

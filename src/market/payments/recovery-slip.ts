@@ -11,7 +11,7 @@ import type { Payment } from './payment.ts';
 const USE = 'key of the recovery slips';
 const PREFIX = 'rs1_';
 
-type Sealing = Pick<Market, 'pepper' | 'random'>;
+type Sealing = Pick<Market, 'pepper'>;
 
 const hex = (bytes: number) => z.custom<Hex>((value) => typeof value === 'string' && isHex(value, bytes));
 const id = z.string().regex(/^\d+$/).transform(BigInt);
@@ -55,9 +55,9 @@ const slip = z.discriminatedUnion('kind', [payment, intent]);
 export type PaymentSlip = z.output<typeof payment>;
 export type IntentSlip = z.output<typeof intent>;
 
-function seal({ pepper, random }: Sealing, content: Record<string, unknown>): string {
+function seal({ pepper }: Sealing, content: Record<string, unknown>): string {
   const text = JSON.stringify(content, (_name, value) => (typeof value === 'bigint' ? value.toString() : value));
-  return PREFIX + sealText(pepper.hash(USE), text, random);
+  return PREFIX + sealText(pepper.hash(USE), text);
 }
 
 const toHex32 = (bytes: Buffer | null): string | null => bytes && `0x${bytes.toString('hex')}`;
@@ -75,10 +75,24 @@ export function slipOf(market: Sealing, given: Payment): string | null {
   });
 }
 
+/** The same for the same intent, however it was read. */
 export function slipOfIntent(market: Sealing, given: Intent): string {
+  const { id, purpose, listingId, merchantId, chainId, asset, payee, payer, minimumUnits, nonce, challenge } = given;
   return seal(market, {
-    ...given,
-    kind: 'intent',
+    ...{
+      kind: 'intent',
+      id,
+      purpose,
+      listingId,
+      merchantId,
+      chainId,
+      asset,
+      payee,
+      payer,
+      minimumUnits,
+      nonce,
+      challenge,
+    },
     createdAt: given.createdAt.getTime(),
     expiresAt: given.expiresAt.getTime(),
   });

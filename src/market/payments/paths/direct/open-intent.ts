@@ -118,7 +118,7 @@ export async function openIntent(
 
 /** An intent as its owner sees it; `listing_id` is for the route to add. */
 export function presentIntentTerms(
-  market: Pick<Market, 'config' | 'pepper' | 'random'>,
+  market: Pick<Market, 'config' | 'pepper'>,
   intent: Intent,
   merchant: Merchant,
   next: string,
