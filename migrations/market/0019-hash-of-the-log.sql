@@ -84,6 +84,7 @@ declare
   first_id bigint;
   before record;
   newest record;
+  moment timestamptz;
 begin
   select min(id) into first_id from touched where id is not null and running_hash is null;
   if first_id is null then return null; end if;
@@ -96,8 +97,9 @@ begin
     end if;
     before.running_hash := newest.running_hash;
   end if;
-  update events e set running_hash = stamped.running_hash, nth = stamped.nth,
-    numbered_at = greatest(clock_timestamp(), before.numbered_at)
+  -- One for the whole batch: its rows are written in any order.
+  moment := greatest(clock_timestamp(), before.numbered_at);
+  update events e set running_hash = stamped.running_hash, nth = stamped.nth, numbered_at = moment
   from (
     select t.queue_id, running_hash(before.running_hash, t.id, t.canonical) over upto as running_hash,
       coalesce(before.nth, 0) + row_number() over upto as nth

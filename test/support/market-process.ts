@@ -42,6 +42,8 @@ export interface ProcessWorldOptions {
   /** Other ways for the market, over wires of the test. */
   ways?: (straight: Ways) => Promise<Ways>;
   limits?: Partial<Limits>;
+  /** Further variables of the market's own. */
+  environment?: Readonly<Record<string, string>>;
   /** In place of a database of the shared server. */
   openDatabase?: () => Promise<TestDatabase & { drop(): Promise<void> }>;
 }
@@ -80,6 +82,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
     OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
     OPENAISLE_FACILITATOR_URL: ways.facilitatorUrl,
     OPENAISLE_LIMITS: JSON.stringify({ ...WIDE_BUDGETS, ...options.limits }),
+    ...options.environment,
   };
   /** The next one, which is got ready while the last one serves. */
   let standby = spawnStandby(environment, running);

@@ -7,9 +7,12 @@ import { once } from 'node:events';
 await import('../../src/market/run-market.ts');
 await import('../../src/market/run-supervisor.ts');
 await import('../../src/market/run-worker.ts');
-const [line] = (await once(process.stdin, 'data')) as [Buffer];
-// An open input would keep a market alive that wants to end.
-process.stdin.destroy();
-const crashAt = line.toString('utf8').trim();
-if (crashAt !== '') process.env['OPENAISLE_TEST_CRASH_AT'] = crashAt;
+// A worker of such a market is wanted at once, and has the environment of the one that started it.
+if (process.send === undefined) {
+  const [line] = (await once(process.stdin, 'data')) as [Buffer];
+  // An open input would keep a market alive that wants to end.
+  process.stdin.destroy();
+  const crashAt = line.toString('utf8').trim();
+  if (crashAt !== '') process.env['OPENAISLE_TEST_CRASH_AT'] = crashAt;
+}
 await import('../../src/market/main.ts');

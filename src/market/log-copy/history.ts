@@ -1,4 +1,4 @@
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -40,15 +40,28 @@ async function isOnOneVolume(one: string, other: string): Promise<boolean> {
   return (await stat(one)).dev === (await stat(other)).dev;
 }
 
-/** Processes that start at once agree on the one that was written first. */
+const HOST = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\n$/;
+
+/** Processes that start at once agree on the one that was there first. What a crash has left torn is replaced. */
 async function readHost(path: string, random: Random): Promise<string> {
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-    await writeFile(path, `${random.uuid()}\n`, { flag: 'wx', mode: 0o600 }).catch(() => {});
-    return (await readFile(path, 'utf8')).trim();
-  }
+  const found = await readFile(path, 'utf8').catch(nullIfMissing);
+  if (found !== null && HOST.test(found)) return found.trim();
+  // It gets its name once it is whole: whoever finds the name finds all of it.
+  const own = `${path}.${random.uuid()}`;
+  await writeFile(own, `${random.uuid()}\n`, { mode: 0o600, flush: true });
+  if (found === null) await link(own, path).catch(passWhenThere);
+  else await rename(own, path);
+  await rm(own, { force: true });
+  return (await readFile(path, 'utf8')).trim();
+}
+
+function nullIfMissing(error: unknown): null {
+  if (isMissing(error)) return null;
+  throw error;
+}
+
+function passWhenThere(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
 }
 
 export interface History extends Pick<HistoryWatch, 'start' | 'isLost' | 'hasLocks' | 'hasRecentRecovery' | 'memory'> {

@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises';
 import type { Clock } from '../../platform/clock.ts';
 import { lockDataFolder } from '../../platform/data-folder-lock.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -65,8 +66,11 @@ export function keepLogCopy(needs: Needs): KeptCopy {
   };
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
-      const lock = await lockDataFolder(folder, folder).catch(() => null);
+      let lock: { release(): Promise<void> } | null = null;
       try {
+        // It may have been taken away, with everything in it.
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        lock = await lockDataFolder(folder, folder).catch(() => null);
         if (lock !== null) await write();
       } catch (error) {
         // One line for a whole outage. That the database is away, others say.
@@ -96,6 +100,11 @@ function createRounds(needs: Needs, copy: LogCopyWriter): () => Promise<void> {
   const { database, clock, host } = needs;
   let notedAt = 0;
 
+  const reportBreak = async (at: bigint): Promise<void> => {
+    await needs.onBreak();
+    // The copy's own end is in the log, and what comes after it is not made of it: nobody else says so.
+    if (!needs.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
+  };
   const copyNew = async (): Promise<void> => {
     for (;;) {
       const end = copy.end();
@@ -104,7 +113,7 @@ function createRounds(needs: Needs, copy: LogCopyWriter): () => Promise<void> {
       const events = await readEventsToCopy(database, after, AT_ONCE);
       const [first] = events;
       if (first === undefined) return;
-      if (!follows(end, first)) return await needs.onBreak();
+      if (!follows(end, first)) return await reportBreak(first.id);
       await copy.append(events);
       if (events.length < AT_ONCE) return;
     }
@@ -113,7 +122,7 @@ function createRounds(needs: Needs, copy: LogCopyWriter): () => Promise<void> {
     if (needs.isLost()) return;
     await copyNew();
     const end = copy.end();
-    if (end === null || clock.now() - notedAt < NOTE_EVERY_MS) return;
+    if (end === null || Math.abs(clock.now() - notedAt) < NOTE_EVERY_MS) return;
     await noteEnd(database, host, end, new Date(clock.now()));
     notedAt = clock.now();
   };

@@ -59,7 +59,7 @@ async function readTail(path: string): Promise<Tail> {
 export interface LogCopyWriter {
   /** Null while nothing was ever copied. */
   end(): LogEnd | null;
-  /** On disk when it resolves. */
+  /** On disk when it resolves. Rejects where the file was taken away: the copy has to be opened anew then. */
   append(events: readonly CopiedEvent[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -88,7 +88,9 @@ export async function openLogCopy(folder: string, now: () => number): Promise<Lo
       const last = events.at(-1);
       if (last === undefined) return;
       // A clock that went back must not put new lines before old ones.
-      const newest = (await filesOf(folder)).at(-1) ?? '';
+      const names = await filesOf(folder);
+      if (file !== null && !names.includes(file.name)) throw new Error(`${join(folder, file.name)} was taken away`);
+      const newest = names.at(-1) ?? '';
       const today = nameOf(now());
       const handle = await openFile(today > newest ? today : newest);
       await handle.appendFile(events.map(lineOf).join(''));

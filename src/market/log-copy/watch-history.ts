@@ -79,7 +79,8 @@ export function watchHistory(needs: Needs): HistoryWatch {
     while (!signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, signal);
       if (signal.aborted) return;
-      const isDue = clock.now() - comparedAt >= COMPARE_EVERY_MS;
+      // Also where the clock was set back.
+      const isDue = Math.abs(clock.now() - comparedAt) >= COMPARE_EVERY_MS;
       try {
         if (isDue) await look();
         else note(await readLosses(database, clock.now()));

@@ -1,0 +1,154 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sql from 'sql-template-tag';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { testDatabase } from '../../../test/support/database.ts';
+import { marketContext } from '../../../test/support/market-context.ts';
+import { recordingLog } from '../../../test/support/recording-log.ts';
+import { seedListing, seedMerchant } from '../../../test/support/seed.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { systemRandom } from '../../platform/random.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { createSequencer } from '../events/sequencer.ts';
+import { markRemoved } from '../moderation/store.ts';
+import { hashAfter } from './copied-event.ts';
+import { openLogCopyPlace } from './history.ts';
+import { keepLogCopy } from './keep-copy.ts';
+import { openLogCopy, readLogEnd } from './log-copy.ts';
+import { readEventsToCopy } from './store.ts';
+import { watchHistory } from './watch-history.ts';
+
+const db = testDatabase();
+const patiently = { timeout: 20_000, interval: 10 };
+const HOUR_MS = 3_600_000;
+let folder = '';
+let recorded = recordingLog();
+let keeper: Awaited<ReturnType<typeof seedMerchant>>;
+
+beforeAll(async () => {
+  keeper = await seedMerchant(db.database, { handle: 'the-keeper' });
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'openaisle-history-'));
+  recorded = recordingLog();
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const openPlace = () =>
+  openLogCopyPlace(
+    { logCopyDir: folder, dataDir: folder, databaseUrl: db.url },
+    { random: systemRandom, log: recorded.log },
+  );
+
+/** One more event of the log, with its number. */
+async function tell(): Promise<bigint> {
+  const market = marketContext({ database: db.database });
+  const { id } = await seedListing(db.database, keeper.id);
+  await db.database.transaction(async (tx) => {
+    markRemoved(tx, id, { reasonCode: 'spam', reason: 'r', removedBy: keeper.id, now: new Date() });
+    const detail = { action: 'remove', listing_id: Number(id), merchant_id: Number(keeper.id) };
+    await recordEvent(tx, market, { kind: 'moderation', actor: keeper.handle, detail });
+  });
+  await createSequencer({ database: db.database, clock: systemClock, log: recorded.log }).settled();
+  return (await db.database.one<{ id: bigint }>(sql`select max(id) as id from events`)).id;
+}
+
+function keepCopy() {
+  const copy = keepLogCopy({
+    ...{ database: db.database, clock: systemClock, log: recorded.log, folder, host: systemRandom.uuid() },
+    ...{ newestId: () => 1_000_000n, isLost: () => false, onBreak: async () => {} },
+  });
+  copy.start();
+  return copy;
+}
+const copiedTo = async (): Promise<bigint | undefined> => (await readLogEnd(folder))?.id;
+
+test('processes of a host that start at once have one name, and what a crash has left of it is replaced', async () => {
+  const together = await Promise.all(Array.from({ length: 12 }, openPlace));
+  const [first] = together;
+  expect(new Set(together.map(({ host }) => host)).size).toBe(1);
+  expect(first?.host).toMatch(/^[0-9a-f-]{36}$/);
+  expect(await openPlace()).toEqual(first);
+  for (const left of ['', 'half-a-na', '\0\0\0\0']) {
+    await writeFile(join(folder, 'host'), left);
+    const { host } = await openPlace();
+    expect(host).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await openPlace()).host).toBe(host);
+    expect(await readdir(folder)).toEqual(['host']);
+  }
+});
+
+test('a copy that is taken away while it is written is made anew, with what it held', async () => {
+  const first = await tell();
+  const copy = keepCopy();
+  await expect.poll(copiedTo, patiently).toBe(first);
+  await rm(folder, { recursive: true });
+  const second = await tell();
+  await expect.poll(copiedTo, patiently).toBe(second);
+  expect((await recorded.logged('log_not_copied')).level).toBe('error');
+  await recorded.logged('log_copied_again');
+  const again = await openLogCopy(folder, () => systemClock.now());
+  expect(again.end()?.id).toBe(second);
+  await again.close();
+  const [name = ''] = (await readdir(folder)).filter((one) => one.endsWith('.log'));
+  expect(name).not.toBe('');
+  await copy.stop();
+});
+
+test('a folder that cannot be made is told of, and used once it can be', async () => {
+  const newest = await tell();
+  await rm(folder, { recursive: true });
+  await writeFile(folder, 'a file is in the way');
+  const copy = keepCopy();
+  await recorded.logged('log_not_copied');
+  await expect.poll(copy.isFailing, patiently).toBe(true);
+  await rm(folder);
+  await expect.poll(() => copiedTo().catch(() => null), patiently).toBe(newest);
+  await expect.poll(copy.isFailing, patiently).toBe(false);
+  await copy.stop();
+});
+
+test('a log that does not go on from the copy is never copied in silence', async () => {
+  const end = await tell();
+  await tell();
+  const copy = await openLogCopy(folder, () => systemClock.now());
+  await copy.append([{ id: end, canonical: Buffer.from('{}'), hash: Buffer.alloc(32, 1) }]);
+  await copy.close();
+  const kept = keepCopy();
+  await recorded.logged('log_not_copied');
+  await expect.poll(kept.isFailing, patiently).toBe(true);
+  expect(await copiedTo()).toBe(end);
+  await kept.stop();
+});
+
+test('a clock that is set back does not keep the copy from being compared', async () => {
+  await tell();
+  let passed = 0;
+  const clock = {
+    now: () => systemClock.now() + passed,
+    sleep: async (ms: number) => {
+      passed += ms;
+      await systemClock.sleep(1);
+    },
+  };
+  const copy = await openLogCopy(folder, () => systemClock.now());
+  const events = await readEventsToCopy(db.database, 0n, 500);
+  await copy.append(events);
+  const watch = watchHistory({
+    ...{ database: db.database, clock, log: recorded.log, folder, host: systemRandom.uuid() },
+    onOtherHistory: () => {},
+  });
+  await watch.start();
+  expect([watch.isLost(), watch.memory()]).toEqual([false, 'kept']);
+  passed -= HOUR_MS;
+  const end = events.at(-1);
+  if (end === undefined) throw new Error('the log is empty');
+  const shown = { id: end.id + 1n, canonical: Buffer.from('{"kind":"sale"}') };
+  await copy.append([{ ...shown, hash: hashAfter(end, shown) }]);
+  const back = passed + HOUR_MS / 2;
+  await expect.poll(watch.isLost, patiently).toBe(true);
+  expect(passed).toBeLessThan(back);
+  await watch.stop();
+  await copy.close();
+});
