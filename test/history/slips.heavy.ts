@@ -1,9 +1,12 @@
+import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
+import { type CopiedEvent, hashAfter } from '../../src/market/log-copy/copied-event.ts';
 import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
 import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
 import { recover } from '../../src/market/recovery/recover.ts';
+import { canonicalJson } from '../../src/platform/canonical-json.ts';
 import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
 import { openIntent, signChallenge, transfer } from '../support/direct.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
@@ -61,7 +64,7 @@ const balanceOf = ({ address }: TestAccount): Promise<bigint> => {
 };
 
 /** What was public is copied, the database is the earlier one, and the operator has recovered. */
-async function loseAndRecover(backup: PostgresServer): Promise<void> {
+async function loseAndRecover(backup: PostgresServer, ...also: Record<string, string | number>[]): Promise<void> {
   await world.running.eventsSettled();
   const newest = ((await world.ask('GET', '/api/events')).body['events'] as { id: number }[])[0]?.id ?? 0;
   await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) >= newest);
@@ -70,8 +73,16 @@ async function loseAndRecover(backup: PostgresServer): Promise<void> {
   history.leadTo(backup);
   await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
   const copied = await readCopies(await filesAt([place.folder]));
+  for (const detail of also) copied.push(nextEvent(copied.at(-1) as CopiedEvent, detail));
   await recover(world.running.market, { fromBlock: 0n, reason: 'a restore', copied });
   await until(async () => (await world.ask('GET', '/readyz?strict')).status === 200);
+}
+
+/** As a seller's decision in a review stands in the log. */
+function nextEvent(before: CopiedEvent, detail: Record<string, string | number>): CopiedEvent {
+  const told = { actor: seller.handle, at: new Date().toISOString(), detail, kind: 'review' };
+  const next = { id: before.id + 1n, canonical: Buffer.from(canonicalJson(told)) };
+  return { ...next, hash: hashAfter(before, next) };
 }
 
 interface Bought {
@@ -170,6 +181,18 @@ test('what a slip says is believed only where this market lost it, and a changed
   const elsewhere = await world.buy(sold, withSlip(lost.slip, { key: other.key }));
   expect(elsewhere.status).toBe(402);
   expect((await world.buy(lapsed, { key: buyer.key })).status).toBe(200);
+});
+
+test('what was refunded in what was lost buys nothing by its slip', async () => {
+  const listing = await list();
+  const backup = await history.primary.copyWhileRunning();
+  const made = await buy(listing, buyer.key);
+  const { id } = await history.db.database.one<{ id: number }>(
+    sql`select payment_id::int4 as id from purchases where listing_id = ${listing}`,
+  );
+  await loseAndRecover(backup, { payment_id: id, listing_id: Number(listing), outcome: 'refunded' });
+  const asked = withSlip(made.slip, { key: buyer.key, proof: made.proof.v2 });
+  expect(codesOf(await world.buy(listing, asked))).toEqual([409, 'authorization_used_elsewhere', true]);
 });
 
 test('a fee comes back as a credit, and pays for the listing; an intent is claimed by its slip', async () => {

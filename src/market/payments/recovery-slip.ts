@@ -14,26 +14,28 @@ const PREFIX = 'rs1_';
 type Sealing = Pick<Market, 'pepper'>;
 
 const hex = (bytes: number) => z.custom<Hex>((value) => typeof value === 'string' && isHex(value, bytes));
-const id = z.string().regex(/^\d+$/).transform(BigInt);
+/** A whole number as text: ids, units of USDC, seconds, blocks. */
+const whole = z.string().regex(/^\d+$/).transform(BigInt);
 const at = z.number().transform((ms) => new Date(ms));
 const terms = {
   purpose: z.enum(PAYMENT_PURPOSES),
-  listingId: id.nullable(),
-  chainId: id,
+  listingId: whole.nullable(),
+  chainId: whole,
   asset: hex(20),
   payee: hex(20),
 };
 const payment = z.object({
   kind: z.literal('payment'),
   ...terms,
-  merchantId: id.nullable(),
+  id: whole,
+  merchantId: whole.nullable(),
   bodyHash: hex(32).nullable(),
   payer: hex(20),
-  valueUnits: id,
+  valueUnits: whole,
   nonce: hex(32),
-  validAfter: id,
-  validBefore: id,
-  openedBlock: id,
+  validAfter: whole,
+  validBefore: whole,
+  openedBlock: whole,
   tokenHash: hex(32).nullable(),
   signersReadAt: at.nullable(),
   createdAt: at,
@@ -41,10 +43,10 @@ const payment = z.object({
 const intent = z.object({
   kind: z.literal('intent'),
   ...terms,
-  merchantId: id,
+  merchantId: whole,
   id: z.string().regex(/^[0-9a-f]{32}$/),
   payer: hex(20).nullable(),
-  minimumUnits: id,
+  minimumUnits: whole,
   nonce: z.string().regex(/^[0-9a-f]{32}$/),
   challenge: z.string(),
   createdAt: at,
@@ -66,9 +68,9 @@ const toHex32 = (bytes: Buffer | null): string | null => bytes && `0x${bytes.toS
 export function slipOf(market: Sealing, given: Payment): string | null {
   const opened = pathOf(given).present.slipTerms(given);
   if (opened === null) return null;
-  const { purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits } = given;
+  const { id, purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits } = given;
   return seal(market, {
-    ...{ kind: 'payment', purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits, ...opened },
+    ...{ kind: 'payment', id, purpose, listingId, chainId, asset, payee, merchantId, payer, valueUnits, ...opened },
     bodyHash: toHex32(given.bodyHash),
     tokenHash: toHex32(given.deliveryTokenHash),
     createdAt: given.createdAt.getTime(),

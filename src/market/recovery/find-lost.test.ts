@@ -22,6 +22,9 @@ test('ids, ends and keys are as the log leaves them at its end', () => {
     event('rotate', { merchant_id: 4 }),
     event('recover', { merchant_id: 5 }),
     event('withdrawal', { listing_id: 8, merchant_id: 2 }),
+    event('review', { payment_id: 97, listing_id: 3, outcome: 'refunded' }),
+    event('review', { payment_id: 96, listing_id: 3, outcome: 'declined' }),
+    event('moderation', { action: 'fee_review', payment_id: 98, outcome: 'refunded' }, 'the-keeper'),
     event('moderation', { action: 'remove', listing_id: 9, merchant_id: 2, reason_code: 'spam' }),
     event('moderation', { action: 'remove', listing_id: 10, merchant_id: 2, reason_code: 'fraud' }),
     event('appeal', { appeal_id: 6, listing_id: 10, merchant_id: 2 }),
@@ -55,6 +58,7 @@ test('ids, ends and keys are as the log leaves them at its end', () => {
     [11n, { reason: 'spam', at: new Date(AT) }],
   ]);
   expect([...lost.commentsRemoved]).toEqual([[11n, 'abuse']]);
+  expect([...lost.refunded]).toEqual([97n, 98n]);
 });
 
 test('a removal after a restoration counts', () => {

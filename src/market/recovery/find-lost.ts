@@ -32,6 +32,8 @@ export interface Lost {
   removed: Map<bigint, { reason: string; at: Date }>;
   withdrawn: Set<bigint>;
   commentsRemoved: Map<bigint, string>;
+  /** Payments whose money went back after a review. */
+  refunded: Set<bigint>;
 }
 
 interface Told {
@@ -52,12 +54,14 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     removed: new Map(),
     withdrawn: new Set(),
     commentsRemoved: new Map(),
+    refunded: new Set(),
   };
   for (const { canonical } of events) {
     const told: Told = JSON.parse(canonical.toString('utf8'));
     noteIds(lost, told);
     noteIdentity(lost, told);
     noteGoods(lost, told);
+    if (textOf(told, 'outcome') === 'refunded') lost.refunded.add(idOf(told, 'payment_id'));
   }
   return lost;
 }

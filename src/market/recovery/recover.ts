@@ -67,8 +67,10 @@ export async function recover(
       const highest = [newest, events.at(-1)?.id ?? 0n].reduce((a, b) => (a > b ? a : b));
       const eventId = highest + margin + 1n;
       const found = countsOf(lost);
-      const window = { chainId, fromBlock, toBlock, reason };
-      const recoveryId = await store.insertRecovery(tx, { ...window, keptEventId: kept, eventId, found, now });
+      const recoveryId = await store.insertRecovery(tx, {
+        ...{ chainId, fromBlock, toBlock, reason, keptEventId: kept, eventId, now },
+        found: { ...found, refunded: [...lost.refunded].map(String) },
+      });
       await store.endLoss(tx, recoveryId);
       await raiseIds(tx, lost, { eventId, isBlind: copied === null });
       await carryOut(tx, market, lost, { recoveryId, now });

@@ -119,6 +119,14 @@ export async function wasRecoveredSince(queryable: Queryable, at: Date): Promise
   return was;
 }
 
+/** Whether a recovery has found that this payment was paid back in what was lost. */
+export async function wasRefunded(queryable: Queryable, paymentId: bigint): Promise<boolean> {
+  const { was } = await queryable.one<{ was: boolean }>(
+    sql`select exists (select from recoveries where found->'refunded' ? ${paymentId.toString()}) as was`,
+  );
+  return was;
+}
+
 export async function hasListing(queryable: Queryable, id: bigint): Promise<boolean> {
   const { has } = await queryable.one<{ has: boolean }>(
     sql`select exists (select from listings where id = ${id}) as has`,

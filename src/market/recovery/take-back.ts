@@ -33,6 +33,8 @@ async function putIntent(tx: Tx, { kind: _, ...intent }: IntentSlip): Promise<vo
 }
 
 async function putPayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
+  // Its money has gone back.
+  if (await store.wasRefunded(tx, slip.id)) return;
   const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId));
   // A fee is its merchant's; goods are collected by the payer's signature, where the account is gone.
   if (!isKnown && slip.purpose === 'listing_fee') return;
