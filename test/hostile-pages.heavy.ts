@@ -31,7 +31,7 @@ let drop: () => Promise<void>;
 let stock: HostileStock;
 
 beforeAll(async () => {
-  const test = await createTestDatabase();
+  const test = await createTestDatabase({ inventedEvents: true });
   drop = test.drop;
   const { config, pepper, random } = marketContext({ database: test.database });
   stock = await seedHostileStock(test.database, TEXTS);

@@ -9,7 +9,7 @@ import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, perform, processOn, type Stage } from './stage.ts';
 import { quickWay } from './ways.ts';
 
-const db = testDatabase();
+const db = testDatabase({ inventedEvents: true });
 const clock = settableClock(Date.UTC(2026, 0, 6));
 
 const plan = fc.record({

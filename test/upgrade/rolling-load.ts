@@ -11,6 +11,8 @@ export interface Place {
   market: UpgradedMarket;
   takesPart: boolean;
   killed: boolean;
+  /** Requests that the proxy has handed to it and not yet given back. */
+  inFlight: number;
 }
 
 /** A kill -9 under load; what is in flight there has no answer. */
@@ -83,12 +85,15 @@ function askBehindProxy(places: readonly Place[], counts: Counts): Scene['ask'] 
     turn += 1;
     const place = open[turn % open.length];
     if (place === undefined) throw new Error('no process takes part');
+    place.inFlight += 1;
     try {
       return await place.market.ask(method, path, asked);
     } catch (error) {
       if (place.killed) counts.cutOff += 1;
       else counts.failures.push(`${method} ${path}: ${error instanceof Error ? `${error} ${error.cause}` : error}`);
       return null;
+    } finally {
+      place.inFlight -= 1;
     }
   };
 }

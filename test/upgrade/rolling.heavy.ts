@@ -62,7 +62,7 @@ beforeAll(async () => {
   await tighten(before.folder);
   const keeper = await joinMarket(stage.db, 'the-keeper');
   const markets = await Promise.all([0, 1].map((nth) => startAt(nth, before.folder)));
-  places = markets.map((market) => ({ market, takesPart: true, killed: false }));
+  places = markets.map((market) => ({ market, takesPart: true, killed: false, inFlight: 0 }));
   load = await startLoad(stage, places, keeper);
 });
 
@@ -95,11 +95,13 @@ async function replace(nth: number, tree: string, how: 'stopped' | 'killed'): Pr
   if (how === 'killed') await killPlace(place);
   else {
     place.takesPart = false;
+    // A connection that was idle may be closed while a request is on its way to it: no proxy stops what it has handed a request to.
+    await expect.poll(() => place.inFlight, { interval: 2 }).toBe(0);
     await place.market.stop();
   }
   const market = await startAt(nth, tree);
   await expect.poll(async () => (await market.ask('GET', '/readyz')).status, { timeout: 20_000 }).toBe(200);
-  places[nth] = { market, takesPart: true, killed: false };
+  places[nth] = { market, takesPart: true, killed: false, inFlight: 0 };
 }
 
 /** The command of the new version, under the role of `url`. */
