@@ -38,7 +38,7 @@ let url = '';
 let many: HostileStock;
 
 beforeAll(async () => {
-  const test = await createTestDatabase();
+  const test = await createTestDatabase({ inventedEvents: true });
   const { database } = test;
   drop = test.drop;
   const { config, pepper, random } = marketContext({ database });

@@ -31,7 +31,7 @@ export function liveMarket(): void {
 }
 
 async function start(): Promise<void> {
-  const test = await createTestDatabase();
+  const test = await createTestDatabase({ inventedEvents: true });
   drop = test.drop;
   const { config, pepper, random } = marketContext({ database: test.database, clock });
   const high = Object.fromEntries(

@@ -153,7 +153,7 @@ export function storefrontGround(): StorefrontGround {
 }
 
 async function openGround(): Promise<StorefrontGround & { close(): Promise<void> }> {
-  const { database, drop } = await createTestDatabase();
+  const { database, drop } = await createTestDatabase({ inventedEvents: true });
   const clock = settableClock(NOON);
   const { config, pepper, random } = marketContext({ database, clock });
   const explorerUrl = 'https://explorer.example';
