@@ -121,11 +121,13 @@ async function seedSales(client: ClientBase): Promise<void> {
 async function seedEvents(client: ClientBase, { listings }: Given): Promise<void> {
   const older = Math.max(0, listings - MOST_EVENTS);
   await client.query(`
-    insert into events (id, kind, at, canonical, in_door, in_window, queued_at, nth_of_kind, nth_of_door, nth_of_window)
-    select l.id - ${older}, 'listing', l.created_at, convert_to(
+    insert into events (id, kind, at, canonical, in_door, in_window, queued_at, nth_of_kind, nth_of_door, nth_of_window, numbered_at, nth,
+      running_hash)
+    select told.*, told.at, told.id, running_hash(null, told.id, told.canonical) over (order by told.id) from (
+    select l.id - ${older} as id, 'listing' as kind, l.created_at as at, convert_to(
         '{"actor":"' || m.handle || '","at":"' || to_char(l.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ||
         '","detail":{"aisle":"' || l.aisle || '","listing_id":' || l.id || ',"merchant_id":' || m.id ||
-        ',"price_usdc":' || trim_scale(l.price_units / 1000000.0) || '},"kind":"listing"}', 'UTF8'),
+        ',"price_usdc":' || trim_scale(l.price_units / 1000000.0) || '},"kind":"listing"}', 'UTF8') as canonical,
       true, true, l.created_at, l.id - ${older}, l.id - ${older}, l.id - ${older}
-    from listings l join merchants m on m.id = l.merchant_id where l.id > ${older} order by l.id`);
+    from listings l join merchants m on m.id = l.merchant_id where l.id > ${older} order by l.id) told`);
 }

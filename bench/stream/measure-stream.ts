@@ -20,7 +20,7 @@ import type { ListenAnswer, ListenOrder } from './listeners.ts';
 import type { Options } from './options.ts';
 import { type Times, timeRequests } from './time-requests.ts';
 import { type WatchedWindow, watchWindow } from './watch-window.ts';
-import { writeEvents } from './write-events.ts';
+import { inventEvents, writeEvents } from './write-events.ts';
 
 export interface StreamOutcome {
   clients: number;
@@ -106,6 +106,7 @@ async function prepare({ begun, signal, tell }: Running): Promise<Stage> {
   const postgres = await startEmbeddedPostgres({ dataDir: folder });
   begun.defer(() => postgres.stop());
   await migrate(postgres.url, MIGRATIONS);
+  await inventEvents(postgres.url);
   const database = await openDatabase({ url: postgres.url, poolSize: 2, applicationName: 'openaisle-bench' });
   begun.defer(() => database.close());
   const pepper = systemRandom.bytes(32);

@@ -1,8 +1,16 @@
 import { recordEvent } from '../../src/market/events/record-event.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { connectClient } from '../../src/platform/database/connection.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 
 const writer = { clock: systemClock, wakeEvents: () => {} };
+
+/** What they tell of is in no book. */
+export async function inventEvents(url: string): Promise<void> {
+  const client = await connectClient({ url, applicationName: 'openaisle-bench', statementTimeoutMs: 0 });
+  await client.query('alter table events disable trigger events_tell_of_the_books');
+  await client.end();
+}
 
 /** Queues events at that rate, each in a transaction of its own; the market numbers them. Resolves with how many. */
 export async function writeEvents(
