@@ -1,14 +1,11 @@
 import sql from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { readLogEnd } from '../../src/market/log-copy/log-copy.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
+import { until, waitForCopy } from '../support/lose-history.ts';
 import { type Answer, BASE_URL, type Member, signProof, type World } from '../support/market-world.ts';
-
-const until = (met: () => Promise<boolean>): Promise<boolean> =>
-  vi.waitUntil(async () => await met().catch(() => false), { timeout: 30_000, interval: 20 });
 
 let history: HistoryWorld;
 let world: World;
@@ -61,13 +58,6 @@ const newestEvent = async (): Promise<number> =>
 const ready = async (query = ''): Promise<Answer> => world.ask('GET', `/readyz${query}`);
 const logged = (event: string): number => world.logLines.filter((line) => line.event === event).length;
 
-/** All that was public is on this host's disk. */
-async function copied(on: World, folder: string): Promise<void> {
-  await on.running.eventsSettled();
-  const newest = await newestEvent();
-  await until(async () => Number((await readLogEnd(folder))?.id ?? 0n) >= newest);
-}
-
 async function expectStopped(): Promise<void> {
   const refused = { status: 503, body: { reason: 'history_lost', do_not_pay_again: true, retry: 'same_request' } };
   const proof = await signFor(1n);
@@ -103,7 +93,7 @@ test('at the promotion of a standby that lagged every process stops at once, and
   await standby.pauseStreaming();
   const lost = await list();
   await buy(kept);
-  await copied(world, place.folder);
+  await waitForCopy(world, place);
   const newest = await newestEvent();
   expect(await shelf()).toEqual([lost, kept]);
   await history.primary.kill();
@@ -136,7 +126,7 @@ test('a market that starts on a restored database has noticed before it serves',
   await list();
   const backup = await history.primary.copyWhileRunning();
   await list();
-  await copied(writer, place.folder);
+  await waitForCopy(writer, place);
   await writer.running.stop({ drainMs: 0 });
   await history.primary.kill();
   await backup.start();
@@ -157,7 +147,7 @@ test('other content under the ids of before is noticed as well, though the log i
   const listing = await list();
   const backup = await history.primary.copyWhileRunning();
   await comment(listing);
-  await copied(writer, place.folder);
+  await waitForCopy(writer, place);
   const newest = await newestEvent();
   await writer.running.stop({ drainMs: 0 });
   await world.running.stop({ drainMs: 0 });
@@ -183,7 +173,7 @@ test('no false alarm: a crash, a failover without loss, a standby that lags in s
   };
   const remembering = await history.startMarket({ logCopy: place });
   await list();
-  await copied(remembering, place.folder);
+  await waitForCopy(remembering, place);
   const whole = async (on: World): Promise<void> => {
     await until(async () => (await on.ask('GET', '/readyz')).body['status'] === 'ready');
     expect((await on.ask('GET', '/readyz')).body).toMatchObject({ history: 'whole', log_copy: 'kept' });
@@ -198,13 +188,13 @@ test('no false alarm: a crash, a failover without loss, a standby that lags in s
   await history.primary.makeSynchronous('second');
   await standby.pauseReplay();
   await list();
-  await copied(remembering, place.folder);
+  await waitForCopy(remembering, place);
   await history.primary.kill();
   await standby.promote();
   history.leadTo(standby);
   await whole(remembering);
   await list();
-  await copied(remembering, place.folder);
+  await waitForCopy(remembering, place);
   await remembering.running.stop({ drainMs: 0 });
   // It is moved to another machine, and the clock of this one is off by most of an hour.
   const moved = await standby.copyWhileRunning();
@@ -224,7 +214,7 @@ test('a standby that is connected to proves nothing', async () => {
   const standby = await history.startStandby();
   await standby.pauseReplay();
   await comment(listing);
-  await copied(writer, place.folder);
+  await waitForCopy(writer, place);
   history.leadTo(standby);
   await until(async () => (await comment(listing, writer)).status >= 500);
   history.leadTo(history.primary);

@@ -1,12 +1,10 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { transferWallet } from '../../src/local/chain/transfer-wallet.ts';
 import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
-import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
-import { recover } from '../../src/market/recovery/recover.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { buy } from '../../src/sdk/payments/buy.ts';
@@ -17,6 +15,7 @@ import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
 import { transfer } from '../support/direct.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { type GoodsBody, listPaid, newGoods } from '../support/list-goods.ts';
+import { loseTo, recoverHistory } from '../support/lose-history.ts';
 import {
   type Answer,
   BASE_URL,
@@ -26,10 +25,7 @@ import {
   signProof,
   type World,
 } from '../support/market-world.ts';
-import type { PostgresServer } from '../support/standby-postgres.ts';
 
-const until = (met: () => Promise<boolean>): Promise<boolean> =>
-  vi.waitUntil(async () => await met().catch(() => false), { timeout: 30_000, interval: 20 });
 const { sellerOne, treasury } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;
 const WEI = 10n ** 18n;
@@ -91,23 +87,6 @@ function clientOf(member: Member) {
   return createClient({ baseUrl: world.url, environment: { sleep: () => world.finalize() }, key: member.key });
 }
 
-/** The market stands on the backup, and has noticed. */
-async function loseTo(backup: PostgresServer): Promise<void> {
-  await world.running.eventsSettled();
-  const newest = ((await world.ask('GET', '/api/events')).body['events'] as { id: number }[])[0]?.id ?? 0;
-  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) >= newest);
-  await history.primary.kill();
-  await backup.start();
-  history.leadTo(backup);
-  await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
-}
-
-async function recovered(): Promise<void> {
-  const copied = await readCopies(await filesAt([place.folder]));
-  await recover(world.running.market, { fromBlock: 0n, reason: 'the disk failed', copied });
-  await until(async () => (await world.ask('GET', '/readyz?strict')).status === 200);
-}
-
 const MAY_BE_LOST = { status: 409, body: { reason: 'payment_may_be_lost', do_not_pay_again: true } };
 const isOpened = ({ status, body }: Answer): void => expect([status, body['reason']]).toEqual([202, undefined]);
 
@@ -117,14 +96,14 @@ test('whoever paid in what was lost is told so before paying again, and nobody e
   await bought(twin, keeps);
   const backup = await history.primary.copyWhileRunning();
   const old = await bought(listing);
-  await loseTo(backup);
+  await loseTo(backup, { history, world, place });
   for (const body of [undefined, { pay_anew: true }]) {
     expect(await send(listing, await sign(listing), body)).toMatchObject({
       status: 503,
       body: { reason: 'history_lost', do_not_pay_again: true },
     });
   }
-  await recovered();
+  await recoverHistory(world, place);
 
   // The proof that paid.
   expect(await send(listing, old)).toMatchObject({
@@ -183,8 +162,8 @@ test('our client with an empty store, and with its old one, does not pay twice',
   const goods = { ...newGoods() };
   const lists = { client: clientOf(seller), wallet: fee.signer, listing: goods as never };
   await listBySdk(lists);
-  await loseTo(backup);
-  await recovered();
+  await loseTo(backup, { history, world, place });
+  await recoverHistory(world, place);
 
   const lost = { name: 'PaymentMayBeLost', doNotPayAgain: true, txHash: expect.stringMatching(/^0x/) };
   const again = createMemoryProofStore();
@@ -223,8 +202,8 @@ test('who asks to pay for a listing that was lost is told who has the money, whe
   const backup = await history.primary.copyWhileRunning();
   const lost = await list();
   const proof = await bought(lost);
-  await loseTo(backup);
-  await recovered();
+  await loseTo(backup, { history, world, place });
+  await recoverHistory(world, place);
   const payee = checksummed(sellerOne.address);
   const is = { status: 409, body: { reason: 'listing_lost', do_not_pay_again: true, retry: 'never' } };
   const claim = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer_signature: `0x${'2'.repeat(130)}` };

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sql from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
 import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
 import { insertLoss } from '../../src/market/log-copy/store.ts';
@@ -11,11 +11,8 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { codeOf, identityClient, type Owner } from '../support/identity-doors.ts';
 import { fundedWallet, listPaid, newGoods } from '../support/list-goods.ts';
+import { loseTo, until } from '../support/lose-history.ts';
 import { type Answer, type Member, TEST_PEPPER, type World } from '../support/market-world.ts';
-import type { PostgresServer } from '../support/standby-postgres.ts';
-
-const until = (met: () => Promise<boolean>): Promise<boolean> =>
-  vi.waitUntil(async () => await met().catch(() => false), { timeout: 30_000, interval: 20 });
 
 let history: HistoryWorld;
 let world: World;
@@ -43,18 +40,6 @@ async function list(): Promise<number> {
 const events = async (): Promise<{ id: number; kind: string; detail: Record<string, unknown> }[]> =>
   (await world.ask('GET', '/api/events?limit=200')).body['events'] as never;
 const must = (answer: Answer): void => expect([answer.status, answer.body['reason']]).toEqual([200, undefined]);
-
-/** All that was public is copied; then the market stands on the earlier server, and has noticed. */
-async function loseTo(backup: PostgresServer): Promise<number> {
-  await world.running.eventsSettled();
-  const newest = (await events())[0]?.id ?? 0;
-  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) >= newest);
-  await history.primary.kill();
-  await backup.start();
-  history.leadTo(backup);
-  await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
-  return newest;
-}
 
 const run = async (copied: 'copied' | null) =>
   recover(world.running.market, {
@@ -179,7 +164,7 @@ test('a recovery gives no id out again, ends again what was ended, and locks who
   const decision = { appeal_id: (appealed.body['appeal'] as { id: number }).id, outcome: 'restored', reason: 'Right' };
   must(await world.ask('POST', '/api/mod/appeal', { key: keeper.key, body: decision }));
   must(await world.ask('POST', '/api/mod/comment', { key: keeper.key, body: { comment_id: said.id, ...spam } }));
-  const newest = await loseTo(backup);
+  const newest = await loseTo(backup, { history, world, place });
 
   const outcome = await run('copied');
   expect(outcome).toMatchObject({
@@ -228,7 +213,7 @@ test('a host whose copy ends in what was lost, and which was away at the recover
   await list();
   await until(async () => (await readLogEnd(other.folder))?.id === (await readLogEnd(place.folder))?.id);
   await second.running.stop({ drainMs: 0 });
-  await loseTo(backup);
+  await loseTo(backup, { history, world, place });
   await run('copied');
   const third = await history.startMarket({ logCopy: other });
   expect((await third.ask('GET', '/readyz')).body).toMatchObject({ history: 'whole' });
@@ -238,7 +223,7 @@ test('without a copy everybody has to replace the key before writing, and reads 
   const listing = await list();
   const backup = await history.primary.copyWhileRunning();
   const lost = await list();
-  const newest = await loseTo(backup);
+  const newest = await loseTo(backup, { history, world, place });
   const outcome = await run(null);
   expect(outcome.next_event_id).toBeGreaterThan(newest + 900_000);
   await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'whole');
@@ -264,7 +249,7 @@ test('a loss that is noticed while the operator recovers is not written down aft
   await list();
   const backup = await history.primary.copyWhileRunning();
   await list();
-  await loseTo(backup);
+  await loseTo(backup, { history, world, place });
   const { database } = history.db;
   await run('copied');
   const [told] = await database.rows<{ copied_id: bigint; copied_hash: Buffer }>(
@@ -281,7 +266,7 @@ test('copies that begin after the end of the log, or are damaged, are refused, a
   const backup = await history.primary.copyWhileRunning();
   await list();
   await list();
-  await loseTo(backup);
+  await loseTo(backup, { history, world, place });
   const copied = await readCopies(await filesAt([place.folder]));
   const attempt = (events: typeof copied) =>
     recover(world.running.market, { fromBlock: 0n, reason: 'r', copied: events });

@@ -1,16 +1,15 @@
 import sql from 'sql-template-tag';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/fund.ts';
 import { type CopiedEvent, hashAfter } from '../../src/market/log-copy/copied-event.ts';
 import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
-import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
-import { recover } from '../../src/market/recovery/recover.ts';
 import { canonicalJson } from '../../src/platform/canonical-json.ts';
 import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
 import { openIntent, signChallenge, transfer } from '../support/direct.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
+import { loseTo, recoverHistory } from '../support/lose-history.ts';
 import {
   type Answer,
   type AskOptions,
@@ -23,8 +22,6 @@ import {
 import type { PostgresServer } from '../support/standby-postgres.ts';
 import { GAS_WEI } from '../support/trade.ts';
 
-const until = (met: () => Promise<boolean>): Promise<boolean> =>
-  vi.waitUntil(async () => await met().catch(() => false), { timeout: 30_000, interval: 20 });
 const FUNDS = 100_000_000n;
 const PRICE = 2_500_000n;
 
@@ -63,19 +60,12 @@ const balanceOf = ({ address }: TestAccount): Promise<bigint> => {
   return readBalance(rpc, config.network.usdc, address);
 };
 
-/** What was public is copied, the database is the earlier one, and the operator has recovered. */
 async function loseAndRecover(backup: PostgresServer, ...also: Record<string, string | number>[]): Promise<void> {
-  await world.running.eventsSettled();
-  const newest = ((await world.ask('GET', '/api/events')).body['events'] as { id: number }[])[0]?.id ?? 0;
-  await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) >= newest);
-  await history.primary.kill();
-  await backup.start();
-  history.leadTo(backup);
-  await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
-  const copied = await readCopies(await filesAt([place.folder]));
-  for (const detail of also) copied.push(nextEvent(copied.at(-1) as CopiedEvent, detail));
-  await recover(world.running.market, { fromBlock: 0n, reason: 'a restore', copied });
-  await until(async () => (await world.ask('GET', '/readyz?strict')).status === 200);
+  await loseTo(backup, { history, world, place });
+  await recoverHistory(world, place, (copied) => {
+    for (const detail of also) copied.push(nextEvent(copied.at(-1) as CopiedEvent, detail));
+    return copied;
+  });
 }
 
 /** As a seller's decision in a review stands in the log. */

@@ -145,7 +145,9 @@ export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[
       if (event === null) continue;
       const known = events.get(event.id);
       if (known !== undefined && !known.hash.equals(event.hash)) {
-        throw new Error(`${path}: event ${event.id} is another one than in the copies before it`);
+        throw new Error(
+          `${path}: event ${event.id} is another one than in the copies before it. Leave out copies of what was written after the loss`,
+        );
       }
       events.set(event.id, event);
     }

@@ -106,5 +106,5 @@ export function readSlip({ pepper }: Pick<Market, 'pepper'>, text: string): Paym
   const keys = pepper.hashes(USE).map(({ hash }) => hash);
   const opened = openSealed(keys, text.slice(PREFIX.length));
   if (opened === null) return null;
-  return slip.parse(JSON.parse(opened));
+  return slip.safeParse(JSON.parse(opened)).data ?? null;
 }

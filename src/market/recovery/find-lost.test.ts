@@ -73,3 +73,24 @@ test('a removal after a restoration counts', () => {
   expect([...findLost([remove, restore, remove]).removed.keys()]).toEqual([9n]);
   expect([...findLost([remove, restore]).removed.keys()]).toEqual([]);
 });
+
+test('what was made in what was lost is not mistaken for a row that has its id now', () => {
+  const lost = findLost([
+    event('register', { merchant_id: 7 }, 'newcomer'),
+    event('rotate', { merchant_id: 7 }),
+    event('recover', { merchant_id: 7 }),
+    event('listing', { listing_id: 31, merchant_id: 7, price_usdc: 0, aisle: 'data' }),
+    event('withdrawal', { listing_id: 31, merchant_id: 7 }),
+    event('moderation', { action: 'remove', listing_id: 31, merchant_id: 7, reason_code: 'spam' }),
+    event('comment', { comment_id: 12, listing_id: 3, merchant_id: 2 }),
+    event('moderation', {
+      action: 'remove_comment',
+      comment_id: 12,
+      listing_id: 3,
+      merchant_id: 2,
+      reason_code: 'abuse',
+    }),
+  ]);
+  expect([...lost.rotated, ...lost.recovered, ...lost.withdrawn, ...lost.removed, ...lost.commentsRemoved]).toEqual([]);
+  expect(lost.shown).toMatchObject({ listings: 31n, merchants: 7n, comments: 12n });
+});

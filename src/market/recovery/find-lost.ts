@@ -56,14 +56,32 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     commentsRemoved: new Map(),
     refunded: new Set(),
   };
+  const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set() };
   for (const { canonical } of events) {
     const told: Told = JSON.parse(canonical.toString('utf8'));
     noteIds(lost, told);
+    noteMade(made, told);
     noteIdentity(lost, told);
     noteGoods(lost, told);
     if (textOf(told, 'outcome') === 'refunded') lost.refunded.add(idOf(told, 'payment_id'));
   }
+  for (const id of made.merchants) for (const set of [lost.rotated, lost.recovered]) set.delete(id);
+  for (const id of made.listings) for (const set of [lost.removed, lost.withdrawn]) set.delete(id);
+  for (const id of made.comments) lost.commentsRemoved.delete(id);
   return lost;
+}
+
+/** Made in what was lost: a row of the books with such an id is another one, and nothing of this is about it. */
+interface Made {
+  merchants: Set<bigint>;
+  listings: Set<bigint>;
+  comments: Set<bigint>;
+}
+
+function noteMade({ merchants, listings, comments }: Made, told: Told): void {
+  if (told.kind === 'register') merchants.add(idOf(told, 'merchant_id'));
+  if (told.kind === 'listing' || told.kind === 'maintainer_seed') listings.add(idOf(told, 'listing_id'));
+  if (told.kind === 'comment') comments.add(idOf(told, 'comment_id'));
 }
 
 function idOf({ detail }: Told, name: string): bigint {

@@ -16,6 +16,7 @@ const LOGGED_MARGIN = 1_000n;
 /** For ids that the log does not name, and for all where there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
 const AT_ONCE = 500;
+const COMPARED_AT_ONCE = 10_000;
 
 export interface RecoverOptions {
   fromBlock: bigint;
@@ -122,21 +123,15 @@ async function findKept(tx: Tx, copied: readonly CopiedEvent[], newest: bigint):
       throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
     }
   }
-  const isKept = async ({ id, hash }: CopiedEvent): Promise<boolean> =>
-    (await store.findHash(tx, id))?.equals(hash) === true;
-  if (!(await isKept(first))) {
-    if (first.id === newest + 1n) return newest;
-    throw new CommandRefused(
-      `the log ends with event ${newest}, and the copies begin with event ${first.id}: name older files too, or --without-log-copy`,
-    );
+  // From the end: what an earlier recovery left out is in the copies too, and not in the log.
+  for (let end = copied.length; end > 0; end -= COMPARED_AT_ONCE) {
+    const alike = await store.findLastAlike(tx, copied.slice(Math.max(0, end - COMPARED_AT_ONCE), end));
+    if (alike !== null) return alike;
   }
-  let [low, high] = [0, copied.length - 1];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (await isKept(copied[middle] as CopiedEvent)) low = middle;
-    else high = middle - 1;
-  }
-  return (copied[low] as CopiedEvent).id;
+  if (first.id === newest + 1n) return newest;
+  throw new CommandRefused(
+    `the log ends with event ${newest}, and the copies begin with event ${first.id}: name older files too, or --without-log-copy`,
+  );
 }
 
 function countsOf(lost: Lost): Record<string, number> {
@@ -169,9 +164,11 @@ async function holdIdentities(
   given: { recoveryId: bigint; now: Date; isBlind: boolean },
 ): Promise<void> {
   const { recoveryId, now } = given;
-  for (const one of lost.registered) await store.holdHandle(tx, one);
-  const replaced = [...lost.rotated, ...lost.recovered, ...lost.registered.map(({ merchantId }) => merchantId)];
-  for (const id of new Set(replaced)) await store.revokeKey(tx, id, recoveryId, now);
+  const held: bigint[] = [];
+  for (const one of lost.registered) if ((await store.holdHandle(tx, one)) === 1) held.push(one.merchantId);
+  for (const id of new Set([...lost.rotated, ...lost.recovered, ...held])) {
+    await store.revokeKey(tx, id, recoveryId, now);
+  }
   // Its codes were burned, and the new ones are in no book: only the operator can let it in again.
   for (const id of lost.recovered) await endSets(tx, id, 'burned', now);
   if (given.isBlind) await store.lockAll(tx, recoveryId);

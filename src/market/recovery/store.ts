@@ -3,17 +3,20 @@ import { handleSkeleton } from '../../contract/handle-skeleton.ts';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes } from '../../platform/hex.ts';
+import type { LogEnd } from '../log-copy/copied-event.ts';
 import type { Lost, LostListing } from './find-lost.ts';
 
 /** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of them are shown to somebody. */
 export const NUMBERED = ['merchants', 'listings', 'comments', 'fees', 'world_drafts', 'world_checkouts'] as const;
 export const SEQUENCED = ['payments', 'purchases', 'removals', 'appeals', 'flags'] as const;
 
-export async function findHash(queryable: Queryable, id: bigint): Promise<Buffer | null> {
-  const row = await queryable.maybe<{ hash: Buffer | null }>(
-    sql`select running_hash as hash from events where id = ${id}`,
-  );
-  return row?.hash ?? null;
+/** The last of these that the log holds with the same hash; null: none. */
+export async function findLastAlike(queryable: Queryable, events: readonly LogEnd[]): Promise<bigint | null> {
+  const { id } = await queryable.one<{ id: bigint | null }>(sql`
+    select max(e.id) as id
+    from unnest(${events.map(({ id: one }) => one)}::int8[], ${events.map(({ hash }) => hash)}::bytea[]) as copied (id, hash)
+    join events e on e.id = copied.id and e.running_hash = copied.hash`);
+  return id;
 }
 
 export interface Recovery {
@@ -42,9 +45,10 @@ export async function endLoss(tx: Tx, recoveryId: bigint): Promise<void> {
   await tx.run(sql`update history_losses set recovered_by = ${recoveryId} where recovered_by is null`);
 }
 
-/** The highest id that a table has given out, as far as the books and the recoveries before know. */
+/** The highest id that a table has given out, as far as its rows, its sequence and the recoveries before know. */
 export async function findHighest(tx: Queryable, table: string): Promise<bigint> {
-  const { id } = await tx.one<{ id: bigint }>(sql`select next_id(${table}, max(id)) - 1 as id from ${raw(table)}`);
+  const { id } = await tx.one<{ id: bigint }>(sql`
+    select greatest(next_id(${table}, max(id)) - 1, pg_sequence_last_value(pg_get_serial_sequence(${table}, 'id'))) as id from ${raw(table)}`);
   return id;
 }
 
@@ -127,16 +131,30 @@ export async function wasRefunded(queryable: Queryable, paymentId: bigint): Prom
   return was;
 }
 
-export async function hasListing(queryable: Queryable, id: bigint): Promise<boolean> {
-  const { has } = await queryable.one<{ has: boolean }>(
-    sql`select exists (select from listings where id = ${id}) as has`,
-  );
+export interface PaidListing {
+  listingId: bigint;
+  payee: Hex;
+  priceUnits: bigint;
+  /** When it was paid for. */
+  at: Date;
+}
+
+/** Whether the books hold the listing that was paid for: where an id was given out twice, the other one is younger than the payment. */
+export async function hasListing(
+  queryable: Queryable,
+  { listingId, payee, priceUnits, at }: PaidListing,
+): Promise<boolean> {
+  const { has } = await queryable.one<{ has: boolean }>(sql`
+    select exists (select from listings where id = ${listingId} and seller_wallet = ${toBytes(payee)} and price_units = ${priceUnits}
+        and created_at <= ${at})
+      and not exists (select from lost_listings where id = ${listingId}) as has`);
   return has;
 }
 
-export async function hasMerchant(queryable: Queryable, id: bigint): Promise<boolean> {
+/** The same for who paid. */
+export async function hasMerchant(queryable: Queryable, id: bigint, at: Date): Promise<boolean> {
   const { has } = await queryable.one<{ has: boolean }>(
-    sql`select exists (select from merchants where id = ${id}) as has`,
+    sql`select exists (select from merchants where id = ${id} and joined_at <= ${at}) as has`,
   );
   return has;
 }

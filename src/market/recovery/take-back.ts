@@ -2,6 +2,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import { toBytes } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
+import { MOST_DRIFT_MS } from '../payments/paths/direct/open-intent.ts';
 import { type Intent, insertIntent } from '../payments/paths/direct/store.ts';
 import { type IntentSlip, type PaymentSlip, readSlip } from '../payments/recovery-slip.ts';
 import * as store from './store.ts';
@@ -21,21 +22,38 @@ export async function takeBack(market: Pick<Market, 'database' | 'pepper' | 'clo
   await market.database.transaction(async (tx) => {
     // What the books lack without a recovery after it was never lost.
     if (!(await store.wasRecoveredSince(tx, slip.createdAt))) return;
-    if (slip.listingId !== null && !(await store.hasListing(tx, slip.listingId))) return;
+    if (!(await isForSale(tx, slip))) return;
+    await tx.lock(`slip:${slip.payee}:${slip.nonce}`);
     if (slip.kind === 'intent') await putIntent(tx, slip);
     else await putPayment(tx, slip, new Date(market.clock.now()));
   });
 }
 
-async function putIntent(tx: Tx, { kind: _, ...intent }: IntentSlip): Promise<void> {
-  if (!(await store.hasMerchant(tx, intent.merchantId)) || (await store.hasIntent(tx, intent.id))) return;
+/** An intent has its time from the chain, in whole seconds, and the rows of the books have theirs from the clock. */
+const INTENT_BEHIND_MS = MOST_DRIFT_MS + 1_000;
+
+function openedBy({ kind, createdAt }: PaymentSlip | IntentSlip): Date {
+  return kind === 'intent' ? new Date(createdAt.getTime() + INTENT_BEHIND_MS) : createdAt;
+}
+
+/** A fee is for no listing. */
+async function isForSale(tx: Tx, slip: PaymentSlip | IntentSlip): Promise<boolean> {
+  const { listingId, payee } = slip;
+  const at = openedBy(slip);
+  const priceUnits = slip.kind === 'intent' ? slip.minimumUnits : slip.valueUnits;
+  return listingId === null || (await store.hasListing(tx, { listingId, payee, priceUnits, at }));
+}
+
+async function putIntent(tx: Tx, slip: IntentSlip): Promise<void> {
+  if (!(await store.hasMerchant(tx, slip.merchantId, openedBy(slip))) || (await store.hasIntent(tx, slip.id))) return;
+  const { kind: _, ...intent } = slip;
   await insertIntent(tx, intent satisfies Intent);
 }
 
 async function putPayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
   // Its money has gone back.
   if (await store.wasRefunded(tx, slip.id)) return;
-  const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId));
+  const isKnown = slip.merchantId !== null && (await store.hasMerchant(tx, slip.merchantId, openedBy(slip)));
   // A fee is its merchant's; goods are collected by the payer's signature, where the account is gone.
   if (!isKnown && slip.purpose === 'listing_fee') return;
   await store.putPayment(tx, {

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { Queryable } from './database.ts';
+import { DatabaseUnavailable } from './database-error.ts';
 import { createQueryable, runQuery } from './run-query.ts';
 
 /** Which server, since when, and which database of it: another answer means that what was read before may not be there. */
@@ -15,12 +16,20 @@ export interface ServerCheck {
 export function createServerCheck(): ServerCheck {
   let known: string | null = null;
   let listener: ((queryable: Queryable) => Promise<void>) | null = null;
+  const look = async (client: ClientBase): Promise<void> => {
+    try {
+      await listener?.(createQueryable((query) => runQuery(client, query)));
+    } catch (error) {
+      // A server that could not be looked at serves nobody, as if it were away.
+      throw new DatabaseUnavailable(error, false);
+    }
+  };
   return {
     check: async (client) => {
       const { rows } = await client.query<{ identity: string }>(IDENTITY);
       const identity = rows[0]?.identity ?? '';
       // Known only once it was looked at: until then every new connection looks.
-      if (known !== null && identity !== known) await listener?.(createQueryable((query) => runQuery(client, query)));
+      if (known !== null && identity !== known) await look(client);
       known = identity;
     },
     listen: (act) => {

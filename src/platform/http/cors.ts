@@ -16,6 +16,7 @@ const ACCEPTED = [
   'payment-signature',
   'x-payment',
   'x-delivery-token',
+  'x-recovery-slip',
 ].join(', ');
 
 const PREFLIGHT_SECONDS = 600;

@@ -25,7 +25,7 @@ export interface IntentTerms {
 const INTENT_MS = INTENT_MINUTES * 60_000;
 /** An open intent is shown again as long as there is time to use it. */
 const LEAST_LEFT_MS = 300_000;
-const MOST_DRIFT_MS = 30_000;
+export const MOST_DRIFT_MS = 30_000;
 
 /**
  * The time at which an intent may begin: the earlier of our clock and the chain's, in whole seconds, so that no transfer made after
