@@ -72,7 +72,7 @@ export const getWorldDraft = endpoint({
   auth: 'audit',
   params: idParam,
   answers: { 200: z.object({ draft: draftOut }) },
-  errors: ['not_found', 'world_closed'],
+  errors: ['not_found', 'listing_lost', 'world_closed'],
   cache: 'public',
 });
 
@@ -107,6 +107,7 @@ export const listWorld = endpoint({
     'world_closed',
     'city_unavailable',
     'not_found',
+    'listing_lost',
     'draft_closed',
     'draft_fee_pending',
     'offer_mismatch',
@@ -154,7 +155,7 @@ export const getWorldCheckout = endpoint({
   auth: 'audit',
   params: idParam,
   answers: { 200: z.object({ checkout: checkoutOut }) },
-  errors: ['not_found', 'world_closed'],
+  errors: ['not_found', 'listing_lost', 'world_closed'],
   cache: 'public',
 });
 

@@ -7,7 +7,7 @@ import { usdcAdmin } from '../support/chain.ts';
 import { type CityWorld, type Inhabitant, startCity } from '../support/city-world.ts';
 import { createWorldTime, latestSecond, nextBlockAt, transferData, type WorldTime } from '../support/direct.ts';
 import { freePort } from '../support/free-port.ts';
-import { type Answer, type Member, startWorld, type World } from '../support/market-world.ts';
+import { type Answer, type Member, startWorld, type World, type WorldOptions } from '../support/market-world.ts';
 import { seedFee } from '../support/seed.ts';
 import { type SiteProxy, startSiteProxy } from '../support/site-proxy.ts';
 
@@ -75,6 +75,8 @@ export interface SitesOptions {
   /** In place of one that goes on by itself. */
   time?: WorldTime;
   cityLimits?: Partial<CityLimits>;
+  /** A database and a copy of the log of the test's own. */
+  market?: Pick<WorldOptions, 'db' | 'logCopy' | 'worldEveryMs'>;
 }
 
 export async function startSites(options: SitesOptions = {}): Promise<Sites> {
@@ -87,6 +89,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
   const market = await startWorld({
     ...{ cityUrl: toCity.url, port: marketPort, baseUrl: toMarket.url, clock: time.clock },
     limits: { registration_per_ip_hour: 1_000 },
+    ...options.market,
   });
   const open = async (databaseUrl?: string): Promise<CityWorld> =>
     await startCity({

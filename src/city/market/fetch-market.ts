@@ -7,7 +7,8 @@ import type { City } from '../context.ts';
 
 /** What the city reads of the market: public records at the configured origin, as hostile input (W12). Never a key, never a cookie. */
 
-const absent = z.object({ reason: z.literal('not_found') });
+/** A market that has lost a part of its books says `listing_lost` of what it may have shown. */
+const absent = z.object({ reason: z.enum(['not_found', 'listing_lost']) });
 const merchantOut = z.object({ handle: z.string().max(64), city_handle: z.string().max(64).nullable() });
 
 /** What a store shows of the merchant's side of a link. */
@@ -49,7 +50,7 @@ async function readRecord<Shape extends z.ZodType>(
   shape: Shape,
 ): Promise<z.output<Shape> | null> {
   const answer = await ask(city, `${city.config.marketUrl}${path}`);
-  if (answer.status === 404 && absent.safeParse(answer.json).success) return null;
+  if ((answer.status === 404 || answer.status === 409) && absent.safeParse(answer.json).success) return null;
   if (answer.status !== 200) throw unavailable(city, `status ${answer.status}`);
   const read = shape.safeParse(answer.json);
   if (!read.success) throw unavailable(city, 'an answer that is none');

@@ -74,6 +74,7 @@ export async function recover(
       });
       await store.endLoss(tx, recoveryId);
       await raiseIds(tx, lost, { eventId, isBlind: copied === null });
+      await store.lookAtThings(tx);
       await carryOut(tx, market, lost, { recoveryId, now });
       await holdIdentities(tx, lost, { recoveryId, now, isBlind: copied === null });
       const detail = {

@@ -62,6 +62,13 @@ export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<
   await tx.run(sql`select setval(pg_get_serial_sequence(${table}, 'id'), ${id})`);
 }
 
+/** What became of a thing meanwhile, its city knows: it is asked at once, and not when it is its turn. */
+export async function lookAtThings(tx: Tx): Promise<void> {
+  await tx.run(sql`
+    update world_listings set looked_at = 'epoch' from listings l
+    where l.id = listing_id and l.state in ('live', 'withdrawn', 'removed', 'stale') and reviewed_at is null`);
+}
+
 /** A merchant without key and codes: nobody can act for it, and nobody else can take its handle. */
 export async function holdHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
   return tx.run(sql`

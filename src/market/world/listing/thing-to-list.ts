@@ -11,6 +11,7 @@ import { cityOrigin, readOffer } from '../city/fetch-city.ts';
 import { draftStateAt } from '../drafts/present-draft.ts';
 import { type Draft, findDraft, holdWallet, keepDraftForFee, lockDraft } from '../drafts/store.ts';
 import { mustBeLinked } from '../links/must-be-linked.ts';
+import { mustNotBeLost } from '../lost/must-not-be-lost.ts';
 import { addThing, mustBeUnlisted } from './add-thing.ts';
 import type { ListedOffer } from './thing-to-add.ts';
 
@@ -43,7 +44,9 @@ export function thingToList(market: Market, request: ThingRequest): Subject {
 /** Everything that can be wrong with it is found before money is spoken of. */
 async function checkThing(market: Market, request: ThingRequest): Promise<ListedOffer> {
   const origin = cityOrigin(market);
-  const draft = mustBePending(await findDraft(market.database, request.draftId), market, request);
+  const found = await findDraft(market.database, request.draftId);
+  if (found === null) await mustNotBeLost(market.database, 'world_drafts', request.draftId);
+  const draft = mustBePending(found, market, request);
   const resident = await mustBeLinked(market, request.merchant);
   const offer = await readOffer(market, request.offerId);
   if (offer === null) throw new Refusal('not_found', { detail: 'The city has no such offer.' });

@@ -38,7 +38,7 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
   },
   claimed: {
     next_step: () =>
-      'The thing has changed hands. The sale is recorded here once the same transfer is final; send this request again.',
+      'The thing has changed hands: do not pay again. The sale is recorded here once the same transfer is final; where this market has lost the checkout, also the buyer has to name its resident at POST /api/city-link. Send this request again.',
     do_not_pay_again: true,
     again: 5,
   },

@@ -9,8 +9,10 @@ import { isHalted } from '../../payments/head/store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { insertCityProof } from '../../payments/proofs/store.ts';
 import { lockWalks } from '../../purchases/complete-purchase.ts';
-import { type Checkout, closeCheckouts, completeCheckout, findCheckout } from '../checkouts/store.ts';
+import { type Checkout, closeCheckouts, completeCheckout } from '../checkouts/store.ts';
 import { unusable } from '../city/fetch-city.ts';
+import { findClaimedCheckout } from '../lost/find-lost-checkout.ts';
+import { putCheckout } from '../lost/store.ts';
 import { decideSale, type SaleDecision, type SaleEvidence, type SaleTerms } from './decide-sale.ts';
 import { endBy } from './end-unsold.ts';
 import { gatherSale } from './gather-sale.ts';
@@ -26,7 +28,8 @@ import {
 
 /**
  * The city calls the offer claimed. Recorded as a sale once the market sees the same transfer, final and fitting, with its own eyes; as
- * a review where the final transaction breaks a term. Until then it changes nothing but the phase.
+ * a review where the final transaction breaks a term. Until then it changes nothing but the phase. A checkout that was lost is no broken
+ * term: nothing is decided until its buyer is known.
  */
 export async function recordClaimed(
   market: Market,
@@ -38,7 +41,9 @@ export async function recordClaimed(
   const claim = readClaim(offer, clock.now());
   if (claim === null) throw unusable(market, 'a claimed offer that does not say by whom, how or when');
   await notePhase(database, listing.id, 'claimed', new Date(clock.now()));
-  const terms = saleTerms(market, listing, claim, await findCheckout(database, claim.checkoutId));
+  const { checkout, isLost } = await findClaimedCheckout(database, listing, claim);
+  if (isLost && checkout === null) return;
+  const terms = saleTerms(market, listing, claim, checkout);
   const evidence = await gatherSale(market, payments, { listingId: listing.id, txHash: claim.txHash, terms });
   if (evidence === null) return;
   const decision = decideSale(evidence, terms);
@@ -79,7 +84,8 @@ async function endClaimed(
   const end = endBy(await lockWorldListing(tx, listingId), 'world_sale');
   if (end === null || (await isHalted(tx, market.config.network.chainId))) return;
   const { listing, state } = end;
-  const checkout = await findCheckout(tx, claim.checkoutId);
+  const { checkout, isLost } = await findClaimedCheckout(tx, listing, claim);
+  if (isLost && checkout === null) return;
   const decision = decideSale(evidence, saleTerms(market, listing, claim, checkout));
   const now = new Date(market.clock.now());
   const review = (reason: string) => noteReview(tx, listingId, reason, claim.txHash, now);
@@ -87,6 +93,7 @@ async function endClaimed(
   if (decision.outcome === 'unknown' || checkout === null) return;
   const { transfer } = decision;
   if (!(await insertCityProof(tx, listingId, transfer, now))) return await review('transaction_used');
+  if (isLost) await putCheckout(tx, checkout);
   await sell(tx, market, { listing, state, checkout, claim, transfer, now });
 }
 
