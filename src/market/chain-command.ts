@@ -5,22 +5,22 @@ import { ConfigError } from '../platform/config.ts';
 import { createLog } from '../platform/create-log.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
+import { visitDatabase } from '../platform/database/visit-database.ts';
 import { isHex } from '../platform/hex.ts';
+import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
+import { logCopyFolder } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
+import { CommandRefused, runCommand } from '../platform/run-command.ts';
 import { readMarketConfig } from './config.ts';
 import type { MarketConfig } from './context.ts';
-import { logCopyFolder } from './log-copy/history.ts';
-import { filesAt, readCopies } from './log-copy/log-copy.ts';
-import { type CommandMarket, CommandRefused } from './payments/commands/command-market.ts';
+import type { CommandMarket } from './payments/commands/command-market.ts';
 import { type ChainStatus, readStatus } from './payments/commands/read-status.ts';
 import { resetWatermark } from './payments/commands/reset-watermark.ts';
 import { resumePayments } from './payments/commands/resume-payments.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
 import { type Recovered, recover } from './recovery/recover.ts';
 import { type Unlocked, unlock } from './recovery/unlock.ts';
-import { runCommand } from './run-command.ts';
-import { visitDatabase } from './visit-database.ts';
 
 const HELP = `What only the operator may do about the chain. The market may be running; it takes every act in without a restart.
 

@@ -6,6 +6,7 @@ import type { Database } from '../platform/database/database.ts';
 import { type NotedDatabase, noteWrites } from '../platform/database/note-writes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
 import type { Log } from '../platform/log.ts';
+import type { LogCopyPlace } from '../platform/log-copy/place.ts';
 import type { Random } from '../platform/random.ts';
 import { createMarketCatalog, type MarketCatalog } from './catalog/market-catalog.ts';
 import { createPruning } from './catalog/prune/prune-changes.ts';
@@ -24,7 +25,7 @@ import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
 import { limitOperations } from './limits/limit-operations.ts';
 import { completeFee } from './listings/complete-fee.ts';
 import { createShapeRenewal } from './listings/near/renew-shapes.ts';
-import { createHistory, type History, type LogCopyPlace } from './log-copy/history.ts';
+import { createMarketHistory, type History } from './log-copy/history.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
@@ -102,7 +103,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     memoryBytes: config.catalogMemoryBytes,
     followers: [stream.follower],
   });
-  const history = createHistory({ database, clock, log, place: options.logCopy ?? null, events, catalog });
+  const history = createMarketHistory({ database, clock, log, place: options.logCopy ?? null, events, catalog });
   const providers = createProviders(config.rpcUrls, clock);
   const market: Market = {
     config,

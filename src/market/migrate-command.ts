@@ -3,10 +3,10 @@ import { type CheckedMigration, checkMigrations, worstOf } from '../platform/dat
 import type { Verdict } from '../platform/database/migrations/judge-statement.ts';
 import type { Progress } from '../platform/database/migrations/run-steps.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
+import { visitDatabase } from '../platform/database/visit-database.ts';
+import { runCommand, setting } from '../platform/run-command.ts';
 import { readAppRights } from './app-role.ts';
 import { MIGRATIONS, migrateMarket } from './prepare-ground.ts';
-import { runCommand, setting } from './run-command.ts';
-import { visitDatabase } from './visit-database.ts';
 
 const HELP = `Brings the tables of the market up to this version. A start of the market does the same by itself, under a role that may.
 

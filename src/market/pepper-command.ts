@@ -2,13 +2,13 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
+import { visitDatabase } from '../platform/database/visit-database.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
+import { runCommand, setting } from '../platform/run-command.ts';
 import { addPepper } from './identity/peppers/add-pepper.ts';
 import { type PepperStanding, readPepperStatus } from './identity/peppers/read-pepper-status.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
-import { runCommand, setting } from './run-command.ts';
-import { visitDatabase } from './visit-database.ts';
 
 const HELP = `Shows and changes the pepper under which keys and codes are stored. The market may be running.
 

@@ -1,12 +1,12 @@
 import { systemClock } from '../platform/clock.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import type { Log } from '../platform/log.ts';
+import { openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { undoOnFailure } from '../platform/undo-on-failure.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
-import { openLogCopyPlace } from './log-copy/history.ts';
 import { countRequests } from './metrics/count-requests.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 
@@ -45,7 +45,11 @@ export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> 
       random: systemRandom,
       log: countRequests(options.log, metrics.countRequest),
       pepper: await loadOwnPepper(config),
-      logCopy: await openLogCopyPlace(config, { random: systemRandom, log: options.log }),
+      logCopy: await openLogCopyPlace(config, {
+        random: systemRandom,
+        log: options.log,
+        variable: 'OPENAISLE_LOG_COPY_DIR',
+      }),
       metrics,
       ...(crashPoint === undefined ? {} : { crashPoint }),
     });

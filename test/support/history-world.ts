@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
 import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
+import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { TestDatabase } from './database.ts';
 import { startKillPostgres } from './kill-postgres.ts';

@@ -1,8 +1,8 @@
 import { vi } from 'vitest';
-import type { CopiedEvent } from '../../src/market/log-copy/copied-event.ts';
-import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
-import { filesAt, readCopies, readLogEnd } from '../../src/market/log-copy/log-copy.ts';
 import { recover } from '../../src/market/recovery/recover.ts';
+import type { CopiedEvent } from '../../src/platform/log-copy/copied-event.ts';
+import { filesAt, readCopies, readLogEnd } from '../../src/platform/log-copy/log-copy.ts';
+import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import type { HistoryWorld } from './history-world.ts';
 import type { World } from './market-world.ts';
 import type { PostgresServer } from './standby-postgres.ts';

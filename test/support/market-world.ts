@@ -6,12 +6,12 @@ import type { ChainOptions, LocalChain } from '../../src/local/chain/start-chain
 import type { FetchDocument } from '../../src/market/connect/connector.ts';
 import type { CrashPoint, MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import type { LogCopyPlace } from '../../src/market/log-copy/history.ts';
 import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
+import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';

@@ -8,16 +8,17 @@ import { marketContext } from '../../../test/support/market-context.ts';
 import { recordingLog } from '../../../test/support/recording-log.ts';
 import { seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { hashAfter } from '../../platform/log-copy/copied-event.ts';
+import { keepLogCopy } from '../../platform/log-copy/keep-copy.ts';
+import { openLogCopy, readLogEnd } from '../../platform/log-copy/log-copy.ts';
+import { openLogCopyPlace } from '../../platform/log-copy/place.ts';
+import { readEventsToCopy } from '../../platform/log-copy/store.ts';
+import { watchHistory } from '../../platform/log-copy/watch-history.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { createSequencer } from '../events/sequencer.ts';
 import { markRemoved } from '../moderation/store.ts';
-import { hashAfter } from './copied-event.ts';
-import { openLogCopyPlace } from './history.ts';
-import { keepLogCopy } from './keep-copy.ts';
-import { openLogCopy, readLogEnd } from './log-copy.ts';
-import { readEventsToCopy } from './store.ts';
-import { watchHistory } from './watch-history.ts';
+import { readLosses } from './store.ts';
 
 const db = testDatabase();
 const patiently = { timeout: 20_000, interval: 10 };
@@ -38,7 +39,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const openPlace = () =>
   openLogCopyPlace(
     { logCopyDir: folder, dataDir: folder, databaseUrl: db.url },
-    { random: systemRandom, log: recorded.log },
+    { random: systemRandom, log: recorded.log, variable: 'OPENAISLE_LOG_COPY_DIR' },
   );
 
 /** One more event of the log, with its number. */
@@ -137,6 +138,7 @@ test('a clock that is set back does not keep the copy from being compared', asyn
   await copy.append(events);
   const watch = watchHistory({
     ...{ database: db.database, clock, log: recorded.log, folder, host: systemRandom.uuid() },
+    readLosses,
     onOtherHistory: () => {},
   });
   await watch.start();

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { HistoryFacts } from '../log-copy/history.ts';
+import type { HistoryFacts } from '../../platform/log-copy/history.ts';
 import { type AdmissionFacts, observeAdmission } from './observe-admission.ts';
 import { type ChainFacts, observeChain, observeOffers, observePayments, type PaymentsFacts } from './observe-chain.ts';
 import { createRequestCounts } from './request-counts.ts';

@@ -6,9 +6,10 @@ import { recordingLog } from '../../../test/support/recording-log.ts';
 import { seedMerchant } from '../../../test/support/seed.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { constraintOf } from '../../platform/database/database-error.ts';
+import { insertLoss } from '../../platform/log-copy/store.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { createSequencer } from '../events/sequencer.ts';
-import { insertLoss, readLosses } from '../log-copy/store.ts';
+import { readLosses } from '../log-copy/store.ts';
 import { findChainState, isHalted } from '../payments/head/store.ts';
 import { refuseByDatabase } from './guard-history.ts';
 

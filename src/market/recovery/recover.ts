@@ -2,11 +2,13 @@ import { unitsOfUsdc } from '../../contract/money.ts';
 import { readProviderHead } from '../../platform/chain/read-provider-head.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import type { CopiedEvent } from '../../platform/log-copy/copied-event.ts';
+import { findKept } from '../../platform/log-copy/find-kept.ts';
+import { CommandRefused } from '../../platform/run-command.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { numberBatch, readNewestEventId } from '../events/store.ts';
 import { endSets } from '../identity/codes/store.ts';
-import { type CopiedEvent, follows } from '../log-copy/copied-event.ts';
-import { type CommandMarket, CommandRefused } from '../payments/commands/command-market.ts';
+import type { CommandMarket } from '../payments/commands/command-market.ts';
 import { carryOut } from './carry-out.ts';
 import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import * as store from './store.ts';
@@ -16,7 +18,6 @@ const LOGGED_MARGIN = 1_000n;
 /** For ids that the log does not name, and for all where there is no copy. */
 const UNKNOWN_MARGIN = 1_000_000n;
 const AT_ONCE = 500;
-const COMPARED_AT_ONCE = 10_000;
 
 export interface RecoverOptions {
   fromBlock: bigint;
@@ -112,27 +113,6 @@ async function readLatest({ providers, config }: CommandMarket): Promise<bigint>
     }
   }
   throw new CommandRefused(`no provider can be asked for the latest block: ${failure}`);
-}
-
-/** The last event that copies and log have alike: from there on they part. */
-async function findKept(tx: Tx, copied: readonly CopiedEvent[], newest: bigint): Promise<bigint> {
-  const [first] = copied;
-  if (first === undefined)
-    throw new CommandRefused('the copies hold no event: name other files, or --without-log-copy');
-  for (const [at, event] of copied.entries()) {
-    if (!follows(copied[at - 1] ?? null, event)) {
-      throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
-    }
-  }
-  // From the end: what an earlier recovery left out is in the copies too, and not in the log.
-  for (let end = copied.length; end > 0; end -= COMPARED_AT_ONCE) {
-    const alike = await store.findLastAlike(tx, copied.slice(Math.max(0, end - COMPARED_AT_ONCE), end));
-    if (alike !== null) return alike;
-  }
-  if (first.id === newest + 1n) return newest;
-  throw new CommandRefused(
-    `the log ends with event ${newest}, and the copies begin with event ${first.id}: name older files too, or --without-log-copy`,
-  );
 }
 
 function countsOf(lost: Lost): Record<string, number> {

@@ -3,21 +3,11 @@ import { handleSkeleton } from '../../contract/handle-skeleton.ts';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes } from '../../platform/hex.ts';
-import type { LogEnd } from '../log-copy/copied-event.ts';
 import type { Lost, LostListing } from './find-lost.ts';
 
 /** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of them are shown to somebody. */
 export const NUMBERED = ['merchants', 'listings', 'comments', 'fees', 'world_drafts', 'world_checkouts'] as const;
 export const SEQUENCED = ['payments', 'purchases', 'removals', 'appeals', 'flags'] as const;
-
-/** The last of these that the log holds with the same hash; null: none. */
-export async function findLastAlike(queryable: Queryable, events: readonly LogEnd[]): Promise<bigint | null> {
-  const { id } = await queryable.one<{ id: bigint | null }>(sql`
-    select max(e.id) as id
-    from unnest(${events.map(({ id: one }) => one)}::int8[], ${events.map(({ hash }) => hash)}::bytea[]) as copied (id, hash)
-    join events e on e.id = copied.id and e.running_hash = copied.hash`);
-  return id;
-}
 
 export interface Recovery {
   chainId: bigint;

@@ -1,12 +1,13 @@
 import { open, unlink } from 'node:fs/promises';
 import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Random } from '../../platform/random.ts';
+import { CommandRefused } from '../../platform/run-command.ts';
 import type { Pepper } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { endSets, insertSet } from '../identity/codes/store.ts';
 import { makeCodes } from '../identity/make-secrets.ts';
 import { lockIdentity } from '../identity/store.ts';
-import { type CommandMarket, CommandRefused } from '../payments/commands/command-market.ts';
+import type { CommandMarket } from '../payments/commands/command-market.ts';
 import { findLocked } from './store.ts';
 
 export interface Unlocked {

@@ -1,13 +1,13 @@
 import type { Sabotage } from '../sabotage.ts';
 
-const COMPARE = 'src/market/log-copy/compare-log.ts';
-const COPIED = 'src/market/log-copy/copied-event.ts';
+const COMPARE = 'src/platform/log-copy/compare-log.ts';
+const COPIED = 'src/platform/log-copy/copied-event.ts';
 const LOST = 'src/market/recovery/find-lost.ts';
 const HASHES = 'migrations/market/0019-hash-of-the-log.sql';
 const LOSSES = 'migrations/market/0020-history-lost.sql';
 
-const COMPARED = ['src/market/log-copy/compare-log.test.ts'];
-const COPY = ['src/market/log-copy/log-copy.test.ts'];
+const COMPARED = ['src/platform/log-copy/compare-log.test.ts'];
+const COPY = ['src/platform/log-copy/log-copy.test.ts'];
 const FOUND = ['src/market/recovery/find-lost.test.ts'];
 const HONEST = ['src/market/events/honest-log.test.ts'];
 

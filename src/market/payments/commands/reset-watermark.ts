@@ -5,8 +5,9 @@ import { readBlock } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
 import type { Hex } from '../../../platform/hex.ts';
+import { CommandRefused } from '../../../platform/run-command.ts';
 import { findChainState } from '../head/store.ts';
-import { type CommandMarket, CommandRefused } from './command-market.ts';
+import type { CommandMarket } from './command-market.ts';
 import { resetWatermark as moveWatermark, writeCommand } from './store.ts';
 
 export interface WatermarkReset {

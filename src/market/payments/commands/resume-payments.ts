@@ -1,6 +1,7 @@
 import { isoTime } from '../../../platform/clock.ts';
+import { CommandRefused } from '../../../platform/run-command.ts';
 import { findChainState } from '../head/store.ts';
-import { type CommandMarket, CommandRefused } from './command-market.ts';
+import type { CommandMarket } from './command-market.ts';
 import { endHalt, writeCommand } from './store.ts';
 
 export interface Resumed {

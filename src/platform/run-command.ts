@@ -1,3 +1,8 @@
+/** For the operator: what is in the way, in words. */
+export class CommandRefused extends Error {
+  override readonly name = 'CommandRefused';
+}
+
 /** Runs an operator's command to its end: a failure is said on the error output, as JSON where that was asked for, and is exit code 1 or another. */
 export async function runCommand(main: () => Promise<void>, wordsOf = messageOf, failed = 1): Promise<void> {
   try {

@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
-import type { Clock } from '../../platform/clock.ts';
-import { lockDataFolder } from '../../platform/data-folder-lock.ts';
-import type { Database } from '../../platform/database/database.ts';
-import { isUnavailable } from '../../platform/database/database-error.ts';
-import type { Log } from '../../platform/log.ts';
+import type { Clock } from '../clock.ts';
+import { lockDataFolder } from '../data-folder-lock.ts';
+import type { Database } from '../database/database.ts';
+import { isUnavailable } from '../database/database-error.ts';
+import type { Log } from '../log.ts';
 import { follows } from './copied-event.ts';
 import { type LogCopyWriter, openLogCopy } from './log-copy.ts';
 import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';

@@ -1,11 +1,11 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Queryable } from '../../platform/database/database.ts';
-import { isUnavailable } from '../../platform/database/database-error.ts';
-import type { Log } from '../../platform/log.ts';
+import type { Clock } from '../clock.ts';
+import type { Database, Queryable } from '../database/database.ts';
+import { isUnavailable } from '../database/database-error.ts';
+import type { Log } from '../log.ts';
 import { compareLog } from './compare-log.ts';
 import type { LogEnd } from './copied-event.ts';
 import { readLogEnd } from './log-copy.ts';
-import { findOtherEnd, insertLoss, type Losses, readLogAtEnd, readLosses } from './store.ts';
+import { findOtherEnd, insertLoss, type Losses, readLogAtEnd } from './store.ts';
 
 const COMPARE_EVERY_MS = 10_000;
 /** What another process has noticed. */
@@ -13,18 +13,19 @@ const LOOK_EVERY_MS = 1_000;
 /** Between the two readings that have to agree before anything is stopped. */
 const SECOND_READING_MS = 500;
 
-interface Needs {
+interface Needs<Known extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
   /** Of this host's copy; null: it keeps none. */
   folder: string | null;
   host: string;
+  readLosses(queryable: Queryable, now: number): Promise<Known>;
   /** Another history stands in the database: whatever was read of it has to be read anew. */
   onOtherHistory(): void;
 }
 
-export interface HistoryWatch {
+export interface HistoryWatch<Known extends Losses> {
   /** Compares before anything is served, then again and again. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -32,34 +33,27 @@ export interface HistoryWatch {
   look(queryable?: Queryable): Promise<void>;
   /** While it is, nothing is written and nobody is asked to pay. */
   isLost(): boolean;
-  /** Whether some merchants may do nothing but replace their key. */
-  hasLocks(): boolean;
-  /** Whether somebody may have paid for what the books do not hold, and may pay again. */
-  hasRecentRecovery(): boolean;
+  /** As they were last read; null before the first look. */
+  losses(): Known | null;
   /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
   memory(): 'kept' | 'none';
 }
 
-/** Notices when the database holds less than what was public, and stops every process then (W16). */
-export function watchHistory(needs: Needs): HistoryWatch {
-  const { database, clock, log } = needs;
+/** Notices when the database holds less than what was public, and stops every process then. */
+export function watchHistory<Known extends Losses>(needs: Needs<Known>): HistoryWatch<Known> {
+  const { database, clock, log, readLosses } = needs;
   const stopping = new AbortController();
   const { signal } = stopping;
-  let open = false;
-  let locks = false;
-  let recent = false;
   /** Found here, and not yet written down for the others. */
   let unwritten = false;
   let remembers: boolean | null = null;
-  let known: bigint | null = null;
+  let known: Known | null = null;
   let running: Promise<void> | null = null;
 
-  const note = (losses: Losses): void => {
-    open = losses.open !== null;
-    locks = losses.locks;
-    recent = losses.recent;
-    if (known !== null && losses.count !== known) needs.onOtherHistory();
-    known = losses.count;
+  const note = (losses: Known): void => {
+    const isOther = known !== null && losses.count !== known.count;
+    known = losses;
+    if (isOther) needs.onOtherHistory();
   };
   const look = async (queryable: Queryable = database): Promise<void> => {
     const { loss: found, remembers: has } = await findLoss(needs, queryable);
@@ -102,16 +96,15 @@ export function watchHistory(needs: Needs): HistoryWatch {
       await running;
     },
     look,
-    isLost: () => open || unwritten,
-    hasLocks: () => locks,
-    hasRecentRecovery: () => recent,
+    isLost: () => unwritten || (known !== null && known.open !== null),
+    losses: () => known,
     memory: () => (remembers === true ? 'kept' : 'none'),
   };
 }
 
 /** `loss` is null where nothing is missing, or nobody can tell. */
 async function findLoss(
-  { clock, folder, host }: Needs,
+  { clock, folder, host }: Pick<Needs<Losses>, 'clock' | 'folder' | 'host'>,
   queryable: Queryable,
 ): Promise<{ loss: { copy: LogEnd; foundId: bigint } | null; remembers: boolean }> {
   const own = folder === null ? null : await readLogEnd(folder);

@@ -1,18 +1,18 @@
-import { sha256 } from '../../platform/canonical-json.ts';
+import { sha256 } from '../canonical-json.ts';
 
-/** One event of the public log as the copy holds it. */
+/** One event of a log as the copy holds it. */
 export interface CopiedEvent {
   id: bigint;
   /** Over the hash of the event before, the id as 8 bytes (big-endian) and the canonical bytes. */
   hash: Buffer;
-  /** RFC 8785 bytes of {actor, at, detail, kind}. */
+  /** One JSON object in one line: of the market the RFC 8785 bytes of {actor, at, detail, kind}. */
   canonical: Buffer;
 }
 
 /** The event that the log ends with: enough to tell whether another log holds the same. */
 export type LogEnd = Pick<CopiedEvent, 'id' | 'hash'>;
 
-const LINE = /^([1-9]\d{0,18}) ([0-9a-f]{64}) (\{.*\})$/;
+const LINE = /^([1-9]\d{0,18}) ([0-9a-f]{64}) (\{.*\})$/s;
 
 export function lineOf({ id, hash, canonical }: CopiedEvent): string {
   return `${id} ${hash.toString('hex')} ${canonical.toString('utf8')}\n`;

@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from '../../platform/is-missing.ts';
+import { isMissing } from '../is-missing.ts';
 import { type CopiedEvent, follows, type LogEnd, lineOf, readLine } from './copied-event.ts';
 
 const DAY_MS = 86_400_000;

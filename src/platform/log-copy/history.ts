@@ -1,0 +1,65 @@
+import type { Clock } from '../clock.ts';
+import type { Database, Queryable } from '../database/database.ts';
+import type { Log } from '../log.ts';
+import { type KeptCopy, keepLogCopy } from './keep-copy.ts';
+import type { LogCopyPlace } from './place.ts';
+import type { Losses } from './store.ts';
+import { type HistoryWatch, watchHistory } from './watch-history.ts';
+
+export interface History<Known extends Losses>
+  extends Pick<HistoryWatch<Known>, 'start' | 'isLost' | 'losses' | 'memory'> {
+  stop(): Promise<void>;
+  facts(): HistoryFacts;
+}
+
+export interface HistoryFacts {
+  lost: boolean;
+  remembers: boolean;
+  writesCopy: boolean;
+  copyFails: boolean;
+}
+
+interface Needs<Known extends Losses> {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  /** Null: this process keeps no copy and only hears of what others notice. */
+  place: LogCopyPlace | null;
+  /** How far the log goes, as far as this process knows; one that does not know may say more. */
+  newestId(): bigint;
+  readLosses(queryable: Queryable, now: number): Promise<Known>;
+  /** Another history stands in the database: whatever was read of it has to be read anew. */
+  onOtherHistory(): void;
+}
+
+const NO_HOST = '00000000-0000-0000-0000-000000000000';
+
+/** Remembers what the log of a site held, and stops the site when the database holds it no more (W16). */
+export function createHistory<Known extends Losses>(needs: Needs<Known>): History<Known> {
+  const { database, place } = needs;
+  const where = place ?? { folder: null, host: NO_HOST };
+  const watch = watchHistory({ ...needs, ...where });
+  const following = { newestId: needs.newestId, isLost: watch.isLost, onBreak: () => watch.look() };
+  const copy: KeptCopy | null = place === null ? null : keepLogCopy({ ...needs, ...place, ...following });
+  return {
+    start: async () => {
+      await watch.start();
+      // Before a connection to a server that was started anew, or to another one, is used for anything.
+      database.onOtherServer(watch.look);
+      copy?.start();
+    },
+    stop: async () => {
+      await copy?.stop();
+      await watch.stop();
+    },
+    isLost: watch.isLost,
+    losses: watch.losses,
+    memory: watch.memory,
+    facts: () => ({
+      lost: watch.isLost(),
+      remembers: watch.memory() === 'kept',
+      writesCopy: copy?.isWriter() ?? false,
+      copyFails: copy?.isFailing() ?? false,
+    }),
+  };
+}

@@ -1,0 +1,102 @@
+import sql from 'sql-template-tag';
+import type { Queryable } from '../database/database.ts';
+import type { CopiedEvent, LogEnd } from './copied-event.ts';
+
+// Every site that keeps a log has these tables with these columns: events, recoveries, history_losses, log_copies.
+
+/** What the log holds where a copy ends. */
+export interface LogAtEnd {
+  /** A server in recovery may lag behind: it proves nothing. */
+  inRecovery: boolean;
+  /** 0 for an empty log. */
+  newestId: bigint;
+  /** Of the event with the copy's last id; null where there is none, or one of before the hashes. */
+  hash: Buffer | null;
+  /** A recovery has left out the copy's last id: no event with it is missed. */
+  leftOut: boolean;
+  lostId: bigint | null;
+}
+
+/** One statement, so that all of it is of one moment. */
+export async function readLogAtEnd(queryable: Queryable, lastId: bigint): Promise<LogAtEnd> {
+  const row = await queryable.one<{
+    in_recovery: boolean;
+    newest_id: bigint;
+    hash: Buffer | null;
+    left_out: boolean;
+    lost_id: bigint | null;
+  }>(sql`
+    select pg_is_in_recovery() as in_recovery, coalesce((select max(id) from events), 0) as newest_id,
+      (select running_hash from events where id = ${lastId}) as hash,
+      exists (select from recoveries where kept_event_id < ${lastId} and event_id > ${lastId}) as left_out,
+      (select id from history_losses where recovered_by is null) as lost_id`);
+  return {
+    inRecovery: row.in_recovery,
+    newestId: row.newest_id,
+    hash: row.hash,
+    leftOut: row.left_out,
+    lostId: row.lost_id,
+  };
+}
+
+/** Of the other hosts, the one that had seen most. */
+export async function findOtherEnd(queryable: Queryable, host: string): Promise<LogEnd | null> {
+  const row = await queryable.maybe<{ last_id: bigint; running_hash: Buffer }>(
+    sql`select last_id, running_hash from log_copies where host <> ${host} order by last_id desc limit 1`,
+  );
+  return row && { id: row.last_id, hash: row.running_hash };
+}
+
+export async function noteEnd(queryable: Queryable, host: string, end: LogEnd, now: Date): Promise<void> {
+  await queryable.run(sql`
+    insert into log_copies (host, last_id, running_hash, written_at) values (${host}, ${end.id}, ${end.hash}, ${now})
+    on conflict (host) do update set last_id = excluded.last_id, running_hash = excluded.running_hash, written_at = excluded.written_at`);
+}
+
+/** Oldest first. Events of before the hashes are left out: nothing could tell them from others. */
+export async function readEventsToCopy(queryable: Queryable, afterId: bigint, limit: number): Promise<CopiedEvent[]> {
+  return queryable.rows<CopiedEvent>(sql`
+    select id, running_hash as hash, canonical from events
+    where id > ${afterId} and running_hash is not null order by id limit ${limit}`);
+}
+
+/** The first event that was numbered after that moment, less one; null where there is none. */
+export async function findCopyStart(queryable: Queryable, after: Date): Promise<bigint | null> {
+  const { id } = await queryable.one<{ id: bigint | null }>(sql`
+    select min(id) - 1 as id from events where numbered_at >= ${after} and running_hash is not null`);
+  return id;
+}
+
+/** Stops every process. False where one had noticed already. */
+export async function insertLoss(
+  queryable: Queryable,
+  loss: { copy: LogEnd; foundId: bigint; host: string; now: Date },
+): Promise<boolean> {
+  const { copy, foundId, host, now } = loss;
+  const touched = await queryable.run(sql`
+    insert into history_losses (copied_id, copied_hash, found_id, host, noticed_at)
+    values (${copy.id}, ${copy.hash}, ${foundId}, ${host}, ${now})
+    on conflict ((recovered_by is null)) where recovered_by is null do nothing`);
+  return touched === 1;
+}
+
+/** How far the losses are dealt with; a site adds what it has to know beside. */
+export interface Losses {
+  /** The loss that is not yet recovered. */
+  open: bigint | null;
+  /** Of losses and recoveries: another number means another history. */
+  count: bigint;
+}
+
+/** The columns of it, for the statement of a site. */
+export const lossColumns = sql`(select id from history_losses where recovered_by is null) as open,
+      (select count(*) filter (where recovered_by is null) + count(*) from history_losses) + (select count(*) from recoveries) as count`;
+
+/** The last of these that the log holds with the same hash; null: none. */
+export async function findLastAlike(queryable: Queryable, events: readonly LogEnd[]): Promise<bigint | null> {
+  const { id } = await queryable.one<{ id: bigint | null }>(sql`
+    select max(e.id) as id
+    from unnest(${events.map(({ id: one }) => one)}::int8[], ${events.map(({ hash }) => hash)}::bytea[]) as copied (id, hash)
+    join events e on e.id = copied.id and e.running_hash = copied.hash`);
+  return id;
+}
