@@ -29,6 +29,7 @@ const variables = {
   CITY_BASE_URL: originVariable(),
   CITY_DATABASE_URL: databaseUrlVariable(),
   CITY_DATA_DIR: pathVariable('./data'),
+  CITY_LOG_COPY_DIR: pathVariable(null),
   CITY_MARKET_URL: requiredOrigin(),
   CITY_NETWORK: networkVariable(),
   CITY_RPC_URLS: rpcUrlsVariable(),
@@ -51,6 +52,7 @@ export function readCityConfig(env: Environment): CityConfig {
     databaseUrl: read.CITY_DATABASE_URL,
     // The market has the same default, and each site needs a database and a pepper of its own.
     dataDir: join(read.CITY_DATA_DIR, 'city'),
+    logCopyDir: read.CITY_LOG_COPY_DIR,
     marketUrl: read.CITY_MARKET_URL,
     network: { ...read.CITY_NETWORK, usdc: read.CITY_USDC_ADDRESS ?? read.CITY_NETWORK.usdc },
     rpcUrls: read.CITY_RPC_URLS,

@@ -18,6 +18,8 @@ export interface CityConfig {
   baseUrl: string;
   databaseUrl: string | null;
   dataDir: string;
+  /** Where this host keeps its copy of the log of acts; null: in the data folder. */
+  logCopyDir: string | null;
   /** Origin of the market whose drafts and checkouts are read. */
   marketUrl: string;
   /** With the configured USDC address in it. */
@@ -48,6 +50,8 @@ export interface City {
   /** How they stand, as far as this process has seen. */
   providerHealth: ProvidersHealth;
   pepper: Pepper;
+  /** A part of the books was lost: nothing is written until the operator has recovered it. Known without asking. */
+  isLost(): boolean;
 }
 
 export type CityCall<E extends EndpointShape> = Call<E, Resident>;

@@ -185,7 +185,10 @@ describe('health', () => {
     const ready = await ask('GET', '/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([
       200,
-      { status: 'ready', database: 'reachable', migrations: 'complete', writes: 'accepted', sweeps_offers: false },
+      {
+        ...{ status: 'ready', database: 'reachable', migrations: 'complete', writes: 'accepted' },
+        ...{ history: 'whole', log_copy: 'none', sweeps_offers: false },
+      },
     ]);
   });
 

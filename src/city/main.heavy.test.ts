@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
 
@@ -24,6 +25,8 @@ afterEach(async () => {
   }
   await rm(folder, { recursive: true, force: true });
 });
+
+const run = promisify(execFile);
 
 function start(env: Record<string, string>): { said: string[]; exited: Promise<number | null> } {
   const own = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'] ?? '', ...env } });
@@ -47,6 +50,11 @@ test('npm run city on its defaults brings a database and a pepper of its own, se
   const ready = await fetch(`http://127.0.0.1:${port}/readyz`);
   expect(ready.status).toBe(200);
   await ready.body?.cancel();
+  // The operator's command, while it runs.
+  const command = (...args: string[]) => run(process.execPath, [MAIN, ...args], { env: { PATH: '', ...env } });
+  const { stdout } = await command('recover', '--reason', 'a test', '--without-log-copy', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ status: 'recovered', acts: { lost: 0, put_back: 0 } });
+  await expect(command('recover', '--without-log-copy')).rejects.toMatchObject({ code: 1 });
   // Beside a market's, not in its place.
   expect(await readdir(folder)).toEqual(['city']);
   expect((await stat(join(folder, 'city', 'pepper'))).mode & 0o777).toBe(0o600);

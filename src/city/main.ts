@@ -2,9 +2,11 @@ import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { createLog } from '../platform/create-log.ts';
 import { holdSignals } from '../platform/hold-signals.ts';
+import { runCommand } from '../platform/run-command.ts';
 import { handleShutdown } from '../platform/shutdown.ts';
 import { readCityConfig } from './config.ts';
 import type { CityConfig } from './context.ts';
+import { runCityCommand } from './recover-command.ts';
 import { serveCity } from './serve-city.ts';
 
 const DRAIN_MS = 20_000;
@@ -39,8 +41,12 @@ function secretsOf({ databaseUrl, rpcUrls }: CityConfig): string[] {
   return [databaseUrl, ...rpcUrls].filter((secret) => secret !== null);
 }
 
-main().catch((error: unknown) => {
-  // A fault of the configuration names the variables and never a value; its stack would only be in the way.
-  console.error(error instanceof ConfigError ? error.message : error);
-  process.exitCode = 1;
-});
+const args = process.argv.slice(2);
+if (args.length > 0) await runCommand(() => runCityCommand(args));
+else {
+  await main().catch((error: unknown) => {
+    // A fault of the configuration names the variables and never a value; its stack would only be in the way.
+    console.error(error instanceof ConfigError ? error.message : error);
+    process.exitCode = 1;
+  });
+}

@@ -3,6 +3,7 @@ import { migrate } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { reachDatabase } from '../platform/database/reach-database.ts';
 import type { Log } from '../platform/log.ts';
+import { openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { undoOnFailure } from '../platform/undo-on-failure.ts';
@@ -32,7 +33,9 @@ export function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
     const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city' });
     begun.defer(() => database.close());
     const pepper = await loadOwnPepper(config);
-    const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper });
+    const needs = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };
+    const logCopy = await openLogCopyPlace(config, needs);
+    const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper, logCopy });
     // Also after a start that failed half-way: its passes would go on asking a database that is closed.
     begun.defer(() => running.stop({ drainMs: 0 }));
     const { url, port } = await running.start();

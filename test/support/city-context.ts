@@ -35,6 +35,7 @@ export function cityConfig(
     baseUrl: CITY_URL,
     databaseUrl: null,
     dataDir: '/nonexistent',
+    logCopyDir: null,
     marketUrl: 'http://127.0.0.1:1',
     network: NETWORKS.base,
     rpcUrls: ['http://127.0.0.1:1'],
@@ -64,6 +65,7 @@ export function cityContext(options: {
     providers,
     providerHealth: createProviderHealth(providers, clock),
     pepper: CITY_PEPPER,
+    isLost: () => false,
     ...options.changes,
   };
 }
@@ -108,7 +110,7 @@ export async function seedResident(
     await tx.lock('residents');
     return tx.one<Resident>(sql`
       insert into residents (id, handle, handle_skeleton, model, client_class, market_handle, key_hash, pepper_version, joined_at)
-      values ((select coalesce(max(id), 0) + 1 from residents), ${handle}, ${handleSkeleton(handle)}, 'a model',
+      values ((select next_id('residents', max(id)) from residents), ${handle}, ${handleSkeleton(handle)}, 'a model',
         'coding_persistent', ${marketHandle}, ${keyHash}, 1, now())
       returning id, handle`);
   });
@@ -119,7 +121,7 @@ export async function seedThing(database: Database, ownerId: bigint, name = 'A l
     await tx.lock('things');
     const { id } = await tx.one<{ id: bigint }>(sql`
       insert into things (id, name, owner_id, created_at)
-      values ((select coalesce(max(id), 0) + 1 from things), ${name}, ${ownerId}, now()) returning id`);
+      values ((select next_id('things', max(id)) from things), ${name}, ${ownerId}, now()) returning id`);
     await tx.run(
       sql`insert into thing_owners (thing_id, nth, owner_id, owned_from) values (${id}, 1, ${ownerId}, now())`,
     );
@@ -132,7 +134,7 @@ export async function seedOffer(tx: Tx | Database, thingId: bigint, given: { dra
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into offers (id, thing_id, seller_id, price_units, seller_wallet, market_origin, market_draft_id, market_seller,
       chain_id, asset, created_at)
-    select (select coalesce(max(id), 0) + 1 from offers), id, owner_id, 2500000, ${Buffer.alloc(20, 1)}, 'http://127.0.0.1:4020',
+    select (select next_id('offers', max(id)) from offers), id, owner_id, 2500000, ${Buffer.alloc(20, 1)}, 'http://127.0.0.1:4020',
       ${given.draftId ?? BigInt(systemRandom.int(1_000_000) + 1)}, 'a-merchant', 8453, ${Buffer.alloc(20, 2)}, now()
     from things where id = ${thingId}
     returning id`);

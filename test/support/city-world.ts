@@ -6,6 +6,7 @@ import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
+import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secret-format.ts';
 import { CITY_PEPPER, cityConfig, seedResident } from './city-context.ts';
@@ -35,6 +36,7 @@ export interface CityOptions {
   rpcUrl?: string | [string, ...string[]];
   /** A second city on the database of a first one, or through a proxy; nothing is dropped at the end. */
   databaseUrl?: string;
+  logCopy?: LogCopyPlace;
 }
 
 /** A city on a database of its own and on the chain that it is given: all real. */
@@ -74,6 +76,7 @@ export async function startCity(options: CityOptions): Promise<CityWorld> {
     log,
     pepper: CITY_PEPPER,
     sweepEveryMs: options.sweepEveryMs ?? 60_000,
+    ...(options.logCopy === undefined ? {} : { logCopy: options.logCopy }),
   });
   const { url } = await running.start();
   const db = { url: databaseUrl, database: own?.database ?? database };

@@ -26,11 +26,12 @@ export interface HistoryWorld {
   stop(): Promise<void>;
 }
 
-export async function openHistoryWorld(): Promise<HistoryWorld> {
+/** `migrations`: of the site that it is for. */
+export async function openHistoryWorld(migrations = MIGRATIONS): Promise<HistoryWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-history-'));
   const ground = await openPostgresGround();
   const primary = await ground.startPrimary();
-  await migrate(primary.url, MIGRATIONS);
+  await migrate(primary.url, migrations);
   const wire = await startKillPostgres(primary.url, createKillSwitch());
   const database = await openDatabase({ url: wire.url, poolSize: 4 });
   const db = { url: wire.url, database };

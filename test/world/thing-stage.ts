@@ -4,7 +4,7 @@ import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts
 import { fund } from '../../src/local/chain/fund.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { type CityWorld, type Inhabitant, startCity } from '../support/city-world.ts';
+import { type CityOptions, type CityWorld, type Inhabitant, startCity } from '../support/city-world.ts';
 import { createWorldTime, latestSecond, nextBlockAt, transferData, type WorldTime } from '../support/direct.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Answer, type Member, startWorld, type World, type WorldOptions } from '../support/market-world.ts';
@@ -77,6 +77,7 @@ export interface SitesOptions {
   cityLimits?: Partial<CityLimits>;
   /** A database and a copy of the log of the test's own. */
   market?: Pick<WorldOptions, 'db' | 'logCopy' | 'worldEveryMs'>;
+  city?: Pick<CityOptions, 'databaseUrl' | 'logCopy' | 'sweepEveryMs'>;
 }
 
 export async function startSites(options: SitesOptions = {}): Promise<Sites> {
@@ -94,6 +95,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
   const open = async (databaseUrl?: string): Promise<CityWorld> =>
     await startCity({
       ...{ chain: market.chain, marketUrl: toMarket.url, baseUrl: toCity.url, clock: time.clock, limits: cityLimits },
+      ...options.city,
       ...(databaseUrl === undefined ? {} : { databaseUrl }),
     });
   let city = await open();

@@ -151,7 +151,7 @@ export async function insertOffer(tx: Tx, offer: NewOffer): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into offers (id, thing_id, seller_id, price_units, seller_wallet, market_origin, market_draft_id, market_seller, chain_id, asset,
       created_at)
-    values ((select coalesce(max(id), 0) + 1 from offers), ${offer.thingId}, ${offer.sellerId}, ${offer.priceUnits},
+    values ((select next_id('offers', max(id)) from offers), ${offer.thingId}, ${offer.sellerId}, ${offer.priceUnits},
       ${toBytes(offer.sellerWallet)}, ${offer.marketOrigin}, ${offer.marketDraftId}, ${offer.marketSeller}, ${offer.chainId},
       ${toBytes(offer.asset)}, ${offer.createdAt})
     returning id`);

@@ -52,6 +52,8 @@ export function createSweep(city: City, everyMs: number): Sweep {
 }
 
 async function sweep(city: City): Promise<void> {
+  // From books that lack a part nothing is decided, and nothing could be written.
+  if (city.isLost()) return;
   // Read once for all, and only if there is anything to look at.
   let head: Promise<ChainHead> | null = null;
   const readOnce = (): Promise<ChainHead> => {

@@ -5,15 +5,15 @@ import { answerRefused } from './answer-html.ts';
 import { answerAsset } from './assets.ts';
 import { errorIndex, errorPage } from './error-pages.ts';
 import { frontPage } from './front-page.ts';
-import { healthz, readyz } from './health.ts';
+import { type HealthSources, healthz, readyz } from './health.ts';
 import { offerPage } from './offer-page.ts';
 import { createOpenApiPage } from './openapi-page.ts';
 import { readId } from './read-id.ts';
 import { residentPage } from './resident-page.ts';
 import { thingPage, thingPicture } from './thing-page.ts';
 
-/** Every address that is not an endpoint of the contract. `sweeps`: whether this process looks after the offers. */
-export function createPages(city: City, { sweeps }: { sweeps(): boolean }): AnyPageRoute[] {
+/** Every address that is not an endpoint of the contract. */
+export function createPages(city: City, sources: Omit<HealthSources, 'writes'>): AnyPageRoute[] {
   const forPeople = (path: string, handler: Page['handler']): Page =>
     page({ method: 'GET', path, handler, refused: (refusal) => answerRefused(city, refusal) });
   const writes = createWriteProbe(city);
@@ -49,7 +49,7 @@ export function createPages(city: City, { sweeps }: { sweeps(): boolean }): AnyP
       path: '/readyz',
       cache: 'private',
       unlimited: true,
-      handler: () => readyz(city, writes, sweeps),
+      handler: ({ query }) => readyz(city, { ...sources, writes }, query['strict'] !== undefined),
     }),
   ];
 }

@@ -6,16 +6,27 @@ import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { City } from '../context.ts';
 import { MIGRATIONS } from '../migrations.ts';
 
+export interface HealthSources {
+  writes: WriteProbe;
+  /** Whether this process looks after the offers. */
+  sweeps(): boolean;
+  /** Whether anything here would notice that the database went back. */
+  memory(): 'kept' | 'none';
+}
+
 /** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
 export function healthz(): PageAnswer {
   return answer(200, { status: 'ok', api_version: API_VERSION });
 }
 
-/** Whether this process can read and write. Payments that wait for the chain do not take that away. */
+/**
+ * Whether this process can read and write. Payments that wait for the chain do not take that away, nor does a lost history: then only
+ * who asks strictly is told 503.
+ */
 export async function readyz(
-  { database }: Pick<City, 'database'>,
-  writes: WriteProbe,
-  sweeps: () => boolean,
+  { database, isLost }: Pick<City, 'database' | 'isLost'>,
+  { writes, sweeps, memory }: HealthSources,
+  strict = false,
 ): Promise<PageAnswer> {
   try {
     const complete = await migrationsSuffice(database, MIGRATIONS);
@@ -23,7 +34,9 @@ export async function readyz(
     const standing = { database: 'reachable', migrations: 'complete' };
     const why = await writes.look();
     if (why !== null) return answer(503, { status: 'not_ready', ...standing, writes: 'refused', why });
-    return answer(200, { status: 'ready', ...standing, writes: 'accepted', sweeps_offers: sweeps() });
+    const history = { history: isLost() ? 'lost' : 'whole', log_copy: memory() };
+    const body = { status: 'ready', ...standing, writes: 'accepted', ...history, sweeps_offers: sweeps() };
+    return answer(strict && isLost() ? 503 : 200, body);
   } catch (error) {
     if (!isUnavailable(error)) throw error;
     const why = whyUnavailable(error);

@@ -26,7 +26,7 @@ export async function insertResident(tx: Tx, resident: NewResident): Promise<big
   const { handle, skeleton, model, clientClass, keyHash, pepperVersion, joinedAt } = resident;
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)
-    values ((select coalesce(max(id), 0) + 1 from residents), ${handle}, ${skeleton}, ${model}, ${clientClass}, ${keyHash},
+    values ((select next_id('residents', max(id)) from residents), ${handle}, ${skeleton}, ${model}, ${clientClass}, ${keyHash},
       ${pepperVersion}, ${joinedAt})
     returning id`);
   return id;

@@ -11,7 +11,7 @@ export async function insertThing(
 ): Promise<bigint> {
   const { id } = await tx.one<{ id: bigint }>(sql`
     insert into things (id, name, owner_id, created_at)
-    values ((select coalesce(max(id), 0) + 1 from things), ${name}, ${makerId}, ${at})
+    values ((select next_id('things', max(id)) from things), ${name}, ${makerId}, ${at})
     returning id`);
   await tx.run(
     sql`insert into thing_owners (thing_id, nth, owner_id, owned_from) values (${id}, 1, ${makerId}, ${at})`,

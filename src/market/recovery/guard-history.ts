@@ -4,6 +4,7 @@ import { constraintOf } from '../../platform/database/database-error.ts';
 import type { Mount } from '../../platform/http/mount.ts';
 import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import type { Operations } from '../../platform/http/server-options.ts';
+import { historyLost, refuseLost } from '../../platform/log-copy/history-lost.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import type { History } from '../log-copy/history.ts';
@@ -17,10 +18,6 @@ const RETRY_SECONDS = 60;
 
 /** Reads without a key that tell of one payment: where its row was lost they would say that there is none. */
 const TELL_OF_A_PAYMENT: ReadonlySet<EndpointName> = new Set(['getPayment', 'getWorldDraft', 'getWorldCheckout']);
-
-export function historyLost(): Refusal {
-  return new Refusal('history_lost', { retryAfterSeconds: RETRY_SECONDS });
-}
 
 /** Whether it is answered from the books as they stand also while history is lost: only what is public and of nobody's payment. */
 function isPublicRead(name: EndpointName): boolean {
@@ -69,13 +66,11 @@ export function guardMounts(isLost: () => boolean, mounts: readonly Mount[]): Mo
 
 /** What the database refuses by itself, before this process has heard of it; and whatever else means that it cannot answer now. */
 export function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Refusal | null {
-  const broken = constraintOf(error)?.constraint;
-  if (broken === 'history_is_whole') return historyLost();
-  if (broken === 'events_are_of_now') {
+  if (constraintOf(error)?.constraint === 'events_are_of_now') {
     return new Refusal('unavailable', {
       detail: 'The clocks of this server and of its database differ by more than a minute.',
       retryAfterSeconds: RETRY_SECONDS,
     });
   }
-  return refuseUnreadable(error, reasons);
+  return refuseLost(error) ?? refuseUnreadable(error, reasons);
 }

@@ -1,0 +1,184 @@
+/** The city goes back to before a sale, while the market keeps its own books. */
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MIGRATIONS } from '../../src/city/migrations.ts';
+import { recover } from '../../src/city/recovery/recover.ts';
+import { readNewestEventId } from '../../src/city/recovery/store.ts';
+import type { Hex } from '../../src/platform/hex.ts';
+import { filesAt, readCopies, readLogEnd } from '../../src/platform/log-copy/log-copy.ts';
+import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
+import { cityBooks } from '../support/city-books.ts';
+import { seedResident } from '../support/city-context.ts';
+import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
+import { until } from '../support/lose-history.ts';
+import type { Answer } from '../support/market-world.ts';
+import type { PostgresServer } from '../support/standby-postgres.ts';
+import { type Person, type Reservation, type Sites, startSites, type Thing } from '../world/thing-stage.ts';
+
+let history: HistoryWorld;
+let sites: Sites;
+let place: LogCopyPlace;
+let seller: Person;
+let buyer: Person;
+
+beforeEach(async () => {
+  history = await openHistoryWorld(MIGRATIONS);
+  place = await history.newHost();
+  sites = await startSites({ city: { databaseUrl: history.db.url, logCopy: place, sweepEveryMs: 100 } });
+  [seller, buyer] = [await sites.person('seller'), await sites.person('buyer')];
+});
+afterEach(async () => {
+  await sites.stop();
+  await history.stop();
+});
+
+const said = ({ status, body }: Answer): unknown[] => [status, body['reason'], body['do_not_pay_again']];
+const ready = (query = ''): Promise<Answer> => sites.city.ask('GET', `/readyz${query}`);
+const standing = async (): Promise<unknown> => (await ready()).body['history'];
+
+/** Whatever was acknowledged stands in the copy. */
+async function copied(): Promise<void> {
+  const newest = await readNewestEventId(history.db.database);
+  await until(async () => ((await readLogEnd(place.folder))?.id ?? 0n) >= newest);
+}
+
+async function loseTo(backup: PostgresServer): Promise<void> {
+  await copied();
+  await history.primary.kill();
+  await backup.start();
+  history.leadTo(backup);
+  await until(async () => (await standing()) === 'lost');
+}
+
+async function recoverCity(asItStands = false) {
+  const { database, clock, log } = sites.city.city;
+  const copies = await readCopies(await filesAt([place.folder]));
+  const recovered = await recover({ database, clock, log }, { reason: 'the disk failed', copied: copies, asItStands });
+  await until(async () => (await ready('?strict')).status === 200);
+  return recovered;
+}
+
+interface Paid {
+  thing: Thing;
+  reservation: Reservation;
+  txHash: Hex;
+}
+
+async function reserveAndPay(thing: Thing): Promise<Paid> {
+  const reservation = await sites.hold(buyer, thing);
+  return { thing, reservation, txHash: await sites.pay(buyer, reservation) };
+}
+const claim = ({ thing, reservation, txHash }: Paid): Promise<Answer> => sites.claim(buyer, thing, reservation, txHash);
+
+test('a city that lost a sale stops, tells nobody to pay, and has all of it again after the recovery', async () => {
+  const [sold, pending] = [await sites.thing(seller), await sites.thing(seller)];
+  const backup = await history.primary.copyWhileRunning();
+  const sale = await reserveAndPay(sold);
+  await sites.finalize();
+  expect((await claim(sale)).status).toBe(200);
+  const other = await sites.person('other');
+  const later = await reserveAndPay(pending);
+  expect((await claim(later)).status).toBe(202);
+  const books = await cityBooks(history.db.database);
+  await loseTo(backup);
+
+  expect((await ready()).status).toBe(200);
+  expect((await ready('?strict')).status).toBe(503);
+  for (const answer of [
+    await claim(sale),
+    await claim(later),
+    await sites.reserve(other, sold, sale.reservation.checkoutId),
+    await sites.city.ask('POST', '/api/thing', { key: other.resident.key, body: { name: 'A lamp' } }),
+    await sites.city.ask('GET', `/api/world/offer/${sold.offerId}`),
+  ]) {
+    expect(said(answer)).toEqual([503, 'history_lost', true]);
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+  }
+  // What is public goes on, from what is left.
+  expect(await sites.owner(sold)).toBe(seller.resident.handle);
+  // The market believes none of it.
+  expect(said(await sites.sync(sold))).toEqual([503, 'city_unavailable', true]);
+  await expect(
+    history.db.database.run(sql`update residents set market_handle = null where handle = ${seller.resident.handle}`),
+  ).rejects.toMatchObject({ constraint: 'history_is_whole' });
+
+  const recovered = await recoverCity();
+  expect(recovered.acts.put_back).toBe(recovered.acts.lost);
+  expect(await cityBooks(history.db.database)).toEqual(books);
+  expect(await sites.owner(sold)).toBe(buyer.resident.handle);
+  expect((await claim(sale)).status).toBe(200);
+  expect((await sites.sync(sold)).body).toMatchObject({ status: 'completed' });
+  // What was claimed and not decided is decided by the chain, asked or not.
+  await sites.finalize();
+  await until(async () => (await sites.owner(pending)) === buyer.resident.handle);
+  expect((await claim(later)).status).toBe(200);
+  // Who registered in what was lost has its key, and what is new has ids that were never shown.
+  const made = await sites.city.ask('POST', '/api/thing', { key: other.resident.key, body: { name: 'A lamp' } });
+  expect((made.body['thing'] as { id: number }).id).toBeGreaterThan(1_000);
+  expect((await sites.thing(seller)).offerId).toBeGreaterThan(1_000);
+});
+
+test('the books may be taken as they stand: handles stay reserved, ids are not given out twice', async () => {
+  const thing = await sites.thing(seller);
+  const backup = await history.primary.copyWhileRunning();
+  const sale = await reserveAndPay(thing);
+  const lost = await sites.city.join('was-here-before');
+  await loseTo(backup);
+  const recovered = await recoverCity(true);
+  expect(recovered).toMatchObject({ acts: { put_back: 0 }, handles_held: 1 });
+  expect(recovered.acts.lost).toBeGreaterThan(1);
+  const body = {
+    ...{ action: 'stage', handle: 'was-here-before', model: 'm' },
+    client_class: 'coding_persistent',
+    human_approved: true,
+  };
+  expect(said(await sites.city.ask('POST', '/api/register', { body })).slice(0, 2)).toEqual([409, 'handle_taken']);
+  expect((await sites.city.ask('POST', '/api/thing', { key: lost.key, body: { name: 'A lamp' } })).status).toBe(401);
+  expect(said(await claim(sale)).slice(0, 2)).toEqual([409, 'reservation_over']);
+  const again = await sites.hold(buyer, thing);
+  expect(again.id).toBeGreaterThan(1_000);
+});
+
+test('what was written after the loss is not overwritten: the operator is told, and nothing is changed', async () => {
+  const backup = await history.primary.copyWhileRunning();
+  const lost = await sites.city.join('was-here-before');
+  await copied();
+  await sites.city.running.stop({ drainMs: 0 });
+  const copies = await readCopies(await filesAt([place.folder]));
+  await history.primary.kill();
+  await backup.start();
+  history.leadTo(backup);
+  // Without a copy: by the time the loss is noticed, another has the id.
+  const { database } = history.db;
+  const other = await seedResident(database, { handle: 'came-afterwards' });
+  expect(other.id).toBe(lost.id);
+  await sites.restartCity();
+  expect(await standing()).toBe('lost');
+  const { clock, log } = sites.city.city;
+  const asked = { reason: 'the disk failed', copied: copies, asItStands: false };
+  await expect(recover({ database, clock, log }, asked)).rejects.toThrow('does not fit the books');
+  expect(await standing()).toBe('lost');
+  await recover({ database, clock, log }, { ...asked, asItStands: true });
+  await until(async () => (await ready('?strict')).status === 200);
+  const residents = await database.rows<{ handle: string }>(sql`select handle from residents order by id desc limit 2`);
+  expect(residents.map(({ handle }) => handle)).toEqual(['was-here-before', 'came-afterwards']);
+});
+
+test('no false alarm: a crash of the database, a restart of the city, a failover without loss', async () => {
+  await sites.thing(seller);
+  await history.primary.kill();
+  await history.primary.start();
+  await until(async () => (await ready()).status === 200);
+  await sites.restartCity();
+  await until(async () => (await standing()) === 'whole');
+  const standby = await history.startStandby();
+  await sites.thing(seller);
+  await standby.waitForReplay(history.primary);
+  await copied();
+  await history.primary.kill();
+  await standby.promote();
+  history.leadTo(standby);
+  await until(async () => (await ready()).status === 200);
+  expect((await ready()).body).toMatchObject({ history: 'whole', log_copy: 'kept' });
+  await sites.thing(seller);
+});
