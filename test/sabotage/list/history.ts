@@ -5,10 +5,12 @@ const COPIED = 'src/platform/log-copy/copied-event.ts';
 const LOST = 'src/market/recovery/find-lost.ts';
 const HASHES = 'migrations/market/0019-hash-of-the-log.sql';
 const LOSSES = 'migrations/market/0020-history-lost.sql';
+const ACTS = 'migrations/city/0004-log-of-acts.sql';
 
 const COMPARED = ['src/platform/log-copy/compare-log.test.ts'];
 const COPY = ['src/platform/log-copy/log-copy.test.ts'];
 const FOUND = ['src/market/recovery/find-lost.test.ts'];
+const CITY = ['src/city/history/log-of-acts.test.ts'];
 const HONEST = ['src/market/events/honest-log.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -63,5 +65,26 @@ export const HISTORY: readonly Sabotage[] = [
     'if exists (select from history_losses where recovered_by is null) then\n    raise',
     'if false then\n    raise',
     ['src/market/recovery/history-is-whole.test.ts'],
+  ),
+  bug(
+    'a-city-goes-on-though-history-is-lost',
+    ACTS,
+    'if exists (select from history_losses where recovered_by is null) then\n    raise',
+    'if false then\n    raise',
+    CITY,
+  ),
+  bug(
+    'an-act-whose-hash-forgets-the-one-before',
+    ACTS,
+    "sha256(coalesce(before.running_hash, '') || int8send(next) || told)",
+    'sha256(int8send(next) || told)',
+    CITY,
+  ),
+  bug(
+    'a-deletion-is-no-act',
+    ACTS,
+    'create constraint trigger note_act after insert or update or delete on residents',
+    'create constraint trigger note_act after insert or update on residents',
+    CITY,
   ),
 ];
