@@ -14,6 +14,7 @@ import {
   portVariable,
   requiredOrigin,
   rpcUrlsVariable,
+  wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
 import { readLimits } from './config-limits.ts';
@@ -28,6 +29,7 @@ const variables = {
   CITY_PORT: portVariable(DEFAULT_PORT),
   CITY_BASE_URL: originVariable(),
   CITY_DATABASE_URL: databaseUrlVariable(),
+  CITY_DATABASE_CONNECTIONS: wholeNumberFrom(1, 10_000, null),
   CITY_DATA_DIR: pathVariable('./data'),
   CITY_LOG_COPY_DIR: pathVariable(null),
   CITY_MARKET_URL: requiredOrigin(),
@@ -50,6 +52,7 @@ export function readCityConfig(env: Environment): CityConfig {
     port: read.CITY_PORT,
     baseUrl: read.CITY_BASE_URL ?? localUrl(read.CITY_HOST, read.CITY_PORT),
     databaseUrl: read.CITY_DATABASE_URL,
+    databaseConnections: read.CITY_DATABASE_CONNECTIONS,
     // The market has the same default, and each site needs a database and a pepper of its own.
     dataDir: join(read.CITY_DATA_DIR, 'city'),
     logCopyDir: read.CITY_LOG_COPY_DIR,

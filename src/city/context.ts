@@ -17,6 +17,8 @@ export interface CityConfig {
   /** Without a trailing slash. */
   baseUrl: string;
   databaseUrl: string | null;
+  /** How many connections it may have, with a successor's; null: a pool of 16. */
+  databaseConnections: number | null;
   dataDir: string;
   /** Where this host keeps its copy of the log of acts; null: in the data folder. */
   logCopyDir: string | null;

@@ -63,6 +63,13 @@ test('npm run city on its defaults brings a database and a pepper of its own, se
   expect(said.join('\n')).not.toContain('hunter2');
 });
 
+test('a budget of connections that is too small ends the start with the number that would do', async () => {
+  const env = { CITY_DATA_DIR: folder, CITY_MARKET_URL: NOBODY, CITY_RPC_URLS: NOBODY, CITY_DATABASE_CONNECTIONS: '5' };
+  const { said, exited } = start({ CITY_PORT: String(await freePort()), ...env });
+  expect(await exited).toBe(1);
+  expect(said.join('\n')).toContain('CITY_DATABASE_CONNECTIONS must be at least 6 for a city');
+});
+
 test('a configuration that is not usable stops the start with names alone', async () => {
   const { said, exited } = start({ CITY_DATA_DIR: folder, CITY_NETWORK: 'hunter2' });
   expect(await exited).toBe(1);

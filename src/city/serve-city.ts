@@ -1,7 +1,9 @@
 import { systemClock } from '../platform/clock.ts';
+import { readConnectionRoom } from '../platform/database/connection-room.ts';
 import { migrate } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { reachDatabase } from '../platform/database/reach-database.ts';
+import { shareBudget } from '../platform/database/share-budget.ts';
 import type { Log } from '../platform/log.ts';
 import { openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
@@ -30,7 +32,8 @@ export function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
       log.info('migrating', { migration, step, count: rows }),
     );
     for (const name of applied) log.info('migrated', { migration: name });
-    const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city' });
+    const poolSize = await sizePool(config, server.url);
+    const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city', ...poolSize });
     begun.defer(() => database.close());
     const pepper = await loadOwnPepper(config);
     const needs = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };
@@ -49,4 +52,12 @@ export function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
       ],
     };
   });
+}
+
+/** Of a budget, as large as it allows for one process. */
+async function sizePool({ databaseConnections }: CityConfig, url: string): Promise<{ poolSize?: number }> {
+  if (databaseConnections === null) return {};
+  const named = { variable: 'CITY_DATABASE_CONNECTIONS', forWhat: 'for a city' };
+  const room = await readConnectionRoom(url);
+  return { poolSize: shareBudget({ ...named, connections: databaseConnections, processes: 1 }, room) };
 }

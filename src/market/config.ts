@@ -19,11 +19,11 @@ import {
   requiredAddress,
   requiredHttpUrl,
   rpcUrlsVariable,
+  wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
 import { contactVariable } from './config-contact.ts';
 import { type ConfiguredLimits, readLimits } from './config-limits.ts';
-import { wholeNumberFrom } from './config-numbers.ts';
 import { readProxies } from './config-proxies.ts';
 import type { MarketConfig } from './context.ts';
 

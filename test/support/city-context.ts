@@ -34,6 +34,7 @@ export function cityConfig(
     port: 0,
     baseUrl: CITY_URL,
     databaseUrl: null,
+    databaseConnections: null,
     dataDir: '/nonexistent',
     logCopyDir: null,
     marketUrl: 'http://127.0.0.1:1',
