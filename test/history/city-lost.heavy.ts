@@ -96,6 +96,8 @@ test('a city that lost a sale stops, tells nobody to pay, and has all of it agai
     expect(said(answer)).toEqual([503, 'history_lost', true]);
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   }
+  const page = await fetch(`${sites.city.url}/offer/${sold.offerId}`);
+  expect([page.status, (await page.text()).includes('Open to buyers')]).toEqual([503, false]);
   // What is public goes on, from what is left.
   expect(await sites.owner(sold)).toBe(seller.resident.handle);
   // The market believes none of it.

@@ -1,6 +1,7 @@
 import { html } from 'ghtml';
 import type { OfferOut, OfferPhase } from '../../contract/world-records.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
+import { historyLost } from '../../platform/log-copy/history-lost.ts';
 import type { City } from '../context.ts';
 import { mustFindOffer } from '../offers/must-find-offer.ts';
 import { presentOffer } from '../offers/present-offer.ts';
@@ -20,6 +21,8 @@ const PHASES: Readonly<Record<OfferPhase, string>> = {
 };
 
 export async function offerPage(city: City, id: bigint): Promise<PageAnswer> {
+  // From books that lack a sale it would say that the thing is for sale.
+  if (city.isLost()) throw historyLost();
   const offer = presentOffer(city, await mustFindOffer(city.database, id));
   const title = `Offer ${offer.id}`;
   const main = html`<h1>${title}: ${offer.thing_name}</h1>

@@ -11,6 +11,8 @@ const COMPARED = ['src/platform/log-copy/compare-log.test.ts'];
 const COPY = ['src/platform/log-copy/log-copy.test.ts'];
 const FOUND = ['src/market/recovery/find-lost.test.ts'];
 const CITY = ['src/city/history/log-of-acts.test.ts'];
+const BUYERS = 'src/market/world/lost/store.ts';
+const BOUGHT = ['src/market/world/lost/find-lost-checkout.test.ts'];
 const HONEST = ['src/market/events/honest-log.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -86,5 +88,14 @@ export const HISTORY: readonly Sabotage[] = [
     'create constraint trigger note_act after insert or update or delete on residents',
     'create constraint trigger note_act after insert or update on residents',
     CITY,
+  ),
+  bug('a-lost-checkout-is-anybodys', BUYERS, ` and city_handle = \${cityHandle}`, '', BOUGHT),
+  bug('a-checkout-of-after-the-recovery-was-lost', BUYERS, `where recoveries.at > \${reservedAt}`, '', BOUGHT),
+  bug(
+    'a-seller-buys-by-a-lost-checkout',
+    'src/market/world/lost/find-lost-checkout.ts',
+    'merchantId === null || !isForeign',
+    'merchantId === null || isForeign === null',
+    BOUGHT,
   ),
 ];
