@@ -98,3 +98,23 @@ async function openLate() {
   await world.finalize();
   return { listing, made: await collect({ world, seller }, made) };
 }
+
+test('a backup that is older than a recovery gives out no id of before or after it', async () => {
+  await list(world);
+  const [first, second] = [await history.primary.copyWhileRunning(), await history.primary.copyWhileRunning()];
+  const fees = async () =>
+    ((await world.ask('GET', '/treasury')).body as { recent_fees: { id: number }[] }).recent_fees[0]?.id ?? 0;
+  await list(world);
+  await loseTo(first, { history, world, place });
+  await recoverHistory(world, place);
+  await list(world);
+  const shown = await fees();
+  await waitForCopy(world, place);
+  await first.kill();
+  await second.start();
+  history.leadTo(second);
+  await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
+  await recoverHistory(world, place);
+  await list(world);
+  expect(await fees()).toBeGreaterThan(shown);
+});
