@@ -77,7 +77,7 @@ async function loseAndRecover(backup: Parameters<typeof loseTo>[0]): Promise<voi
 }
 
 test('who buys by x402 and calls again has the goods after the market has lost and recovered its books', async () => {
-  const [one, two, three] = [await list(), await list(), await list()];
+  const [one, two, three, four] = [await list(), await list(), await list(), await list()];
   const backup = await history.primary.copyWhileRunning();
   // Cut off while the payment was under way, without a key and with one.
   const [bare, keyed, done] = [await payerWallet(), await payerWallet(), await payerWallet()];
@@ -88,6 +88,8 @@ test('who buys by x402 and calls again has the goods after the market has lost a
   await expect(buy({ ...byToken, ...CUT_OFF, client: newClient() })).rejects.toMatchObject(UNDECIDED);
   await expect(buy({ ...byKey, ...CUT_OFF, client: newClient(buyer) })).rejects.toMatchObject(UNDECIDED);
   // Bought, read, and forgotten but for what came with it.
+  const own = { ...order, listingId: four, wallet: keyed.wallet };
+  const ownSlip = (await buy({ ...own, client: newClient(buyer) })).recovery_slip as string;
   const finished = { ...order, listingId: three, wallet: done.wallet };
   const bought = await buy({ ...finished, client: newClient() });
   const recoverySlip = String(bought.recovery_slip);
@@ -95,11 +97,14 @@ test('who buys by x402 and calls again has the goods after the market has lost a
 
   expect(await buy({ ...byToken, client: newClient() })).toMatchObject({ listing_id: one, collected_by: 'token' });
   expect(await buy({ ...byKey, client: newClient(buyer) })).toMatchObject({ listing_id: two, collected_by: 'key' });
+  const kept = await buy({ ...own, client: newClient(buyer), recoverySlip: ownSlip });
+  expect(kept).toMatchObject({ listing_id: four, collected_by: 'key' });
   const again = await buy({ ...finished, client: newClient(), recoverySlip });
   expect(again).toMatchObject({ artifact: bought.artifact, collected_by: 'signature' });
-  // One payment each; who has neither key nor token signs over nothing to collect.
-  expect([bare.signed, keyed.signed, done.signed]).toEqual([[PRICE], [PRICE], [PRICE, 0n]]);
-  for (const { account } of [bare, keyed, done]) expect(await paid(account)).toEqual([PRICE]);
+  // One payment for each thing; who has neither key nor token signs over nothing to collect.
+  expect([bare.signed, keyed.signed, done.signed]).toEqual([[PRICE], [PRICE, PRICE], [PRICE, 0n]]);
+  for (const { account } of [bare, done]) expect(await paid(account)).toEqual([PRICE]);
+  expect(await paid(keyed.account)).toEqual([PRICE, PRICE]);
   // What is collected again by its slip is never paid for: a wallet that has bought nothing signs over nothing.
   const other = await payerWallet();
   const elsewhere = { ...finished, wallet: other.wallet, client: newClient(), recoverySlip, mayPayAgain: true };
