@@ -21,6 +21,7 @@ import {
   signProof,
   type World,
 } from '../support/market-world.ts';
+import { callTool } from '../support/mcp-ask.ts';
 import type { PostgresServer } from '../support/standby-postgres.ts';
 import { GAS_WEI } from '../support/trade.ts';
 
@@ -266,11 +267,12 @@ test('a fee comes back as a credit, and pays for the listing; an intent is claim
   const body = { intent_id: intent.id, tx_hash: txHash, payer_signature: signature };
   const bare = await world.ask('POST', `/api/claim/${listing}`, { key: buyer.key, body });
   expect(bare.status).toBeGreaterThanOrEqual(400);
-  const claimed = await world.ask(
-    'POST',
-    `/api/claim/${listing}`,
-    withSlip(String(intent['recovery_slip']), { key: buyer.key, body }),
+  const claimed = await callTool(
+    world,
+    'claim_purchase',
+    { id: Number(listing), ...body },
+    { headers: { authorization: `Bearer ${buyer.key}` }, meta: { 'openaisle/recovery-slip': intent['recovery_slip'] } },
   );
-  expect([claimed.status, claimed.body['reason']]).toEqual([200, undefined]);
+  expect([claimed.isError, claimed.body['reason']]).toEqual([false, undefined]);
   expect(await balanceOf(sender)).toBe(FUNDS - PRICE);
 });

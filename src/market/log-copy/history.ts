@@ -64,7 +64,9 @@ function passWhenThere(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
 }
 
-export interface History extends Pick<HistoryWatch, 'start' | 'isLost' | 'hasLocks' | 'hasRecentRecovery' | 'memory'> {
+type Watched = 'start' | 'isLost' | 'hasLocks' | 'hasRecentRecovery' | 'recoveredAt' | 'memory';
+
+export interface History extends Pick<HistoryWatch, Watched> {
   stop(): Promise<void>;
   facts(): HistoryFacts;
 }
@@ -110,6 +112,7 @@ export function createHistory(needs: Needs): History {
     isLost: watch.isLost,
     hasLocks: watch.hasLocks,
     hasRecentRecovery: watch.hasRecentRecovery,
+    recoveredAt: watch.recoveredAt,
     memory: watch.memory,
     facts: () => ({
       lost: watch.isLost(),

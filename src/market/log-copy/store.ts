@@ -1,6 +1,5 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
-import { RECENT_RECOVERY_MS } from '../payments/lost/store.ts';
 import type { CopiedEvent, LogEnd } from './copied-event.ts';
 
 /** What the log holds where a copy ends. */
@@ -86,14 +85,14 @@ export interface Losses {
   count: bigint;
   /** Whether a recovery waits for somebody to replace a key. */
   locks: boolean;
-  /** Whether a recovery is so young that buyers may not know what became of their payments. */
-  recent: boolean;
+  /** When the last recovery was; null: there was none. */
+  recoveredAt: Date | null;
 }
 
-export async function readLosses(queryable: Queryable, now: number): Promise<Losses> {
+export async function readLosses(queryable: Queryable): Promise<Losses> {
   return queryable.one<Losses>(sql`
     select (select id from history_losses where recovered_by is null) as open,
       (select count(*) filter (where recovered_by is null) + count(*) from history_losses) + (select count(*) from recoveries) as count,
       exists (select from identity_locks) as locks,
-      exists (select from recoveries where at > ${new Date(now - RECENT_RECOVERY_MS)}) as recent`);
+      (select max(at) from recoveries) as "recoveredAt"`);
 }

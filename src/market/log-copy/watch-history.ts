@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database, Queryable } from '../../platform/database/database.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
 import type { Log } from '../../platform/log.ts';
+import { RECENT_RECOVERY_MS } from '../payments/lost/store.ts';
 import { compareLog } from './compare-log.ts';
 import type { LogEnd } from './copied-event.ts';
 import { readLogEnd } from './log-copy.ts';
@@ -36,6 +37,8 @@ export interface HistoryWatch {
   hasLocks(): boolean;
   /** Whether somebody may have paid for what the books do not hold, and may pay again. */
   hasRecentRecovery(): boolean;
+  /** When the last recovery was, as far as this process has heard; null: of none. It hears of one together with the loss's end. */
+  recoveredAt(): Date | null;
   /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
   memory(): 'kept' | 'none';
 }
@@ -47,7 +50,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
   const { signal } = stopping;
   let open = false;
   let locks = false;
-  let recent = false;
+  let recoveredAt: Date | null = null;
   /** Found here, and not yet written down for the others. */
   let unwritten = false;
   let remembers: boolean | null = null;
@@ -57,7 +60,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
   const note = (losses: Losses): void => {
     open = losses.open !== null;
     locks = losses.locks;
-    recent = losses.recent;
+    recoveredAt = losses.recoveredAt;
     if (known !== null && losses.count !== known) needs.onOtherHistory();
     known = losses.count;
   };
@@ -71,7 +74,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
       if (isFirst) log.error('history_lost', { event_id: Number(found.copy.id), count: Number(found.foundId) });
       unwritten = false;
     }
-    note(await readLosses(queryable, clock.now()));
+    note(await readLosses(queryable));
   };
   const watch = async (): Promise<void> => {
     let comparedAt = clock.now();
@@ -83,7 +86,7 @@ export function watchHistory(needs: Needs): HistoryWatch {
       const isDue = Math.abs(clock.now() - comparedAt) >= COMPARE_EVERY_MS;
       try {
         if (isDue) await look();
-        else note(await readLosses(database, clock.now()));
+        else note(await readLosses(database));
         if (isDue) comparedAt = clock.now();
         failing = false;
       } catch (error) {
@@ -104,7 +107,8 @@ export function watchHistory(needs: Needs): HistoryWatch {
     look,
     isLost: () => open || unwritten,
     hasLocks: () => locks,
-    hasRecentRecovery: () => recent,
+    hasRecentRecovery: () => recoveredAt !== null && clock.now() - recoveredAt.getTime() < RECENT_RECOVERY_MS,
+    recoveredAt: () => recoveredAt,
     memory: () => (remembers === true ? 'kept' : 'none'),
   };
 }
