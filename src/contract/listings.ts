@@ -307,6 +307,9 @@ export const buyListing = endpoint({
     collect_salt: hashIn
       .optional()
       .describe('with collect: 32 random bytes, from which the nonce of a collecting authorization of value 0 is made'),
+    tx_hash: hashIn
+      .optional()
+      .describe('with collect, after the market lost the payment, without a recovery slip: it paid; the payee decides'),
     pay_anew: payAnewIn,
   }),
   body_optional: true,
@@ -323,6 +326,8 @@ export const buyListing = endpoint({
     'sign_to_collect',
     'collect_signature_used',
     'delivery_token_used',
+    'transaction_used',
+    'transfer_not_found',
     ...X402_ERRORS,
   ],
   cache: 'private',

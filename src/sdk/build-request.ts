@@ -14,6 +14,8 @@ export function buildRequest(
     if (given.payment !== undefined) headers[given.payment.name] = given.payment.value;
     if (given.deliveryToken !== undefined) headers['X-Delivery-Token'] = given.deliveryToken;
   }
+  const mayBeLost = endpoint.payment === true || endpoint.claim === true;
+  if (mayBeLost && given.recoverySlip !== undefined) headers['X-Recovery-Slip'] = given.recoverySlip;
   // A redirect would carry key and proof to an address that nobody chose.
   const init: RequestInit = { method: endpoint.method, headers, redirect: 'manual' };
   if (given.body !== undefined) {

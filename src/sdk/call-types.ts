@@ -26,6 +26,13 @@ type PaymentPart<E extends EndpointShape> = E extends { payment: true }
     }
   : unknown;
 
+type SlipPart<E extends EndpointShape> = E extends { payment: true } | { claim: true }
+  ? {
+      /** Sent as X-Recovery-Slip. */
+      recoverySlip?: string | undefined;
+    }
+  : unknown;
+
 /** A key that is staged belongs to one call, not to the client. */
 type KeyPart<E extends EndpointShape> = E['auth'] extends 'staged_key' ? { key?: string } : unknown;
 
@@ -34,6 +41,7 @@ export type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<
   Part<'query', Spelled<QueryGiven<E>>> &
   BodyPart<E> &
   PaymentPart<E> &
+  SlipPart<E> &
   KeyPart<E> & { signal?: AbortSignal | undefined };
 
 /** What it resolves to: every success by status. Refusals are thrown. */
@@ -46,6 +54,7 @@ export interface LooseGiven {
   body?: unknown;
   payment?: PaymentHeader | undefined;
   deliveryToken?: string | undefined;
+  recoverySlip?: string | undefined;
   key?: string;
   signal?: AbortSignal | undefined;
 }

@@ -6,10 +6,12 @@ import { canonicalJson } from '../../src/platform/canonical-json.ts';
 import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
 import { type CopiedEvent, hashAfter } from '../../src/platform/log-copy/copied-event.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
-import { openIntent, signChallenge, transfer } from '../support/direct.ts';
+import { usdcAdmin } from '../support/chain.ts';
+import { signCollecting } from '../support/collecting.ts';
+import { latestSecond, openIntent, signChallenge, transfer } from '../support/direct.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { fundedWallet, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
-import { loseTo, recoverHistory } from '../support/lose-history.ts';
+import { loseTo, recoverHistory, until } from '../support/lose-history.ts';
 import {
   type Answer,
   type AskOptions,
@@ -19,6 +21,7 @@ import {
   signProof,
   type World,
 } from '../support/market-world.ts';
+import { callTool } from '../support/mcp-ask.ts';
 import type { PostgresServer } from '../support/standby-postgres.ts';
 import { GAS_WEI } from '../support/trade.ts';
 
@@ -28,6 +31,7 @@ const PRICE = 2_500_000n;
 let history: HistoryWorld;
 let world: World;
 let place: LogCopyPlace;
+let maintainer: Member;
 let seller: Member;
 let buyer: Member;
 let other: Member;
@@ -36,7 +40,7 @@ beforeEach(async () => {
   history = await openHistoryWorld();
   place = await history.newHost();
   world = await history.startMarket({ logCopy: place });
-  await world.join('the-keeper');
+  maintainer = await world.join('the-keeper');
   seller = await world.join('seller-one');
   buyer = await world.join('buyer-one');
   other = await world.join('buyer-two');
@@ -185,6 +189,51 @@ test('what was refunded in what was lost buys nothing by its slip', async () => 
   expect(codesOf(await world.buy(listing, asked))).toEqual([409, 'authorization_used_elsewhere', true]);
 });
 
+test('what was paid at another market, or after a removal, is reviewed at most', async () => {
+  const [sold, removed] = [await list(), await list()];
+  const backup = await history.primary.copyWhileRunning();
+  const payer = await fundedWallet(world, FUNDS);
+  const elsewhere = await signFor(payer, sold);
+  const sender = await fundedWallet(world, FUNDS);
+  await fund(world.chain, [{ address: sender.address, usdcUnits: 0n, wei: GAS_WEI }]);
+  const { authorization, signature } = elsewhere;
+  const { transactionHash } = await usdcAdmin(world.chain).settleAuthorization(sender, authorization, signature);
+  const intent = await openIntent(world, buyer, removed);
+  const reason = { reason_code: 'spam', reason: 'It is spam' };
+  const gone = await world.ask('POST', '/api/mod/remove', {
+    key: maintainer.key,
+    body: { listing_id: Number(removed), ...reason },
+  });
+  expect([gone.status, gone.body['reason']]).toEqual([200, undefined]);
+  const { at } = await history.db.database.one<{ at: Date }>(
+    sql`select removed_at as at from listings where id = ${removed}`,
+  );
+  await until(async () => {
+    await world.chain.mine();
+    return (await latestSecond(world)) * 1000 > at.getTime();
+  });
+  const txHash = await transfer(world, sender, intent.seller_wallet, PRICE);
+  const claim = { intent_id: intent.id, tx_hash: txHash, payer_signature: await signChallenge(sender, intent) };
+  await world.finalize();
+  await loseAndRecover(backup);
+
+  // Its authorization has paid this payee this price: no more can be told from the chain.
+  const brought = await world.buy(sold, { key: other.key, proof: elsewhere.v2 });
+  expect(codesOf(brought)).toEqual([409, 'authorization_used_elsewhere', true]);
+  expect(brought.body['tx_hash']).toBe(transactionHash);
+  const goods = {
+    id: sold,
+    terms: { payTo: WORLD_ACCOUNTS.sellerOne.address, resource: `${BASE_URL}/api/buy/${sold}` },
+  };
+  const signed = await signCollecting(world.chain, goods, { payer: payer.address, signer: payer });
+  const body = { ...signed.body, tx_hash: transactionHash };
+  const asked = await world.buy(sold, { key: buyer.key, proof: signed.v2, body });
+  expect(codesOf(asked)).toEqual([422, 'needs_review', true]);
+
+  const late = withSlip(String(intent['recovery_slip']), { key: buyer.key, body: claim });
+  expect(codesOf(await world.ask('POST', `/api/claim/${removed}`, late))).toEqual([422, 'paid_after_removal', true]);
+});
+
 test('a fee comes back as a credit, and pays for the listing; an intent is claimed by its slip', async () => {
   const listing = await list();
   const backup = await history.primary.copyWhileRunning();
@@ -218,11 +267,12 @@ test('a fee comes back as a credit, and pays for the listing; an intent is claim
   const body = { intent_id: intent.id, tx_hash: txHash, payer_signature: signature };
   const bare = await world.ask('POST', `/api/claim/${listing}`, { key: buyer.key, body });
   expect(bare.status).toBeGreaterThanOrEqual(400);
-  const claimed = await world.ask(
-    'POST',
-    `/api/claim/${listing}`,
-    withSlip(String(intent['recovery_slip']), { key: buyer.key, body }),
+  const claimed = await callTool(
+    world,
+    'claim_purchase',
+    { id: Number(listing), ...body },
+    { headers: { authorization: `Bearer ${buyer.key}` }, meta: { 'openaisle/recovery-slip': intent['recovery_slip'] } },
   );
-  expect([claimed.status, claimed.body['reason']]).toEqual([200, undefined]);
+  expect([claimed.isError, claimed.body['reason']]).toEqual([false, undefined]);
   expect(await balanceOf(sender)).toBe(FUNDS - PRICE);
 });

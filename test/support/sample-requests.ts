@@ -76,6 +76,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
       bodies: [
         {
           fields: { max_price_usdc: 5, collect: true, collect_salt: `0x${'5a'.repeat(32)}`, pay_anew: true },
+          beside: { tx_hash: CLAIM.tx_hash },
           opaque: [],
         },
       ],

@@ -1,55 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { collectNonce } from '../../src/contract/collect-text.ts';
 import type { TestAccount } from '../../src/local/chain/accounts.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { systemClock } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
-import { toHex } from '../../src/platform/hex.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { signAuthorization, usdcAdmin } from '../support/chain.ts';
+import { usdcAdmin } from '../support/chain.ts';
+import { type CollectChange, signCollecting } from '../support/collecting.ts';
 import { createContractWallet } from '../support/contract-wallet.ts';
 import { countRows } from '../support/count-rows.ts';
-import { type AskOptions, BASE_URL, paidUnits, signProof, wrapProof } from '../support/market-world.ts';
+import { type AskOptions, BASE_URL, paidUnits, signProof } from '../support/market-world.ts';
 import { type Goods, PRICE, testTrade } from '../support/trade.ts';
 
 const { world, buyer, goods, wallet } = testTrade();
 
-interface Change {
-  baseUrl?: string;
-  chainId?: bigint;
-  listingId?: bigint;
-  payer?: string;
-  value?: bigint;
-  signer?: TestAccount;
-}
-
-/** A collecting signature, and the salt behind it. */
-async function collecting(
-  { id, terms }: Pick<Goods, 'id' | 'terms'>,
-  payer: Hex,
-  signer: TestAccount,
-  change: Change = {},
-) {
-  const salt = toHex(systemRandom.bytes(32));
-  const nonce = collectNonce({
-    baseUrl: change.baseUrl ?? BASE_URL,
-    chainId: change.chainId ?? 8453n,
-    listingId: change.listingId ?? id,
-    payer: change.payer ?? payer,
-    salt,
-  });
-  const authorization = {
-    from: payer,
-    to: terms.payTo,
-    value: change.value ?? 0n,
-    validAfter: 0n,
-    validBefore: BigInt(Math.floor(systemClock.now() / 1000) + 120),
-    nonce,
-  };
-  const signature = await signAuthorization(world.chain, signer, authorization);
-  const { v1, v2 } = wrapProof(authorization, signature, { ...terms, units: authorization.value });
-  return { v1, v2, salt, authorization, signature, body: { collect: true, collect_salt: salt } };
-}
+const collecting = (goodsOf: Pick<Goods, 'id' | 'terms'>, payer: Hex, signer: TestAccount, change?: CollectChange) =>
+  signCollecting(world.chain, goodsOf, { payer, signer }, change);
 
 async function sold() {
   const listing = await goods();

@@ -53,7 +53,7 @@ export const paymentErrors = {
     retry: 'after_fix',
     do_not_pay_again: true,
     next_step:
-      'Nothing was stored or submitted. This market lost some of its books: look what tx_hash paid for. If that was this purchase, do not pay again: keep proof and transaction, and ask the payee. If it was something else, send the same request with {"pay_anew": true}.',
+      'Nothing was stored or submitted. This market lost some of its books: look what tx_hash paid for. If that was this purchase, do not pay again: send the recovery slip of its answers in X-Recovery-Slip; or {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key, and the payee decides. If it was something else, send the same request with {"pay_anew": true}.',
   },
   listing_lost: {
     status: 409,
@@ -61,7 +61,7 @@ export const paymentErrors = {
     retry: 'never',
     do_not_pay_again: true,
     next_step:
-      'If you paid for it, the payee has the money: keep your proof and the transaction, and ask the seller. Do not pay again.',
+      'If you paid for it, the payee has the money: ask the seller under which id the goods are listed now, and at that listing send {"collect": true, "collect_salt", "tx_hash"} with a collecting signature and your key. The payee decides. Do not pay again.',
   },
   payment_bound_elsewhere: {
     status: 409,

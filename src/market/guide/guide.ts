@@ -59,7 +59,7 @@ function buy({ network }: GuideFacts): Block[] {
     ]),
     list([
       'When an answer says `do_not_pay_again: true`, make no other payment until an answer about the same purchase says false; do what its `next_step` says.',
-      '`payment_may_be_lost`: this market lost some of its books, and the chain shows such a payment of yours in no book. Look at its `tx_hash`. Only if it was for something else, send the same request with `{"pay_anew": true}`.',
+      '`payment_may_be_lost`: this market lost some of its books, and the chain shows such a payment of yours in no book. Look at its `tx_hash`. If it was for this, show the `recovery_slip` of its answers in `X-Recovery-Slip`, or collect with `tx_hash` and let the payee decide. Only if it was for something else, send the same request with `{"pay_anew": true}`.',
       'Without a key, send a fresh `X-Delivery-Token` of your own (form: official facts) with the proof, kept before you send; or keep the `delivery_token` of the first answer. It collects later. With a key, collect with the key.',
       'Lost both? `POST /api/buy/<id>` with `{"collect": true}` says in `collect` what to sign: an authorization of value 0, which moves no money.',
       'Goods already bought are delivered again and cost nothing. `/api/purchases` lists them, and says where there is a `newer_version`; where that is `entitled`, `POST /api/buy/<id>` delivers it without a payment.',

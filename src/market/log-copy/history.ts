@@ -5,6 +5,7 @@ import { createHistory, type History as SiteHistory } from '../../platform/log-c
 import type { LogCopyPlace } from '../../platform/log-copy/place.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { EventTail } from '../events/event-tail.ts';
+import { RECENT_RECOVERY_MS } from '../payments/lost/store.ts';
 import { type MarketLosses, readLosses } from './store.ts';
 
 export interface History extends Omit<SiteHistory<MarketLosses>, 'losses'> {
@@ -12,6 +13,8 @@ export interface History extends Omit<SiteHistory<MarketLosses>, 'losses'> {
   hasLocks(): boolean;
   /** Whether somebody may have paid for what the books do not hold, and may pay again. */
   hasRecentRecovery(): boolean;
+  /** When the last recovery was, as far as this process has heard; null: of none. It hears of one together with the loss's end. */
+  recoveredAt(): Date | null;
 }
 
 interface Needs {
@@ -29,9 +32,14 @@ interface Needs {
 export function createMarketHistory({ events, catalog, ...needs }: Needs): History {
   const newestId = (): bigint => BigInt(events.version());
   const { losses, ...history } = createHistory({ ...needs, newestId, readLosses, onOtherHistory: catalog.reload });
+  const recoveredAt = (): Date | null => losses()?.recoveredAt ?? null;
   return {
     ...history,
     hasLocks: () => losses()?.locks ?? false,
-    hasRecentRecovery: () => losses()?.recent ?? false,
+    hasRecentRecovery: () => {
+      const at = recoveredAt();
+      return at !== null && needs.clock.now() - at.getTime() < RECENT_RECOVERY_MS;
+    },
+    recoveredAt,
   };
 }

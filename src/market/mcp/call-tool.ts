@@ -57,8 +57,7 @@ async function askRoute(by: Caller, visit: Visit, tool: KnownTool, call: ToolCal
   const authorization = visitor === null ? authorizationOf(endpoint, incoming) : undefined;
   // A token of the hosted connector says nothing to a route; whom it stands for is handed over as such.
   const key = authorization === undefined ? {} : { authorization };
-  const payment = endpoint.payment === true ? readPayment(call.meta) : {};
-  const full = { ...request, headers: { ...key, ...payment } };
+  const full = { ...request, headers: { ...key, ...readPayment(endpoint, call.meta) } };
   if (call.report === null || (endpoint.payment !== true && endpoint.claim !== true)) return await ask(full);
   return await waitForFinality(by.market.clock, { ask, request: full, report: call.report, signal: call.signal });
 }

@@ -1,15 +1,18 @@
+import type { EndpointShape } from '../../contract/endpoint.ts';
 import { META } from '../../contract/tools.ts';
 import { Refusal } from '../../platform/refusal.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/** Proof, delivery token and recovery slip as the headers that the route reads; they travel beside the arguments, where no model writes. */
-export function readPayment(meta: Meta): Record<string, string> {
-  return {
-    ...proofOf(meta[META.payment]),
-    ...textOf(meta, META.deliveryToken, 'x-delivery-token'),
-    ...textOf(meta, META.recoverySlip, 'x-recovery-slip'),
-  };
+/**
+ * Proof, delivery token and recovery slip as the headers that the route reads; they travel beside the arguments, where no model writes. A
+ * claim has its payment in its arguments, and is for an intent that may have been lost.
+ */
+export function readPayment({ payment, claim }: EndpointShape, meta: Meta): Record<string, string> {
+  if (payment !== true && claim !== true) return {};
+  const slip = textOf(meta, META.recoverySlip, 'x-recovery-slip');
+  if (payment !== true) return slip;
+  return { ...proofOf(meta[META.payment]), ...textOf(meta, META.deliveryToken, 'x-delivery-token'), ...slip };
 }
 
 function proofOf(proof: unknown): Record<string, string> {

@@ -20,6 +20,7 @@ import { type BuyAnswer, deliver } from './deliver.ts';
 import { mustNotBring, refuseStray } from './delivery-token.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
 import { isEntitled } from './is-entitled.ts';
+import { reviewLost } from './review-lost.ts';
 import { type Found, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase } from './store.ts';
 
@@ -101,6 +102,10 @@ async function answerUnheld(
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
   if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
+  const { txHash } = request;
+  if (txHash !== null && signedBy !== null) {
+    return await reviewLost(market, payments, { request, listing, payer: signedBy, txHash });
+  }
   return await startPurchase(market, payments, request, listing, found);
 }
 

@@ -18,6 +18,8 @@ export interface BuyRequest {
   maxPriceUnits: bigint | null;
   collectOnly: boolean;
   collectSalt: Hex | null;
+  /** With collectOnly: the transaction that paid, where this market lost its books of it. */
+  txHash: Hex | null;
   /** It was told of a transfer that may have been this payment, and pays all the same. */
   payAnew: boolean;
   /** For the one that opens a payment: throws beyond what this caller may leave unverified. */
@@ -30,9 +32,14 @@ export function readBuyRequest(
   attempts: Pick<Budget, 'take'>,
 ): BuyRequest {
   const { deliveryToken } = call.payment;
-  const { max_price_usdc: maxPriceUnits, collect: collectOnly = false, collect_salt: collectSalt } = call.body;
-  if (collectSalt !== undefined && !collectOnly) {
-    throw new Refusal('invalid_fields', { errors: [{ path: 'collect_salt', message: 'goes with collect: true' }] });
+  const { max_price_usdc: maxPriceUnits, collect: collectOnly = false } = call.body;
+  const { collect_salt: collectSalt, tx_hash: txHash } = call.body;
+  const toCollect = { collect_salt: collectSalt, tx_hash: txHash };
+  const stray = Object.entries(toCollect).filter(([, value]) => value !== undefined && !collectOnly);
+  if (stray.length > 0) {
+    throw new Refusal('invalid_fields', {
+      errors: stray.map(([path]) => ({ path, message: 'goes with collect: true' })),
+    });
   }
   return {
     listingId: call.params.id,
@@ -42,6 +49,7 @@ export function readBuyRequest(
     maxPriceUnits: maxPriceUnits ?? null,
     collectOnly,
     collectSalt: collectSalt ?? null,
+    txHash: txHash ?? null,
     payAnew: call.body.pay_anew ?? false,
     takeAttempt: () => attempts.take(clientOf(call), 1),
   };

@@ -34,6 +34,8 @@ export interface Lost {
   commentsRemoved: Map<bigint, string>;
   /** Payments whose money went back after a review. */
   refunded: Set<bigint>;
+  /** Recoveries that were lost themselves: each had moved the ids that no log names. */
+  recoveries: bigint;
 }
 
 interface Told {
@@ -55,6 +57,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     withdrawn: new Set(),
     commentsRemoved: new Map(),
     refunded: new Set(),
+    recoveries: 0n,
   };
   const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set() };
   for (const { canonical } of events) {
@@ -63,6 +66,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
     noteMade(made, told);
     noteIdentity(lost, told);
     noteGoods(lost, told);
+    if (told.kind === 'recovery') lost.recoveries += 1n;
     if (textOf(told, 'outcome') === 'refunded') lost.refunded.add(idOf(told, 'payment_id'));
   }
   for (const id of made.merchants) for (const set of [lost.rotated, lost.recovered]) set.delete(id);

@@ -25,7 +25,7 @@ function isPublicRead(name: EndpointName): boolean {
   return method === 'GET' && (auth === 'public' || auth === 'audit') && !TELL_OF_A_PAYMENT.has(name);
 }
 
-type Guarded = Pick<History, 'isLost' | 'hasLocks'>;
+type Guarded = Pick<History, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
@@ -35,7 +35,8 @@ async function isLockedOut(market: Market, caller: Merchant | null | undefined):
 }
 
 /** What was lost is taken back before it is asked about. While history is lost nothing is written, and nobody is told of a payment from books that may lack it. */
-export function guardHistory({ isLost, hasLocks }: Guarded, operations: MarketOperations): MarketOperations {
+export function guardHistory(history: Guarded, operations: MarketOperations): MarketOperations {
+  const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as EndpointName)) return [name, operation];
     // Each operation has types of its own, which a table of them can only be walked without.
@@ -46,7 +47,9 @@ export function guardHistory({ isLost, hasLocks }: Guarded, operations: MarketOp
         throw new Refusal('rotation_required');
       }
       const { recoverySlip } = call.payment;
-      if (recoverySlip !== null && isWrite(name as EndpointName)) await takeBack(market, recoverySlip);
+      if (recoverySlip !== null && isWrite(name as EndpointName)) {
+        await takeBack(market, recoverySlip, recoveredAt());
+      }
       return await act(market, call);
     };
     return [name, asked];

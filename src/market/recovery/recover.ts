@@ -125,13 +125,18 @@ function countsOf(lost: Lost): Record<string, number> {
   };
 }
 
-async function raiseIds(tx: Tx, { shown }: Lost, given: { eventId: bigint; isBlind: boolean }): Promise<void> {
+async function raiseIds(
+  tx: Tx,
+  { shown, recoveries }: Lost,
+  given: { eventId: bigint; isBlind: boolean },
+): Promise<void> {
   const above = async (table: string): Promise<bigint> => {
     const inBooks = await store.findHighest(tx, table);
-    if (given.isBlind || !(table in LOGGED_IDS)) return inBooks + UNKNOWN_MARGIN;
+    const unknown = UNKNOWN_MARGIN * (1n + recoveries);
+    if (given.isBlind || !(table in LOGGED_IDS)) return inBooks + unknown;
     const told = shown[table as keyof typeof LOGGED_IDS];
     // A payment has its number long before the log names it.
-    const margin = table === 'payments' ? UNKNOWN_MARGIN : LOGGED_MARGIN;
+    const margin = table === 'payments' ? unknown : LOGGED_MARGIN;
     return (told > inBooks ? told : inBooks) + margin;
   };
   await store.raiseFloor(tx, 'events', given.eventId - 1n);

@@ -164,6 +164,8 @@ export async function hasIntent(queryable: Queryable, id: string): Promise<boole
 }
 
 export interface PaymentToPut {
+  /** It had this number, and has it again; another one where somebody else was given it. */
+  id: bigint;
   purpose: PaymentPurpose;
   listingId: bigint | null;
   merchantId: bigint | null;
@@ -186,9 +188,11 @@ export interface PaymentToPut {
 /** As it may have been submitted, so that only the chain ends it. Nothing where the authorization, or its place, is another row's. */
 export async function putPayment(tx: Tx, put: PaymentToPut): Promise<void> {
   const made = await tx.maybe<{ id: bigint }>(sql`
-    insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
+    insert into payments (id, purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer, value_units, nonce,
       valid_after, valid_before, opened_block, delivery_token_hash, signers_read_at, created_at, updated_at)
-    values (${put.purpose}, 'x402', 'verifying', ${put.listingId}, ${put.merchantId}, ${put.bodyHash}, ${put.chainId},
+    overriding system value
+    values (case when exists (select from payments where id = ${put.id}) then nextval(pg_get_serial_sequence('payments', 'id')) else ${put.id} end,
+      ${put.purpose}, 'x402', 'verifying', ${put.listingId}, ${put.merchantId}, ${put.bodyHash}, ${put.chainId},
       ${toBytes(put.asset)}, ${toBytes(put.payee)}, ${toBytes(put.payer)}, ${put.valueUnits}, ${toBytes(put.nonce)},
       ${put.validAfter}, ${put.validBefore}, ${put.openedBlock}, ${put.tokenHash}, ${put.signersReadAt}, ${put.createdAt}, ${put.now})
     on conflict do nothing returning id`);

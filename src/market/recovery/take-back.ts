@@ -10,17 +10,24 @@ import * as store from './store.ts';
 /**
  * A payment or an intent that was lost stands in the books again as it was opened, and goes on from there by the chain's evidence like
  * every other: the slip says only that this market once opened it, and on which terms. Whoever collects still has to show the key, the
- * token or the payer's signature.
+ * token or the payer's signature. The database is asked only where this process knows of a recovery after it; one that has not heard of
+ * it yet answers as if there were no slip, and the next request brings it again.
  */
-export async function takeBack(market: Pick<Market, 'database' | 'pepper' | 'clock'>, text: string): Promise<void> {
+export async function takeBack(
+  market: Pick<Market, 'database' | 'pepper' | 'clock'>,
+  text: string,
+  recoveredAt: Date | null,
+): Promise<void> {
   const slip = readSlip(market, text);
   if (slip === null) {
     throw new Refusal('invalid_fields', {
       errors: [{ path: 'X-Recovery-Slip', message: 'is none that this market gave' }],
     });
   }
+  // What the books lack without a recovery after it was never lost.
+  if (recoveredAt === null || recoveredAt <= slip.createdAt) return;
   await market.database.transaction(async (tx) => {
-    // What the books lack without a recovery after it was never lost.
+    // What was heard of may have been lost again.
     if (!(await store.wasRecoveredSince(tx, slip.createdAt))) return;
     if (!(await isForSale(tx, slip))) return;
     await tx.lock(`slip:${slip.payee}:${slip.nonce}`);

@@ -27,7 +27,7 @@ interface Needs<Known extends Losses> {
   place: LogCopyPlace | null;
   /** How far the log goes, as far as this process knows; one that does not know may say more. */
   newestId(): bigint;
-  readLosses(queryable: Queryable, now: number): Promise<Known>;
+  readLosses(queryable: Queryable): Promise<Known>;
   /** Another history stands in the database: whatever was read of it has to be read anew. */
   onOtherHistory(): void;
 }

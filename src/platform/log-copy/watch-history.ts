@@ -20,7 +20,7 @@ interface Needs<Known extends Losses> {
   /** Of this host's copy; null: it keeps none. */
   folder: string | null;
   host: string;
-  readLosses(queryable: Queryable, now: number): Promise<Known>;
+  readLosses(queryable: Queryable): Promise<Known>;
   /** Another history stands in the database: whatever was read of it has to be read anew. */
   onOtherHistory(): void;
 }
@@ -65,7 +65,7 @@ export function watchHistory<Known extends Losses>(needs: Needs<Known>): History
       if (isFirst) log.error('history_lost', { event_id: Number(found.copy.id), count: Number(found.foundId) });
       unwritten = false;
     }
-    note(await readLosses(queryable, clock.now()));
+    note(await readLosses(queryable));
   };
   const watch = async (): Promise<void> => {
     let comparedAt = clock.now();
@@ -77,7 +77,7 @@ export function watchHistory<Known extends Losses>(needs: Needs<Known>): History
       const isDue = Math.abs(clock.now() - comparedAt) >= COMPARE_EVERY_MS;
       try {
         if (isDue) await look();
-        else note(await readLosses(database, clock.now()));
+        else note(await readLosses(database));
         if (isDue) comparedAt = clock.now();
         failing = false;
       } catch (error) {

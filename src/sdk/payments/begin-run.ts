@@ -6,16 +6,19 @@ export async function beginRun<Done>(pursuit: Pursuit<Done>): Promise<Run<Done>>
   const { options, storeKey } = pursuit;
   const store = options.proofStore ?? memoryOf(options.client);
   const saved = await loadPayment(store, storeKey);
+  const showsSlip = options.recoverySlip !== undefined;
   return {
     ...pursuit,
     store,
     saved,
     terms: saved === null ? await pursuit.readTerms() : termsOf(saved),
     token: saved?.delivery_token ?? null,
+    slip: options.recoverySlip ?? saved?.recovery_slip ?? null,
+    showsSlip,
     submitted: false,
-    collecting: false,
+    collecting: showsSlip && saved === null && pursuit.listingId !== null,
     collectProof: null,
-    knownToExist: false,
+    knownToExist: showsSlip,
     askedAgain: false,
     failures: 0,
     startedMs: options.client.environment.now(),

@@ -19,7 +19,8 @@ export interface BuyOptions extends PaymentOptions {
  * Buys one listing by x402 and resolves to the goods, checked against the commitment that the listing published. Takes as long as
  * finality takes (`finalitySeconds` of the network). Signs one payment and sends that same proof until it is decided; throws `TermsRefused`
  * before signing what was not agreed to, `MarketError` when the market refuses, `PaymentMayBeLost` when an earlier payment was perhaps lost there,
- * `PaymentUndecided` when waiting ends first.
+ * `PaymentUndecided` when waiting ends first. Keep `recovery_slip` of what it resolves to with the receipt: with it as `recoverySlip` the
+ * goods are collected again, also from a market that has lost the purchase.
  */
 export async function buy(options: BuyOptions): Promise<Delivery> {
   const { client, wallet, listingId, maxPriceUsdc, signal } = options;
@@ -31,10 +32,10 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
     storeKey: `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`,
     listingId,
     readTerms: () => readTerms(options, maxUnits),
-    send: async ({ payment, deliveryToken, collect, collectSalt }) => {
+    send: async ({ collect, collectSalt, ...headers }) => {
       const salted = collectSalt === undefined ? {} : { collect_salt: collectSalt };
       const body = collect ? { collect: true, ...salted } : { max_price_usdc: maxPriceUsdc, ...payAnewOf(options) };
-      const answer = await client.buyListing({ params: { id: listingId }, body, payment, deliveryToken, signal });
+      const answer = await client.buyListing({ params: { id: listingId }, body, ...headers, signal });
       return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
     },
   });

@@ -25,8 +25,9 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
     storeKey: `${client.baseUrl} list ${bodyDigest(listing)}`,
     listingId: null,
     readTerms: () => readFeeTerms(options),
-    send: async ({ payment }) => {
-      const answer = await client.createListing({ body: { ...listing, ...payAnewOf(options) }, payment, signal });
+    send: async ({ payment, recoverySlip }) => {
+      const body = { ...listing, ...payAnewOf(options) };
+      const answer = await client.createListing({ body, payment, recoverySlip, signal });
       if (answer.status === 202) return { pending: answer.body };
       if ('listing_id' in answer.body) return { done: answer.body };
       throw new TypeError('a dry run was answered, though none was asked for');

@@ -4,13 +4,16 @@ import {
   deliveryAnswer,
   listingAnswer,
   paymentRequiredAnswer,
+  pendingAnswer,
   refusalAnswer,
   SELLER,
 } from '../../../test/support/market-answers.ts';
-import { type Reply, startScriptedMarket } from '../../../test/support/scripted-market.ts';
+import { officialAnswer } from '../../../test/support/official-answer.ts';
+import { type Reply, type SeenRequest, startScriptedMarket } from '../../../test/support/scripted-market.ts';
 import { buyerBefore as transferBuyerBefore } from '../../../test/support/transfer-buyer.ts';
 import { createClient } from '../client.ts';
 import { type BuyOptions, buy } from './buy.ts';
+import { listGoods } from './list-goods.ts';
 import { createMemoryProofStore } from './proof-store.ts';
 
 // What a client does before a market that has lost some of its books, or has recovered from it.
@@ -121,6 +124,75 @@ describe('buying by x402', () => {
   });
 });
 
+describe('the slip of a payment by x402', () => {
+  const slips = (sent: SeenRequest[]) => sent.map(({ headers }) => headers['x-recovery-slip']);
+  const [unseen, waiting] = [
+    refusalAnswer('settlement_pending', { retry_after_seconds: 1, recovery_slip: 'rs1_one' }),
+    pendingAnswer({ recovery_slip: 'rs1_two' }),
+  ];
+
+  it('is sent once what was asked is refused, and not before', async () => {
+    const { act, wallet, sent } = await buyerBefore([asked, unseen, waiting, 'cut', usedElsewhere, delivered]);
+    await act();
+    expect(slips(sent())).toEqual([undefined, undefined, undefined, undefined, undefined, 'rs1_two']);
+    expect(sent().at(-1)?.body).toEqual(sent()[1]?.body);
+    expect(noncesToSettle(sent()).size).toBe(1);
+    expect(wallet.signed).toBe(1);
+  });
+
+  it('is kept from answers of any status, and a market that knows nothing by it either is not asked for ever', async () => {
+    const script = [asked, unseen, usedElsewhere];
+    const { act, wallet, sent, saved } = await buyerBefore(script, { maxWaitSeconds: 0 });
+    await expect(act()).rejects.toMatchObject({ name: 'PaymentUndecided' });
+    expect(await saved()).toMatchObject({ recovery_slip: 'rs1_one' });
+    await expect(act({ mayPayAgain: true })).rejects.toMatchObject({ reason: 'authorization_used_elsewhere' });
+    expect(slips(sent())).toEqual([undefined, undefined, undefined, 'rs1_one']);
+    expect(wallet.signed).toBe(1);
+    expect(await saved()).not.toBeNull();
+  });
+
+  it('is that of the payment, not of one that ended before it', async () => {
+    const script = [asked, waiting, refusalAnswer('authorization_lapsed'), asked, usedElsewhere];
+    const { act, sent, time, saved } = await buyerBefore(script, { maxWaitSeconds: 0 });
+    await expect(act()).rejects.toMatchObject({ name: 'PaymentUndecided' });
+    await time.sleep(300_000);
+    await expect(act({ mayPayAgain: true })).rejects.toMatchObject({ reason: 'authorization_used_elsewhere' });
+    expect(slips(sent()).filter((slip) => slip !== undefined)).toEqual([]);
+    expect(await saved()).not.toHaveProperty('recovery_slip');
+  });
+
+  it('of what was bought before is sent at once, and nothing that could pay is signed', async () => {
+    const recoverySlip = 'rs1_old';
+    const { act, wallet, sent } = await buyerBefore([asked, delivered]);
+    await act({ recoverySlip, mayPayAgain: true });
+    expect(sent().map(({ body }) => body)).toEqual([
+      { collect: true },
+      { collect: true, collect_salt: expect.stringMatching(/^0x/) },
+    ]);
+    expect(slips(sent())).toEqual([recoverySlip, recoverySlip]);
+    expect([wallet.signed, noncesToSettle(sent()).size]).toEqual([1, 0]);
+  });
+
+  it('of a listing is sent at once, and where a fee is asked for all the same nothing is signed', async () => {
+    const market = await startScriptedMarket(({ method }) => (method === 'GET' ? officialAnswer() : asked));
+    onTestFinished(() => market[Symbol.asyncDispose]());
+    const wallet = createTestWallet();
+    const client = createClient({ baseUrl: market.baseUrl, key: 'k', environment: createTestTime() });
+    const listing = {
+      title: 'Goods',
+      description: 'd',
+      preview: 'p',
+      artifact: 'a',
+      price_usdc: 1,
+      seller_wallet: SELLER,
+    };
+    const again = listGoods({ client, wallet, listing, recoverySlip: 'rs1_old', mayPayAgain: true });
+    await expect(again).rejects.toMatchObject({ reason: 'payment_required' });
+    expect(wallet.signed).toBe(0);
+    expect(slips(market.seen.filter(({ method }) => method === 'POST'))).toEqual(['rs1_old']);
+  });
+});
+
 describe('buying by a transfer', () => {
   it.each([
     ['history_lost', lost, { reason: 'history_lost' }],
@@ -151,5 +223,14 @@ describe('buying by a transfer', () => {
     }
     expect(wallet.sent).toHaveLength(1);
     expect(await store.load(storeKey)).toMatchObject({ tx_hash: expect.stringMatching(/^0x/) });
+  });
+
+  it('an intent that the market does not know is shown with its slip, and only then', async () => {
+    const { act, asked: sent } = await transferBuyerBefore({
+      claims: [lost, refusalAnswer('intent_not_found'), delivered],
+    });
+    await act();
+    const slips = sent('/api/claim/').map(({ headers }) => headers['x-recovery-slip']);
+    expect(slips).toEqual([undefined, undefined, 'a slip']);
   });
 });

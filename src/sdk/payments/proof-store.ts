@@ -14,6 +14,8 @@ export const savedPayment = z.object({
   artifact_commitment: z.string().nullable(),
   proof: paymentProof,
   delivery_token: z.string().nullable(),
+  /** By which the market takes the payment back, should it have lost it. Missing until an answer has brought it. */
+  recovery_slip: z.string().optional(),
 });
 export type SavedPayment = z.output<typeof savedPayment>;
 

@@ -34,18 +34,22 @@ async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
     // Where a signature is asked for, the token has collected nothing: it may be one that opened no payment.
     const deliveryToken = run.collecting ? undefined : (run.token ?? undefined);
     const collectSalt = run.collecting ? run.collectProof?.salt : undefined;
-    const answer = await run.send({ payment: proof?.header, deliveryToken, collect: run.collecting, collectSalt });
+    const recoverySlip = run.showsSlip ? (run.slip ?? undefined) : undefined;
+    const collect = run.collecting;
+    const answer = await run.send({ payment: proof?.header, deliveryToken, collect, collectSalt, recoverySlip });
     run.failures = 0;
     if ('pending' in answer) {
       run.knownToExist = true;
-      await keepToken(run, answer.pending.delivery_token ?? null);
+      await keepGiven(run, answer.pending.delivery_token ?? null, answer.pending.recovery_slip);
     }
     return answer;
   } catch (error) {
     if (!(error instanceof MarketError || error instanceof UnreadableAnswer)) throw error;
     run.failures += 1;
     run.knownToExist ||= tellsOfPayment(error);
-    if (error instanceof MarketError) await keepToken(run, error.deliveryToken());
+    if (error instanceof MarketError) {
+      await keepGiven(run, error.deliveryToken(), error.problem['recovery_slip']);
+    }
     return { error };
   }
 }
@@ -64,6 +68,7 @@ async function answerRefusal(run: Run, error: unknown): Promise<void> {
     case 'ask_again':
       return forgetLapsed(run);
     case 'stop':
+      if (error instanceof MarketError && mayShowSlip(run)) return;
       if (error instanceof MarketError) throw saidOf(error);
       throw undecided(run, 'The market cannot be understood', error);
   }
@@ -75,11 +80,20 @@ async function forgetLapsed(run: Run): Promise<void> {
   Object.assign(run, { terms, saved: null, token: null, submitted: false, askedAgain: true, knownToExist: false });
 }
 
-async function keepToken(run: Run, token: string | null): Promise<void> {
-  if (token === null || token === run.token) return;
-  run.token = token;
+/** A refusal may come of books that lack the payment. Only then it is worth its bytes: the same is asked once more, with the slip. */
+function mayShowSlip(run: Run): boolean {
+  if (run.slip === null || run.showsSlip) return false;
+  run.showsSlip = true;
+  return true;
+}
+
+async function keepGiven(run: Run, givenToken: string | null, givenSlip: unknown): Promise<void> {
+  const token = givenToken ?? run.token;
+  const slip = typeof givenSlip === 'string' ? givenSlip : run.slip;
+  if (token === run.token && slip === run.slip) return;
+  Object.assign(run, { token, slip });
   if (run.saved === null) return;
-  run.saved = { ...run.saved, delivery_token: token };
+  run.saved = { ...run.saved, delivery_token: token, ...(slip === null ? {} : { recovery_slip: slip }) };
   await run.store.save(run.storeKey, run.saved);
 }
 
@@ -92,7 +106,7 @@ function standingOf(run: Run): Standing {
     collecting: run.collecting,
     signedToCollect: run.collectProof !== null,
     canCollect: run.listingId !== null,
-    mayPayAgain: run.options.mayPayAgain === true && !run.askedAgain,
+    mayPayAgain: run.options.mayPayAgain === true && run.options.recoverySlip === undefined && !run.askedAgain,
     failures: run.failures,
   };
 }

@@ -23,6 +23,11 @@ export interface PaymentOptions {
   mayPayAgain?: boolean;
   /** After `PaymentMayBeLost`: what was found paid for something else. */
   payAnew?: boolean;
+  /**
+   * `recovery_slip` of what was bought or listed before, for a market that has lost it since: it is taken back and answered again. Nothing
+   * that could pay is signed then; goods without a key are collected by a signature over nothing.
+   */
+  recoverySlip?: string;
   /** Then `PaymentUndecided` is thrown; calling again goes on. Default 3,600. */
   maxWaitSeconds?: number;
   signal?: AbortSignal;
@@ -48,6 +53,7 @@ export interface Ask {
   collect: boolean;
   /** Beside a collecting signature. */
   collectSalt: `0x${string}` | undefined;
+  recoverySlip: string | undefined;
 }
 
 /** One thing to be paid for, whatever it is. */
@@ -67,6 +73,9 @@ export interface Run<Done = unknown> extends Pursuit<Done> {
   saved: SavedPayment | null;
   terms: Terms;
   token: string | null;
+  slip: string | null;
+  /** It goes along with each request from now on. */
+  showsSlip: boolean;
   submitted: boolean;
   collecting: boolean;
   collectProof: CollectProof | null;

@@ -20,7 +20,8 @@ export async function signPayment(run: Run, asked: unknown): Promise<void> {
     proof: await signAsked(run, asked),
     delivery_token: makeDeliveryToken(asked, run.options.client.environment),
   };
-  run.token = run.saved.delivery_token;
+  // Those of an earlier payment are not this one's.
+  Object.assign(run, { token: run.saved.delivery_token, slip: null, showsSlip: false });
   // Saved before it is sent: a crash in between must find the same proof again, and the token that collects.
   await run.store.save(run.storeKey, run.saved);
   run.failures = 0;

@@ -24,9 +24,9 @@ export async function listThing(options: ListThingOptions): Promise<ListedThing>
     storeKey: `${client.baseUrl} list draft ${draftId} at offer ${cityOfferId}`,
     listingId: null,
     readTerms: () => readFeeTerms(options),
-    send: async ({ payment }) => {
+    send: async ({ payment, recoverySlip }) => {
       const body = { draft_id: draftId, city_offer_id: cityOfferId, ...payAnewOf(options) };
-      const answer = await client.listWorld({ body, payment, signal });
+      const answer = await client.listWorld({ body, payment, recoverySlip, signal });
       return answer.status === 202 ? { pending: answer.body } : { done: answer.body };
     },
   });

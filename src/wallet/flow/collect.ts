@@ -17,16 +17,34 @@ const COLLECT = { collect: true } as const;
 
 /** The goods again by what is kept, without a signature. False where the market wants to see one. */
 export async function collectByToken(scene: Scene, deliveryToken: string): Promise<boolean> {
-  const { client, deal } = scene;
   try {
-    const answer = await client.buyListing({ params: { id: deal.id }, body: COLLECT, deliveryToken });
+    const answer = await askFor(scene, { body: COLLECT, deliveryToken });
     if (answer.status !== 200) return false;
     showDelivery(scene, answer.body);
     return true;
   } catch (error) {
-    if (error instanceof MarketError && error.status < 500 && error.status !== 429) return false;
+    if (isRefusal(error)) return false;
     throw error;
   }
+}
+
+type Shown = Omit<Parameters<Scene['client']['buyListing']>[0], 'params'>;
+
+/** A market that has lost the purchase takes it back by the slip: the same is asked once more with it. */
+async function askFor({ client, deal, keep }: Scene, shown: Shown) {
+  const params = { id: deal.id };
+  try {
+    return await client.buyListing({ params, ...shown });
+  } catch (error) {
+    const recoverySlip = keep.record()?.recovery_slip ?? null;
+    if (recoverySlip === null || !isRefusal(error)) throw error;
+    return await client.buyListing({ params, ...shown, recoverySlip });
+  }
+}
+
+/** What the same request would only meet again. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof MarketError && error.status < 500 && error.status !== 429;
 }
 
 /** The goods again for the wallet that paid. What it signs is sent with `collect` and kept nowhere. */
@@ -62,10 +80,9 @@ async function attempt(scene: Scene, payer: Address, isRenewed: boolean): Promis
 
 /** While the payment is not final the same signature is shown again, for as long as it is good. */
 async function sendUntilOut(scene: Scene, { header, salt, valid_before: until }: CollectProof): Promise<Delivery> {
-  const { client, deal, now, screen } = scene;
+  const { client, now, screen } = scene;
   for (;;) {
-    const body = { ...COLLECT, collect_salt: salt };
-    const answer = await client.buyListing({ params: { id: deal.id }, body, payment: header });
+    const answer = await askFor(scene, { body: { ...COLLECT, collect_salt: salt }, payment: header });
     if (answer.status === 200) return answer.body;
     const { retry_after_seconds: seconds } = answer.body;
     if (now() / 1_000 + seconds > until - LEAST_LEFT_SECONDS) {

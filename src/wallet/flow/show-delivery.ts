@@ -12,6 +12,7 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
     phase: 'bought' as const,
     at: allReached(before, now()),
     token: delivery.delivery_token ?? before.token,
+    recovery_slip: delivery.recovery_slip ?? before.recovery_slip,
     transfer: before.transfer ?? transferOf(delivery),
   };
   const matches = computed === deal.artifact_commitment || (deal.units === 0n && delivery.listing_id === deal.id);

@@ -72,6 +72,17 @@ it('the end of a payment leaves what the goods are read again with, and no proof
   expect(shelf.values.size).toBe(0);
 });
 
+it('a slip that came with an answer outlives the proof, and records of before have none', async () => {
+  const shelf = memoryShelf();
+  const keep = createKeep(shelf, 7);
+  const { recovery_slip: _, ...before } = beginRecord('0xa', 5);
+  shelf.values.set('openaisle:purchase:7', JSON.stringify(before));
+  expect(keep.record()).toMatchObject({ payer: '0xa', recovery_slip: null });
+  await keep.proofs.save('k', { ...PAYMENT, recovery_slip: 'rs1_one' });
+  await keep.proofs.clear('k');
+  expect(keep.record()).toMatchObject({ phase: 'bought', recovery_slip: 'rs1_one' });
+});
+
 it('the token is kept before the proof goes', async () => {
   const shelf = memoryShelf();
   const steps: string[] = [];

@@ -51,7 +51,9 @@ export function createKeep(shelf: Shelf, listingId: number): Keep {
       if (payment !== null) {
         const { payer } = payment.proof;
         const known = before ?? beginRecord(payer, 0);
-        write(names.record, { ...known, phase: 'bought', payer, token: payment.delivery_token ?? known.token });
+        const token = payment.delivery_token ?? known.token;
+        const recovery_slip = payment.recovery_slip ?? known.recovery_slip;
+        write(names.record, { ...known, phase: 'bought', payer, token, recovery_slip });
       }
       shelf.removeItem(names.proof);
     },

@@ -30,6 +30,8 @@ export const purchaseRecord = z.object({
   /** Since when no answer comes. */
   silent_since: ms.nullable(),
   token: z.string().nullable(),
+  /** By which a market that has lost the purchase takes it back. Missing in what earlier versions kept. */
+  recovery_slip: z.string().nullable().default(null),
 });
 export type PurchaseRecord = z.output<typeof purchaseRecord>;
 
@@ -37,6 +39,6 @@ export function beginRecord(payer: string | null, nowMs: number): PurchaseRecord
   return {
     version: 1,
     ...{ payer, phase: 'asking', at: { begun: nowMs }, transfer: null },
-    ...{ final_about: null, silent_since: null, token: null },
+    ...{ final_about: null, silent_since: null, token: null, recovery_slip: null },
   };
 }

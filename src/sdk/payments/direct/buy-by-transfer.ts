@@ -43,8 +43,8 @@ export async function buyByTransfer(options: BuyByTransferOptions): Promise<Deli
         const answer = await client.openPurchaseIntent({ params: { id: listingId }, body, signal });
         return { intent: answer.body.purchase_intent, isNew: answer.status === 201 };
       },
-      claim: async (body) => {
-        const answer = await client.claimPurchase({ params: { id: listingId }, body, signal });
+      claim: async (body, recoverySlip) => {
+        const answer = await client.claimPurchase({ params: { id: listingId }, body, recoverySlip, signal });
         return answer.status === 200 ? { done: answer.body } : { pending: answer.body };
       },
     });

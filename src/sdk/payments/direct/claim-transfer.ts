@@ -1,3 +1,4 @@
+import { MarketError } from '../../market-error.ts';
 import { paymentIn } from '../progress.ts';
 import { TransferRefused, TransferUndecided } from './transfer-errors.ts';
 import { type Pending, readHash, reportTransfer, type TransferRun } from './transfer-run.ts';
@@ -15,7 +16,7 @@ export async function claimTransfer<Done>(run: TransferRun<Done>, transfer: Save
   const about = { intentId: saved.intent_id, txHash: body.tx_hash };
   try {
     return await waitOut<Done>(run, {
-      ask: () => run.claim(body),
+      ask: withSlip(saved.recovery_slip, (slip) => run.claim(body, slip)),
       seen: (pending, error) => reportTransfer(run, 'pending', { ...about, ...seenIn(pending, error) }),
       undecided: (detail, cause) => new TransferUndecided(detail, saved, cause),
       refused: (error) => new TransferRefused(saved, error),
@@ -24,6 +25,21 @@ export async function claimTransfer<Done>(run: TransferRun<Done>, transfer: Save
     if (error instanceof TransferRefused) await noteRefusal(run, saved, error);
     throw error;
   }
+}
+
+/** A market that has lost the intent takes it back by the slip: the same is asked once more with it, and so from then on. */
+function withSlip<T>(slip: string | undefined, ask: (shown?: string) => Promise<T>): () => Promise<T> {
+  let shown: string | undefined;
+  return async () => {
+    try {
+      return await ask(shown);
+    } catch (error) {
+      const isUnknown = error instanceof MarketError && error.reason === 'intent_not_found';
+      if (!isUnknown || slip === undefined || shown !== undefined) throw error;
+      shown = slip;
+      return await ask(shown);
+    }
+  };
 }
 
 async function withSignature(run: TransferRun, saved: SavedTransfer): Promise<SavedTransfer> {

@@ -41,7 +41,7 @@ export async function listByTransfer(options: ListByTransferOptions): Promise<Li
       const answer = await client.openFeeIntent({ body, signal });
       return { intent: answer.body.fee_intent, isNew: answer.status === 201 };
     },
-    claim: (body) => post(options, body),
+    claim: (body, recoverySlip) => post(options, body, recoverySlip),
   });
   reportTransfer(run, 'delivered');
   return done;
@@ -79,9 +79,10 @@ async function listUnpaid(options: ListByTransferOptions, run: TransferRun<Liste
 async function post(
   { client, listing, signal }: ListByTransferOptions,
   claim: ClaimBody | undefined,
+  recoverySlip?: string,
 ): Promise<Answer<ListedGoods>> {
   const body = claim === undefined ? listing : { ...listing, fee_payment: claim };
-  const answer = await client.createListing({ body, signal });
+  const answer = await client.createListing({ body, recoverySlip, signal });
   if (answer.status === 202) return { pending: answer.body };
   if ('listing_id' in answer.body) return { done: answer.body };
   throw new TypeError('a dry run was answered, though none was asked for');

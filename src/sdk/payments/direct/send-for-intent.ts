@@ -90,6 +90,7 @@ function draftOf(run: TransferRun, intent: Intent, terms: TransferTerms): SavedT
     artifact_commitment: terms.artifactCommitment,
     tx_hash: null,
     hash_used_elsewhere: false,
+    recovery_slip: intent.recovery_slip,
   };
 }
 

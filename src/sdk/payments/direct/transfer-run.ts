@@ -18,7 +18,7 @@ export interface TransferDeal<Done> {
   /** Before anything is opened: what to expect of the intent, or what came without a payment. */
   agree(run: TransferRun<Done>): Promise<{ terms: TransferTerms } | { done: Done }>;
   openIntent(): Promise<{ intent: Intent; isNew: boolean }>;
-  claim(body: ClaimBody): Promise<Answer<Done>>;
+  claim(body: ClaimBody, recoverySlip?: string): Promise<Answer<Done>>;
 }
 
 /** How far it has come in this process. */

@@ -28,6 +28,8 @@ export const savedTransfer = z.object({
   tx_hash: hex.nullable(),
   /** The market has said that this transaction paid for something else, so that it is not the one that was sent for this. */
   hash_used_elsewhere: z.boolean(),
+  /** By which the market takes the intent back, should it have lost it. Missing in what earlier versions saved. */
+  recovery_slip: z.string().optional(),
 });
 export type SavedTransfer = z.output<typeof savedTransfer>;
 

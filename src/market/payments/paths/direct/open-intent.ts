@@ -69,6 +69,13 @@ export function shownAgain(
   return usableIntent({ ...terms, merchantId: merchant.id }, payer, new Date(market.clock.now() + LEAST_LEFT_MS));
 }
 
+export interface NewIntent {
+  merchant: Merchant;
+  terms: IntentTerms;
+  payer: Hex | null;
+  createdAt: Date;
+}
+
 export interface OpenedIntent {
   intent: Intent;
   isNew: boolean;
@@ -78,12 +85,8 @@ export interface OpenedIntent {
  * The open intent of this merchant for these terms, or a new one. Call under a lock of both: two requests at once get one intent.
  * An older one stays claimable inside its own window.
  */
-export async function openIntent(
-  tx: Tx,
-  market: Market,
-  given: { merchant: Merchant; terms: IntentTerms; payer: Hex | null; createdAt: Date },
-): Promise<OpenedIntent> {
-  const { merchant, terms, payer, createdAt } = given;
+export async function openIntent(tx: Tx, market: Market, given: NewIntent): Promise<OpenedIntent> {
+  const { merchant, terms, payer } = given;
   const now = market.clock.now();
   const open = await listUnclaimedIntents(tx, { ...terms, merchantId: merchant.id }, new Date(now));
   if (payer !== null && open.some((intent) => intent.payer !== null && intent.payer !== payer)) {
@@ -95,6 +98,16 @@ export async function openIntent(
   // Who names a wallet does so after the intent that names none; within a second the times do not tell.
   const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
   if (usable !== undefined) return { intent: usable, isNew: false };
+  const intent = makeIntent(market, given);
+  await insertIntent(tx, intent);
+  return { intent, isNew: true };
+}
+
+/** A new one, not stored yet. */
+export function makeIntent(
+  market: Pick<Market, 'config' | 'random'>,
+  { merchant, terms, payer, createdAt }: NewIntent,
+): Intent {
   const { network, baseUrl } = market.config;
   const { purpose, listingId, payee, minimumUnits } = terms;
   const bound = {
@@ -111,9 +124,7 @@ export async function openIntent(
     expiresAt: new Date(createdAt.getTime() + INTENT_MS),
   };
   const challenge = challengeOf({ ...bound, baseUrl, buyer: merchant.handle });
-  const intent = { ...bound, merchantId: merchant.id, challenge };
-  await insertIntent(tx, intent);
-  return { intent, isNew: true };
+  return { ...bound, merchantId: merchant.id, challenge };
 }
 
 /** An intent as its owner sees it; `listing_id` is for the route to add. */

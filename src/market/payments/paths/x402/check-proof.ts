@@ -13,7 +13,7 @@ import type { Market } from '../../../context.ts';
 import type { ChainHead } from '../../head/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import { askPayment } from './ask-payment.ts';
-import { paidExactly } from './find-use.ts';
+import { findExactUse } from './find-use.ts';
 
 type Needs = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
@@ -132,17 +132,21 @@ async function readPayer(
 }
 
 async function refuseUsed(head: ChainHead, config: Needs['config'], proof: Proof, terms: Terms): Promise<Refusal> {
+  let txHash: Hex | null;
   try {
-    if (!(await paidExactly(head, config.network, proof, terms))) return new Refusal('authorization_used_elsewhere');
+    txHash = await findExactUse(head, config.network, proof, terms);
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     // It is used, and whom it paid cannot be told now.
     return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
   }
+  if (txHash === null) return new Refusal('authorization_used_elsewhere');
   return new Refusal('authorization_used_elsewhere', {
+    fields: { tx_hash: txHash },
     detail: 'The chain shows that it has paid exactly this payee and price, by a payment that was not opened here.',
     doNotPayAgain: true,
-    nextStep: 'The payee has the money. Do not pay again: ask the payee, or the service to which you showed it first.',
+    nextStep:
+      'The payee has the money. Do not pay again. If GET /api/events?kind=recovery shows that this market lost books, send the recovery slip of its answers, or collect with tx_hash; else ask the payee, or the service to which you showed it first.',
   });
 }
 

@@ -1,6 +1,7 @@
 import { type Log, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
 import type { Rpc } from '../../../../platform/chain/rpc.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic, decodeTransfer } from '../../../../platform/chain/usdc.ts';
+import type { Hex } from '../../../../platform/hex.ts';
 import type { MarketConfig } from '../../../context.ts';
 import type { Proof, Terms } from '../../terms.ts';
 
@@ -16,18 +17,18 @@ interface View {
 }
 
 /**
- * Whether the log shows that this nonce, which is used, paid exactly this payee and price. It is searched around the 600 s before
- * validBefore, at the place where the network's time between blocks puts them: one query, one receipt. Not found is no proof of the
+ * The transaction in which this nonce, which is used, paid exactly this payee and price. It is searched around the 600 s before
+ * validBefore, at the place where the network's time between blocks puts them: one query, one receipt. Null is no proof of the
  * contrary.
  */
-export async function paidExactly(
+export async function findExactUse(
   { rpc, latest }: View,
   network: MarketConfig['network'],
   { authorization }: Proof,
   terms: Terms,
-): Promise<boolean> {
+): Promise<Hex | null> {
   const age = latest.timestamp - (authorization.validBefore - SEARCHED_SECONDS);
-  if (age < 0n) return false;
+  if (age < 0n) return null;
   const wanted = latest.number - age / BigInt(network.blockSeconds) - MARGIN_BLOCKS;
   const newest = latest.number - SPAN_BLOCKS + 1n;
   const from = largest(0n, wanted < newest ? wanted : newest);
@@ -39,11 +40,11 @@ export async function paidExactly(
     toBlock: to < latest.number ? to : latest.number,
   });
   const use = uses.at(-1);
-  if (use === undefined) return false;
+  if (use === undefined) return null;
   const receipt = await readReceipt(rpc, use.transactionHash);
   // The token writes the transfer of an authorization directly behind its use.
   const next = receipt?.logs.find((log) => log.logIndex === use.logIndex + 1);
-  return next !== undefined && pays(next, network, authorization.from, terms);
+  return next !== undefined && pays(next, network, authorization.from, terms) ? use.transactionHash : null;
 }
 
 function pays(log: Log, { usdc }: MarketConfig['network'], payer: string, terms: Terms): boolean {

@@ -1,0 +1,118 @@
+import { readBlock, readReceipt } from '../../platform/chain/reads.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { decodeTransfer } from '../../platform/chain/usdc.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, Merchant } from '../context.ts';
+import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
+import { listLostWindows } from '../payments/lost/store.ts';
+import { nameTransaction } from '../payments/paths/direct/name-transaction.ts';
+import { makeIntent, readIntentTime } from '../payments/paths/direct/open-intent.ts';
+import { hasBought, insertClaim, insertIntent } from '../payments/paths/direct/store.ts';
+import type { DirectPayment } from '../payments/payment.ts';
+import type { Payments } from '../payments/payments.ts';
+import { findProof } from '../payments/proofs/store.ts';
+import { answerPayment } from './answer-payment.ts';
+import type { BuyRequest } from './buy-request.ts';
+import { collectorOf } from './collector.ts';
+import type { BuyAnswer } from './deliver.ts';
+
+const EVER = new Date(0);
+
+/** What a buyer names who has paid in what was lost and has no slip. */
+interface Named {
+  request: BuyRequest;
+  listing: ListingTerms;
+  /** Has signed to collect. */
+  payer: Hex;
+  txHash: Hex;
+}
+
+/**
+ * A payment that the market lost, of which the buyer has no slip (W16): a claim of its transaction, for which the collecting signature
+ * stands in for that of a challenge. It was made before the claim's intent, so that what is decided on it is a review: nothing is
+ * delivered but by the payee. Null when another payment of this buyer came first. Withdrawn goods can be asked for as well.
+ */
+export async function reviewLost(market: Market, payments: Payments, named: Named): Promise<BuyAnswer | null> {
+  const { request, listing, payer } = named;
+  const merchant = await mustBeBuyer(market, named);
+  const paidAt = await findInLoss(market, payments, named);
+  const createdAt = await readIntentTime(market, payments.readHead);
+  // A transfer of the intent's own time would be delivered.
+  if (createdAt.getTime() <= paidAt) throw new Refusal('chain_clock', { retryAfterSeconds: 5, doNotPayAgain: true });
+  const claim = await open(market, named, { merchant, createdAt });
+  if (claim === null) return null;
+  const answer = await answerPayment(market, payments, claim, request, listing, collectorOf(request, payer));
+  if (answer === null) throw notFound();
+  return answer;
+}
+
+/** The goods are handed over later, to whoever the key belongs to. */
+async function mustBeBuyer(market: Market, { request, listing, payer }: Named): Promise<Merchant> {
+  const { merchant } = request;
+  if (listing.removedAt !== null) throw new Refusal('listing_removed');
+  if (merchant === null) {
+    throw new Refusal('key_required', {
+      detail: 'The payee decides on it later, and the goods are collected with a key then.',
+      nextStep: 'Joining is free: join, then send the same request with your key. Do not pay again.',
+      doNotPayAgain: true,
+    });
+  }
+  const isOwn =
+    merchant.id === listing.merchantId || (await isSellerWallet(market.database, listing.merchantId, payer));
+  if (isOwn) throw new Refusal('own_goods');
+  return merchant;
+}
+
+/** Before anything is stored: there is such a transfer, among those that the books may have lost, and it is nothing else's. Its block's time. */
+async function findInLoss(market: Market, payments: Payments, { listing, payer, txHash }: Named): Promise<number> {
+  const { database, config } = market;
+  const { usdc, chainId } = config.network;
+  if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
+  const windows = await listLostWindows(database, chainId, EVER);
+  if (windows.length === 0) throw notFound();
+  try {
+    const { rpc } = await payments.readHead();
+    const receipt = await readReceipt(rpc, txHash);
+    const isInLoss = windows.some(
+      ({ fromBlock, toBlock }) =>
+        receipt !== null && receipt.blockNumber >= fromBlock && receipt.blockNumber <= toBlock,
+    );
+    const transfers = receipt?.logs.flatMap((log) => (log.address === usdc ? (decodeTransfer(log) ?? []) : [])) ?? [];
+    const block = receipt && isInLoss ? await readBlock(rpc, receipt.blockHash) : null;
+    if (block !== null && transfers.some(({ from, to }) => from === payer && to === listing.sellerWallet)) {
+      return Number(block.timestamp) * 1000;
+    }
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
+  }
+  throw notFound();
+}
+
+function notFound(): Refusal {
+  return new Refusal('transfer_not_found', {
+    detail:
+      'That transaction moved nothing from this wallet to the payee in blocks whose payments this market has lost.',
+    nextStep: 'If another transaction paid, name that one.',
+  });
+}
+
+async function open(
+  market: Market,
+  { listing, payer, txHash }: Named,
+  { merchant, createdAt }: { merchant: Merchant; createdAt: Date },
+): Promise<DirectPayment | null> {
+  return await market.database.transaction(async (tx) => {
+    const shared = await shareListing(tx, listing.id);
+    if (shared === null) throw new TypeError('a claim for no listing');
+    const { id: listingId, sellerWallet: payee, priceUnits: minimumUnits } = shared;
+    const terms = { purpose: 'purchase' as const, listingId, payee, minimumUnits };
+    const intent = makeIntent(market, { merchant, terms, payer, createdAt });
+    const surplus = await hasBought(tx, listingId, { merchantId: merchant.id, payer });
+    await insertIntent(tx, intent);
+    const claim = await insertClaim(market, tx, { intent, payer, bodyHash: null, surplus });
+    if (claim !== null) await nameTransaction(tx, market, claim, txHash);
+    return claim;
+  });
+}

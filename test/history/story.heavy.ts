@@ -1,0 +1,317 @@
+import sql from 'sql-template-tag';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { fund } from '../../src/local/chain/fund.ts';
+import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
+import { toHex } from '../../src/platform/hex.ts';
+import { filesAt, readCopies } from '../../src/platform/log-copy/log-copy.ts';
+import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
+import { audit } from '../audit/audit.ts';
+import { auditMarket } from '../audit/public/audit-market.ts';
+import { transfer } from '../support/direct.ts';
+import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
+import { fundedWallet, listGoods, newGoods, signFee } from '../support/list-goods.ts';
+import { loseTo, recoverHistory, until, waitForCopy } from '../support/lose-history.ts';
+import {
+  collect,
+  FUNDS,
+  type LostPurchase,
+  openByX402,
+  payByTransfer,
+  type Shop,
+  signToCollect,
+  withSlip,
+} from '../support/lost-buyers.ts';
+import type { Answer, Member, World } from '../support/market-world.ts';
+import { GAS_WEI, PRICE } from '../support/trade.ts';
+
+const EACH = 10;
+const { sellerOne } = WORLD_ACCOUNTS;
+
+let history: HistoryWorld;
+let world: World;
+let place: LogCopyPlace;
+let keeper: Member;
+let shop: Shop;
+
+beforeEach(async () => {
+  history = await openHistoryWorld();
+  place = await history.newHost();
+  // No pass: a payment is on its way until somebody asks.
+  world = await history.startMarket({ logCopy: place, reconcileEveryMs: 3_600_000 });
+  keeper = await world.join('the-keeper');
+  shop = { world, seller: await world.join('seller-one') };
+});
+afterEach(() => history.stop());
+
+/** So many fees of one merchant may be undecided at once. */
+const OPEN_FEES = 3;
+
+async function list(count: number): Promise<bigint[]> {
+  const ids: bigint[] = [];
+  while (ids.length < count) {
+    const goods = Array.from({ length: Math.min(OPEN_FEES, count - ids.length) }, () => newGoods());
+    for (const body of goods) {
+      const proof = await signFee(world, await fundedWallet(world));
+      expect((await listGoods(world, shop.seller, body, { proof: proof.v2 })).status).toBe(202);
+    }
+    await world.finalize();
+    for (const body of goods) {
+      const listed = await listGoods(world, shop.seller, body);
+      ids.push(BigInt((listed.body['listing'] as { id: number }).id));
+    }
+  }
+  return ids;
+}
+
+const said = ({ status, body }: Answer) => [status, body['reason'], body['do_not_pay_again']];
+const isDelivered = ({ status, body }: Answer, by: string): void =>
+  expect([status, body['reason'], body['collected_by']]).toEqual([200, undefined, by]);
+const REVIEW = [422, 'needs_review', true];
+const keyOf = ({ key }: LostPurchase): string => key ?? '';
+
+/** How a buyer pays before the loss, and becomes whole after it. */
+interface Kind {
+  pay(listing: bigint, buyer: Member): Promise<LostPurchase>;
+  /** Waits for the goods before the loss. */
+  collects: boolean;
+  makeWhole(made: LostPurchase, buyer: Member): Promise<void>;
+  /** What it has paid in the end. */
+  spent?: bigint;
+}
+
+async function review(made: LostPurchase, key: string): Promise<number> {
+  const asked = await signToCollect(shop, made, { key }, made.txHash);
+  expect(said(asked)).toEqual(REVIEW);
+  // Nothing is delivered before the payee has decided.
+  expect(said(await world.buy(made.listing, { key }))).toEqual(REVIEW);
+  return (asked.body['payment'] as { id: number }).id;
+}
+const decide = async (payment: number, body: object): Promise<void> => {
+  const decided = await world.ask('POST', `/api/review/${payment}`, { key: shop.seller.key, body });
+  expect([decided.status, decided.body['reason']]).toEqual([200, undefined]);
+};
+
+async function claimAgain(made: LostPurchase): Promise<void> {
+  const asked = { key: keyOf(made), body: made.claim };
+  expect((await world.ask('POST', `/api/claim/${made.listing}`, asked)).body['reason']).toBe('intent_not_found');
+  const claimed = await world.ask('POST', `/api/claim/${made.listing}`, withSlip(made, asked));
+  expect([claimed.status, claimed.body['reason']]).toEqual([200, undefined]);
+}
+
+const KINDS: Record<string, Kind> = {
+  'x402 with a key, delivered': {
+    collects: true,
+    pay: (listing, { key }) => openByX402(shop, listing, key),
+    makeWhole: async (made) => isDelivered(await world.buy(made.listing, withSlip(made, { key: keyOf(made) })), 'key'),
+  },
+  'x402 with a key, on its way': {
+    collects: false,
+    pay: (listing, { key }) => openByX402(shop, listing, key),
+    makeWhole: async (made) => {
+      const same = { key: keyOf(made), proof: made.proof?.v2 } as never;
+      isDelivered(await world.buy(made.listing, withSlip(made, same)), 'key');
+    },
+  },
+  'x402 with a token': {
+    collects: true,
+    pay: (listing) => openByX402(shop, listing, null),
+    makeWhole: async (made) => {
+      const token = { headers: { 'x-delivery-token': made.token ?? '' } };
+      isDelivered(await world.buy(made.listing, withSlip(made, token)), 'token');
+    },
+  },
+  'x402, the account is lost too': {
+    collects: false,
+    pay: (listing, { key }) => openByX402(shop, listing, key),
+    makeWhole: async (made) => {
+      const same = { proof: made.proof?.v2, key: keyOf(made) } as never;
+      expect(said(await world.buy(made.listing, withSlip(made, same)))).toEqual([401, 'key_invalid', true]);
+      isDelivered(await signToCollect(shop, made, withSlip(made)), 'signature');
+    },
+  },
+  'x402, the token is gone': {
+    collects: true,
+    pay: (listing) => openByX402(shop, listing, null),
+    makeWhole: async (made) => isDelivered(await signToCollect(shop, made, withSlip(made)), 'signature'),
+  },
+  'directly, delivered': {
+    collects: true,
+    pay: (listing, buyer) => payByTransfer(shop, listing, buyer),
+    makeWhole: claimAgain,
+  },
+  'directly, not claimed': {
+    collects: false,
+    pay: (listing, buyer) => payByTransfer(shop, listing, buyer),
+    makeWhole: claimAgain,
+  },
+  'x402 without a slip': {
+    collects: true,
+    pay: async (listing, { key }) => ({ ...(await openByX402(shop, listing, key)), slip: null }),
+    makeWhole: async (made) => {
+      await decide(await review(made, keyOf(made)), { outcome: 'deliver' });
+      isDelivered(await world.buy(made.listing, { key: keyOf(made) }), 'key');
+    },
+  },
+  'directly without a slip': {
+    collects: true,
+    pay: async (listing, buyer) => ({ ...(await payByTransfer(shop, listing, buyer)), slip: null }),
+    makeWhole: async (made) => {
+      const payment = await review(made, keyOf(made));
+      const back = await transfer(world, sellerOne, made.payer.address, PRICE);
+      await world.finalize();
+      await decide(payment, { outcome: 'refunded', tx_hash: back });
+    },
+    spent: 0n,
+  },
+  'of a listing that is lost': {
+    collects: true,
+    pay: (listing, { key }) => openByX402(shop, listing, key),
+    makeWhole: async (made) => {
+      const asked = await world.buy(made.listing, withSlip(made, { key: keyOf(made) }));
+      expect(said(asked)).toEqual([409, 'listing_lost', true]);
+      const [anew] = (await list(1)) as [bigint];
+      await decide(await review({ ...made, listing: anew }, keyOf(made)), { outcome: 'deliver' });
+      isDelivered(await world.buy(anew, { key: keyOf(made) }), 'key');
+    },
+  },
+};
+
+const LOST_LISTING = 'of a listing that is lost';
+const LOST_ACCOUNT = 'x402, the account is lost too';
+
+interface Told {
+  id: number;
+  kind: string;
+}
+async function readLog(): Promise<Map<number, string>> {
+  const log = new Map<number, string>();
+  let before = '';
+  for (;;) {
+    const { body } = await world.ask('GET', `/api/events?limit=100${before}`);
+    const events = body['events'] as Told[];
+    for (const event of events) log.set(event.id, JSON.stringify(event));
+    const last = events.at(-1);
+    if (last === undefined || body['events_has_more'] !== true) return log;
+    before = `&before_id=${last.id}`;
+  }
+}
+
+interface Bought {
+  name: string;
+  buyer: Member;
+  made: LostPurchase;
+}
+
+async function joinAll(): Promise<Map<string, Member>> {
+  const members = new Map<string, Member>();
+  for (const [at, name] of Object.keys(KINDS).entries()) {
+    if (name !== LOST_ACCOUNT) members.set(name, await world.join(`buyer-${at}`));
+  }
+  return members;
+}
+
+async function payAll(kept: readonly bigint[], members: ReadonlyMap<string, Member>): Promise<Bought[]> {
+  const all: Bought[] = [];
+  for (const [name, kind] of Object.entries(KINDS)) {
+    const buyer = members.get(name) ?? (await world.join('came-too-late'));
+    const goods = name === LOST_LISTING ? await list(EACH) : kept;
+    for (const listing of goods) all.push({ name, buyer, made: await kind.pay(listing, buyer) });
+  }
+  await world.finalize();
+  for (const one of all) if (KINDS[one.name]?.collects) one.made = await collect(shop, one.made);
+  return all;
+}
+
+test.each(['a restore', 'the promotion of a standby that lagged'])(
+  '100 purchases of 10 kinds are lost by %s: each has goods, money or a review in the end, and nobody has paid twice',
+  async (how) => {
+    const kept = await list(EACH);
+    const members = await joinAll();
+    const standby = how === 'a restore' ? null : await history.startStandby();
+    await standby?.pauseStreaming();
+    const backup = standby ?? (await history.primary.copyWhileRunning());
+    const all = await payAll(kept, members);
+    expect(all.length).toBe(100);
+    await waitForCopy(world, place);
+    const before = await readLog();
+    if (standby === null) await loseTo(backup, { history, world, place });
+    else {
+      await history.primary.kill();
+      await standby.promote();
+      history.leadTo(standby);
+      await until(async () => (await world.ask('GET', '/readyz')).body['history'] === 'lost');
+    }
+    await recoverHistory(world, place);
+    await fund(world.chain, [{ address: sellerOne.address, usdcUnits: 0n, wei: GAS_WEI }]);
+
+    await expectNothing(all.map(({ made }) => made));
+    for (const { name, buyer, made } of all) await KINDS[name]?.makeWhole(made, buyer);
+
+    const { rpc, config } = world.running.market;
+    for (const { name, made } of all) {
+      const balance = await readBalance(rpc, config.network.usdc, made.payer.address);
+      expect([name, FUNDS - balance]).toEqual([name, KINDS[name]?.spent ?? PRICE]);
+    }
+    await expectOneMeaning(
+      all.map(({ made }) => made),
+      before,
+    );
+    const books = await audit({ databaseUrl: history.db.url, rpcUrl: world.chain.url, quiet: true });
+    const seen = await auditMarket({ marketUrl: world.url, rpcUrl: world.chain.url });
+    expect([books.faults, seen.faults]).toEqual([[], []]);
+  },
+);
+
+/** What is another's, or was paid for something else, opens nothing, before anybody was made whole. */
+async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
+  const thief = keeper.key;
+  const [one] = all as [LostPurchase];
+  const other = all.find(({ listing, slip }) => listing !== one.listing && slip !== null) as LostPurchase;
+  const bare = all.find(({ slip }) => slip === null) as LostPurchase;
+  const gets = async (asked: Promise<Answer>, ...refused: unknown[]): Promise<void> => {
+    const answer = await asked;
+    expect(said(answer)).toEqual(refused);
+    expect(answer.body).not.toHaveProperty('artifact');
+  };
+  // Another's proof, with and without its slip, and the slip at other goods.
+  await gets(
+    world.buy(one.listing, { key: thief, proof: one.proof?.v2 } as never),
+    409,
+    'authorization_used_elsewhere',
+    true,
+  );
+  await gets(world.buy(one.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
+  await gets(world.buy(other.listing, withSlip(one, { key: thief })), 402, 'payment_required', false);
+  // A slip of another market.
+  const foreign = { ...one, slip: `${one.slip?.slice(0, -4)}AAAA` };
+  await gets(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
+  // A plain transfer to the same seller, by whoever signs for it: nothing but a review, and none outside of what was lost.
+  const payer = await fundedWallet(world, FUNDS);
+  await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
+  const txHash = await transfer(world, payer, sellerOne.address, PRICE);
+  await world.finalize();
+  await gets(signToCollect(shop, { ...one, payer }, { key: thief }, txHash), 422, 'transfer_not_found', false);
+  await gets(signToCollect(shop, { ...bare, payer }, { key: thief }, bare.txHash), 422, 'transfer_not_found', false);
+}
+
+/** Nothing that was shown before has another meaning now. */
+async function expectOneMeaning(all: readonly LostPurchase[], before: Map<number, string>): Promise<void> {
+  await world.running.eventsSettled();
+  const after = await readLog();
+  for (const [id, event] of after) if (before.has(id)) expect(event).toBe(before.get(id));
+  expect([...before.keys()].filter((id) => !after.has(id)).length).toBeGreaterThan(EACH);
+  // What is public is in the copy, also behind the gap.
+  await waitForCopy(world, place);
+  const copied = await readCopies(await filesAt([place.folder]));
+  expect(copied.map(({ id }) => Number(id))).toEqual(expect.arrayContaining([...after.keys()]));
+  const { database } = history.db;
+  const { purchases } = await database.one<{ purchases: bigint }>(sql`select count(*) as purchases from purchases`);
+  // One sale for each that was not refunded.
+  expect(purchases).toBe(BigInt(all.length - EACH));
+  const payers = new Map(all.map(({ paymentId, payer }) => [paymentId, payer.address]));
+  const rows = await database.rows<{ id: bigint; payer: Buffer }>(sql`
+    select id, payer from payments where id = any (${all.flatMap(({ paymentId }) => paymentId ?? [])}::int8[])`);
+  expect(rows.length).toBeGreaterThan(EACH);
+  for (const { id, payer } of rows) expect(toHex(payer)).toBe(payers.get(Number(id)));
+}
