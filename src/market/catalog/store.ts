@@ -116,21 +116,21 @@ export const worldOfListing = `(select ${worldJson} from world_listings w
       left join purchases p on p.world_listing_id = w.listing_id
       left join world_checkouts c on c.id = p.checkout_id where w.listing_id = l.id)`;
 
-// A payer stands once in the purchases of a listing, so rows are distinct wallets.
-const verified = `count(*) filter (where p.paid_units > 0 and p.payer is not null and not exists (
-      select from listings own where own.seller_wallet = p.payer and own.merchant_id = l.merchant_id
-    )) as verified_sales`;
+/** Added up over the slots of the listing `of`: counters that the transactions which change them keep. */
+const figuresOf = (of: string): string => `select coalesce(sum(c.sales), 0)::int8 as sales,
+      coalesce(sum(c.verified_sales), 0)::int8 as verified_sales, coalesce(sum(c.votes), 0)::int8 as votes,
+      coalesce(sum(c.comments), 0)::int8 as comments
+    from listing_counters c where c.listing_id = ${of}`;
 
 /** All listings, to be narrowed down by `where l.id ...`: the columns of a ListingRow. */
 export const listings = raw(`
-  select ${columns}, sold.sales, sold.verified_sales, (select count(*) from votes v where v.listing_id = l.id) as votes,
-    (select count(*) from comments c where c.listing_id = l.id) as comments,
+  select ${columns}, figures.sales, figures.verified_sales, figures.votes, figures.comments,
     (select newer.id from listings newer where newer.supersedes = l.id) as superseded_by,
     (select ${appealJson} from removals r left join appeals a on a.removal_id = r.id where r.listing_id = l.id
       order by r.id desc limit 1) as appeal,
     ${worldOfListing} as world
   from listings l join merchants m on m.id = l.merchant_id
-  cross join lateral (select count(*) as sales, ${verified} from purchases p where p.listing_id = l.id) sold`);
+  cross join lateral (${figuresOf('l.id')}) figures`);
 
 export async function readListing(database: Queryable, id: bigint): Promise<ListingRow | null> {
   return database.maybe<ListingRow>(sql`${listings} where l.id = ${id}`);
@@ -141,36 +141,29 @@ export async function readListings(database: Queryable, ids: readonly bigint[]):
   return database.rows<ListingRow>(sql`${listings} where l.id = any(${ids}) order by l.id`);
 }
 
-/** Counts once for all of these listings. */
-const countsBetween = (above: bigint, upTo: bigint): Sql => sql`
-    sold as (
-      select p.listing_id, count(*) as sales, ${raw(verified)}
-      from purchases p join listings l on l.id = p.listing_id
-      where p.listing_id > ${above} and p.listing_id <= ${upTo} group by p.listing_id
-    ), voted as (
-      select listing_id, count(*) as votes from votes
-      where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
-    ), commented as (
-      select listing_id, count(*) as comments from comments
-      where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
+/** Once for all of these listings. Those of which nothing was counted are not among them. */
+const figuresBetween = (above: bigint, upTo: bigint): Sql => sql`
+    figures as (
+      select listing_id, sum(sales)::int8 as sales, sum(verified_sales)::int8 as verified_sales, sum(votes)::int8 as votes,
+        sum(comments)::int8 as comments
+      from listing_counters where listing_id > ${above} and listing_id <= ${upTo} group by listing_id
     )`;
 
 /** Of the listings with an id above the one and up to the other, oldest first. Touches none of their texts. */
 export async function readFiguresBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedFigures[]> {
   return database.rows<PackedFigures>(sql`
-    with ${countsBetween(above, upTo)}
-    select concat_ws(' ', l.id, l.merchant_id, l.price_units, l.aisle, l.state, l.edited_act, coalesce(sold.sales, 0),
-        coalesce(sold.verified_sales, 0), coalesce(voted.votes, 0), coalesce(commented.comments, 0)) as facts,
+    with ${figuresBetween(above, upTo)}
+    select concat_ws(' ', l.id, l.merchant_id, l.price_units, l.aisle, l.state, l.edited_act, coalesce(figures.sales, 0),
+        coalesce(figures.verified_sales, 0), coalesce(figures.votes, 0), coalesce(figures.comments, 0)) as facts,
       to_json(l.tags) as tags
-    from listings l left join sold on sold.listing_id = l.id left join voted on voted.listing_id = l.id
-    left join commented on commented.listing_id = l.id
+    from listings l left join figures on figures.listing_id = l.id
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
 
 /** The whole rows of the same. */
 export async function readListingsBetween(database: Queryable, above: bigint, upTo: bigint): Promise<PackedRow[]> {
   return database.rows<PackedRow>(sql`
-    with ${countsBetween(above, upTo)}, newer as (
+    with ${figuresBetween(above, upTo)}, newer as (
       select id, supersedes from listings where supersedes > ${above} and supersedes <= ${upTo}
     ), appealed as (
       select distinct on (r.listing_id) r.listing_id, ${raw(appealJson)} as appeal
@@ -185,14 +178,13 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
     )
     select concat_ws(' ', l.id, l.merchant_id, m.handle, l.price_units, encode(l.seller_wallet, 'hex'), l.aisle, l.state, l.pinned,
         floor(extract(epoch from l.created_at) * 1000), coalesce(encode(l.artifact_commitment, 'hex'), ''),
-        coalesce(l.artifact_bytes, 0), l.edited_act, coalesce(sold.sales, 0), coalesce(sold.verified_sales, 0), coalesce(voted.votes, 0),
-        coalesce(commented.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ',')) as facts,
+        coalesce(l.artifact_bytes, 0), l.edited_act, coalesce(figures.sales, 0), coalesce(figures.verified_sales, 0),
+        coalesce(figures.votes, 0), coalesce(figures.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ',')) as facts,
       l.title, l.description, l.preview, to_json(l.tags) as tags, l.artifact_media_type,
       l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason, appealed.appeal,
       things.world
     from listings l join merchants m on m.id = l.merchant_id
-    left join sold on sold.listing_id = l.id left join voted on voted.listing_id = l.id
-    left join commented on commented.listing_id = l.id left join newer on newer.supersedes = l.id
+    left join figures on figures.listing_id = l.id left join newer on newer.supersedes = l.id
     left join appealed on appealed.listing_id = l.id left join things on things.listing_id = l.id
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }

@@ -79,7 +79,7 @@ export async function readSlice(
   filter: EventFilter,
   page: { limit: number; beforeId: bigint | null },
 ): Promise<EventSlice> {
-  const { nth, total, matches } = inSql(filter, page.beforeId);
+  const { nth, total, matches } = inSql(filter);
   const older = page.beforeId === null ? empty : sql`and id < ${page.beforeId}`;
   const known =
     page.beforeId === null ? sql`true` : sql`exists (select from events where id = ${page.beforeId} ${matches})`;
@@ -138,15 +138,15 @@ export async function readNews(
 }
 
 interface FilterInSql {
-  /** Which of the filtered log a row is, counted from its beginning. */
+  /** Which of the filtered log a row is, counted from its beginning; or only that it is not the first. */
   nth: Sql;
   total: Sql;
   /** What its rows have in common. */
   matches: Sql;
 }
 
-function inSql(filter: EventFilter, beforeId: bigint | null): FilterInSql {
-  if (filter !== null && 'listingId' in filter) return ofListing(filter.listingId, beforeId);
+function inSql(filter: EventFilter): FilterInSql {
+  if (filter !== null && 'listingId' in filter) return ofListing(filter.listingId);
   const { nth, matches } = numbered(filter);
   return {
     nth,
@@ -165,10 +165,12 @@ function numbered(filter: StreamedFilter): Pick<FilterInSql, 'nth' | 'matches'> 
     : { nth: sql`nth_of_window`, matches: sql`and in_window` };
 }
 
-/** Counted where it is read: a listing has few events, and its index alone is looked at. */
-function ofListing(listingId: bigint, beforeId: bigint | null): FilterInSql {
+/** Of a listing's events is not known which one a row is, only whether it is the first. */
+function ofListing(listingId: bigint): FilterInSql {
   const matches = sql`and listing_id = ${listingId}`;
-  const total = sql`select count(*) from events where id is not null ${matches}`;
-  const older = beforeId === null ? total : sql`${total} and id < ${beforeId}`;
-  return { matches, total, nth: sql`(${older}) + 1 - row_number() over (order by id desc)` };
+  return {
+    matches,
+    total: sql`select coalesce(sum(events), 0)::int8 from listing_counters where listing_id = ${listingId}`,
+    nth: sql`(case when exists (select from events older where older.listing_id = ${listingId} and older.id < events.id) then 2 else 1 end)::int8`,
+  };
 }

@@ -79,50 +79,49 @@ export async function readBought(database: Queryable, page: HistoryPage): Promis
 
 /** What others bought of the merchant, newest first. */
 export async function readSales(database: Queryable, page: HistoryPage): Promise<SaleRow[]> {
+  const before = page.beforeId === null ? empty : sql`and s.purchase_id < ${page.beforeId}`;
   return database.rows<SaleRow>(sql`
     select p.id, p.listing_id, l.title, l.removed_at, buyer.handle as buyer, p.paid_units, p.tx_hash, p.verified_via, p.created_at
-    from listings l join purchases p on p.listing_id = l.id left join merchants buyer on buyer.id = p.merchant_id
-    where l.merchant_id = ${page.merchantId} ${older(page.beforeId)} order by p.id desc limit ${page.limit}`);
+    from sales_of_merchants s join purchases p on p.id = s.purchase_id join listings l on l.id = p.listing_id
+      left join merchants buyer on buyer.id = p.merchant_id
+    where s.merchant_id = ${page.merchantId} ${before} order by s.purchase_id desc limit ${page.limit}`);
 }
 
 export async function standInPurchases(database: Queryable, page: HistoryPage): Promise<Standing> {
-  return stand(database, sql`purchases p where p.merchant_id = ${page.merchantId}`, sql`p.id = ${page.beforeId}`, page);
+  const isKnown = sql`purchases where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
+  return stand(database, sql`purchases`, isKnown, page);
 }
 
 export async function standInSales(database: Queryable, page: HistoryPage): Promise<Standing> {
-  const sales = sql`listings l join purchases p on p.listing_id = l.id where l.merchant_id = ${page.merchantId}`;
-  return stand(database, sales, sql`p.id = ${page.beforeId}`, page);
+  const isKnown = sql`sales_of_merchants where merchant_id = ${page.merchantId} and purchase_id = ${page.beforeId}`;
+  return stand(database, sql`sales`, isKnown, page);
 }
 
-/** Each comment of another once, though it may be under an own comment on an own listing. From both sides, so that indexes lead there. */
-const replyIds = (merchantId: bigint): Sql => sql`
-  (select c.id from listings l join comments c on c.listing_id = l.id
-    where l.merchant_id = ${merchantId} and c.merchant_id <> ${merchantId}
-  union
-  select c.id from comments own join comments c on c.parent_id = own.id
-    where own.merchant_id = ${merchantId} and c.merchant_id <> ${merchantId}) r`;
-
-/** What others said under the merchant's comments and listings, newest first. */
+/** What others said under the merchant's comments and listings, newest first. Each once, though it may be under an own comment on an own listing. */
 export async function readReplies(database: Queryable, page: HistoryPage): Promise<CommentRow[]> {
-  const before = page.beforeId === null ? empty : sql`where r.id < ${page.beforeId}`;
+  const before = page.beforeId === null ? empty : sql`and comment_id < ${page.beforeId}`;
   return database.rows<CommentRow>(sql`
-    ${comments} where c.id in (select r.id from ${replyIds(page.merchantId)} ${before} order by r.id desc limit ${page.limit})
+    ${comments} where c.id in (select comment_id from replies_to_merchants where merchant_id = ${page.merchantId} ${before}
+      order by comment_id desc limit ${page.limit})
     order by c.id desc`);
 }
 
 export async function standInReplies(database: Queryable, page: HistoryPage): Promise<Standing> {
-  return stand(database, sql`${replyIds(page.merchantId)} where true`, sql`r.id = ${page.beforeId}`, page);
+  const isKnown = sql`replies_to_merchants where merchant_id = ${page.merchantId} and comment_id = ${page.beforeId}`;
+  return stand(database, sql`replies`, isKnown, page);
 }
 
 export async function standInListings(database: Queryable, page: HistoryPage): Promise<Standing> {
-  return stand(database, sql`listings l where l.merchant_id = ${page.merchantId}`, sql`l.id = ${page.beforeId}`, page);
+  const isKnown = sql`listings where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
+  return stand(database, sql`listings`, isKnown, page);
 }
 
-async function stand(database: Queryable, history: Sql, isCursor: Sql, page: HistoryPage): Promise<Standing> {
-  const known = page.beforeId === null ? sql`true` : sql`exists (select from ${history} and ${isCursor})`;
-  const { total, cursor_known } = await database.one<{ total: bigint; cursor_known: boolean }>(
-    sql`select (select count(*) from ${history}) as total, ${known} as cursor_known`,
-  );
+/** `counter`: the column of merchant_counters that counts the rows of this history. */
+async function stand(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<Standing> {
+  const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
+  const { total, cursor_known } = await database.one<{ total: bigint; cursor_known: boolean }>(sql`
+    select coalesce((select sum(${counter}) from merchant_counters where merchant_id = ${page.merchantId}), 0)::int8 as total,
+      ${known} as cursor_known`);
   return { total, cursorKnown: cursor_known };
 }
 

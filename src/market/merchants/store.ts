@@ -15,9 +15,11 @@ export interface MerchantRow {
 
 const select = sql`
   select m.id, m.handle, m.joined_at, m.store_line, m.city_handle,
-    (select count(*) from listings l where l.merchant_id = m.id and l.state = 'live') as listings,
-    (select count(*) from listings l join purchases p on p.listing_id = l.id where l.merchant_id = m.id) as sales
-  from merchants m`;
+    counted.listings, counted.sales
+  from merchants m cross join lateral (
+    select coalesce(sum(c.live_listings), 0)::int8 as listings, coalesce(sum(c.sales), 0)::int8 as sales
+    from merchant_counters c where c.merchant_id = m.id
+  ) counted`;
 
 /** As the merchant's own record shows it, whatever the catalog in memory knows. */
 export async function readMerchant(database: Queryable, id: bigint): Promise<MerchantRow | null> {

@@ -2,10 +2,13 @@ import sql, { type Sql } from 'sql-template-tag';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 
+const votesOf = (listingId: bigint): Sql =>
+  sql`(select coalesce(sum(votes), 0)::int8 from listing_counters where listing_id = ${listingId})`;
+
 /** How many votes the listing has, for whoever has given one of them; no value for others. */
 export function votesWithOwn(listingId: bigint, merchantId: bigint): Sql {
   return sql`
-    select count(*) from votes where listing_id = ${listingId} having bool_or(merchant_id = ${merchantId})`;
+    select ${votesOf(listingId)} from votes where listing_id = ${listingId} and merchant_id = ${merchantId}`;
 }
 
 export interface VoteOutcome {
@@ -34,7 +37,7 @@ export async function insertVote(
       on conflict do nothing returning listing_id
     )
     select shared.state, shared.merchant_id, (select count(*) from made) as made,
-      (select count(*) from votes where listing_id = ${listingId}) as before
+      ${votesOf(listingId)} as before
     from shared`);
   if (found === null) return null;
   const votes = found.made > 0n ? found.before + found.made : null;
@@ -43,7 +46,7 @@ export async function insertVote(
 
 export async function countVotes(queryable: Queryable, listingId: bigint): Promise<bigint> {
   const { votes } = await queryable.one<{ votes: bigint }>(
-    sql`select count(*) as votes from votes where listing_id = ${listingId}`,
+    sql`select ${votesOf(listingId)} as votes`,
   );
   return votes;
 }

@@ -53,7 +53,7 @@ export async function readCommentPage(
       : sql`exists (select from comments where id = ${afterId} and listing_id = ${listingId})`;
   const found = await queryable.rows<{ total: bigint; cursor_known: boolean } & (CommentRow | { id: null })>(sql`
     select whole.total, whole.cursor_known, page.* from (
-      select (select count(*) from comments where listing_id = ${listingId}) as total, ${known} as cursor_known
+      select (select coalesce(sum(comments), 0)::int8 from listing_counters where listing_id = ${listingId}) as total, ${known} as cursor_known
     ) whole left join (
       ${comments} where c.listing_id = ${listingId} ${newer} order by c.id limit ${limit}
     ) page on true order by page.id`);

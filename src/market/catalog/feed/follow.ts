@@ -69,7 +69,6 @@ async function readSmallStep(
   { database, followers, wanted }: Source,
 ): Promise<Step | null> {
   const known = {
-    newestId: model.newestId,
     act: BigInt(model.act),
     most: MOST_AT_A_GLANCE,
     wanted: wanted.map(BigInt),
@@ -87,7 +86,7 @@ async function readSmallStep(
 async function readAnyStep(model: Model, since: string, { database, followers, wanted }: Source): Promise<Step | null> {
   return database.transaction(
     async (tx) => {
-      const changes = await readChanges(tx, since, model.newestId);
+      const changes = await readChanges(tx, since);
       if (changes.lost || changes.listingIds.length > MOST_AT_ONCE) return null;
       const merchants = changes.merchantIds.length > 0 ? await readMerchants(tx, changes.merchantIds) : [];
       const listings = await readInPortions(tx, [...new Set([...changes.listingIds, ...wanted.map(BigInt)])]);

@@ -37,33 +37,17 @@ export interface Changes extends Moment {
   merchantIds: bigint[];
 }
 
-/**
- * What this snapshot sees and the earlier one did not. A new listing also changes those that its wallet bought from the same seller: no
- * verified sales any more. That is asked here, as neither of two transactions side by side sees the other. `offset 0` keeps it a question
- * for each new listing: a plan that is made without a look at the snapshot expects thousands of them, and would join all purchases.
- * Where more than `most` have changed, which ones is of no interest, and it is not asked: that plan may be of a time when the tables were
- * empty, and then each question goes through whole tables.
- */
-const changesSince = (since: string, newestId: number, most: number): Sql => sql`
+/** What this snapshot sees and the earlier one did not. Where more than `most` have changed, which ones is of no interest. */
+const changesSince = (since: string, most: number): Sql => sql`
     changed as materialized (
       select distinct listing_id, merchant_id from catalog_changes
       where xid >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(xid, ${since}::pg_snapshot)
       limit ${most}::int8 + 1
-    ), touched as materialized (
-      select listing_id from changed where listing_id is not null
-      union
-      select bought.listing_id from changed c cross join lateral (
-        select p.listing_id from listings made
-          join purchases p on p.payer = made.seller_wallet
-          join listings sold on sold.id = p.listing_id and sold.merchant_id = made.merchant_id
-        where made.id = c.listing_id offset 0
-      ) bought
-      where c.listing_id > ${newestId} and (select count(*) from changed) <= ${most}::int8
     )`;
 
 const isLost = (since: string): Sql => sql`s.kept_from > pg_snapshot_xmin(${since}::pg_snapshot)`;
 
-export async function readChanges(tx: Queryable, since: string, newestId: number): Promise<Changes> {
+export async function readChanges(tx: Queryable, since: string): Promise<Changes> {
   const found = await tx.one<{
     snapshot: string;
     last_act: bigint;
@@ -71,9 +55,9 @@ export async function readChanges(tx: Queryable, since: string, newestId: number
     listing_ids: bigint[];
     merchant_ids: bigint[];
   }>(sql`
-    with ${changesSince(since, newestId, Number.MAX_SAFE_INTEGER)}
+    with ${changesSince(since, Number.MAX_SAFE_INTEGER)}
     select pg_current_snapshot()::text as snapshot, s.last_act, ${isLost(since)} as lost,
-      coalesce((select array_agg(listing_id order by listing_id) from touched), '{}') as listing_ids,
+      coalesce((select array_agg(listing_id order by listing_id) from changed where listing_id is not null), '{}') as listing_ids,
       coalesce((select array_agg(merchant_id order by merchant_id) from changed where merchant_id is not null), '{}') as merchant_ids
     from catalog_state s`);
   return {
@@ -100,21 +84,21 @@ interface GlanceRow {
 export async function glanceAtChanges(
   queryable: Queryable,
   since: string,
-  known: { newestId: number; act: bigint; most: number; wanted: readonly bigint[] },
+  known: { act: bigint; most: number; wanted: readonly bigint[] },
 ): Promise<Glance> {
-  const { newestId, act, most, wanted } = known;
+  const { act, most, wanted } = known;
   const rows = await queryable.rows<GlanceRow & (ListingRow | { id: null })>(sql`
-    with ${changesSince(since, newestId, most)}, head as materialized (
+    with ${changesSince(since, most)}, head as materialized (
       select pg_current_snapshot()::text as snapshot, s.last_act,
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${act} or not exists (select from pin_periods where began > ${act} or ended > ${act}))
-          and (select count(*) from changed) <= ${most} and (select count(*) from touched) <= ${most} as simple
+          and (select count(*) from changed) <= ${most} as simple
       from catalog_state s
     )
     select head.*, fresh.* from head left join (
       ${listings}
-      where l.id = any (case when (select simple from head) then array(select listing_id from touched) || ${wanted}::int8[] else '{}' end)
+      where l.id = any (case when (select simple from head) then array(select listing_id from changed where listing_id is not null) || ${wanted}::int8[] else '{}' end)
     ) fresh on true order by fresh.id`);
   const [head] = rows;
   if (head === undefined) throw new TypeError('the state of the catalog is gone');

@@ -27,35 +27,28 @@ export interface FeeSums {
 }
 
 interface SumRow {
-  kind: 'day' | 'merchant' | 'all';
   day: string | null;
   merchant: string | null;
   fees: bigint;
   units: bigint;
-  groups: bigint;
+  new_merchants: bigint;
 }
 
-/** One pass over all fees, so that every sum is of the same fees. */
+/** One statement, so that every sum is of the same fees. */
 export async function sumFees(database: Queryable, top: number): Promise<FeeSums> {
   const rows = await database.rows<SumRow>(sql`
-    select case sums.kind when 1 then 'day' when 2 then 'merchant' else 'all' end as kind,
-      to_char(sums.day, 'YYYY-MM-DD') as day, m.handle as merchant, sums.fees, sums.units, sums.groups
-    from (
-      select grouping(day, merchant_id) as kind, day, merchant_id, count(*) as fees,
-        coalesce(sum(amount_units), 0)::bigint as units,
-        count(*) over (partition by grouping(day, merchant_id)) as groups,
-        row_number() over (partition by grouping(day, merchant_id) order by sum(amount_units) desc, merchant_id) as place
-      from (select date_trunc('day', block_time at time zone 'UTC') as day, merchant_id, amount_units from fees) paid
-      group by grouping sets ((day), (merchant_id), ())
-    ) sums left join merchants m on m.id = sums.merchant_id
-    where sums.kind <> 2 or sums.place <= ${top}
-    order by sums.day, sums.place`);
-  const all = rows.find(({ kind }) => kind === 'all');
+    (select to_char(day, 'YYYY-MM-DD') as day, null as merchant, fees, units, new_merchants from fee_days order by day)
+    union all
+    (select null, m.handle, most.fees, most.units, 0 from (
+      select * from fee_payers order by units desc, merchant_id limit ${top}
+    ) most join merchants m on m.id = most.merchant_id order by most.units desc, most.merchant_id)`);
+  const days = rows.flatMap(({ day, fees, units }) => (day === null ? [] : [{ day, fees, units }]));
+  const sum = (counted: readonly bigint[]): bigint => counted.reduce((all, one) => all + one, 0n);
   return {
-    fees: all?.fees ?? 0n,
-    units: all?.units ?? 0n,
-    merchants: rows.find(({ kind }) => kind === 'merchant')?.groups ?? 0n,
-    days: rows.flatMap(({ day, fees, units }) => (day === null ? [] : [{ day, fees, units }])),
+    fees: sum(days.map(({ fees }) => fees)),
+    units: sum(days.map(({ units }) => units)),
+    merchants: sum(rows.map((row) => row.new_merchants)),
+    days,
     top: rows.flatMap(({ merchant, fees, units }) => (merchant === null ? [] : [{ merchant, fees, units }])),
   };
 }
@@ -72,20 +65,14 @@ export interface SalesOfAisle {
 /** By the aisle where the goods lie now; those where nothing was handed over are left out. */
 export async function sumSales(database: Queryable): Promise<SalesOfAisle[]> {
   return database.rows<SalesOfAisle>(sql`
-    select l.aisle, coalesce(sum(bought.paid), 0)::bigint as paid, coalesce(sum(bought.units), 0)::bigint as units,
-      coalesce(sum(bought.free), 0)::bigint as free
-    from (
-      select listing_id, count(*) filter (where verified_via <> 'free') as paid,
-        count(*) filter (where verified_via = 'free') as free, sum(paid_units) as units
-      from purchases group by listing_id
-    ) bought join listings l on l.id = bought.listing_id
-    group by l.aisle`);
+    select aisle, sum(paid_sales)::int8 as paid, sum(paid_units)::int8 as units, (sum(sales) - sum(paid_sales))::int8 as free
+    from aisle_counters group by aisle having sum(sales) > 0`);
 }
 
 /** Of the maintainer, who pays no fee. */
 export async function countFreeListings(database: Queryable): Promise<bigint> {
   const { listings } = await database.one<{ listings: bigint }>(
-    sql`select count(*) as listings from listings where fee_id is null`,
+    sql`select coalesce(sum(rows), 0)::int8 as listings from row_counters where kind = 'listings_without_fee'`,
   );
   return listings;
 }

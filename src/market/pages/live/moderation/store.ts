@@ -86,7 +86,9 @@ export interface Totals {
 }
 
 export async function readTotals(queryable: Queryable): Promise<Totals> {
-  return await queryable.one<Totals>(sql`
-    select (select count(*) from removals) as removals, (select count(*) from appeals) as appeals,
-      (select count(*) from events where ${isCommentRemoval}) as comments`);
+  const rows = await queryable.rows<{ kind: string; rows: bigint }>(
+    sql`select kind, sum(rows)::int8 as rows from row_counters group by kind`,
+  );
+  const of = (kind: string): bigint => rows.find((row) => row.kind === kind)?.rows ?? 0n;
+  return { removals: of('removals'), appeals: of('appeals'), comments: of('comment_removals') };
 }
