@@ -4,6 +4,7 @@ import { type Baseline, createLogJudge, type LogFound, type LogRow } from './jud
 import { faultsOfPromise, type Goods } from './promises.ts';
 import { type ArtifactsFound, readArtifacts } from './read-artifacts.ts';
 import { RULES } from './rules-of-books.ts';
+import { COUNTER_RULES } from './rules-of-counters.ts';
 import { factOf, type Told } from './told.ts';
 
 /** The books as SQL gives them: hex in lower case, amounts in units as text. */
@@ -190,7 +191,8 @@ export async function readBooks({ databaseUrl, chainId, rememberedId, say }: Boo
     const log = await readLog(client, { isHashed, rememberedId, say });
     const facts = isHashed ? `${FACTS}${RECOVERIES}` : FACTS;
     const broken = [...log.faults, ...(await faultsOfTold(client, facts, log.told))];
-    for (const [name, query] of RULES) {
+    const rules = (await hasCounters(client)) ? [...RULES, ...COUNTER_RULES] : RULES;
+    for (const [name, query] of rules) {
       const rows = await all(query);
       if (rows.length > 0) broken.push(`${name}: ${JSON.stringify(rows.slice(0, 5))}`);
     }
@@ -262,4 +264,10 @@ async function faultsOfTold(client: pg.Client, query: string, told: Told): Promi
     }
   }
   return [...faults, ...told.left()];
+}
+
+/** Books of before have none. */
+async function hasCounters(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>(`select to_regclass('listing_counters') is not null as has`);
+  return rows[0]?.has === true;
 }

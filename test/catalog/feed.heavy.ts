@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Client } from 'pg';
 import sql from 'sql-template-tag';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { readStep } from '../../src/market/catalog/feed/follow.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
@@ -140,7 +140,7 @@ it('a purchase and a listing of the same wallet by the same seller, committed si
   await market.catalog.fresh();
   const listed = Promise.withResolvers<void>();
   const bought = Promise.withResolvers<void>();
-  // The listing is written before the purchase is committed, and committed after it was looked at.
+  // The listing is written before the purchase, which waits for it to be committed.
   const listing = db.database.transaction(async (tx) => {
     await tx.run(sql`insert into wallet_uses (wallet, kind) values (${Buffer.alloc(20, 0x5a)}, 'ordinary')`);
     await tx.run(sql`
@@ -153,10 +153,16 @@ it('a purchase and a listing of the same wallet by the same seller, committed si
     await bought.promise;
   });
   await listed.promise;
-  await seedPaidPurchase(db.database, id, { payer });
+  const purchase = seedPaidPurchase(db.database, id, { payer });
+  await vi.waitUntil(async () => {
+    const waiting = await db.database.rows(sql`
+      select from pg_locks where locktype = 'advisory' and not granted
+        and database = (select oid from pg_database where datname = current_database())`);
+    return waiting.length > 0;
+  });
   await market.catalog.fresh();
   bought.resolve();
-  await listing;
+  await Promise.all([listing, purchase]);
   await expectSame(market, processOn(db.database, { clock }), addressesOf([id, second]));
 });
 
