@@ -3,12 +3,14 @@ import { type Sabotage, world } from '../sabotage.ts';
 const RECORD = 'src/market/events/record-event.ts';
 const EVENTS = 'src/market/events/store.ts';
 const LOG = ['src/platform/create-log.test.ts'];
+const COUNTERS = 'migrations/market/0021-counters.sql';
+const COUNTED = ['src/market/catalog/counters.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
   return { name, edits: [{ file, find, put }], tests };
 }
 
-/** The public log, and the one for the operator. */
+/** The public log, the one for the operator, and the figures that are kept. */
 export const RECORDS: readonly Sabotage[] = [
   {
     name: 'an-event-after-the-commit',
@@ -50,4 +52,32 @@ export const RECORDS: readonly Sabotage[] = [
     LOG,
   ),
   bug('secrets-in-the-log', 'src/platform/create-log.ts', 'const safe = redact(', 'const safe = String(', LOG),
+  bug(
+    'a-wallet-that-sells-keeps-what-it-bought-verified',
+    COUNTERS,
+    'select id, counter_slot(), -count(*) from unnest(bought) id',
+    'select id, counter_slot(), 0 from unnest(bought) id',
+    COUNTED,
+  ),
+  bug(
+    'a-sale-does-not-wait-for-a-listing-of-its-wallet',
+    COUNTERS,
+    'perform lock_wallet_of(w.seller, w.payer) from (',
+    'perform from (',
+    COUNTED,
+  ),
+  bug(
+    'a-sale-is-counted-as-one-of-many',
+    COUNTERS,
+    'do update set sales = kept.sales + excluded.sales, verified',
+    'do update set sales = excluded.sales, verified',
+    COUNTED,
+  ),
+  bug(
+    'what-there-was-is-not-counted',
+    COUNTERS,
+    'union all select listing_id, 0, 0, 0, 0, count(*), 0, 0 from votes group by listing_id',
+    '',
+    COUNTED,
+  ),
 ];
