@@ -45,8 +45,6 @@ export async function insertVote(
 }
 
 export async function countVotes(queryable: Queryable, listingId: bigint): Promise<bigint> {
-  const { votes } = await queryable.one<{ votes: bigint }>(
-    sql`select ${votesOf(listingId)} as votes`,
-  );
+  const { votes } = await queryable.one<{ votes: bigint }>(sql`select ${votesOf(listingId)} as votes`);
   return votes;
 }
