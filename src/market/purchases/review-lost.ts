@@ -90,11 +90,13 @@ async function findInLoss(market: Market, payments: Payments, { listing, payer, 
   throw notFound();
 }
 
+/** A provider that does not show a transaction has perhaps not seen it: who says that it has paid is never told that paying is safe. */
 function notFound(): Refusal {
   return new Refusal('transfer_not_found', {
+    doNotPayAgain: true,
     detail:
       'That transaction moved nothing from this wallet to the payee in blocks whose payments this market has lost.',
-    nextStep: 'If another transaction paid, name that one.',
+    nextStep: 'If another transaction paid, name that one; if it was this one, send the same request later.',
   });
 }
 
