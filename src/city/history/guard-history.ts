@@ -1,6 +1,6 @@
 import { type CityEndpointName, type CityEndpoints, cityEndpoints } from '../../contract/city/endpoints.ts';
 import type { Reason } from '../../contract/errors.ts';
-import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
+import { refuseUnreadable } from '../../platform/http/failure.ts';
 import type { Operations } from '../../platform/http/server-options.ts';
 import { historyLost, refuseLost } from '../../platform/log-copy/history-lost.ts';
 import type { Refusal } from '../../platform/refusal.ts';

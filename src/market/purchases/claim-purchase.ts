@@ -3,7 +3,7 @@ import type { ClaimBody } from '../../contract/payments.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { isUniqueViolation } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
+import { refuseUnreadable } from '../../platform/http/failure.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { mustNotBeLost } from '../listings/must-not-be-lost.ts';

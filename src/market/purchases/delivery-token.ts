@@ -1,5 +1,5 @@
 import { sha256 } from '../../platform/canonical-json.ts';
-import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
+import { refuseUnreadable } from '../../platform/http/failure.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { isDeliveryToken } from '../../platform/secret-format.ts';
 import type { Market } from '../context.ts';

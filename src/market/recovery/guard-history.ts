@@ -1,8 +1,8 @@
 import type { Reason } from '../../contract/errors.ts';
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
 import { constraintOf } from '../../platform/database/database-error.ts';
+import { refuseUnreadable } from '../../platform/http/failure.ts';
 import type { Mount } from '../../platform/http/mount.ts';
-import { refuseUnreadable } from '../../platform/http/refuse-unreadable.ts';
 import type { Operations } from '../../platform/http/server-options.ts';
 import { historyLost, refuseLost } from '../../platform/log-copy/history-lost.ts';
 import { Refusal } from '../../platform/refusal.ts';

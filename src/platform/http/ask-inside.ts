@@ -1,8 +1,8 @@
 import type { SecretGuard } from '../secret-guard.ts';
+import { type FailureOptions, presentFailure } from './failure.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { Inside, InsideRequest } from './mount.ts';
 import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
-import { type FailureOptions, presentFailure } from './present-failure.ts';
 import type { Route } from './route.ts';
 
 /** How mounts ask the routes beside them: the same way through guard, schemas and operation, without a socket. */

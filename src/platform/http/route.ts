@@ -5,10 +5,10 @@ import type { SecretGuard } from '../secret-guard.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
 import { answerPage, type PageDoor } from './answer-page.ts';
 import { createCompressor } from './compress-documents.ts';
+import { refuseFailure } from './failure.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { Mount } from './mount.ts';
 import { FORM_LIMIT_BYTES } from './read-form.ts';
-import { refuseFailure } from './refuse-failure.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import { Refusal } from '../../refusal.ts';
-import { endWith } from '../raw-problem.ts';
+import { endWith } from '../problem.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admit-requests.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
 import { inSnapshot } from '../database/in-snapshot.ts';
-import { refuseUnreadable } from './refuse-unreadable.ts';
+import { refuseUnreadable } from './failure.ts';
 
 const db = testDatabase();
 
