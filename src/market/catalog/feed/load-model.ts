@@ -8,7 +8,7 @@ import { fillSorted } from '../sets/sorted-ids.ts';
 import { readFiguresBetween } from '../store.ts';
 import { eachRange } from './each-range.ts';
 import { fillFirst, fillModel } from './fill-model.ts';
-import { type Follower, readFollowers } from './followers.ts';
+import { type Follower, readFollowers } from './follow.ts';
 import { type Moment, readMerchantsFrom, readMoment, readPinPeriods } from './store.ts';
 
 const PORTION = 2000;

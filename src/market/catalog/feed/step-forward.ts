@@ -4,8 +4,7 @@ import { giveWay } from '../../../platform/give-way.ts';
 import type { Log } from '../../../platform/log.ts';
 import { nextUnfilled } from '../model/is-filled.ts';
 import { createModel, type Model } from '../model/model.ts';
-import { readStep } from './follow.ts';
-import type { Follower } from './followers.ts';
+import { type Follower, takeStep } from './follow.ts';
 import { indexText } from './index-text.ts';
 import { loadModel } from './load-model.ts';
 
@@ -81,19 +80,16 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
 /** Takes in everything that was committed until now; the first time, and after a fault, by reading all there is. One at a time. */
 export async function stepForward(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
-  if (state.snapshot === null || feed.outdated) return loadAll(feed);
+  if (state.snapshot === null || state.model.torn || feed.outdated) return loadAll(feed);
   const asked = clock.now();
   const wanted = [...feed.wanted].slice(0, WANTED_AT_ONCE);
-  const step = await readStep(state.model, state.snapshot, { ...feed, wanted });
-  if (step === null) {
+  const snapshot = await takeStep(state.model, state.snapshot, { ...feed, wanted });
+  if (snapshot === null) {
     log.warn('catalog_lost_track');
     return loadAll(feed);
   }
-  // Until it is taken in whole nothing is known of the model: if that throws, the next step reads everything anew.
-  state.snapshot = null;
-  step.apply();
   for (const id of wanted) feed.wanted.delete(id);
-  state.snapshot = step.snapshot;
+  state.snapshot = snapshot;
   state.freshAt = asked;
 }
 

@@ -79,6 +79,8 @@ export interface Model {
   sales: ValueSums;
   /** Rises with every change. */
   version: number;
+  /** While a change is applied; still true after one that failed: then nothing here can be relied on. */
+  torn: boolean;
   /** With which version each of these last changed. */
   changed: ChangedVersions;
   /** Which listings changed with the last versions, and how. */
@@ -155,6 +157,7 @@ export function createModel(options: ModelOptions): Model {
     votes: createValueSums(),
     sales: createValueSums(),
     version: 0,
+    torn: false,
     changed: { shape: 0, pins: 0, words: 0, sales: 0, merchants: 0 },
     recent: createRecentChanges(),
   };
