@@ -1,5 +1,4 @@
 import type { Database, Queryable } from '../../../platform/database/database.ts';
-import { giveWay } from '../../../platform/give-way.ts';
 import { applyListing } from '../model/apply-listing.ts';
 import { applyMerchant } from '../model/apply-merchant.ts';
 import type { Model } from '../model/model.ts';
@@ -58,7 +57,7 @@ export async function takeStep(model: Model, since: string, source: Source): Pro
   return changes.snapshot;
 }
 
-/** Of any size. In portions that give way to requests, all of them from one snapshot, so that edits come in the order of their acts. */
+/** Of any size. In portions, between which requests are answered; all of one snapshot, so that edits come in the order of their acts. */
 async function takeLongStep(model: Model, since: string, source: Source): Promise<string | null> {
   const { database, followers, wanted, stopped } = source;
   return database.transaction(
@@ -78,7 +77,6 @@ async function takeLongStep(model: Model, since: string, source: Source): Promis
       };
       while (merchantIds.length + listingIds.length > PORTION) {
         apply(model, await readPortion());
-        await giveWay();
         if (stopped?.aborted) return since;
       }
       const pins = lastAct > BigInt(model.act) ? await readPinPeriods(tx, BigInt(model.act)) : [];
