@@ -15,8 +15,8 @@ import {
 
 /** So many changed listings come with the answer that says what has changed. */
 const MOST_AT_ONCE = 200;
-/** Of more than that so many rows are applied without a pause: some 30 ms, in which no request is answered. */
-const PORTION = 1_000;
+/** Of more than that so many rows are applied without a pause: some 40 ms, in which no request is answered. */
+const PORTION = 250;
 
 /** Something else that is kept in memory and has to be of the same moment as the model. */
 export interface Follower {
