@@ -23,11 +23,12 @@ export interface Moment {
   lastAct: bigint;
 }
 
-export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint }> {
-  const found = await tx.one<{ snapshot: string; last_act: bigint; newest_id: bigint }>(sql`
-    select pg_current_snapshot()::text as snapshot, last_act, (select coalesce(max(id), 0) from listings) as newest_id
+export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint; newestMerchantId: bigint }> {
+  return tx.one(sql`
+    select pg_current_snapshot()::text as snapshot, last_act as "lastAct",
+      (select coalesce(max(id), 0) from listings) as "newestId",
+      (select coalesce(max(id), 0) from merchants) as "newestMerchantId"
     from catalog_state`);
-  return { snapshot: found.snapshot, lastAct: found.last_act, newestId: found.newest_id };
 }
 
 /**
@@ -60,31 +61,17 @@ export interface Changes extends Moment {
 
 /** Null: some of them are not known any more. */
 export async function readChanges(tx: Queryable, since: string): Promise<Changes | null> {
-  const found = await tx.one<{
-    snapshot: string;
-    last_act: bigint;
-    lost: boolean;
-    listing_ids: bigint[];
-    merchant_ids: bigint[];
-  }>(sql`
+  return tx.maybe<Changes>(sql`
     with ${changesSince(since)}
-    select pg_current_snapshot()::text as snapshot, s.last_act, ${isLost(since)} as lost,
-      array(select l.id from changed join listings l on l.id = changed.listing_id order by l.edited_act, l.id) as listing_ids,
-      array(select merchant_id from changed where merchant_id is not null order by merchant_id) as merchant_ids
-    from catalog_state s`);
-  const { snapshot, last_act: lastAct, listing_ids: listingIds, merchant_ids: merchantIds } = found;
-  return found.lost ? null : { snapshot, lastAct, listingIds, merchantIds };
+    select pg_current_snapshot()::text as snapshot, s.last_act as "lastAct",
+      array(select l.id from changed join listings l on l.id = changed.listing_id order by l.edited_act, l.id) as "listingIds",
+      array(select merchant_id from changed where merchant_id is not null order by merchant_id) as "merchantIds"
+    from catalog_state s where not ${isLost(since)}`);
 }
 
 export interface Peek extends Moment {
   /** All that is new of the listings and those that were wanted, and there is nothing else; null: there may be more than that. */
   listings: ListingRow[] | null;
-}
-
-interface PeekRow {
-  snapshot: string;
-  last_act: bigint;
-  simple: boolean;
 }
 
 /** What is new as a rule, in one statement, whose snapshot is one too: not many listings, and neither merchants nor pins. */
@@ -94,9 +81,9 @@ export async function peekAtChanges(
   known: { act: bigint; most: number; wanted: readonly bigint[] },
 ): Promise<Peek> {
   const { act, most, wanted } = known;
-  const rows = await queryable.rows<PeekRow & (ListingRow | { id: null })>(sql`
+  const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
-      select pg_current_snapshot()::text as snapshot, s.last_act,
+      select pg_current_snapshot()::text as snapshot, s.last_act as "lastAct",
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${act} or not exists (select from pin_periods where began > ${act} or ended > ${act}))
@@ -109,23 +96,18 @@ export async function peekAtChanges(
     ) fresh on true order by fresh.id`);
   const [head] = rows;
   if (head === undefined) throw new TypeError('the state of the catalog is gone');
-  return {
-    snapshot: head.snapshot,
-    lastAct: head.last_act,
-    listings: head.simple ? rows.filter((row) => row.id !== null) : null,
-  };
+  const { snapshot, lastAct, simple } = head;
+  return { snapshot, lastAct, listings: simple ? rows.filter((row) => row.id !== null) : null };
 }
+
+const merchants = sql`select id, handle, joined_at, store_line, city_handle from merchants`;
 
 export async function readMerchants(tx: Queryable, ids: readonly bigint[]): Promise<MerchantRow[]> {
-  return tx.rows<MerchantRow>(
-    sql`select id, handle, joined_at, store_line, city_handle from merchants where id = any(${ids}) order by id`,
-  );
+  return tx.rows<MerchantRow>(sql`${merchants} where id = any(${ids}) order by id`);
 }
 
-export async function readMerchantsFrom(tx: Queryable, after: bigint, limit: number): Promise<MerchantRow[]> {
-  return tx.rows<MerchantRow>(
-    sql`select id, handle, joined_at, store_line, city_handle from merchants where id > ${after} order by id limit ${limit}`,
-  );
+export async function readMerchantsBetween(tx: Queryable, above: bigint, upTo: bigint): Promise<MerchantRow[]> {
+  return tx.rows<MerchantRow>(sql`${merchants} where id > ${above} and id <= ${upTo} order by id`);
 }
 
 /** Those that began or ended after that act. */
