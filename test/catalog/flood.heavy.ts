@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { Model } from '../../src/market/catalog/model/model.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { giveWay } from '../../src/platform/give-way.ts';
@@ -40,8 +41,14 @@ async function flood(word: string): Promise<void> {
   );
 }
 
-/** The same database, through connections of its own; `cut` ends the one on which listings are read for so many a time. */
-async function ownDatabase(cut: { at: number }): Promise<Database> {
+/** In the middle of a step: before so many more portions of listings are read. */
+interface Interruption {
+  after: number;
+  act(pid: number): Promise<void> | void;
+}
+
+/** The same database, through connections of its own. */
+async function ownDatabase(interruption: Interruption): Promise<Database> {
   const own = await openDatabase({
     url: db.url,
     poolSize: 2,
@@ -57,11 +64,10 @@ async function ownDatabase(cut: { at: number }): Promise<Database> {
           act({
             ...tx,
             rows: async (query) => {
-              if (query.sql.includes('where l.id = any(')) cut.at -= 1;
-              if (cut.at === 0) {
-                cut.at = Number.POSITIVE_INFINITY;
-                const { pid } = await tx.one<{ pid: number }>(sql`select pg_backend_pid() as pid`);
-                await onServer(db.url, `select pg_terminate_backend(${pid})`);
+              if (query.sql.includes('where l.id = any(')) interruption.after -= 1;
+              if (interruption.after < 0) {
+                interruption.after = Number.POSITIVE_INFINITY;
+                await interruption.act((await tx.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)).pid);
               }
               return tx.rows(query);
             },
@@ -99,19 +105,44 @@ it('a flood is taken in by portions that give way to requests, edits in the orde
 });
 
 it('a flood that is cut off in the middle is taken in again, without reading everything', async () => {
-  const cut = { at: Number.POSITIVE_INFINITY };
+  const cut = {
+    after: Number.POSITIVE_INFINITY,
+    act: (pid: number) => onServer(db.url, `select pg_terminate_backend(${pid})`),
+  };
   const process = processOn(await ownDatabase(cut));
   await process.catalog.fresh();
   await process.catalog.searchable();
   const before = await newestAct();
   await flood('globe');
-  cut.at = 5;
+  cut.after = 4;
   await expect(process.catalog.fresh()).rejects.toThrow();
   const model = process.catalog.model();
-  const known = ids.filter((id) => (model.columns.editedAct[Number(id)] ?? 0) > before).length;
-  expect(known).toBeGreaterThan(0);
-  expect(known).toBeLessThan(MANY);
+  expectPart(model, before);
   await expectSame(process, processOn(db.database), addressesOf(ids, ['/api/shelves?q=globe', '/api/shelves?q=atlas']));
   expect(process.lines.filter(({ event }) => event === 'catalog_loaded')).toHaveLength(1);
   expect(process.catalog.model()).toBe(model);
 });
+
+it('a stop does not wait for the end of a flood', async () => {
+  let stopped: Promise<void> | null = null;
+  const stop = {
+    after: Number.POSITIVE_INFINITY,
+    act: () => {
+      stopped = process.catalog.stop();
+    },
+  };
+  const process = processOn(await ownDatabase(stop));
+  await process.catalog.fresh();
+  const before = await newestAct();
+  await flood('chart');
+  stop.after = 4;
+  await process.catalog.fresh();
+  await stopped;
+  expectPart(process.catalog.model(), before);
+});
+
+function expectPart({ columns }: Model, before: number): void {
+  const known = ids.filter((id) => (columns.editedAct[Number(id)] ?? 0) > before).length;
+  expect(known).toBeGreaterThan(0);
+  expect(known).toBeLessThan(MANY);
+}

@@ -22,9 +22,9 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 export interface Loading {
   database: Database;
   followers: readonly Follower[];
-  /** Called after each portion with the number of listings read so far. */
-  tell(count: number): void;
-  /** Nobody needs the rest of it any more. */
+  /** Called after each portion with the id up to which listings are read. */
+  tell(upTo: number): void;
+  /** The rest of it is not needed any more. */
   stopped(): boolean;
 }
 
@@ -65,7 +65,7 @@ async function openShelves(model: Model, tx: Tx, { followers, tell }: Loading): 
     { last: moment.newestId, size: FIGURES_AT_ONCE },
     (above, upTo) => readFiguresBetween(tx, above, upTo),
     (row) => applyFigures(model, unpackFigures(row), { orders: false }),
-    () => tell(model.newestId),
+    tell,
   );
   fillOrders(model);
   applyPins(model, await readPinPeriods(tx, 0n), moment.lastAct);

@@ -25,7 +25,7 @@ export interface FeedState {
   snapshot: string | null;
   /** Settles as the text index of this model does. */
   searchable: Promise<void>;
-  /** Resolves when nothing is being read or indexed beside requests any more. */
+  /** Resolves when nothing is read or indexed in the background any more. */
   completed: Promise<void>;
   freshAt: number;
   shelvesSeconds: number | null;
@@ -34,9 +34,9 @@ export interface FeedState {
 
 export interface Feed extends FeedOptions {
   state: FeedState;
-  /** Listings that somebody waits for, whose JSON was not read yet. */
+  /** Listings that a request waits for: their JSON was not read yet. */
   wanted: Set<number>;
-  /** What was read is of another history than the database's: all of it is read anew. */
+  /** The model is of another history than the database's: the next step loads everything. */
   outdated: boolean;
 }
 
@@ -99,7 +99,10 @@ async function loadAll(feed: Feed): Promise<void> {
   feed.outdated = false;
   const model = emptyModel(feed);
   const givenUp = (): boolean => feed.stopped.aborted || state.model !== model;
-  const { snapshot, filled } = await loadModel(model, { ...feed, tell: createProgress(log), stopped: givenUp });
+  const tell = (upTo: number): void => {
+    if (upTo % TELL_EVERY === 0) log.info('catalog_loading', { count: upTo });
+  };
+  const { snapshot, filled } = await loadModel(model, { ...feed, tell, stopped: givenUp });
   const loadedAt = clock.now();
   // Answers that are kept are of one model and one version.
   model.version = state.model.version + 1;
@@ -127,7 +130,7 @@ async function loadAll(feed: Feed): Promise<void> {
 interface Rest extends Feed {
   model: Model;
   begun: number;
-  /** Nobody needs it any more. */
+  /** Another model has taken its place, or the catalog stops. */
   givenUp(): boolean;
 }
 
@@ -168,13 +171,4 @@ async function index({ state, model, begun, givenUp, database, clock, log, stopp
   if (givenUp()) return;
   state.textSeconds = (clock.now() - begun) / 1_000;
   log.info('catalog_searchable', { count: model.text.listings(), ms: clock.now() - begun });
-}
-
-function createProgress(log: Log): (count: number) => void {
-  let due = TELL_EVERY;
-  return (count) => {
-    if (count < due) return;
-    due = count + TELL_EVERY;
-    log.info('catalog_loading', { count });
-  };
 }
