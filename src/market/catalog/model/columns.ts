@@ -13,8 +13,6 @@ export interface Columns {
   /** How many there are; what they say is in the database alone. */
   comments: Uint32Array;
   editedAct: Float64Array;
-  /** The version of the model with which the listing last changed in any way. */
-  changedAt: Uint32Array;
   /** TAGS_PER_LISTING places a listing: numbers of tags, then zeros. */
   tags: Uint32Array;
 }
@@ -38,7 +36,6 @@ function sized(capacity: number): Columns {
     verifiedSales: new Uint32Array(capacity),
     comments: new Uint32Array(capacity),
     editedAct: new Float64Array(capacity),
-    changedAt: new Uint32Array(capacity),
     tags: new Uint32Array(capacity * TAGS_PER_LISTING),
   };
 }
@@ -57,11 +54,10 @@ export function reachId(columns: Columns, id: number): void {
   larger.verifiedSales.set(columns.verifiedSales);
   larger.comments.set(columns.comments);
   larger.editedAct.set(columns.editedAct);
-  larger.changedAt.set(columns.changedAt);
   larger.tags.set(columns.tags);
   Object.assign(columns, larger);
 }
 
 export function columnBytes(columns: Columns): number {
-  return columns.capacity * (2 + 4 * 6 + 8 * 2 + 4 * TAGS_PER_LISTING);
+  return columns.capacity * (2 + 4 * 5 + 8 * 2 + 4 * TAGS_PER_LISTING);
 }

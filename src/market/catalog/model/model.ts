@@ -10,7 +10,6 @@ import { createTextIndex, type TextIndex } from '../text/text-index.ts';
 import { type Columns, createColumns } from './columns.ts';
 import { createFilling, type Filling } from './filling.ts';
 import type { Pin } from './pins.ts';
-import { createRecentChanges, type RecentChanges } from './recent-changes.ts';
 import { createValueSums, type ValueSums } from './value-sums.ts';
 
 export const LIVE = LISTING_STATES.indexOf('live') + 1;
@@ -81,21 +80,6 @@ export interface Model {
   version: number;
   /** While a change is applied; still true after one that failed: then nothing here can be relied on. */
   torn: boolean;
-  /** With which version each of these last changed. */
-  changed: ChangedVersions;
-  /** Which listings changed with the last versions, and how. */
-  recent: RecentChanges;
-}
-
-export interface ChangedVersions {
-  /** Which listings are live, and their aisles. */
-  shape: number;
-  pins: number;
-  /** Searchable texts. */
-  words: number;
-  sales: number;
-  /** Who there is, and what they say of themselves. */
-  merchants: number;
 }
 
 export interface Ending {
@@ -158,7 +142,5 @@ export function createModel(options: ModelOptions): Model {
     sales: createValueSums(),
     version: 0,
     torn: false,
-    changed: { shape: 0, pins: 0, words: 0, sales: 0, merchants: 0 },
-    recent: createRecentChanges(),
   };
 }
