@@ -6,7 +6,7 @@ import { seedMerchant, seedStock } from '../support/seed.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { processOn } from './stage.ts';
 
-/** More than come at a glance. */
+/** More than come with the first answer. */
 const MANY = 201;
 const TABLES = ['listings', 'purchases', 'catalog_changes', 'merchants'];
 /** PostgreSQL looks at the parameters of a statement for so many times before it may keep a plan for good. */

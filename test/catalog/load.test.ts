@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, it } from 'vitest';
-import { readStep } from '../../src/market/catalog/feed/follow.ts';
+import { takeStep } from '../../src/market/catalog/feed/follow.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { unpackListing } from '../../src/market/catalog/listing-facts.ts';
@@ -110,9 +110,7 @@ it('what changes while a thread finds words is in the index as it became', async
         }
         await seedStock(database, stage.sellers[1] ?? 0n, [{ title: 'Brass atlas', tags: ['lamp'] }]);
       }
-      const step = await readStep(model, since, { database, followers: [], wanted: [] });
-      step?.apply();
-      since = step?.snapshot ?? since;
+      since = (await takeStep(model, since, { database, followers: [], wanted: [] })) ?? since;
       await giveWay();
     },
   });

@@ -14,9 +14,9 @@ beforeAll(async () => {
 });
 
 it.each([
-  ['fewer than come at a glance', 199],
-  ['as many as come at a glance', 200],
-  ['more than come at a glance', 201],
+  ['fewer than come with the first answer', 199],
+  ['as many as come with the first answer', 200],
+  ['more than come with the first answer', 201],
 ])('%s, changed by one commit together with the log, are taken in at once and whole', async (_what, count) => {
   const { database } = db;
   const ids = await seedStock(

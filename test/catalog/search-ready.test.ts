@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { readStep } from '../../src/market/catalog/feed/follow.ts';
+import { takeStep } from '../../src/market/catalog/feed/follow.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
@@ -98,9 +98,7 @@ for (const [name, budget] of [
       giveWay: async () => {
         pauses += 1;
         if (pauses === 1) await changeAll();
-        const step = await readStep(model, since, { database: db.database, followers: [], wanted: [] });
-        step?.apply();
-        since = step?.snapshot ?? since;
+        since = (await takeStep(model, since, { database: db.database, followers: [], wanted: [] })) ?? since;
       },
     });
     const fresh = processOn(db.database);
@@ -125,7 +123,7 @@ it('what changes between the question to the database and its answer is in the i
       if (asked === 1) {
         await editListing(db.database, ids[10] ?? 0n, { title: 'Quickly changed' });
         await withdrawListing(db.database, ids[12] ?? 0n);
-        (await readStep(model, snapshot, { database: db.database, followers: [], wanted: [] }))?.apply();
+        await takeStep(model, snapshot, { database: db.database, followers: [], wanted: [] });
       }
       return rows as never;
     },

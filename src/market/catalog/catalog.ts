@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { createPasses } from '../../platform/create-passes.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
-import type { Follower } from './feed/followers.ts';
+import type { Follower } from './feed/follow.ts';
 import { createFeed, stepForward } from './feed/step-forward.ts';
 import { columnBytes } from './model/columns.ts';
 import type { Model } from './model/model.ts';

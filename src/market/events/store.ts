@@ -122,18 +122,27 @@ export interface NewsRow {
   nth_of_window: bigint;
 }
 
-/** How far the log goes, 0 while nothing is numbered; and what came into the window after that event, oldest first. */
+/**
+ * How far the log goes, 0 while nothing is numbered; and of what came after that event the newest of the window and of the door, so many
+ * of each, newest first. Where the log ends before that event, of all of it.
+ */
 export async function readNews(
   queryable: Queryable,
   afterId: bigint,
   most: number,
 ): Promise<{ newestId: bigint; news: NewsRow[] }> {
   // The limit is part of the text, so that every plan knows it.
+  const newestOf = (view: Sql): Sql => sql`(
+    select id, canonical, in_door, nth_of_door, nth_of_window from events
+    where id > newest.after_id and id is not null and ${view} order by id desc limit ${raw(String(most))}
+  )`;
   const rows = await queryable.rows<{ newest_id: bigint } & (NewsRow | { id: null })>(sql`
-    select newest.newest_id, news.* from (select coalesce(max(id), 0) as newest_id from events) newest left join (
-      select id, canonical, in_door, nth_of_door, nth_of_window from events
-      where id > ${afterId} and in_window and id is not null order by id limit ${raw(String(most))}
-    ) news on true order by news.id`);
+    select newest.newest_id, news.* from (
+      select newest_id, case when newest_id < ${afterId} then 0 else ${afterId} end as after_id
+      from (select coalesce(max(id), 0) as newest_id from events) log
+    ) newest left join lateral (
+      ${newestOf(sql`in_window`)} union ${newestOf(sql`in_door`)}
+    ) news on true order by news.id desc`);
   return { newestId: rows[0]?.newest_id ?? 0n, news: rows.filter((row) => row.id !== null) };
 }
 

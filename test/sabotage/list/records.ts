@@ -4,6 +4,8 @@ const RECORD = 'src/market/events/record-event.ts';
 const EVENTS = 'src/market/events/store.ts';
 const LOG = ['src/platform/create-log.test.ts'];
 const COUNTERS = 'migrations/market/0021-counters.sql';
+const FEED = 'src/market/catalog/feed/store.ts';
+const FOLLOWED = ['test/catalog/follow.test.ts'];
 const COUNTED = ['src/market/catalog/counters.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -79,5 +81,26 @@ export const RECORDS: readonly Sabotage[] = [
     'union all select listing_id, 0, 0, 0, 0, count(*), 0, 0 from votes group by listing_id',
     '',
     COUNTED,
+  ),
+  bug(
+    'a-change-of-a-transaction-that-ran-before-is-skipped',
+    FEED,
+    'where pg_visible_in_snapshot(ran, pg_current_snapshot())',
+    'where false',
+    FOLLOWED,
+  ),
+  bug(
+    'every-step-of-the-catalog-looks-back-to-the-oldest-transaction',
+    FEED,
+    'where xid >= pg_snapshot_xmax(',
+    'where xid >= pg_snapshot_xmin(',
+    FOLLOWED,
+  ),
+  bug(
+    'a-database-that-was-put-back-is-followed',
+    FEED,
+    'pg_snapshot_xmax(pg_current_snapshot()) < ',
+    "'1'::xid8 > ",
+    FOLLOWED,
   ),
 ];

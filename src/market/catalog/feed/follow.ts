@@ -1,108 +1,109 @@
-import type { Database, Tx } from '../../../platform/database/database.ts';
+import type { Database, Queryable } from '../../../platform/database/database.ts';
 import { applyListing } from '../model/apply-listing.ts';
 import { applyMerchant } from '../model/apply-merchant.ts';
 import type { Model } from '../model/model.ts';
 import { applyPins } from '../model/pins.ts';
 import { type ListingRow, readListings } from '../store.ts';
-import { type Follower, glanceAtFollowers, readFollowers } from './followers.ts';
 import {
-  glanceAtChanges,
   type MerchantRow,
-  type Moment,
   type PinPeriod,
+  peekAtChanges,
   readChanges,
   readMerchants,
   readPinPeriods,
 } from './store.ts';
 
-/** Taking in more than that would hold up requests for longer than reading everything anew, which gives way to them. */
-const MOST_AT_ONCE = 100_000;
-/** So that no statement takes long, however much was missed. */
-const PORTION = 5_000;
-/** What comes with the answer that says what has changed. */
-const MOST_AT_A_GLANCE = 200;
+/** So many changed listings come with the answer that says what has changed. */
+const MOST_AT_ONCE = 200;
+/** Of more than that so many rows are applied without a pause: some 40 ms, in which no request is answered. */
+const PORTION = 250;
 
-/** What was committed since a snapshot, read and not yet taken in. */
-export interface Step {
-  /** Of which all of it is. */
-  snapshot: string;
-  apply(): void;
+/** Something else that is kept in memory and has to be of the same moment as the model. */
+export interface Follower {
+  /** Asks by one statement, before this returns; the function that comes back applies what is new and never fails. Null: nothing is new. */
+  read(queryable: Queryable): Promise<(() => void) | null>;
 }
 
-interface Source {
+export interface Source {
   database: Database;
   followers: readonly Follower[];
   /** Listings to be read though they have not changed. */
   wanted: readonly number[];
+  /** Ends a long step between two portions. */
+  stopped?: AbortSignal;
 }
 
-/** Reads everything that was committed since that snapshot. Null: it is not known any more, or too much; then only a full reading helps. */
-export async function readStep(model: Model, since: string, source: Source): Promise<Step | null> {
-  return (await readSmallStep(model, since, source)) ?? (await readAnyStep(model, since, source));
+/** The functions that apply what is new to all of them. */
+export async function readFollowers(queryable: Queryable, followers: readonly Follower[]): Promise<(() => void)[]> {
+  const applies = await Promise.all(followers.map((follower) => follower.read(queryable)));
+  return applies.filter((apply) => apply !== null);
 }
 
-interface News {
-  merchants: readonly MerchantRow[];
-  listings: readonly ListingRow[];
-  pins: readonly PinPeriod[];
-  applies: readonly (() => void)[];
-}
-
-function stepOf(model: Model, { snapshot, lastAct }: Moment, { merchants, listings, pins, applies }: News): Step {
-  return {
-    snapshot,
-    // Without a pause in between, so that no reader ever sees half of it.
-    apply: () => {
-      for (const row of merchants) applyMerchant(model, row);
-      for (const row of listings) applyListing(model, row);
-      applyPins(model, pins, lastAct);
-      for (const apply of applies) apply();
-      if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
-    },
-  };
-}
-
-/** In one turn, and one snapshot; null when that is not enough. */
-async function readSmallStep(
-  model: Model,
-  since: string,
-  { database, followers, wanted }: Source,
-): Promise<Step | null> {
-  const known = {
-    act: BigInt(model.act),
-    most: MOST_AT_A_GLANCE,
-    wanted: wanted.map(BigInt),
-  };
-  const [applies, glance] = await database.transaction(
-    // Handed in in this order, as the commit goes with the last.
-    (tx) => Promise.all([glanceAtFollowers(tx, followers), glanceAtChanges(tx.last, since, known)]),
-    // Planning it takes three times as long as running it.
+/**
+ * Brings the model from that snapshot to a new one, and returns the new one. Null: what has changed since is not known any more, and
+ * only a full load helps. If it throws, the model may hold a part of what is new; the next step from the same snapshot does all of it again.
+ */
+export async function takeStep(model: Model, since: string, source: Source): Promise<string | null> {
+  const { database, followers, wanted } = source;
+  const known = { act: BigInt(model.act), most: MOST_AT_ONCE, wanted: wanted.map(BigInt) };
+  const [applies, changes] = await database.transaction(
+    // The commit goes with the last of them, so that all of it is one turn.
+    (tx) => Promise.all([readFollowers(tx, followers), peekAtChanges(tx.last, since, known)]),
+    // Planning takes three times as long as running it.
     { isolation: 'repeatable read', readOnly: true, planned: 'once' },
   );
-  if (applies === null || glance.listings === null) return null;
-  return stepOf(model, glance, { merchants: [], listings: glance.listings, pins: [], applies });
+  if (changes.listings === null) return takeLongStep(model, since, source);
+  apply(model, { listings: changes.listings, applies, lastAct: changes.lastAct });
+  return changes.snapshot;
 }
 
-async function readAnyStep(model: Model, since: string, { database, followers, wanted }: Source): Promise<Step | null> {
+/** Of any size. In portions, between which requests are answered; all of one snapshot, so that edits come in the order of their acts. */
+async function takeLongStep(model: Model, since: string, source: Source): Promise<string | null> {
+  const { database, followers, wanted, stopped } = source;
   return database.transaction(
     async (tx) => {
       const changes = await readChanges(tx, since);
-      if (changes.lost || changes.listingIds.length > MOST_AT_ONCE) return null;
-      const merchants = changes.merchantIds.length > 0 ? await readMerchants(tx, changes.merchantIds) : [];
-      const listings = await readInPortions(tx, [...new Set([...changes.listingIds, ...wanted.map(BigInt)])]);
-      const pins = changes.lastAct > BigInt(model.act) ? await readPinPeriods(tx, BigInt(model.act)) : [];
-      const applies = await readFollowers(tx, followers);
-      return stepOf(model, changes, { merchants, listings, pins, applies });
+      if (changes === null) return null;
+      const { snapshot, lastAct, merchantIds } = changes;
+      const listingIds = [...new Set([...changes.listingIds, ...wanted.map(BigInt)])];
+      // A listing's merchant is known before it.
+      const readPortion = async () => {
+        const ids = merchantIds.splice(0, PORTION);
+        const [merchants, rows] = await Promise.all([
+          readMerchants(tx, ids),
+          readListings(tx, listingIds.splice(0, PORTION - ids.length)),
+        ]);
+        return { merchants, listings: rows };
+      };
+      while (merchantIds.length + listingIds.length > PORTION) {
+        apply(model, await readPortion());
+        if (stopped?.aborted) return since;
+      }
+      const pins = lastAct > BigInt(model.act) ? await readPinPeriods(tx, BigInt(model.act)) : [];
+      apply(model, { ...(await readPortion()), pins, applies: await readFollowers(tx, followers), lastAct });
+      return snapshot;
     },
     // How many have changed differs by a factor of thousands.
     { isolation: 'repeatable read', readOnly: true, planned: 'each time' },
   );
 }
 
-async function readInPortions(tx: Tx, ids: readonly bigint[]): Promise<ListingRow[]> {
-  const rows: ListingRow[] = [];
-  for (let from = 0; from < ids.length; from += PORTION) {
-    for (const row of await readListings(tx, ids.slice(from, from + PORTION))) rows.push(row);
-  }
-  return rows;
+interface News {
+  merchants?: readonly MerchantRow[];
+  listings: readonly ListingRow[];
+  pins?: readonly PinPeriod[];
+  applies?: readonly (() => void)[];
+  /** Null: acts before it may be missing still. */
+  lastAct?: bigint;
+}
+
+/** Without a pause in between, so that no reader ever sees half of it. */
+function apply(model: Model, { merchants = [], listings, pins = [], applies = [], lastAct }: News): void {
+  model.torn = true;
+  for (const row of merchants) applyMerchant(model, row);
+  for (const row of listings) applyListing(model, row);
+  if (lastAct !== undefined) applyPins(model, pins, lastAct);
+  for (const applyNews of applies) applyNews();
+  if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
+  model.torn = false;
 }

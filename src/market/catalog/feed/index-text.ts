@@ -13,7 +13,7 @@ const THREAD_FROM = 20_000;
 export interface Indexing {
   database: Database;
   giveWay(): Promise<void>;
-  /** Nobody needs the index of this model any more. */
+  /** The index of this model is not needed any more. */
   stopped(): boolean;
   /** What was asked was not answered; resolves when it is time to go on. */
   failed(error: unknown): Promise<void>;

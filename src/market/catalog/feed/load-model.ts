@@ -1,27 +1,30 @@
 import type { Database, Tx } from '../../../platform/database/database.ts';
-import { applyFigures } from '../model/apply-listing.ts';
+import { giveWay } from '../../../platform/give-way.ts';
+import { unpackListing } from '../listing-facts.ts';
+import { applyFigures, putFragment } from '../model/apply-listing.ts';
 import { applyMerchant } from '../model/apply-merchant.ts';
+import { isFilled } from '../model/is-filled.ts';
 import { unpackFigures } from '../model/listing-figures.ts';
 import { LIVE, type Model } from '../model/model.ts';
-import { applyPins } from '../model/pins.ts';
+import { applyPins, pinnedAt } from '../model/pins.ts';
 import { fillSorted } from '../sets/sorted-ids.ts';
-import { readFiguresBetween } from '../store.ts';
-import { eachRange } from './each-range.ts';
-import { fillFirst, fillModel } from './fill-model.ts';
-import { type Follower, readFollowers } from './followers.ts';
-import { type Moment, readMerchantsFrom, readMoment, readPinPeriods } from './store.ts';
+import { type PackedRow, readFiguresBetween, readListings, readListingsBetween } from '../store.ts';
+import { type Follower, readFollowers } from './follow.ts';
+import { type Moment, readMerchantsBetween, readMoment, readPinPeriods } from './store.ts';
 
-const PORTION = 2000;
+const PORTION = 2_000;
 const FIGURES_AT_ONCE = 10_000;
+/** Rows of a portion between which requests are answered. */
+const SLICE = 50;
 /** After a restart of the machine everything comes from the disk. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 export interface Loading {
   database: Database;
   followers: readonly Follower[];
-  /** Called after each portion with the number of listings read so far. */
-  tell(count: number): void;
-  /** Nobody needs the rest of it any more. */
+  /** Called after each portion with the id up to which listings are read. */
+  tell(upTo: number): void;
+  /** The rest of it is not needed any more. */
   stopped(): boolean;
 }
 
@@ -39,48 +42,35 @@ export async function loadModel(model: Model, loading: Loading): Promise<Opened>
   const opened = Promise.withResolvers<Moment>();
   const filled = loading.database.transaction(
     async (tx) => {
-      const moment = await openShelves(model, tx, loading);
-      await fillFirst(model, tx, moment.newestId);
+      const { newestId, ...moment } = await openShelves(model, tx, loading);
+      await fillFirst(model, tx, newestId);
       opened.resolve(moment);
-      await fillModel(model, tx, { newestId: moment.newestId, stopped: loading.stopped });
+      await fillRest(model, tx, newestId, loading.stopped);
     },
     { isolation: 'repeatable read', readOnly: true, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
   );
-  // What fails after that is for whoever waits for the rest.
+  // A failure after that is for the one who waits for the rest.
   filled.catch(opened.reject);
-  const { snapshot, lastAct } = await opened.promise;
-  return { snapshot, lastAct, filled };
+  return { ...(await opened.promise), filled };
 }
 
 async function openShelves(model: Model, tx: Tx, { followers, tell }: Loading): ReturnType<typeof readMoment> {
   const moment = await readMoment(tx);
-  await eachPortion(
-    (after) => readMerchantsFrom(tx, after, PORTION),
+  await eachRange(
+    { last: moment.newestMerchantId, size: PORTION },
+    (above, upTo) => readMerchantsBetween(tx, above, upTo),
     (row) => applyMerchant(model, row),
   );
   await eachRange(
     { last: moment.newestId, size: FIGURES_AT_ONCE },
     (above, upTo) => readFiguresBetween(tx, above, upTo),
     (row) => applyFigures(model, unpackFigures(row), { orders: false }),
-    () => {
-      tell(model.newestId);
-      return true;
-    },
+    tell,
   );
   fillOrders(model);
   applyPins(model, await readPinPeriods(tx, 0n), moment.lastAct);
-  const applies = await readFollowers(tx, followers);
-  for (const apply of applies) apply();
+  for (const apply of await readFollowers(tx, followers)) apply();
   return moment;
-}
-
-async function eachPortion<Row extends { id: bigint }>(
-  read: (after: bigint) => Promise<Row[]>,
-  act: (row: Row) => void,
-): Promise<void> {
-  for (let rows = await read(0n); rows.length > 0; rows = await read(rows.at(-1)?.id ?? 0n)) {
-    for (const row of rows) act(row);
-  }
 }
 
 function fillOrders(model: Model): void {
@@ -90,4 +80,65 @@ function fillOrders(model: Model): void {
     if (model.columns.state[id] === LIVE) ids[count++] = id;
   }
   for (const order of Object.values(model.orders)) fillSorted(order, ids.subarray(0, count));
+}
+
+/** What is asked for first: the newest, and what is pinned. All there is, in a market that has no more. */
+async function fillFirst(model: Model, tx: Tx, newestId: bigint): Promise<void> {
+  const above = newestId - BigInt(PORTION);
+  for (const row of await readListingsBetween(tx, above > 0n ? above : 0n, newestId)) fillListing(model, row);
+  if (above <= 0n) model.filling.rise(Number.POSITIVE_INFINITY);
+  const pinned = pinnedAt(model.pins, model.act).ids.filter((id) => !isFilled(model, id));
+  if (pinned.length === 0) return;
+  for (const row of await readListings(tx, pinned.slice(0, PORTION).map(BigInt)))
+    putFragment(model, Number(row.id), row);
+}
+
+/** The JSON of all listings in the order of their ids, in the snapshot that the model was of first. */
+async function fillRest(model: Model, tx: Tx, newestId: bigint, stopped: () => boolean): Promise<void> {
+  if (model.filling.upTo() === Number.POSITIVE_INFINITY) return;
+  await eachRange(
+    { last: newestId, size: PORTION, stopped },
+    (above, upTo) => readListingsBetween(tx, above, upTo),
+    (row) => fillListing(model, row),
+    (upTo) => model.filling.rise(upTo),
+  );
+  model.filling.rise(Number.POSITIVE_INFINITY);
+}
+
+/** What is there already is as new as this, or newer: it came with a step that the model has made since. */
+function fillListing(model: Model, row: PackedRow): void {
+  // The text of the packed facts begins with the id.
+  const id = Number.parseInt(row.facts, 10);
+  if (!isFilled(model, id)) putFragment(model, id, unpackListing(row));
+}
+
+/** Ids from 1 to `last`. The next range is asked for before this one is worked on, so that database and process work side by side. */
+async function eachRange<Row>(
+  { last, size, stopped }: { last: bigint; size: number; stopped?: () => boolean },
+  read: (above: bigint, upTo: bigint) => Promise<Row[]>,
+  act: (row: Row) => void,
+  /** Called after each range with its last id. */
+  tell: (upTo: number) => void = () => {},
+): Promise<void> {
+  const step = BigInt(size);
+  const ask = (above: bigint): Promise<Row[]> | null => {
+    if (above >= last) return null;
+    const asked = read(above, above + step);
+    // It may never be waited for, where the work on the one before throws.
+    asked.catch(() => {});
+    return asked;
+  };
+  let asked = ask(0n);
+  for (let above = step; asked !== null; above += step) {
+    const rows = await asked;
+    asked = ask(above);
+    for (let from = 0; from < rows.length; from += SLICE) {
+      // So that the next range is asked for, and what has come of it taken off the line.
+      await giveWay();
+      for (const row of rows.slice(from, from + SLICE)) act(row);
+    }
+    tell(Number(above < last ? above : last));
+    // Not before the first: the model is put in its place while that is read.
+    if (stopped?.()) return;
+  }
 }

@@ -48,7 +48,7 @@ export function readAhead(model: Model): ReadAhead {
       if (asked.length === 0 && above < model.newestId) await model.filling.past(above);
       while (asked.length < QUESTIONS_AHEAD && above < Math.min(model.newestId, model.filling.upTo())) {
         const asking = ask();
-        // Nobody may wait for it any more when it fails.
+        // It may not be waited for any more when it fails.
         asking.catch(() => {});
         asked.push(asking);
       }

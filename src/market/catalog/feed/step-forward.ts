@@ -4,8 +4,7 @@ import { giveWay } from '../../../platform/give-way.ts';
 import type { Log } from '../../../platform/log.ts';
 import { nextUnfilled } from '../model/is-filled.ts';
 import { createModel, type Model } from '../model/model.ts';
-import { readStep } from './follow.ts';
-import type { Follower } from './followers.ts';
+import { type Follower, takeStep } from './follow.ts';
 import { indexText } from './index-text.ts';
 import { loadModel } from './load-model.ts';
 
@@ -26,7 +25,7 @@ export interface FeedState {
   snapshot: string | null;
   /** Settles as the text index of this model does. */
   searchable: Promise<void>;
-  /** Resolves when nothing is being read or indexed beside requests any more. */
+  /** Resolves when nothing is read or indexed in the background any more. */
   completed: Promise<void>;
   freshAt: number;
   shelvesSeconds: number | null;
@@ -35,9 +34,9 @@ export interface FeedState {
 
 export interface Feed extends FeedOptions {
   state: FeedState;
-  /** Listings that somebody waits for, whose JSON was not read yet. */
+  /** Listings that a request waits for: their JSON was not read yet. */
   wanted: Set<number>;
-  /** What was read is of another history than the database's: all of it is read anew. */
+  /** The model is of another history than the database's: the next step loads everything. */
   outdated: boolean;
 }
 
@@ -81,19 +80,16 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
 /** Takes in everything that was committed until now; the first time, and after a fault, by reading all there is. One at a time. */
 export async function stepForward(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
-  if (state.snapshot === null || feed.outdated) return loadAll(feed);
+  if (state.snapshot === null || state.model.torn || feed.outdated) return loadAll(feed);
   const asked = clock.now();
   const wanted = [...feed.wanted].slice(0, WANTED_AT_ONCE);
-  const step = await readStep(state.model, state.snapshot, { ...feed, wanted });
-  if (step === null) {
+  const snapshot = await takeStep(state.model, state.snapshot, { ...feed, wanted });
+  if (snapshot === null) {
     log.warn('catalog_lost_track');
     return loadAll(feed);
   }
-  // Until it is taken in whole nothing is known of the model: if that throws, the next step reads everything anew.
-  state.snapshot = null;
-  step.apply();
   for (const id of wanted) feed.wanted.delete(id);
-  state.snapshot = step.snapshot;
+  state.snapshot = snapshot;
   state.freshAt = asked;
 }
 
@@ -103,7 +99,10 @@ async function loadAll(feed: Feed): Promise<void> {
   feed.outdated = false;
   const model = emptyModel(feed);
   const givenUp = (): boolean => feed.stopped.aborted || state.model !== model;
-  const { snapshot, filled } = await loadModel(model, { ...feed, tell: createProgress(log), stopped: givenUp });
+  const tell = (upTo: number): void => {
+    if (upTo % TELL_EVERY === 0) log.info('catalog_loading', { count: upTo });
+  };
+  const { snapshot, filled } = await loadModel(model, { ...feed, tell, stopped: givenUp });
   const loadedAt = clock.now();
   // Answers that are kept are of one model and one version.
   model.version = state.model.version + 1;
@@ -131,7 +130,7 @@ async function loadAll(feed: Feed): Promise<void> {
 interface Rest extends Feed {
   model: Model;
   begun: number;
-  /** Nobody needs it any more. */
+  /** Another model has taken its place, or the catalog stops. */
   givenUp(): boolean;
 }
 
@@ -172,13 +171,4 @@ async function index({ state, model, begun, givenUp, database, clock, log, stopp
   if (givenUp()) return;
   state.textSeconds = (clock.now() - begun) / 1_000;
   log.info('catalog_searchable', { count: model.text.listings(), ms: clock.now() - begun });
-}
-
-function createProgress(log: Log): (count: number) => void {
-  let due = TELL_EVERY;
-  return (count) => {
-    if (count < due) return;
-    due = count + TELL_EVERY;
-    log.info('catalog_loading', { count });
-  };
 }

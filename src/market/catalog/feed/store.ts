@@ -23,73 +23,67 @@ export interface Moment {
   lastAct: bigint;
 }
 
-export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint }> {
-  const found = await tx.one<{ snapshot: string; last_act: bigint; newest_id: bigint }>(sql`
-    select pg_current_snapshot()::text as snapshot, last_act, (select coalesce(max(id), 0) from listings) as newest_id
+export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint; newestMerchantId: bigint }> {
+  return tx.one(sql`
+    select pg_current_snapshot()::text as snapshot, last_act as "lastAct",
+      (select coalesce(max(id), 0) from listings) as "newestId",
+      (select coalesce(max(id), 0) from merchants) as "newestMerchantId"
     from catalog_state`);
-  return { snapshot: found.snapshot, lastAct: found.last_act, newestId: found.newest_id };
 }
 
+/**
+ * What this snapshot sees and the earlier one did not: rows of transactions that began after the earlier one, and of those that ran then
+ * and are committed now. Others are not looked at, however old a transaction is that still runs somewhere on the server.
+ */
+const changesSince = (since: string): Sql => sql`
+    changed as materialized (
+      select listing_id, merchant_id from catalog_changes
+      where xid >= pg_snapshot_xmax(${since}::pg_snapshot) and xid < pg_snapshot_xmax(pg_current_snapshot())
+      union
+      select listing_id, merchant_id from catalog_changes
+      where xid = any (array(
+        select ran from pg_snapshot_xip(${since}::pg_snapshot) ran where pg_visible_in_snapshot(ran, pg_current_snapshot())))
+    )`;
+
+/**
+ * Whether rows may be missing: deleted, or of a database that was put back to before the earlier snapshot. A mark from ahead of all
+ * transactions came with a dump from another server, and says nothing of this one.
+ */
+const isLost = (since: string): Sql => sql`(
+    pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax(${since}::pg_snapshot)
+    or s.kept_from > pg_snapshot_xmin(${since}::pg_snapshot) and s.kept_from <= pg_snapshot_xmax(pg_current_snapshot()))`;
+
 export interface Changes extends Moment {
-  /** Changes since the earlier snapshot were deleted already: only a full reading helps. */
-  lost: boolean;
+  /** Edited ones in the order of their acts. */
   listingIds: bigint[];
   merchantIds: bigint[];
 }
 
-/** What this snapshot sees and the earlier one did not. Where more than `most` have changed, which ones is of no interest. */
-const changesSince = (since: string, most: number): Sql => sql`
-    changed as materialized (
-      select distinct listing_id, merchant_id from catalog_changes
-      where xid >= pg_snapshot_xmin(${since}::pg_snapshot) and not pg_visible_in_snapshot(xid, ${since}::pg_snapshot)
-      limit ${most}::int8 + 1
-    )`;
-
-const isLost = (since: string): Sql => sql`s.kept_from > pg_snapshot_xmin(${since}::pg_snapshot)`;
-
-export async function readChanges(tx: Queryable, since: string): Promise<Changes> {
-  const found = await tx.one<{
-    snapshot: string;
-    last_act: bigint;
-    lost: boolean;
-    listing_ids: bigint[];
-    merchant_ids: bigint[];
-  }>(sql`
-    with ${changesSince(since, Number.MAX_SAFE_INTEGER)}
-    select pg_current_snapshot()::text as snapshot, s.last_act, ${isLost(since)} as lost,
-      coalesce((select array_agg(listing_id order by listing_id) from changed where listing_id is not null), '{}') as listing_ids,
-      coalesce((select array_agg(merchant_id order by merchant_id) from changed where merchant_id is not null), '{}') as merchant_ids
-    from catalog_state s`);
-  return {
-    snapshot: found.snapshot,
-    lastAct: found.last_act,
-    lost: found.lost,
-    listingIds: found.listing_ids,
-    merchantIds: found.merchant_ids,
-  };
+/** Null: some of them are not known any more. */
+export async function readChanges(tx: Queryable, since: string): Promise<Changes | null> {
+  return tx.maybe<Changes>(sql`
+    with ${changesSince(since)}
+    select pg_current_snapshot()::text as snapshot, s.last_act as "lastAct",
+      array(select l.id from changed join listings l on l.id = changed.listing_id order by l.edited_act, l.id) as "listingIds",
+      array(select merchant_id from changed where merchant_id is not null order by merchant_id) as "merchantIds"
+    from catalog_state s where not ${isLost(since)}`);
 }
 
-export interface Glance extends Moment {
+export interface Peek extends Moment {
   /** All that is new of the listings and those that were wanted, and there is nothing else; null: there may be more than that. */
   listings: ListingRow[] | null;
 }
 
-interface GlanceRow {
-  snapshot: string;
-  last_act: bigint;
-  simple: boolean;
-}
-
 /** What is new as a rule, in one statement, whose snapshot is one too: not many listings, and neither merchants nor pins. */
-export async function glanceAtChanges(
+export async function peekAtChanges(
   queryable: Queryable,
   since: string,
   known: { act: bigint; most: number; wanted: readonly bigint[] },
-): Promise<Glance> {
+): Promise<Peek> {
   const { act, most, wanted } = known;
-  const rows = await queryable.rows<GlanceRow & (ListingRow | { id: null })>(sql`
-    with ${changesSince(since, most)}, head as materialized (
-      select pg_current_snapshot()::text as snapshot, s.last_act,
+  const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
+    with ${changesSince(since)}, head as materialized (
+      select pg_current_snapshot()::text as snapshot, s.last_act as "lastAct",
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${act} or not exists (select from pin_periods where began > ${act} or ended > ${act}))
@@ -102,23 +96,18 @@ export async function glanceAtChanges(
     ) fresh on true order by fresh.id`);
   const [head] = rows;
   if (head === undefined) throw new TypeError('the state of the catalog is gone');
-  return {
-    snapshot: head.snapshot,
-    lastAct: head.last_act,
-    listings: head.simple ? rows.filter((row) => row.id !== null) : null,
-  };
+  const { snapshot, lastAct, simple } = head;
+  return { snapshot, lastAct, listings: simple ? rows.filter((row) => row.id !== null) : null };
 }
+
+const merchants = sql`select id, handle, joined_at, store_line, city_handle from merchants`;
 
 export async function readMerchants(tx: Queryable, ids: readonly bigint[]): Promise<MerchantRow[]> {
-  return tx.rows<MerchantRow>(
-    sql`select id, handle, joined_at, store_line, city_handle from merchants where id = any(${ids}) order by id`,
-  );
+  return tx.rows<MerchantRow>(sql`${merchants} where id = any(${ids}) order by id`);
 }
 
-export async function readMerchantsFrom(tx: Queryable, after: bigint, limit: number): Promise<MerchantRow[]> {
-  return tx.rows<MerchantRow>(
-    sql`select id, handle, joined_at, store_line, city_handle from merchants where id > ${after} order by id limit ${limit}`,
-  );
+export async function readMerchantsBetween(tx: Queryable, above: bigint, upTo: bigint): Promise<MerchantRow[]> {
+  return tx.rows<MerchantRow>(sql`${merchants} where id > ${above} and id <= ${upTo} order by id`);
 }
 
 /** Those that began or ended after that act. */

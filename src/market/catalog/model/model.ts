@@ -78,6 +78,8 @@ export interface Model {
   sales: ValueSums;
   /** Rises with every change. */
   version: number;
+  /** While a change is applied; still true after one that failed: then nothing here can be relied on. */
+  torn: boolean;
 }
 
 export interface Ending {
@@ -139,5 +141,6 @@ export function createModel(options: ModelOptions): Model {
     votes: createValueSums(),
     sales: createValueSums(),
     version: 0,
+    torn: false,
   };
 }

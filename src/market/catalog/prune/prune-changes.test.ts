@@ -86,6 +86,13 @@ test('the mark never passes a transaction that still runs: what that one changes
   await pruneUntil([]);
 });
 
+test('a mark that came with a dump from another server gives way to one of this server', async () => {
+  await db.database.run(sql`update catalog_state set kept_from = '1000000000000'::xid8`);
+  const only = await change(1, HOUR);
+  await pruneUntil([]);
+  expect((await kept()).from).toBe(only + 1n);
+});
+
 test('more than one batch goes in one call', async () => {
   for (let id = 1; id <= 7; id += 1) await change(id, HOUR);
   await untilDeletable(7);

@@ -18,7 +18,10 @@ export async function deleteOldChanges(tx: Tx, olderThanMs: number, most: number
     select count(*)::int4 as count, max(xid)::text as highest from gone`);
   if (highest !== null) {
     const keptFrom = (BigInt(highest) + 1n).toString();
-    await tx.run(sql`update catalog_state set kept_from = greatest(kept_from, ${keptFrom}::xid8)`);
+    // A mark from ahead of all transactions came with a dump from another server, and would hide this one.
+    await tx.run(sql`
+      update catalog_state set kept_from = case when kept_from > pg_snapshot_xmax(pg_current_snapshot()) then ${keptFrom}::xid8
+        else greatest(kept_from, ${keptFrom}::xid8) end`);
   }
   return count;
 }

@@ -1,0 +1,148 @@
+import sql from 'sql-template-tag';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import type { Model } from '../../src/market/catalog/model/model.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/open-database.ts';
+import { giveWay } from '../../src/platform/give-way.ts';
+import { testDatabase } from '../support/database.ts';
+import { onServer } from '../support/on-server.ts';
+import { seedMerchant, seedStock } from '../support/seed.ts';
+import { addressesOf, expectSame } from './same-bytes.ts';
+import { processOn } from './stage.ts';
+
+/** Eight portions of a step. */
+const MANY = 2_000;
+/** More than one. */
+const MERCHANTS = 300;
+
+const db = testDatabase();
+let ids: bigint[];
+beforeAll(async () => {
+  const seller = (await seedMerchant(db.database)).id;
+  const stock = Array.from({ length: MANY }, (_, at) => ({ title: `Lamp ${at}`, description: 'brass' }));
+  ids = await seedStock(db.database, seller, stock);
+});
+
+const newestAct = async (): Promise<number> =>
+  Number((await db.database.one<{ act: bigint }>(sql`select last_act as act from catalog_state`)).act);
+
+/** Edits every listing once, not in the order of ids; and adds merchants, who come before it. */
+async function flood(word: string): Promise<void> {
+  await onServer(
+    db.url,
+    `do $$ declare one bigint; begin
+      for one in select id from listings order by md5(id::text) loop
+        update listings set title = '${word} ' || one where id = one;
+      end loop;
+    end $$;
+    insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
+    select (select max(id) from merchants) + n, '${word}-' || n, '${word}-' || n, 'a model', 'coding_persistent', now()
+    from generate_series(1, ${MERCHANTS}) n`,
+  );
+}
+
+/** In the middle of a step: before so many more portions of listings are read. */
+interface Interruption {
+  after: number;
+  act(pid: number): Promise<void> | void;
+}
+
+/** The same database, through connections of its own. */
+async function ownDatabase(interruption: Interruption): Promise<Database> {
+  const own = await openDatabase({
+    url: db.url,
+    poolSize: 2,
+    applicationName: 'openaisle-follower',
+    allowUnsafe: true,
+  });
+  onTestFinished(() => own.close());
+  return {
+    ...own,
+    transaction: (act, options) =>
+      own.transaction(
+        (tx) =>
+          act({
+            ...tx,
+            rows: async (query) => {
+              if (query.sql.includes('where l.id = any(')) interruption.after -= 1;
+              if (interruption.after < 0) {
+                interruption.after = Number.POSITIVE_INFINITY;
+                await interruption.act((await tx.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)).pid);
+              }
+              return tx.rows(query);
+            },
+          }),
+        options,
+      ),
+  };
+}
+
+it('a flood is taken in by portions that give way to requests, edits in the order of their acts, and whole', async () => {
+  const process = processOn(db.database);
+  await process.catalog.fresh();
+  await process.catalog.searchable();
+  const before = await newestAct();
+  await flood('atlas');
+  const model = process.catalog.model();
+  const { columns } = model;
+  let isDone = false;
+  const taking = process.catalog.fresh().finally(() => {
+    isDone = true;
+  });
+  const seen = new Set<number>();
+  while (!isDone) {
+    const known = ids.filter((id) => (columns.editedAct[Number(id)] ?? 0) > before).length;
+    // Each edit is one act: as many as there are up to the newest are known, so none before it is missing.
+    expect(model.editAct === 0 ? 0 : model.editAct - before).toBe(known);
+    if (known > 0) expect(model.merchantCount).toBeGreaterThan(MERCHANTS);
+    seen.add(known);
+    await giveWay();
+  }
+  await taking;
+  expect(seen.size).toBeGreaterThan(6);
+  expect(process.lines.filter(({ event }) => event === 'catalog_loaded')).toHaveLength(1);
+  await expectSame(process, processOn(db.database), addressesOf(ids, ['/api/shelves?q=atlas', '/api/shelves?q=lamp']));
+});
+
+it('a flood that is cut off in the middle is taken in again, without reading everything', async () => {
+  const cut = {
+    after: Number.POSITIVE_INFINITY,
+    act: (pid: number) => onServer(db.url, `select pg_terminate_backend(${pid})`),
+  };
+  const process = processOn(await ownDatabase(cut));
+  await process.catalog.fresh();
+  await process.catalog.searchable();
+  const before = await newestAct();
+  await flood('globe');
+  cut.after = 4;
+  await expect(process.catalog.fresh()).rejects.toThrow();
+  const model = process.catalog.model();
+  expectPart(model, before);
+  await expectSame(process, processOn(db.database), addressesOf(ids, ['/api/shelves?q=globe', '/api/shelves?q=atlas']));
+  expect(process.lines.filter(({ event }) => event === 'catalog_loaded')).toHaveLength(1);
+  expect(process.catalog.model()).toBe(model);
+});
+
+it('a stop does not wait for the end of a flood', async () => {
+  let stopped: Promise<void> | null = null;
+  const stop = {
+    after: Number.POSITIVE_INFINITY,
+    act: () => {
+      stopped = process.catalog.stop();
+    },
+  };
+  const process = processOn(await ownDatabase(stop));
+  await process.catalog.fresh();
+  const before = await newestAct();
+  await flood('chart');
+  stop.after = 4;
+  await process.catalog.fresh();
+  await stopped;
+  expectPart(process.catalog.model(), before);
+});
+
+function expectPart({ columns }: Model, before: number): void {
+  const known = ids.filter((id) => (columns.editedAct[Number(id)] ?? 0) > before).length;
+  expect(known).toBeGreaterThan(0);
+  expect(known).toBeLessThan(MANY);
+}
