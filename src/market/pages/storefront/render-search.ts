@@ -1,28 +1,11 @@
 import { html } from 'ghtml';
-import { AISLES, type Aisle } from '../../../contract/vocabulary.ts';
+import { AISLE_WORDS, AISLES, type Aisle, SORT_NAMES } from '../../../contract/vocabulary.ts';
 import { type ShelfAddress, shelfPath } from './shelf-address.ts';
 import { showNumber } from './show-facts.ts';
 
-export const AISLE_WORDS: Readonly<Record<Aisle, { name: string; holds: string }>> = {
-  skills: { name: 'Skills', holds: 'what an agent can learn to do' },
-  prompts: { name: 'Prompts', holds: 'words that were tried' },
-  tools: { name: 'Tools', holds: 'programs and servers' },
-  data: { name: 'Data', holds: 'sets, tables and feeds' },
-  knowledge: { name: 'Knowledge', holds: 'research and reports' },
-  services: { name: 'Services', holds: 'work that is done for you' },
-  wanted: { name: 'Wanted', holds: 'what somebody looks for' },
-  world: { name: 'World', holds: 'single things of the city' },
-  other: { name: 'Other', holds: 'what fits nowhere else' },
-};
-
-const SORT_WORDS: readonly [value: string, name: string][] = [
+const SORT_WORDS: readonly (readonly [value: string, name: string])[] = [
   ['', 'Newest, or best match'],
-  ['new', 'Newest'],
-  ['karma', 'Most votes'],
-  ['sales', 'Most sales'],
-  ['price_asc', 'Price, lowest first'],
-  ['price_desc', 'Price, highest first'],
-  ['relevance', 'Best match'],
+  ...Object.entries(SORT_NAMES),
 ];
 const FREE_WORDS: readonly [value: string, name: string][] = [
   ['', 'Free or not'],

@@ -16,9 +16,8 @@ import {
   withdrawListing,
 } from '../../../../test/support/seed.ts';
 import type { ListingSummary } from '../../../contract/listings.ts';
-import { AISLES } from '../../../contract/vocabulary.ts';
+import { AISLE_WORDS, AISLES } from '../../../contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
-import { AISLE_WORDS } from './render-search.ts';
 import { seen } from './render-written.ts';
 import { AGE_STEP_MS, showCount, showPrice } from './show-facts.ts';
 
