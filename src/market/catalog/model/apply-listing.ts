@@ -3,10 +3,11 @@ import { artifactMessage, presentEnding, presentSummary } from '../present-listi
 import { createPosting, setLevel } from '../sets/posting.ts';
 import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.ts';
 import type { ListingRow } from '../store.ts';
-import { reachId, TAGS_PER_LISTING } from './columns.ts';
+import { FIGURES, reachId, TAGS_PER_LISTING } from './columns.ts';
 import { figuresOf, type ListingFigures } from './listing-figures.ts';
 import { LIVE, type Model } from './model.ts';
 import { CHANGE, noteRecent, noteSignature } from './recent-changes.ts';
+import { ORDERS, RISING } from './sorts.ts';
 import { moveValue } from './value-sums.ts';
 
 /** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
@@ -48,8 +49,6 @@ export function applyFigures(
     columns.priceUnits[id] = row.priceUnits;
   }
   const turn = { wasLive, isLive };
-  const ranked = orders ? turn : { wasLive: false, isLive: false };
-  rank(model.orders.edited, columns.editedAct, { id, value: row.editedAct, ...ranked });
   model.editAct = Math.max(model.editAct, row.editedAct);
   columns.state[id] = state;
   const aisleBefore = columns.aisle[id] ?? 0;
@@ -59,14 +58,8 @@ export function applyFigures(
   noteChange(model, row, { ...turn, known, moved, edited: edited || tagged, aisleBefore, tagsBefore });
   countSales(model, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
-  moveValue(model.votes, columns.votes[id] ?? 0, row.votes);
-  moveValue(model.sales, columns.sales[id] ?? 0, row.sales);
-  rank(model.orders.karma, columns.votes, { id, value: row.votes, ...ranked });
-  rank(model.orders.sales, columns.sales, { id, value: row.sales, ...ranked });
-  columns.verifiedSales[id] = row.verifiedSales;
-  columns.comments[id] = row.comments;
+  rank(model, row, orders ? turn : { wasLive: false, isLive: false });
   setLevel(model.verified, id, isLive && row.verifiedSales > 0 ? 1 : 0);
-  rankByPrice(model, id, ranked);
   return { ...turn, edited };
 }
 
@@ -172,21 +165,18 @@ function showOrHide(model: Model, id: number, isLive: boolean): void {
   merchant.json = null;
 }
 
-/** An order finds a member by the key it was put in with, so it leaves before the key changes. */
-function rank(order: SortedIds, keys: Uint32Array | Float64Array, given: Turn & { id: number; value: number }): void {
-  const { id, value, wasLive, isLive } = given;
-  const same = keys[id] === value;
-  if (wasLive && !(isLive && same)) removeSorted(order, id);
-  keys[id] = value;
-  if (isLive && !(wasLive && same)) insertSorted(order, id);
-}
-
-/** A price never changes. */
-function rankByPrice({ orders }: Model, id: number, { wasLive, isLive }: Turn): void {
-  if (isLive === wasLive) return;
-  const move = isLive ? insertSorted : removeSorted;
-  move(orders.price_asc, id);
-  move(orders.price_desc, id);
+/** The figures, and its place by each. An order finds a member by the key it was put in with, so it leaves before the key changes. */
+function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, isLive }: Turn): void {
+  const { id } = row;
+  const entered: SortedIds[] = [];
+  for (const { name, key } of ORDERS) {
+    const same = columns[key][id] === row[key];
+    if (wasLive && !(isLive && same)) removeSorted(orders[name], id);
+    if (isLive && !(wasLive && same)) entered.push(orders[name]);
+  }
+  for (const { sort, key } of RISING) moveValue(sums[sort], columns[key][id] ?? 0, row[key]);
+  for (const figure of FIGURES) columns[figure][id] = row[figure];
+  for (const order of entered) insertSorted(order, id);
 }
 
 /** Its JSON, and what its detail says beyond that. */

@@ -7,10 +7,11 @@ import { USUAL_JSON } from '../present-listing.ts';
 import { createPosting, type Posting } from '../sets/posting.ts';
 import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
 import { createTextIndex, type TextIndex } from '../text/text-index.ts';
-import { type Columns, createColumns } from './columns.ts';
+import { type Columns, createColumns, READ_FIGURE } from './columns.ts';
 import { createFilling, type Filling } from './filling.ts';
 import type { Pin } from './pins.ts';
 import { createRecentChanges, type RecentChanges } from './recent-changes.ts';
+import { ORDERS, type OrderName, RISING, type RisingSort } from './sorts.ts';
 import { createValueSums, type ValueSums } from './value-sums.ts';
 
 export const LIVE = LISTING_STATES.indexOf('live') + 1;
@@ -35,15 +36,6 @@ export interface Tag {
   live: Posting;
 }
 
-export interface Orders {
-  karma: SortedIds;
-  sales: SortedIds;
-  price_asc: SortedIds;
-  price_desc: SortedIds;
-  /** The last edited first. */
-  edited: SortedIds;
-}
-
 /** One process's copy of the public part of the market. All sets and orders hold live listings only. */
 export interface Model {
   columns: Columns;
@@ -59,7 +51,7 @@ export interface Model {
   free: Posting;
   /** At least one verified sale. */
   verified: Posting;
-  orders: Orders;
+  orders: Record<OrderName, SortedIds>;
   fragments: Fragments;
   filling: Filling;
   /** Fragments and what is needed to write pages of them. */
@@ -74,9 +66,8 @@ export interface Model {
   act: number;
   pinAct: number;
   editAct: number;
-  /** Of all listings, whatever their state. */
-  votes: ValueSums;
-  sales: ValueSums;
+  /** Of all listings, whatever their state, by the figure of each sort. */
+  sums: Record<RisingSort, ValueSums>;
   /** Rises with every change. */
   version: number;
   /** With which version each of these last changed. */
@@ -115,10 +106,6 @@ export interface ModelOptions {
 export function createModel(options: ModelOptions): Model {
   const columns = createColumns();
   const fragments = createFragments({ budgetBytes: options.fragmentBytes, usualMiddle: Buffer.from(USUAL_JSON) });
-  const votesOf = (id: number): number => columns.votes[id] ?? 0;
-  const salesOf = (id: number): number => columns.sales[id] ?? 0;
-  const priceOf = (id: number): number => columns.priceUnits[id] ?? 0;
-  const editedOf = (id: number): number => columns.editedAct[id] ?? 0;
   return {
     columns,
     newestId: 0,
@@ -131,13 +118,7 @@ export function createModel(options: ModelOptions): Model {
     merchantOfHandle: new Map(),
     free: createPosting(),
     verified: createPosting(),
-    orders: {
-      karma: createSortedIds(votesOf, 'descending'),
-      sales: createSortedIds(salesOf, 'descending'),
-      price_asc: createSortedIds(priceOf, 'ascending'),
-      price_desc: createSortedIds(priceOf, 'descending'),
-      edited: createSortedIds(editedOf, 'descending'),
-    },
+    orders: createOrders(columns),
     fragments,
     filling: createFilling(),
     pages: {
@@ -152,10 +133,17 @@ export function createModel(options: ModelOptions): Model {
     act: 0,
     pinAct: 0,
     editAct: 0,
-    votes: createValueSums(),
-    sales: createValueSums(),
+    sums: Object.fromEntries(RISING.map(({ sort }) => [sort, createValueSums()])) as Model['sums'],
     version: 0,
     changed: { shape: 0, pins: 0, words: 0, sales: 0, merchants: 0 },
     recent: createRecentChanges(),
   };
+}
+
+function createOrders(columns: Columns): Model['orders'] {
+  const made = ORDERS.map(({ name, key, direction }) => {
+    const read = READ_FIGURE[key];
+    return [name, createSortedIds((id) => read(columns, id), direction)] as const;
+  });
+  return Object.fromEntries(made) as Model['orders'];
 }

@@ -1,5 +1,6 @@
 import { LIVE, type Model } from '../model/model.ts';
 import { CHANGE, countSince, hadTag, hasTag, mayMatch, slotOf } from '../model/recent-changes.ts';
+import { isRising, type RisingSort } from '../model/sorts.ts';
 import { levelOf } from '../sets/posting.ts';
 import type { Selection, Weighted } from '../sets/select.ts';
 import { isMatch } from '../sets/selection.ts';
@@ -68,7 +69,7 @@ function comparePins(model: Model, shown: ShownShelf): Sameness {
 
 /** By votes and sales the cursor says how many there are from its place upwards. */
 function reachesTheSame(model: Model, { sort }: ShelfPlan, next: Walk | null): boolean {
-  if (next === null || (sort !== 'karma' && sort !== 'sales')) return true;
+  if (next === null || !isRising(sort)) return true;
   return reachOf(model, sort, next.key) === next.reach;
 }
 
@@ -191,10 +192,11 @@ function kindsThatMove({ aisle, tag, verifiedSalesMin, words }: ShelfPlan): numb
   );
 }
 
+const RAISING: Record<RisingSort, number> = { karma: CHANGE.votes, sales: CHANGE.sales };
+
 /** Changes that may move it within. By relevance edits do, and these are among the others. */
 function kindsThatSort({ sort }: ShelfPlan): number {
-  if (sort === 'karma') return CHANGE.votes;
-  return sort === 'sales' ? CHANGE.sales : 0;
+  return isRising(sort) ? RAISING[sort] : 0;
 }
 
 /** By the filters whose outcome for a listing never changes, and by verified sales where these are as before. */
@@ -222,7 +224,7 @@ function wasAmong({ recent, tags }: Model, { aisle, tag }: ShelfPlan, slot: numb
 
 /** What rose and still comes after the last row of the page came after it before. The pinned that lead are on the page. */
 function comesLater({ orders }: Model, { plan: { sort }, ids, next }: ShownShelf, id: number): boolean {
-  if (next === null || next.leads || (sort !== 'karma' && sort !== 'sales')) return false;
+  if (next === null || next.leads || !isRising(sort)) return false;
   return orders[sort].keyOf(id) < next.key && !ids.includes(id);
 }
 
