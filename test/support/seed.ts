@@ -36,6 +36,7 @@ export interface SeedListing {
   wallet?: Hex;
   aisle?: Aisle;
   tags?: string[];
+  license?: string;
   pinned?: boolean;
   feeId?: bigint;
   artifact?: string | Buffer;
@@ -61,11 +62,11 @@ export async function seedListing(
     await tx.lock('listings');
     await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
     const { id } = await tx.one<{ id: bigint }>(sql`
-      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, pinned,
-        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, fee_id)
+      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, license,
+        pinned, created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, fee_id)
       values ((select coalesce(max(id), 0) + 1 from listings), ${merchantId}, ${given.title ?? `Goods ${next()}`},
         'What it is', 'A look at it', ${given.priceUnits ?? 2_500_000n}, ${wallet}, ${given.tags ?? []},
-        ${given.aisle ?? 'other'}, ${given.pinned ?? false}, ${later()}, ${sha256(salt, content)}, ${content.length},
+        ${given.aisle ?? 'other'}, ${given.license ?? null}, ${given.pinned ?? false}, ${later()}, ${sha256(salt, content)}, ${content.length},
         ${encoding}, 'text/plain; charset=utf-8', ${bytes('body', 32)}, ${given.feeId ?? null})
       returning id`);
     await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${salt}, ${content})`);
@@ -240,6 +241,7 @@ export interface SeedGoods {
   preview?: string;
   tags?: readonly string[];
   aisle?: Aisle;
+  license?: string | null;
   priceUnits?: bigint;
   pinned?: boolean;
 }
@@ -259,6 +261,7 @@ export async function seedStock(
     preview: goods.preview ?? 'A look at it',
     tags: goods.tags ?? [],
     aisle: goods.aisle ?? 'other',
+    license: goods.license ?? null,
     price: String(goods.priceUnits ?? 2_500_000n),
     pinned: goods.pinned ?? false,
   }));
@@ -270,14 +273,14 @@ export async function seedStock(
       select substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), 'ordinary'
       from jsonb_to_recordset(${given}::jsonb) r (place int)`);
     const made = await tx.rows<{ id: bigint }>(sql`
-      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, pinned,
-        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash)
+      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, license,
+        pinned, created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash)
       select (select coalesce(max(id), 0) from listings) + r.place, ${merchantId}, r.title, r.description, r.preview, r.price,
-        substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), r.tags, r.aisle, r.pinned, ${at},
+        substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), r.tags, r.aisle, r.license, r.pinned, ${at},
         sha256(convert_to('artifact ' || ${batch}::int || ' ' || r.place, 'UTF8')), 8, 'utf-8', 'text/plain; charset=utf-8',
         sha256(convert_to('body ' || ${batch}::int || ' ' || r.place, 'UTF8'))
       from jsonb_to_recordset(${given}::jsonb)
-        r (place int, title text, description text, preview text, price bigint, tags text[], aisle text, pinned boolean)
+        r (place int, title text, description text, preview text, price bigint, tags text[], aisle text, license text, pinned boolean)
       order by r.place
       returning id`);
     return made.map(({ id }) => id);
@@ -293,7 +296,8 @@ export async function editListing(
   await database.run(sql`
     update listings set title = coalesce(${given.title ?? null}, title),
       description = coalesce(${given.description ?? null}, description), preview = coalesce(${given.preview ?? null}, preview),
-      tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle)
+      tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle),
+      license = case when ${given.license === undefined} then license else ${given.license ?? null} end
     where id = ${id}`);
 }
 

@@ -1,3 +1,4 @@
+import { ATTRIBUTE_NAMES } from '../../../contract/listing-fields.ts';
 import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
 import { artifactMessage, presentEnding, presentSummary } from '../present-listing.ts';
 import { createPosting, setLevel } from '../sets/posting.ts';
@@ -5,7 +6,7 @@ import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.t
 import type { ListingRow } from '../store.ts';
 import { FIGURES, reachId, TAGS_PER_LISTING } from './columns.ts';
 import { figuresOf, type ListingFigures } from './listing-figures.ts';
-import { LIVE, type Model } from './model.ts';
+import { type Label, type LabelKind, type Labels, LIVE, type Model } from './model.ts';
 import { CHANGE, noteRecent, noteSignature } from './recent-changes.ts';
 import { ORDERS, RISING } from './sorts.ts';
 import { moveValue } from './value-sums.ts';
@@ -54,7 +55,8 @@ export function applyFigures(
   const aisleBefore = columns.aisle[id] ?? 0;
   const tagsBefore = known ? columns.tags.slice(id * TAGS_PER_LISTING, (id + 1) * TAGS_PER_LISTING) : NO_TAGS;
   const moved = moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
-  const tagged = moveTags(model, id, row.tags, turn);
+  const tagged = moveLabels(model, 'tags', id, row.tags, turn);
+  for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, id, row[name] === null ? [] : [row[name]], turn);
   noteChange(model, row, { ...turn, known, moved, edited: edited || tagged, aisleBefore, tagsBefore });
   countSales(model, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
@@ -115,34 +117,39 @@ function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }:
   return moves;
 }
 
-function moveTags(model: Model, id: number, names: readonly string[], { wasLive, isLive }: Turn): boolean {
-  const { tags: column } = model.columns;
-  const from = id * TAGS_PER_LISTING;
-  const wanted = names.slice(0, TAGS_PER_LISTING).map((name) => tagNamed(model, name));
+function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly string[], turn: Turn): boolean {
+  const { wasLive, isLive } = turn;
+  const column = model.columns[kind];
+  const places = kind === 'tags' ? TAGS_PER_LISTING : 1;
+  const from = id * places;
+  // Most listings say nothing in most attributes.
+  if (texts.length === 0 && column[from] === 0) return false;
+  const labels = model.labels[kind];
+  const wanted = texts.slice(0, places).map((text) => labelOf(labels, text));
   let same = true;
-  for (let at = 0; at < TAGS_PER_LISTING; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
+  for (let at = 0; at < places; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
   if (same && wasLive === isLive) return false;
   if (wasLive) {
-    for (let at = from; at < from + TAGS_PER_LISTING; at += 1) {
-      const tag = model.tagList[(column[at] ?? 0) - 1];
-      if (tag !== undefined) setLevel(tag.live, id, 0);
+    for (let at = from; at < from + places; at += 1) {
+      const label = labels.all[(column[at] ?? 0) - 1];
+      if (label !== undefined) setLevel(label.live, id, 0);
     }
   }
-  for (let at = 0; at < TAGS_PER_LISTING; at += 1) {
-    const tag = wanted[at];
-    column[from + at] = tag?.number ?? 0;
-    if (tag !== undefined && isLive) setLevel(tag.live, id, 1);
+  for (let at = 0; at < places; at += 1) {
+    const label = wanted[at];
+    column[from + at] = label?.number ?? 0;
+    if (label !== undefined && isLive) setLevel(label.live, id, 1);
   }
   return !same;
 }
 
-function tagNamed(model: Model, name: string) {
-  const known = model.tags.get(name);
+function labelOf({ byText, all }: Labels, text: string): Label {
+  const known = byText.get(text);
   if (known !== undefined) return known;
-  const tag = { number: model.tagList.length + 1, live: createPosting() };
-  model.tagList.push(tag);
-  model.tags.set(name, tag);
-  return tag;
+  const label = { number: all.length + 1, live: createPosting() };
+  all.push(label);
+  byText.set(text, label);
+  return label;
 }
 
 /** A seller's sales count over listings of every state. */

@@ -1,3 +1,5 @@
+import { ATTRIBUTE_NAMES, type AttributeName } from '../../../contract/listing-fields.ts';
+
 export const TAGS_PER_LISTING = 8;
 
 /** What shelves filter and sort by. Of each column the kind of its numbers, and how many of them a listing has if it is not one. */
@@ -18,6 +20,11 @@ const KINDS = {
   changedAt: Uint32Array,
   /** Numbers of tags, then zeros. */
   tags: Uint32Array,
+  /** Of what is said in each attribute the number; 0: nothing. */
+  ...(Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, Uint32Array])) as Record<
+    AttributeName,
+    Uint32ArrayConstructor
+  >),
 };
 const PLACES: Readonly<Record<string, number>> = { tags: TAGS_PER_LISTING };
 

@@ -1,3 +1,4 @@
+import { ATTRIBUTE_NAMES, type AttributeName } from '../../../contract/listing-fields.ts';
 import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
 import { createDeflated } from '../fragments/deflated.ts';
 import { createFragments, type Fragments } from '../fragments/fragments.ts';
@@ -31,10 +32,19 @@ export interface MerchantEntry {
   json: Buffer | null;
 }
 
-export interface Tag {
+/** One text by which shelves filter, where it is the whole of a tag or of an attribute. */
+export interface Label {
   number: number;
   live: Posting;
 }
+
+export interface Labels {
+  byText: Map<string, Label>;
+  /** By number, from 1 on. */
+  all: Label[];
+}
+
+export type LabelKind = 'tags' | AttributeName;
 
 /** One process's copy of the public part of the market. All sets and orders hold live listings only. */
 export interface Model {
@@ -42,8 +52,7 @@ export interface Model {
   newestId: number;
   live: Posting;
   aisles: readonly Posting[];
-  tags: Map<string, Tag>;
-  tagList: Tag[];
+  labels: Record<LabelKind, Labels>;
   /** By id; ids have no gaps. */
   merchants: (MerchantEntry | undefined)[];
   merchantCount: number;
@@ -111,8 +120,7 @@ export function createModel(options: ModelOptions): Model {
     newestId: 0,
     live: createPosting(),
     aisles: AISLES.map(() => createPosting()),
-    tags: new Map(),
-    tagList: [],
+    labels: createLabels(),
     merchants: [],
     merchantCount: 0,
     merchantOfHandle: new Map(),
@@ -138,6 +146,11 @@ export function createModel(options: ModelOptions): Model {
     changed: { shape: 0, pins: 0, words: 0, sales: 0, merchants: 0 },
     recent: createRecentChanges(),
   };
+}
+
+function createLabels(): Model['labels'] {
+  const made = ['tags', ...ATTRIBUTE_NAMES].map((kind) => [kind, { byText: new Map(), all: [] }]);
+  return Object.fromEntries(made) as Model['labels'];
 }
 
 function createOrders(columns: Columns): Model['orders'] {

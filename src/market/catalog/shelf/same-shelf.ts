@@ -36,6 +36,8 @@ export type Sameness = 'all' | 'listings' | 'nothing';
  */
 export function compareShelf(model: Model, shown: ShownShelf, since: number): Sameness {
   const { plan, next, total, isFirst, weights } = shown;
+  // Changes of these are not noted.
+  if (Object.keys(plan.attributes).length > 0) return 'nothing';
   const { changed } = model;
   const byPins = leadsPinned(plan.sort) && changed.pins > since ? comparePins(model, shown) : 'all';
   if (byPins === 'nothing') return byPins;
@@ -211,15 +213,15 @@ function couldMatch({ columns, merchants, recent }: Model, plan: ShelfPlan, slot
 }
 
 /** By what may change and is known of both moments, now and right before the change. */
-function isAmong({ columns, recent, tags }: Model, { aisle, tag }: ShelfPlan, slot: number): boolean {
+function isAmong({ columns, recent, labels }: Model, { aisle, tag }: ShelfPlan, slot: number): boolean {
   const id = recent.ids[slot] ?? 0;
   if (columns.state[id] !== LIVE || (aisle >= 0 && columns.aisle[id] !== aisle)) return false;
-  return tag === null || hasTag(columns, id, tags.get(tag)?.number);
+  return tag === null || hasTag(columns, id, labels.tags.byText.get(tag)?.number);
 }
 
-function wasAmong({ recent, tags }: Model, { aisle, tag }: ShelfPlan, slot: number): boolean {
+function wasAmong({ recent, labels }: Model, { aisle, tag }: ShelfPlan, slot: number): boolean {
   if (recent.wasLive[slot] === 0 || (aisle >= 0 && recent.aisles[slot] !== aisle)) return false;
-  return tag === null || hadTag(recent, slot, tags.get(tag)?.number);
+  return tag === null || hadTag(recent, slot, labels.tags.byText.get(tag)?.number);
 }
 
 /** What rose and still comes after the last row of the page came after it before. The pinned that lead are on the page. */

@@ -1,4 +1,5 @@
 import { html } from 'ghtml';
+import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../../contract/listing-fields.ts';
 import { AISLE_WORDS, AISLES, type Aisle, SORT_NAMES } from '../../../contract/vocabulary.ts';
 import { type ShelfAddress, shelfPath } from './shelf-address.ts';
 import { showNumber } from './show-facts.ts';
@@ -16,7 +17,7 @@ const FREE_WORDS: readonly [value: string, name: string][] = [
 /** Words, and everything else by which shelves can be narrowed. */
 export function renderSearch(address: ShelfAddress): string {
   const { q, sort, aisle, free, price, tag } = address;
-  const isNarrowed = sort !== '' || free !== '' || price !== '';
+  const isNarrowed = sort !== '' || free !== '' || price !== '' || ATTRIBUTE_NAMES.some((name) => address[name] !== '');
   return html`<form class="search" role="search" action="/shelves" method="get">
 !${renderWords(q)}
 <details!${isNarrowed ? ' open' : ''}>
@@ -26,6 +27,7 @@ export function renderSearch(address: ShelfAddress): string {
 !${renderSelect('sort', 'Order', sort, SORT_WORDS)}
 !${renderSelect('free', 'Price', free, FREE_WORDS)}
 <label>At most, in USDC <input type="text" name="price" value="${price}" inputmode="decimal" autocomplete="off" placeholder="10.00"></label>
+!${ATTRIBUTE_NAMES.map((name) => html`<label>${ATTRIBUTES[name].label} <input type="text" name="${name}" value="${address[name]}" maxlength="${String(ATTRIBUTES[name].text.maxLength)}" autocomplete="off" placeholder="${ATTRIBUTES[name].example}"></label>`)}
 </div>
 </details>
 !${tag === '' ? '' : html`<input type="hidden" name="tag" value="${tag}">`}
