@@ -287,7 +287,7 @@ export async function seedStock(
   });
 }
 
-/** As an edit of the text does; what is not named stays. */
+/** As an edit of the text does; what is not named stays, and so does the license of what somebody bought. */
 export async function editListing(
   database: Database,
   id: bigint,
@@ -297,7 +297,8 @@ export async function editListing(
     update listings set title = coalesce(${given.title ?? null}, title),
       description = coalesce(${given.description ?? null}, description), preview = coalesce(${given.preview ?? null}, preview),
       tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle),
-      license = case when ${given.license === undefined} then license else ${given.license ?? null} end
+      license = case when ${given.license === undefined} or exists (select from purchases where listing_id = ${id})
+        then license else ${given.license ?? null} end
     where id = ${id}`);
 }
 
