@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Aisle, EventKind } from '../../src/contract/vocabulary.ts';
 import { SCOPE_KINDS } from '../../src/contract/vocabulary.ts';
 import { canonicalJson, sha256 } from '../../src/platform/canonical-json.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database, Queryable } from '../../src/platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
 
 /** Rows put straight into the tables, for tests of reads. What no test names is made up, and different each time. */
@@ -62,16 +62,27 @@ export async function seedListing(
     await tx.lock('listings');
     await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
     const { id } = await tx.one<{ id: bigint }>(sql`
-      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, license,
-        pinned, created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, fee_id)
+      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, pinned,
+        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, fee_id)
       values ((select coalesce(max(id), 0) + 1 from listings), ${merchantId}, ${given.title ?? `Goods ${next()}`},
         'What it is', 'A look at it', ${given.priceUnits ?? 2_500_000n}, ${wallet}, ${given.tags ?? []},
-        ${given.aisle ?? 'other'}, ${given.license ?? null}, ${given.pinned ?? false}, ${later()}, ${sha256(salt, content)}, ${content.length},
+        ${given.aisle ?? 'other'}, ${given.pinned ?? false}, ${later()}, ${sha256(salt, content)}, ${content.length},
         ${encoding}, 'text/plain; charset=utf-8', ${bytes('body', 32)}, ${given.feeId ?? null})
       returning id`);
     await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${salt}, ${content})`);
+    await putLicenses(tx, [id], [given]);
     return { id, wallet: toHex(wallet) };
   });
+}
+
+/** By itself, as tables of older versions have no such column. */
+async function putLicenses(
+  tx: Queryable,
+  ids: readonly bigint[],
+  goods: readonly { license?: string | null }[],
+): Promise<void> {
+  for (const [at, { license }] of goods.entries())
+    if (license) await tx.run(sql`update listings set license = ${license} where id = ${ids[at]}`);
 }
 
 /** What is not live stays as it is, as in the market. */
@@ -261,7 +272,6 @@ export async function seedStock(
     preview: goods.preview ?? 'A look at it',
     tags: goods.tags ?? [],
     aisle: goods.aisle ?? 'other',
-    license: goods.license ?? null,
     price: String(goods.priceUnits ?? 2_500_000n),
     pinned: goods.pinned ?? false,
   }));
@@ -273,21 +283,23 @@ export async function seedStock(
       select substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), 'ordinary'
       from jsonb_to_recordset(${given}::jsonb) r (place int)`);
     const made = await tx.rows<{ id: bigint }>(sql`
-      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, license,
-        pinned, created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash)
+      insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, pinned,
+        created_at, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash)
       select (select coalesce(max(id), 0) from listings) + r.place, ${merchantId}, r.title, r.description, r.preview, r.price,
-        substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), r.tags, r.aisle, r.license, r.pinned, ${at},
+        substr(sha256(convert_to('wallet ' || ${batch}::int || ' ' || r.place, 'UTF8')), 1, 20), r.tags, r.aisle, r.pinned, ${at},
         sha256(convert_to('artifact ' || ${batch}::int || ' ' || r.place, 'UTF8')), 8, 'utf-8', 'text/plain; charset=utf-8',
         sha256(convert_to('body ' || ${batch}::int || ' ' || r.place, 'UTF8'))
       from jsonb_to_recordset(${given}::jsonb)
-        r (place int, title text, description text, preview text, price bigint, tags text[], aisle text, license text, pinned boolean)
+        r (place int, title text, description text, preview text, price bigint, tags text[], aisle text, pinned boolean)
       order by r.place
       returning id`);
-    return made.map(({ id }) => id);
+    const ids = made.map(({ id }) => id);
+    await putLicenses(tx, ids, stock);
+    return ids;
   });
 }
 
-/** As an edit of the text does; what is not named stays, and so does the license of what somebody bought. */
+/** As an edit does; what is not named stays, and so does the license of what somebody bought. */
 export async function editListing(
   database: Database,
   id: bigint,
@@ -296,10 +308,12 @@ export async function editListing(
   await database.run(sql`
     update listings set title = coalesce(${given.title ?? null}, title),
       description = coalesce(${given.description ?? null}, description), preview = coalesce(${given.preview ?? null}, preview),
-      tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle),
-      license = case when ${given.license === undefined} or exists (select from purchases where listing_id = ${id})
-        then license else ${given.license ?? null} end
+      tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle)
     where id = ${id}`);
+  if (given.license === undefined) return;
+  await database.run(sql`
+    update listings set license = ${given.license}
+    where id = ${id} and not exists (select from purchases where listing_id = ${id})`);
 }
 
 /** Again by the same merchant changes nothing. */

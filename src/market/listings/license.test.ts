@@ -113,6 +113,8 @@ it('shelves filter by the whole text, with totals, on every page and after an ed
   const both = await browsePage(market, { license: 'ISC', limit: '1' });
   expect([idsOf(both), both.total, both.has_more]).toEqual([[second], 2, true]);
   expect((await walkShelves(market, { license: 'ISC', limit: '1' })).ids).toEqual([second, first]);
+  const elsewhere = { license: 'MIT', limit: '1', cursor: both.next_cursor ?? '' };
+  expect(await refusalOf(browsePage(market, elsewhere))).toMatchObject({ reason: 'cursor_invalid' });
   expect(idsOf(await browsePage(market, { license: 'ISC OR MIT' }))).toEqual([third]);
   expect(await browsePage(market, { license: 'MIT' })).toMatchObject({ listings: [], total: 0 });
   expect(await browsePage(market, { license: 'isc' })).toMatchObject({ total: 0 });

@@ -1,4 +1,4 @@
-import { ATTRIBUTE_NAMES, type AttributeName } from '../../../contract/listing-fields.ts';
+import { ATTRIBUTE_NAMES } from '../../../contract/listing-fields.ts';
 import type { ShelfQuery } from '../../../contract/listings.ts';
 import { AISLES, type Sort } from '../../../contract/vocabulary.ts';
 import { canonicalJson } from '../../../platform/canonical-json.ts';
@@ -16,8 +16,8 @@ export interface ShelfPlan {
   /** The same as it was written, for a suggestion in that order. */
   typed: ParsedQuery | null;
   tag: string | null;
-  /** Those that are asked for, each with its whole text. */
-  attributes: Partial<Record<AttributeName, string>>;
+  /** The tag and the attributes that are asked for, each with its whole text. */
+  labels: readonly (readonly [kind: LabelKind, text: string])[];
   /** Place in AISLES; -1: all. */
   aisle: number;
   seller: string | null;
@@ -36,8 +36,8 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
   const typed = query.q === undefined ? null : parseQuery(query.q);
   const words = typed && inOneOrder(typed);
   const sort = query.sort ?? (words === null ? 'new' : 'relevance');
-  const attributes = Object.fromEntries(
-    ATTRIBUTE_NAMES.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
+  const attributes = ATTRIBUTE_NAMES.flatMap((name) =>
+    query[name] === undefined ? [] : [[name, query[name]] as const],
   );
   const filters = {
     of: 'shelves',
@@ -50,14 +50,14 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
     verified: query.verified_sales_min ?? 0,
     sort,
     // Of those that are not asked for nothing is said: a cursor outlives the upgrade that brings a new one.
-    ...attributes,
+    ...Object.fromEntries(attributes),
   };
   return {
     key: canonicalJson(filters),
     words,
     typed,
     tag: filters.tag,
-    attributes,
+    labels: [...attributes, ...(filters.tag === null ? [] : [['tags', filters.tag] as const])],
     aisle: query.aisle === undefined ? -1 : AISLES.indexOf(query.aisle),
     seller: filters.seller,
     free: query.free === undefined ? null : query.free === 'true',
@@ -86,9 +86,8 @@ export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null
   if (search?.matchesNothing) return null;
   const aisle = model.aisles[plan.aisle];
   if (aisle !== undefined) must.push(aisle);
-  const labels = { ...plan.attributes, ...(plan.tag === null ? {} : { tags: plan.tag }) };
-  for (const [kind, text] of Object.entries(labels)) {
-    const label = model.labels[kind as LabelKind].byText.get(text);
+  for (const [kind, text] of plan.labels) {
+    const label = model.labels[kind].byText.get(text);
     if (label === undefined) return null;
     must.push(label.live);
   }

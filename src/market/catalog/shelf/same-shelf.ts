@@ -1,6 +1,8 @@
+import type { Sort } from '../../../contract/vocabulary.ts';
+import type { Figure } from '../model/columns.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { CHANGE, countSince, hadTag, hasTag, mayMatch, slotOf } from '../model/recent-changes.ts';
-import { isRising, type RisingSort } from '../model/sorts.ts';
+import { isKeySort, isRising, SORT_RULES } from '../model/sorts.ts';
 import { levelOf } from '../sets/posting.ts';
 import type { Selection, Weighted } from '../sets/select.ts';
 import { isMatch } from '../sets/selection.ts';
@@ -36,8 +38,7 @@ export type Sameness = 'all' | 'listings' | 'nothing';
  */
 export function compareShelf(model: Model, shown: ShownShelf, since: number): Sameness {
   const { plan, next, total, isFirst, weights } = shown;
-  // Changes of these are not noted.
-  if (Object.keys(plan.attributes).length > 0) return 'nothing';
+  if (!isNoted(plan)) return 'nothing';
   const { changed } = model;
   const byPins = leadsPinned(plan.sort) && changed.pins > since ? comparePins(model, shown) : 'all';
   if (byPins === 'nothing') return byPins;
@@ -144,15 +145,16 @@ function staysAway(
   if (!matches) return true;
   // It may come first now, wherever it stood.
   if (leadsPinned(plan.sort) && levelOf(pinnedAsOf(model, model.pinAct).posting, id) > 0) return false;
-  const ahead = keyAhead(model, plan, id, scored) - (plan.sort === 'price_asc' ? -next.key : next.key);
+  const ahead = keyAhead(model, plan, id, scored) - (isAscending(plan.sort) ? -next.key : next.key);
   return ahead === 0 ? id < next.id : ahead < 0;
 }
+
+const isAscending = (sort: Sort): boolean => SORT_RULES[sort].direction === 'ascending';
 
 /** The higher, the earlier it comes. */
 function keyAhead({ orders }: Model, { sort }: ShelfPlan, id: number, scored: readonly Weighted[]): number {
   if (sort === 'new') return 0;
-  if (sort === 'price_asc') return -orders.price_asc.keyOf(id);
-  if (sort !== 'relevance') return orders[sort].keyOf(id);
+  if (isKeySort(sort)) return isAscending(sort) ? -orders[sort].keyOf(id) : orders[sort].keyOf(id);
   let score = 0;
   for (const { posting, weight } of scored) score += weight * levelOf(posting, id);
   return score;
@@ -194,11 +196,16 @@ function kindsThatMove({ aisle, tag, verifiedSalesMin, words }: ShelfPlan): numb
   );
 }
 
-const RAISING: Record<RisingSort, number> = { karma: CHANGE.votes, sales: CHANGE.sales };
+const RAISING: Partial<Record<Figure, number>> = { votes: CHANGE.votes, sales: CHANGE.sales };
+
+/** Of attributes, and of other figures, no changes are noted. */
+function isNoted({ labels, sort }: ShelfPlan): boolean {
+  return labels.every(([kind]) => kind === 'tags') && (!isRising(sort) || RAISING[SORT_RULES[sort].key] !== undefined);
+}
 
 /** Changes that may move it within. By relevance edits do, and these are among the others. */
 function kindsThatSort({ sort }: ShelfPlan): number {
-  return isRising(sort) ? RAISING[sort] : 0;
+  return isRising(sort) ? (RAISING[SORT_RULES[sort].key] ?? 0) : 0;
 }
 
 /** By the filters whose outcome for a listing never changes, and by verified sales where these are as before. */

@@ -127,25 +127,19 @@ it('the form narrows without a script, in short names, and says back what was as
 
 it('a license is a fact of the listing, and leads to what else comes under it; the form keeps it', async () => {
   const [id, hostile] = [idOf(6), idOf(7)];
-  await editListing(test.database, BigInt(id), { license: 'MIT OR Apache-2.0' });
+  await editListing(test.database, BigInt(id), { license: 'MIT OR ISC' });
   // Whatever is in the table, markup stays text.
   await editListing(test.database, BigInt(hostile), { license: '"><b id="x">MIT</b>' });
   await settle();
-  expect((await open(`/listing/${id}`)).text).toContain('LicenseMIT OR Apache-2.0');
-  const path = '/shelves?license=MIT+OR+Apache-2.0';
-  expect(linksIn(await open(`/listing/${id}`))).toContain(path);
-  const shelves = await open(path);
+  const page = await open(`/listing/${id}`);
+  expect(page.text).toContain('LicenseMIT OR ISC');
+  expect(linksIn(page)).toContain('/shelves?license=MIT+OR+ISC');
+  const shelves = await open('/shelves?license=MIT+OR+ISC');
   expect(linksIn(shelves).filter((link) => link.startsWith('/listing/'))).toEqual([`/listing/${id}`]);
-  expect(shelves.text).toContain('1 listing with the license MIT OR Apache-2.0.');
-  const field = shelves.tags.find(({ attributes }) => attributes.get('name') === 'license');
-  expect(field?.attributes.get('value')).toBe('MIT OR Apache-2.0');
-  expect(shelves.body).toMatch(/<details open>/);
-  expect((await open('/shelves?license=ISC')).text).toContain('Nothing here fits.');
+  expect(shelves.text).toContain('1 listing with the license MIT OR ISC.');
+  expect(shelves.body).toMatch(/<details open>[^]*name="license" value="MIT OR ISC"/);
   const strange = await open(`/listing/${hostile}`);
-  expect(strange.text).toContain('"><b id="x">MIT</b>');
-  expect(strangeTags(strange.tags)).toEqual([]);
-  for (const each of [id, hostile]) await editListing(test.database, BigInt(each), { license: null });
-  await settle();
+  expect([strange.text.includes('"><b id="x">MIT</b>'), strangeTags(strange.tags)]).toEqual([true, []]);
 });
 
 it('a listing shows its price in full, its evidence, and ways to buy that fit its price', async () => {
