@@ -30,6 +30,7 @@ import { createMarketHistory, type History } from './log-copy/history.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
+import { createOwnWrites } from './own-writes.ts';
 import { createConnectPages } from './pages/connect/create-connect-pages.ts';
 import { showConnectFault } from './pages/connect/show-connect-fault.ts';
 import { createPages } from './pages/create-pages.ts';
@@ -41,9 +42,8 @@ import { createWalletPage } from './pages/wallet/create-wallet-page.ts';
 import { refreshSigners } from './payments/paths/x402/refresh-signers.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
-import { createQuickReads } from './quick-reads.ts';
+import { createReadFromMemory } from './read-from-memory.ts';
 import { guardHistory, guardMounts, refuseByDatabase } from './recovery/guard-history.ts';
-import { seeOwnWrites } from './see-own-writes.ts';
 import { heldThings } from './world/listing/held-things.ts';
 import { createWorldPass } from './world/sync/world-pass.ts';
 
@@ -217,14 +217,12 @@ function serveHttp(
   const { catalog, connector, budgets, history } = parts;
   const { readMs } = budgets;
   const { clock, config, log, random } = market;
-  const reads = createQuickReads(market, parts);
-  const storefront = createStorefront(market, { events: parts.events, reads });
+  const ownWrites = createOwnWrites({ catalog, mark, clock, log });
+  const readJson = createReadFromMemory(parts, ownWrites);
+  const storefront = createStorefront(market, { events: parts.events, cache: catalog.answers.cache, readJson });
   return createHttpServer({
     endpoints,
-    operations: seeOwnWrites(
-      { catalog, mark, log },
-      limitOperations(budgets, guardHistory(history, marketOperations(parts))),
-    ),
+    operations: ownWrites.wrap(limitOperations(budgets, guardHistory(history, marketOperations(parts)))),
     context: market,
     authenticate: async (bearer) => {
       // Whoever registered in what was lost must not be told that the key is wrong.
@@ -242,7 +240,7 @@ function serveHttp(
     bounds: { requestsInFlight: config.limits.requests_in_flight, openSockets: config.limits.open_sockets },
     classifyError: refuseByDatabase,
     preSchema: { register: retiredFlow, rotate: retiredFlow },
-    pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, home: storefront.home })),
+    pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, front: storefront.front })),
     refusedPage,
     faces: (inside) => ({ getTreasury: createTreasuryFace(market, inside) }),
     mounts: (inside) => [
@@ -256,7 +254,7 @@ function serveHttp(
       ...limitMounts(readMs, MOUNT_MS.picture, parts.pictures.mounts(inside)),
       ...createWalletPage(market, inside),
     ],
-    shortcut: (read) => storefront.quick(read) ?? reads(read),
+    fromMemory: (request) => readJson(request) ?? storefront.fromMemory(request),
     readMs,
   });
 }

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { createQuickReads } from '../../src/market/quick-reads.ts';
+import { createReadFromMemory } from '../../src/market/read-from-memory.ts';
 import { testDatabase } from '../support/database.ts';
 import { listenSample, openSocket } from '../support/sample-server.ts';
 import { seedStock } from '../support/seed.ts';
@@ -23,7 +23,7 @@ it('pages that clients never read to their end give their memory back', async ()
   await market.catalog.fresh();
   await market.catalog.searchable();
   const { buffers } = market.catalog.model().pages;
-  const { port, server } = await listenSample({ shortcut: createQuickReads(market, market) });
+  const { port, server } = await listenSample({ fromMemory: createReadFromMemory(market, { leastVersion: () => 0 }) });
   // Each is asked for once by each reader: made for the first, and kept for the others.
   const asked = Array.from({ length: PAGES }, (_, at) => {
     const target = `/api/shelves?limit=50&max_price_usdc=${1_000 + at}`;
@@ -44,7 +44,7 @@ it('pages that clients never read to their end give their memory back', async ()
   }
   await expect.poll(() => server.admission().placesTaken).toBe(0);
   await expect
-    .poll(() => buffers.usedBytes() - market.catalog.answers.keptBytes(), { interval: 5 })
+    .poll(() => buffers.usedBytes() - market.catalog.answers.cache.bytes(), { interval: 5 })
     .toBeLessThanOrEqual(0);
-  expect(market.catalog.answers.keptBytes()).toBeGreaterThan(0);
+  expect(market.catalog.answers.cache.bytes()).toBeGreaterThan(0);
 }, 30_000);

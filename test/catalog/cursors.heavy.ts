@@ -14,9 +14,9 @@ import {
   withdrawListing,
 } from '../support/seed.ts';
 import { browsePage, idsOf, type ShelfGiven } from '../support/walk-shelves.ts';
+import { askOperation, fromMemory } from './ask.ts';
 import { addressOf } from './random-shelves.ts';
 import { openStage, processOn, type Stage } from './stage.ts';
-import { longWay, quickWay } from './ways.ts';
 
 const db = testDatabase();
 const HOUR_MS = 60 * 60_000;
@@ -75,7 +75,7 @@ it('a cursor of other filters, of another sort, or changed in any place, is refu
   for (let at = 0; at < cursor.length; at += 1) {
     const changed = `${cursor.slice(0, at)}${cursor[at] === 'A' ? 'B' : 'A'}${cursor.slice(at + 1)}`;
     expect(await reasonOf(browsePage(market, { limit: '2', cursor: changed }))).toBe('cursor_invalid');
-    expect(quickWay(market, addressOf({ limit: '2', cursor: changed }))).toBeNull();
+    expect(fromMemory(market, addressOf({ limit: '2', cursor: changed }))).toBeNull();
   }
   for (const wrong of ['x', cursor.slice(1), `${cursor}A`, cursor.slice(0, -4), '....']) {
     expect(await reasonOf(browsePage(market, { limit: '2', cursor: wrong }))).toBe('cursor_invalid');
@@ -100,13 +100,13 @@ it('a cursor holds for 24 hours, in other processes and after a restart, and is 
   for (const market of [one, later]) {
     const page = await browsePage(market, { q: 'lamp ', limit: '4', cursor });
     expect(idsOf(page)).toEqual(ids.slice(0, 4).reverse().map(Number));
-    expect(quickWay(market, addressOf({ q: 'lamp ', limit: '4', cursor }))?.text).toBe(
-      (await longWay(market, addressOf({ q: 'lamp ', limit: '4', cursor }))).text,
+    expect(fromMemory(market, addressOf({ q: 'lamp ', limit: '4', cursor }))?.text).toBe(
+      (await askOperation(market, addressOf({ q: 'lamp ', limit: '4', cursor }))).text,
     );
   }
   clock.set(START + 24 * HOUR_MS + 60_001);
   expect(await reasonOf(browsePage(later, { q: 'lamp ', limit: '4', cursor }))).toBe('cursor_expired');
-  expect(quickWay(later, addressOf({ q: 'lamp ', limit: '4', cursor }))).toBeNull();
+  expect(fromMemory(later, addressOf({ q: 'lamp ', limit: '4', cursor }))).toBeNull();
 });
 
 it('a walk that goes on in a process that is behind shows nothing twice', async () => {
@@ -134,11 +134,11 @@ it('a walk that goes on in a process that is behind shows nothing twice', async 
     await ahead.catalog.fresh();
     await ahead.catalog.searchable();
     const given: ShelfGiven = { sort, q: 'lamp ', limit: '1' };
-    const first = JSON.parse((await longWay(ahead, addressOf(given))).text);
+    const first = JSON.parse((await askOperation(ahead, addressOf(given))).text);
     expect(first.listings[0].id, sort).toBe(Number(middle));
     const next = addressOf({ ...given, limit: '50', cursor: first.next_cursor });
-    expect(quickWay(behind, next), sort).toBeNull();
-    const second = JSON.parse((await longWay(behind, next)).text);
+    expect(fromMemory(behind, next), sort).toBeNull();
+    const second = JSON.parse((await askOperation(behind, next)).text);
     const rest = second.listings.map(({ id }: { id: number }) => id);
     expect(rest, sort).toEqual(
       ids
@@ -189,7 +189,7 @@ it('a word that is there twice, once as a beginning, ranks the same in every pro
     await process.catalog.searchable();
   }
   const address = addressOf({ q: 'lamps map lamp', limit: '2' });
-  expect(await longWay(old, address)).toEqual(await longWay(fresh, address));
+  expect(await askOperation(old, address)).toEqual(await askOperation(fresh, address));
   const cursor = first.next_cursor ?? '';
   const rest = await browsePage(fresh, { q: 'lamps map lamp', limit: '50', cursor });
   expect([...idsOf(first), ...idsOf(rest)].toSorted((a, b) => a - b)).toEqual(ids.map(Number));

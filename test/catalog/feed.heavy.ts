@@ -14,9 +14,9 @@ import { testDatabase } from '../support/database.ts';
 import { settableClock, type TestMarket } from '../support/market-context.ts';
 import { onServer } from '../support/on-server.ts';
 import { editListing, seedListing, seedMerchant, seedPaidPurchase, seedStock, seedVote } from '../support/seed.ts';
+import { askOperation } from './ask.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { marketOf, openStage, perform, processOn, ROOMY_BYTES, type Stage } from './stage.ts';
-import { longWay } from './ways.ts';
 
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6));
@@ -195,7 +195,7 @@ it('goes on with what it knows while the database is away, and catches up when i
   try {
     const ids = await seedStock(db.database, seller(), stockOf(3));
     await market.catalog.start();
-    const before = await longWay(market, `/api/listing/${ids[0]}`);
+    const before = await askOperation(market, `/api/listing/${ids[0]}`);
     await onServer(adminUrl, `alter database ${name} allow_connections false`);
     await onServer(
       adminUrl,
@@ -205,7 +205,7 @@ it('goes on with what it knows while the database is away, and catches up when i
     for (const kind of ['withdraw', 'pin', 'free sale', 'remove'] as const)
       await perform(stage, [...ids], { kind, which: 0 });
     await editListing(db.database, ids[1] ?? 0n, { title: 'Changed meanwhile' });
-    expect(await longWay(market, `/api/listing/${ids[0]}`)).toEqual(before);
+    expect(await askOperation(market, `/api/listing/${ids[0]}`)).toEqual(before);
     await expect(market.catalog.fresh()).rejects.toThrow();
     expect(market.catalog.facts().feedLagSeconds).toBeGreaterThan(0);
     await onServer(adminUrl, `alter database ${name} allow_connections true`);
@@ -244,12 +244,14 @@ it('the same change taken in twice is taken in once', async () => {
     const answers = [];
     for (const address of addresses) {
       const refused = address.includes('nobody') || address.includes('999999');
-      if (!refused) answers.push(await longWay(market, address));
+      if (!refused) answers.push(await askOperation(market, address));
     }
     said.push(answers);
   }
   expect(said[0]).toEqual(said[1]);
   const fresh = processOn(database, { clock });
   await fresh.catalog.fresh();
-  expect(await longWay(market, '/api/shelves?sort=sales')).toEqual(await longWay(fresh, '/api/shelves?sort=sales'));
+  expect(await askOperation(market, '/api/shelves?sort=sales')).toEqual(
+    await askOperation(fresh, '/api/shelves?sort=sales'),
+  );
 });

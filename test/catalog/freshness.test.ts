@@ -3,8 +3,8 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { testDatabase } from '../support/database.ts';
 import { editListing, seedStock, seedVote, withdrawListing } from '../support/seed.ts';
+import { fromMemory } from './ask.ts';
 import { openStage, processOn, type Stage } from './stage.ts';
-import { quickWay } from './ways.ts';
 
 const db = testDatabase();
 const PROMISED_MS = 250;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 it.each([
   ['', 0],
-  [', also while steps are held back as readers make it compare many kept pages', 400],
+  [', also while much is read and steps are held back', 400],
 ])('a process shows what another connection committed within 250 ms%s', async (_, pages) => {
   const ids = await seedStock(db.database, stage.sellers[0] ?? 0n, [{ title: 'One' }, { title: 'Two' }]);
   const [first = 0n, second = 0n] = ids;
@@ -44,13 +44,13 @@ it.each([
     await own.close();
   }
   // Within two seconds or three: that many are a crowd.
-  expect(market.catalog.answers.pagesCompared()).toBeGreaterThanOrEqual(pages * CHANGES * 0.8);
+  expect(market.catalog.answers.pagesMade()).toBeGreaterThanOrEqual(pages * CHANGES * 0.8);
   const sorted = waits.toSorted((a, b) => a - b);
   expect(sorted[Math.floor(CHANGES * 0.8)], `waited ${sorted.join(', ')} ms`).toBeLessThanOrEqual(PROMISED_MS);
 
   /** Commits something, and says how to see it. */
   async function change(count: number): Promise<() => boolean> {
-    const said = (address: string): string => quickWay(market, address)?.text ?? '';
+    const said = (address: string): string => fromMemory(market, address)?.text ?? '';
     if (count === CHANGES - 1) {
       await withdrawListing(db.database, second);
       return () => said(`/api/listing/${second}`).includes('"state":"withdrawn"');
@@ -72,7 +72,7 @@ function readOnAndOn(market: ReturnType<typeof processOn>, pages: number): { sto
   const stopping = new AbortController();
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted && pages > 0) {
-      for (let page = 1; page <= pages; page += 1) quickWay(market, `/api/shelves?max_price_usdc=${page}`);
+      for (let page = 1; page <= pages; page += 1) fromMemory(market, `/api/shelves?max_price_usdc=${page}`);
       await systemClock.sleep(1);
     }
   };
@@ -94,6 +94,6 @@ it('the process that committed has it in its own copy as soon as it asks for wha
     // Passes that began before the commit are under way all the time.
     void market.catalog.fresh();
     await market.catalog.fresh();
-    expect(quickWay(market, `/api/listing/${id}`)?.text).toContain(`"Own ${count}"`);
+    expect(fromMemory(market, `/api/listing/${id}`)?.text).toContain(`"Own ${count}"`);
   }
 });

@@ -16,9 +16,9 @@ import {
   withdrawListing,
 } from '../support/seed.ts';
 import { endWorldListing, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
+import { fromMemory, memoryAnswer } from './ask.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, processOn } from './stage.ts';
-import { quickAnswer, quickWay } from './ways.ts';
 
 // What is said about a listing and what becomes of it around its sales: a copy that followed it all tells what a new one reads.
 
@@ -152,7 +152,7 @@ it('comments, appeals, versions, flags and things: a copy that followed and one 
       const { ids, things } = await open(database, stage.sellers[0] ?? 0n);
       for (const batch of batches) {
         for (const one of batch) await perform(database, { ids, things }, one, stage.voters);
-        for (const id of ids) quickWay(old, `/api/listing/${id}`);
+        for (const id of ids) fromMemory(old, `/api/listing/${id}`);
         const fresh = processOn(database, { clock });
         await expectSame(old, fresh, addressesOf([...ids, ...things], ['/api/shelves?aisle=world']));
         for (const id of ids) {
@@ -161,7 +161,7 @@ it('comments, appeals, versions, flags and things: a copy that followed and one 
           );
           // Nobody answers one with comments without them.
           for (const market of [old, fresh])
-            expect(quickAnswer(market, `/api/listing/${id}`) === null).toBe(count > 0n);
+            expect(memoryAnswer(market, `/api/listing/${id}`) === null).toBe(count > 0n);
           kinds.add(count > 0n ? 'with' : 'without');
         }
       }

@@ -17,9 +17,9 @@ import {
   seedVote,
   withdrawListing,
 } from '../support/seed.ts';
+import { askOperation } from './ask.ts';
 import { expectEqual } from './same-bytes.ts';
 import { marketOf, openStage, processOn, ROOMY_BYTES, type Stage } from './stage.ts';
-import { longWay } from './ways.ts';
 
 const db = testDatabase();
 let stage: Stage;
@@ -56,7 +56,7 @@ async function searchesOf(model: Model): Promise<string[]> {
   const market = marketOf(db.database, model);
   const said: string[] = [];
   for (const q of ['map', 'lamp', 'goods 7', '"of the cafe"', 'atlas', 'lammp ', 'brass -map']) {
-    said.push((await longWay(market, `/api/shelves?limit=50&q=${encodeURIComponent(q)}`)).text);
+    said.push((await askOperation(market, `/api/shelves?limit=50&q=${encodeURIComponent(q)}`)).text);
   }
   return said;
 }
@@ -121,7 +121,7 @@ it('what changes while a thread finds words is in the index as it became', async
   await fresh.catalog.searchable();
   for (const q of ['map', 'lamp', 'atlas', 'brass', 'goods%20-lamp', '%22goods%207%22']) {
     const address = `/api/shelves?limit=50&q=${q}`;
-    expectEqual(await longWay(market, address), await longWay(fresh, address), address);
+    expectEqual(await askOperation(market, address), await askOperation(fresh, address), address);
   }
   expect(model.text.listings()).toBe(model.live.count);
 });

@@ -6,8 +6,8 @@ import { makeGetStore } from '../../src/market/merchants/get-store.ts';
 import { testDatabase } from '../support/database.ts';
 import type { TestMarket } from '../support/market-context.ts';
 import { editListing, pinListing, seedMerchant, seedStock, withdrawListing } from '../support/seed.ts';
+import { askOperation, fromMemory } from './ask.ts';
 import { processOn } from './stage.ts';
-import { longWay, quickWay } from './ways.ts';
 
 const db = testDatabase();
 const SIZE = 1_500;
@@ -57,9 +57,9 @@ it('a store of 1,500 listings is sent whole, newest first, with right counts, in
   const texts: string[] = [];
   for (const market of [roomy, little]) {
     await market.catalog.fresh();
-    const { etag, text } = await longWay(market, '/api/store/store-of-many');
+    const { etag, text } = await askOperation(market, '/api/store/store-of-many');
     expect(etag).toBeNull();
-    expect(quickWay(market, '/api/store/store-of-many')).toBeNull();
+    expect(fromMemory(market, '/api/store/store-of-many')).toBeNull();
     const store: Store = endpoints.getStore.answers[200].parse(JSON.parse(text));
     checkWhole(store, ids);
     expect(store.total).toBe(SIZE);
@@ -74,20 +74,22 @@ it('a store that is continued behind a listing is whole from there on, and its t
   const market = processOn(db.database);
   await market.catalog.fresh();
   const at = ids[1_200] ?? 0n;
-  const store: Store = JSON.parse((await longWay(market, `/api/store/store-of-many?before_id=${at}`)).text);
+  const store: Store = JSON.parse((await askOperation(market, `/api/store/store-of-many?before_id=${at}`)).text);
   checkWhole(store, ids.slice(0, 1_200));
   expect(store.total).toBe(SIZE);
   const pages: number[] = [];
   let next: number | null = Number(at);
   while (next !== null) {
-    const page: Store = JSON.parse((await longWay(market, `/api/store/store-of-many?limit=50&before_id=${next}`)).text);
+    const page: Store = JSON.parse(
+      (await askOperation(market, `/api/store/store-of-many?limit=50&before_id=${next}`)).text,
+    );
     expect(page.total).toBe(SIZE);
     expect(page.has_more).toBe(page.next_before_id !== null);
     pages.push(...page.listings.map(({ id }) => id));
     next = page.next_before_id;
   }
   expect(pages).toEqual(ids.slice(0, 1_200).map(Number).reverse());
-  await expect(longWay(market, `/api/store/store-of-many?before_id=${other}`)).rejects.toMatchObject({
+  await expect(askOperation(market, `/api/store/store-of-many?before_id=${other}`)).rejects.toMatchObject({
     reason: 'cursor_invalid',
   });
 });

@@ -11,9 +11,9 @@ import {
   seedVote,
   withdrawListing,
 } from '../support/seed.ts';
+import { askOperation, askOrReason, fromMemory } from './ask.ts';
 import { addressesOf, expectEqual, expectSame } from './same-bytes.ts';
 import { openStage, processOn, type Stage } from './stage.ts';
-import { longWay, longWayOrReason, quickAnswer, quickWay } from './ways.ts';
 
 const db = testDatabase();
 let stage: Stage;
@@ -109,25 +109,24 @@ function withoutWords(): string[] {
 it('shelves are complete before their listings are read, and say what a copy says that has read them all', async () => {
   const { market, letGo } = await opened();
   const other = await complete();
-  // Nothing of it is in memory, nor could an ETag be said: no quick answer, and none that is not modified.
+  // Nothing of it is in memory.
   const deep = '/api/shelves?sort=karma&limit=50';
-  const first = await longWay(other, deep);
-  expect(quickWay(market, deep)).toBeNull();
-  expect(quickAnswer(market, deep, { ifNoneMatch: first.etag ?? '' })).toBeNull();
-  for (const at of [3, 4, 20]) expect(quickWay(market, `/api/listing/${idAt(at)}`)).toBeNull();
+  const first = await askOperation(other, deep);
+  expect(fromMemory(market, deep)).toBeNull();
+  for (const at of [3, 4, 20]) expect(fromMemory(market, `/api/listing/${idAt(at)}`)).toBeNull();
   // The newest are there, and what is pinned above them.
-  expect(quickWay(market, `/api/listing/${idAt(4_299)}`)).not.toBeNull();
-  expect(quickWay(market, '/api/window')).not.toBeNull();
-  expect(quickWay(market, '/api/shelves?limit=50')).toEqual(await longWay(other, '/api/shelves?limit=50'));
+  expect(fromMemory(market, `/api/listing/${idAt(4_299)}`)).not.toBeNull();
+  expect(fromMemory(market, '/api/window')).not.toBeNull();
+  expect(fromMemory(market, '/api/shelves?limit=50')).toEqual(await askOperation(other, '/api/shelves?limit=50'));
   for (const address of withoutWords()) {
-    const expected = await longWayOrReason(other, address);
-    expectEqual(await longWayOrReason(market, address), expected, address);
+    const expected = await askOrReason(other, address);
+    expectEqual(await askOrReason(market, address), expected, address);
     // What somebody has waited for stays.
-    const quick = quickWay(market, address);
+    const quick = fromMemory(market, address);
     if (quick !== null) expectEqual(quick, expected, address);
   }
-  expect(quickWay(market, deep)).toEqual(first);
-  expect((await longWayOrReason(market, '/api/shelves?q=lamp')).text).toBe('search_not_ready');
+  expect(fromMemory(market, deep)).toEqual(first);
+  expect((await askOrReason(market, '/api/shelves?q=lamp')).text).toBe('search_not_ready');
   letGo();
   await market.logged('catalog_filled');
   await expectSame(market, other, addressesOf(ids));
@@ -137,16 +136,16 @@ it('shelves are complete before their listings are read, and say what a copy say
 it('nothing is kept of a page that was asked for too early', async () => {
   const { market, letGo } = await opened();
   const address = '/api/shelves?aisle=tools';
-  expect(quickWay(market, address)).toBeNull();
+  expect(fromMemory(market, address)).toBeNull();
   letGo();
   await market.logged('catalog_filled');
-  expectEqual(quickWay(market, address), await longWay(await complete(), address), address);
+  expectEqual(fromMemory(market, address), await askOperation(await complete(), address), address);
 });
 
 it('a whole store is sent from its first listing on while they are read', async () => {
   const { market } = await opened();
   const address = '/api/store/lamp-house';
-  expectEqual(await longWay(market, address), await longWay(await complete(), address), address);
+  expectEqual(await askOperation(market, address), await askOperation(await complete(), address), address);
 });
 
 it('what changes before it was read is shown as it became, and stays', async () => {
@@ -161,7 +160,8 @@ it('what changes before it was read is shown as it became, and stays', async () 
   await market.catalog.fresh();
   const other = await complete();
   const addresses = [...[30, 31, 32, 33, 34].map((at) => `/api/listing/${idAt(at)}`), `/api/listing/${added}`];
-  for (const address of addresses) expectEqual(await longWay(market, address), await longWay(other, address), address);
+  for (const address of addresses)
+    expectEqual(await askOperation(market, address), await askOperation(other, address), address);
   letGo();
   await market.logged('catalog_filled');
   await expectSame(market, other, addressesOf(ids, [...addresses, '/api/shelves?q=zinc', '/api/shelves?sort=karma']));
@@ -169,7 +169,7 @@ it('what changes before it was read is shown as it became, and stays', async () 
 
 it('what a broken connection left unread is read by steps', async () => {
   const { market, letGo, pid } = await opened();
-  const wanted = longWay(market, `/api/listing/${idAt(40)}`);
+  const wanted = askOperation(market, `/api/listing/${idAt(40)}`);
   await db.database.rows(sql`select pg_terminate_backend(${pid}::int4)`);
   letGo();
   expect(JSON.parse((await wanted).text).listing.title).toBe('Goods 40');

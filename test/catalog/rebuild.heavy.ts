@@ -4,10 +4,10 @@ import type { Database } from '../../src/platform/database/database.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import { hideAllListings, seedEvent, seedStock } from '../support/seed.ts';
+import { fromMemory } from './ask.ts';
 import { addressOf, asSent, change, goods, query } from './random-shelves.ts';
 import { addressesOf, expectSame } from './same-bytes.ts';
 import { openStage, perform, processOn, type Stage } from './stage.ts';
-import { quickWay } from './ways.ts';
 
 const db = testDatabase({ inventedEvents: true });
 const clock = settableClock(Date.UTC(2026, 0, 6));
@@ -45,7 +45,7 @@ it('a copy that followed every change and one that was just read give the same b
         for (const one of batch) await perform(stage, ids, one);
         await seedEvent(database, 'sale', { listing_id: 1 });
         // Some of the time what is asked for is kept from before the change.
-        for (const address of asked.slice(0, 4)) quickWay(old, address);
+        for (const address of asked.slice(0, 4)) fromMemory(old, address);
         await expectSame(old, processOn(database, { clock }), addressesOf(ids, asked));
       }
     }),

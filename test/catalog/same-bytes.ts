@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { TestMarket } from '../support/market-context.ts';
+import { askOrReason, fromMemory, type Said } from './ask.ts';
 import { SELLERS } from './random-shelves.ts';
-import { longWayOrReason, quickWay, type Said } from './ways.ts';
 
 const FIXED = [
   '/api/shelves',
@@ -47,15 +47,15 @@ export async function expectSame(one: TestMarket, other: TestMarket, addresses: 
     await catalog.searchable();
   }
   for (const address of addresses) {
-    const expected = await longWayOrReason(other, address);
-    expectEqual(await longWayOrReason(one, address), expected, address);
+    const expected = await askOrReason(other, address);
+    expectEqual(await askOrReason(one, address), expected, address);
     for (const market of [one, other]) {
-      const plain = quickWay(market, address);
+      const plain = fromMemory(market, address);
       if (plain !== null) expectEqual(plain, expected, address);
-      const packed = quickWay(market, address, true);
+      const packed = fromMemory(market, address, true);
       if (packed !== null) expectEqual({ ...packed, etag: expected.etag }, expected, address);
     }
-    expectEqual(quickWay(one, address, true), quickWay(other, address, true), address);
+    expectEqual(fromMemory(one, address, true), fromMemory(other, address, true), address);
   }
 }
 

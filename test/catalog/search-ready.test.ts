@@ -8,9 +8,9 @@ import { giveWay } from '../../src/platform/give-way.ts';
 import { Refusal } from '../../src/platform/refusal.ts';
 import { testDatabase } from '../support/database.ts';
 import { editListing, removeListing, restoreListing, seedStock, withdrawListing } from '../support/seed.ts';
+import { askOperation, fromMemory } from './ask.ts';
 import { expectEqual } from './same-bytes.ts';
 import { marketOf, openStage, processOn, ROOMY_BYTES, type Stage } from './stage.ts';
-import { longWay, quickWay } from './ways.ts';
 
 const db = testDatabase();
 let stage: Stage;
@@ -54,17 +54,17 @@ it('until the text index is complete words are refused with a time to come back,
   await indexText(model, {
     ...indexing(),
     giveWay: async () => {
-      const refused = await refusalOf(longWay(market, '/api/shelves?q=map'));
+      const refused = await refusalOf(askOperation(market, '/api/shelves?q=map'));
       expect(refused.options.retryAfterSeconds).toBeGreaterThan(0);
-      expect(quickWay(market, '/api/shelves?q=map')).toBeNull();
-      expect(quickWay(market, '/api/shelves?sort=karma')).not.toBeNull();
-      expect(quickWay(market, `/api/listing/${ids[0]}`)).not.toBeNull();
+      expect(fromMemory(market, '/api/shelves?q=map')).toBeNull();
+      expect(fromMemory(market, '/api/shelves?sort=karma')).not.toBeNull();
+      expect(fromMemory(market, `/api/listing/${ids[0]}`)).not.toBeNull();
       pauses.push(refused.reason);
     },
   });
   expect(pauses.length).toBeGreaterThan(2);
   expect(new Set(pauses)).toEqual(new Set(['search_not_ready']));
-  expect(JSON.parse(quickWay(market, '/api/shelves?q=map&limit=1')?.text ?? '').total).toBe(175);
+  expect(JSON.parse(fromMemory(market, '/api/shelves?q=map&limit=1')?.text ?? '').total).toBe(175);
 });
 
 /** Of what is in the index already, and of what is not yet. */
@@ -106,7 +106,8 @@ for (const [name, budget] of [
     const fresh = processOn(db.database);
     await fresh.catalog.fresh();
     await fresh.catalog.searchable();
-    for (const address of SEARCHES) expectEqual(await longWay(market, address), await longWay(fresh, address), address);
+    for (const address of SEARCHES)
+      expectEqual(await askOperation(market, address), await askOperation(fresh, address), address);
     expect(model.text.listings()).toBe(model.live.count);
   });
 }
@@ -130,9 +131,9 @@ it('what changes between the question to the database and its answer is in the i
     },
   };
   await indexText(model, { ...indexing(), database: slow });
-  const found = JSON.parse((await longWay(market, '/api/shelves?q=quickly')).text);
+  const found = JSON.parse((await askOperation(market, '/api/shelves?q=quickly')).text);
   expect(found.listings.map(({ id }: { id: number }) => id)).toEqual([Number(ids[10])]);
-  expect(JSON.parse((await longWay(market, '/api/shelves?q=%22goods+10%22')).text).total).toBe(0);
+  expect(JSON.parse((await askOperation(market, '/api/shelves?q=%22goods+10%22')).text).total).toBe(0);
   expect(model.text.listings()).toBe(model.live.count);
 });
 
@@ -154,7 +155,7 @@ it('an index that the database failed is finished when it answers again', async 
   await indexText(model, { ...indexing(), database: failing, failed: async (error) => void told.push(error) });
   expect(told).toHaveLength(2);
   expect(model.text.listings()).toBe(model.live.count);
-  expect(JSON.parse((await longWay(market, '/api/shelves?q=goods')).text).total).toBeGreaterThan(300);
+  expect(JSON.parse((await askOperation(market, '/api/shelves?q=goods')).text).total).toBeGreaterThan(300);
 });
 
 it('a query that was prepared for a model which is gone is not answered from the beginnings of another index', async () => {
@@ -170,5 +171,5 @@ it('a query that was prepared for a model which is gone is not answered from the
       },
     },
   });
-  expect((await refusalOf(longWay(market, '/api/shelves?q=map'))).reason).toBe('search_not_ready');
+  expect((await refusalOf(askOperation(market, '/api/shelves?q=map'))).reason).toBe('search_not_ready');
 });

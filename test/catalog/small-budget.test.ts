@@ -7,9 +7,9 @@ import { giveWay } from '../../src/platform/give-way.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import { editListing, seedStock, withdrawListing } from '../support/seed.ts';
+import { askOperation, askOrReason, fromMemory, type Said } from './ask.ts';
 import { addressesOf, expectEqual } from './same-bytes.ts';
 import { marketOf, openStage, perform, processOn, ROOMY_BYTES, type Stage } from './stage.ts';
-import { longWay, longWayOrReason, quickWay, type Said } from './ways.ts';
 
 const db = testDatabase();
 const clock = settableClock(Date.UTC(2026, 0, 6));
@@ -47,23 +47,23 @@ it('with memory for a few listings every answer is byte for byte what it is with
   expect(held).toBeLessThan(200);
   const cursors: string[] = [];
   for (const sort of ['new', 'karma', 'price_asc']) {
-    const { text } = await longWay(roomy, `/api/shelves?sort=${sort}`);
+    const { text } = await askOperation(roomy, `/api/shelves?sort=${sort}`);
     cursors.push(`/api/shelves?sort=${sort}&cursor=${JSON.parse(text).next_cursor}`);
   }
   const some = ids.filter((_, at) => at % 20 === 0);
   const more = [...cursors, '/api/shelves?q=map&fields=outline', '/api/shelves?sort=price_desc&fields=outline'];
   let quickly = 0;
   for (const address of addressesOf([...some], [...more, ...some.map((id) => `/api/listing/${id}`)])) {
-    const expected = await longWayOrReason(roomy, address);
-    expectEqual(await longWayOrReason(little, address), expected, address);
-    const plain = quickWay(little, address);
+    const expected = await askOrReason(roomy, address);
+    expectEqual(await askOrReason(little, address), expected, address);
+    const plain = fromMemory(little, address);
     if (plain === null) continue;
     quickly += 1;
     expectEqual(plain, expected, address);
   }
   // What is not in memory is left to the long way, and never answered in part.
   expect(quickly).toBeGreaterThan(3);
-  expect(quickWay(little, `/api/listing/${ids[0]}`)).toBeNull();
+  expect(fromMemory(little, `/api/listing/${ids[0]}`)).toBeNull();
 });
 
 it('a listing that changes while absent ones of its page are read is on the page as it was or as it is, tag and counts with it', async () => {
@@ -89,7 +89,7 @@ it('a listing that changes while absent ones of its page are read is on the page
   take(await rowOf(newest));
   take(await rowOf(oldest));
   const addresses = ['/api/shelves?tag=mixed', `/api/listing/${oldest}`, `/api/listing/${newest}`];
-  const lookAll = (): Promise<Said>[] => addresses.map((address) => longWay(market, address));
+  const lookAll = (): Promise<Said>[] => addresses.map((address) => askOperation(market, address));
   for (let round = 0; round < 30; round += 1) {
     const before = await Promise.all(lookAll());
     expect(JSON.parse(before[0]?.text ?? '').total).toBe(2);
@@ -116,12 +116,12 @@ it('a listing that has moved on in the database is met again after the next step
   const little = processOn(db.database, { clock, memoryBytes: LITTLE_BYTES });
   await little.catalog.fresh();
   const id = ids[5] ?? 0n;
-  const before = JSON.parse((await longWay(little, `/api/listing/${id}`)).text);
+  const before = JSON.parse((await askOperation(little, `/api/listing/${id}`)).text);
   expect(before.listing.state).toBe('live');
   await withdrawListing(db.database, id);
   await editListing(db.database, ids[6] ?? 0n, { title: 'Moved on' });
-  const after = JSON.parse((await longWay(little, `/api/listing/${id}`)).text);
+  const after = JSON.parse((await askOperation(little, `/api/listing/${id}`)).text);
   expect(after.listing.state).toBe('withdrawn');
-  const { text } = await longWay(little, `/api/listing/${ids[6]}`);
+  const { text } = await askOperation(little, `/api/listing/${ids[6]}`);
   expect(JSON.parse(text).listing.title).toBe('Moved on');
 });

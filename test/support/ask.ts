@@ -19,6 +19,8 @@ export async function ask<E extends EndpointShape>(
     params: endpoint.params?.parse(asked.params),
     query: endpoint.query?.parse(asked.query ?? {}),
     caller: asked.caller ? { ...asked.caller, maintainer: asked.caller.id === 1n } : null,
+    path: `${endpoint.path} ${JSON.stringify(asked.params ?? {})}?${JSON.stringify(asked.query ?? {})}`,
+    acceptsGzip: false,
   } as MarketCall<E>;
   // What the operation stands on is nobody's to keep up to date here.
   await market.catalog?.fresh();

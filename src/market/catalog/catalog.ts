@@ -12,8 +12,8 @@ const POLL_MS = 100;
 /** While much is written, writers share steps; one that comes alone does not wait. */
 const STEP_EVERY_MS = 20;
 const STEPS_AT_ONCE = 4;
-/** While readers make so many kept pages be looked at again after each step. With it, a change is shown everywhere within 250 ms still. */
-const CROWDED_STEP_EVERY_MS = 150;
+/** While very much is read. */
+const CROWDED_STEP_EVERY_MS = 100;
 
 export interface CatalogFacts {
   listings: number;
@@ -52,7 +52,7 @@ export interface CatalogOptions {
   memoryBytes: number;
   /** Kept of the same moment as the model. */
   followers?: readonly Follower[];
-  /** Whether steps make much work for those who read. */
+  /** Whether very much is read. */
   isCrowded?(): boolean;
 }
 

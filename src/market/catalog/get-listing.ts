@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import type { QueryOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
+import { getListing } from '../../contract/listings.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Prepared } from '../../platform/http/prepared.ts';
 import { Refusal } from '../../platform/refusal.ts';
@@ -10,13 +12,33 @@ import type { MarketCatalog } from './market-catalog.ts';
 import { isFilled } from './model/is-filled.ts';
 import type { Model } from './model/model.ts';
 import { commentsJson, detailTail, hasComments, isListed, joinDetail, noComments, wrapDetail } from './serve/detail.ts';
-import { detailTag, prepareDetail } from './serve/quick-listing.ts';
-import { readAbsent } from './serve/read-page.ts';
+import { type MemoryRead, readQueryAs } from './serve/memory-read.ts';
+import { readAbsent } from './serve/read-absent.ts';
+
+const HEAD = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
+const ID = /^[1-9]\d{0,8}$/;
+const STAMP_BYTES = 8;
+const stamp = Buffer.alloc(STAMP_BYTES);
+const FIRST_PAGE = getListing.query.parse({});
 
 /** A row that changes between model and database is met again after the next step. */
 const ROUNDS = 10;
 
-/** The long way: for what is not in memory, comments among it, and for what has to be refused. */
+/** GET /api/listing/:id of a listing without comments: those are in the database alone. */
+export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): MemoryRead {
+  return ({ name, query }) => {
+    const id = ID.test(name) ? Number(name) : 0;
+    const model = catalog.model();
+    if (!isFilled(model, id) || hasComments(model, id)) return null;
+    const asked = query === '' ? FIRST_PAGE : readQueryAs(getListing.query, query);
+    if (asked === null || asked.comments_after_id !== undefined) return null;
+    const tail = detailTail(model, id, noComments(asked.comments_limit));
+    const body = tail === null ? null : joinDetail(model.fragments, id, tail);
+    return tail === null || body === null ? null : prepareDetail(model, id, body, tail);
+  };
+}
+
+/** The same with what is in the database alone, comments among it, and with its refusals. */
 export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['getListing']> {
   return async ({ database }, call) => {
     const id = Number(call.params.id);
@@ -77,4 +99,14 @@ async function readComments(
   const comments = rows.slice(0, limit).map(presentComment);
   const buyers = new Set(comments.flatMap(({ handle, verified_buyer }) => (verified_buyer ? [handle] : []))).size;
   return { json: commentsJson({ comments, total: Number(total), limit, hasMore: rows.length > limit }), buyers };
+}
+
+function prepareDetail(model: Model, id: number, body: Uint8Array, tail: string): Prepared {
+  return { etag: detailTag(model, id, tail), head: HEAD, body };
+}
+
+/** The stamp stands for the summary; 96 bits of a hash for the rest. */
+function detailTag(model: Model, id: number, tail: string): string {
+  model.fragments.stampInto(id, stamp, 0);
+  return `"${stamp.toString('base64url')}.${hash('sha256', tail, 'base64url').slice(0, 16)}"`;
 }

@@ -10,10 +10,12 @@ export interface MarketCatalog extends Catalog {
   answers: Answers;
   /** Of walks along the shelves. */
   shelfCursors: Cursors;
-  facts(): CatalogFacts & { pageBytes: number; pagesMade: number; pagesCompared: number };
+  /** Counts one read of the public, which decides how often the copy is refreshed. */
+  noteRead(): void;
+  facts(): CatalogFacts & { pageBytes: number; pagesMade: number };
 }
 
-/** So many kept pages held against changes, one after the other, take 3 % of a core. They come right after each step of the catalog. */
+/** From so many reads on the copy is refreshed less often: each refresh makes all of them look for another page. */
 const CROWDED = { perSecond: 1_000, overMs: 200 };
 
 /** Of the budget, what finished answers may take: what the listings and their words leave, but so much at least and at most. */
@@ -30,7 +32,8 @@ export interface MarketCatalogOptions extends CatalogOptions {
 export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalog {
   const { clock, database, memoryBytes, pepper } = options;
   const keepBytes = (): number => roomForAnswers(memoryBytes, catalog.model());
-  const isCrowded = createRate({ clock, count: () => answers.pagesCompared(), ...CROWDED });
+  let reads = 0;
+  const isCrowded = createRate({ clock, count: () => reads, ...CROWDED });
   const catalog = createCatalog({ ...options, isCrowded });
   const answers = createAnswers({ catalog, database, clock, keepBytes });
   // No secret of a merchant has this text's form.
@@ -43,11 +46,20 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
   };
   const facts = () => ({
     ...catalog.facts(),
-    pageBytes: answers.keptBytes(),
+    pageBytes: answers.cache.bytes(),
     pagesMade: answers.pagesMade(),
-    pagesCompared: answers.pagesCompared(),
   });
-  return { ...catalog, fresh, facts, answers, shelfCursors: createCursors([pepper.hash(use), ...kept], clock) };
+  const noteRead = (): void => {
+    reads += 1;
+  };
+  return {
+    ...catalog,
+    fresh,
+    facts,
+    noteRead,
+    answers,
+    shelfCursors: createCursors([pepper.hash(use), ...kept], clock),
+  };
 }
 
 /** Finished answers make room as soon as listings need it. */

@@ -3,7 +3,6 @@ import type { Inside, Mount } from '../../platform/http/mount.ts';
 import type { Connector } from '../connect/connector.ts';
 import type { Market, Merchant } from '../context.ts';
 import { admitHosted, CONNECT_PATH } from './admit-hosted.ts';
-import { createPlainAnswers } from './answer-plainly.ts';
 import type { Caller } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
 import { type McpMountOptions, mountMcp } from './mount-mcp.ts';
@@ -30,7 +29,6 @@ export function createMcp(market: Market, connector: Connector, inside: Inside<M
     baseUrl,
     guard: inside.guard,
     handle: handler.fetch,
-    plain: createPlainAnswers(by),
   };
   return [
     ...mountMcp({ ...shared, path: '/mcp' }),

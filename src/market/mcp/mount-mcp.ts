@@ -4,7 +4,6 @@ import type { Mount } from '../../platform/http/mount.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { SecretGuard } from '../../platform/secret-guard.ts';
 import type { Visitor } from '../connect/visitor.ts';
-import type { PlainAnswers } from './answer-plainly.ts';
 import { checkOrigin } from './check-origin.ts';
 import { type Message, readMessage } from './read-message.ts';
 import type { Visit } from './visit.ts';
@@ -19,8 +18,6 @@ export interface McpMountOptions {
   baseUrl: string;
   guard: SecretGuard;
   handle: McpHandler;
-  /** Asked before the handler; null: the message is for that. */
-  plain?: PlainAnswers;
   /** Who a message is for; throws a Refusal. Left out: the open entry. */
   admit?(incoming: Incoming, message: Message): Promise<Visitor>;
 }
@@ -40,8 +37,6 @@ export function mountMcp(options: McpMountOptions): Mount[] {
     bodyLimit: BODY_LIMIT_BYTES,
     ownOrigin: true,
     answer: (incoming) => answer(options, incoming),
-    // Who is to be admitted cannot be known at once.
-    ...(options.plain === undefined || options.admit !== undefined ? {} : { quickly: options.plain.quickly }),
   }));
 }
 
@@ -52,8 +47,7 @@ async function answer(options: McpMountOptions, incoming: Incoming): Promise<Out
     const { message, refusal } = readMessage(options.guard, incoming);
     if (typeof message.method === 'string') incoming.notes['mcp'] = message.method.slice(0, 40);
     const visitor = (await options.admit?.(incoming, message)) ?? null;
-    const plain = refusal === null ? await options.plain?.answer(incoming, message) : null;
-    return plain ?? (await hand(options, incoming, { visitor, refusal }, message));
+    return await hand(options, incoming, { visitor, refusal }, message);
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'malformed_json') return parseError(error);
     throw error;

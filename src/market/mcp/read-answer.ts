@@ -1,4 +1,4 @@
-import { isPieces, type Outgoing, type Parts } from '../../platform/http/incoming.ts';
+import { isPieces, type Outgoing } from '../../platform/http/incoming.ts';
 import { Refusal } from '../../platform/refusal.ts';
 
 /** A result travels twice, as data and as text, and hosts hold both in memory. */
@@ -21,8 +21,7 @@ export async function readAnswer(outgoing: Outgoing): Promise<ReadAnswer> {
   }
 }
 
-function textOf(given: string | Uint8Array | Parts): string {
-  const body = typeof given === 'string' || given instanceof Uint8Array ? given : Buffer.concat(given);
+function textOf(body: string | Uint8Array): string {
   if (body.length > ANSWER_LIMIT_BYTES) throw new Refusal('answer_too_large');
   // A copy: prepared bytes are written again once they are released.
   return typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');

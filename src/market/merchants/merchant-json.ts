@@ -1,5 +1,5 @@
 import type { MerchantRecord } from '../../contract/listings.ts';
-import type { MerchantEntry, Model } from '../catalog/model/model.ts';
+import type { MerchantEntry } from '../catalog/model/model.ts';
 import { presentMerchant } from './present-merchant.ts';
 
 export function recordOf(merchant: MerchantEntry): MerchantRecord {
@@ -19,9 +19,4 @@ export function recordOf(merchant: MerchantEntry): MerchantRecord {
 export function merchantJson(merchant: MerchantEntry): Buffer {
   merchant.json ??= Buffer.from(JSON.stringify(recordOf(merchant)));
   return merchant.json;
-}
-
-/** With which version anything last changed that the record of a merchant shows. */
-export function merchantBasis({ changed }: Model): number {
-  return Math.max(changed.shape, changed.sales, changed.merchants);
 }

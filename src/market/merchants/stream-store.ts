@@ -4,7 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { joinPage } from '../catalog/fragments/page-bytes.ts';
 import { areFilled } from '../catalog/model/is-filled.ts';
 import { LIVE } from '../catalog/model/model.ts';
-import { readAbsent } from '../catalog/serve/read-page.ts';
+import { readAbsent } from '../catalog/serve/read-absent.ts';
 import { liveBelow, merchantNamed, storePrefix } from './store-parts.ts';
 
 const PORTION = 100;

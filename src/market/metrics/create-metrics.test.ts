@@ -16,7 +16,6 @@ describe('the metrics of one process', () => {
       textBytes: 300,
       pageBytes: 50,
       pagesMade: 12,
-      pagesCompared: 345,
       feedLagSeconds: 0.25,
       loadSeconds: { shelves: 1.5, text: null as number | null },
     };
@@ -32,7 +31,6 @@ describe('the metrics of one process', () => {
         'openaisle_catalog_bytes{part="text",worker="1"} 300',
         'openaisle_catalog_bytes{part="pages",worker="1"} 50',
         'openaisle_catalog_pages_made_total{worker="1"} 12',
-        'openaisle_catalog_pages_compared_total{worker="1"} 345',
         'openaisle_catalog_feed_lag_seconds{worker="1"} 0.25',
         'openaisle_catalog_load_seconds{part="shelves",worker="1"} 1.5',
       ]),

@@ -11,12 +11,10 @@ export interface CatalogFacts {
   live: number;
   fragmentBytes: number;
   textBytes: number;
-  /** Finished pages that are kept. */
+  /** Finished responses in the cache. */
   pageBytes: number;
-  /** How often a page was put together since the start, and not only looked at. */
+  /** How often a page was made since the start. */
   pagesMade: number;
-  /** How often a kept page was held against what had changed. Where that is often, steps of the catalog are held back, and acts with them. */
-  pagesCompared: number;
   /** How long ago everything committed until then was known to be in. */
   feedLagSeconds: number;
   /** Null: not loaded yet. */
@@ -218,12 +216,7 @@ function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
   };
   counted(
     'openaisle_catalog_pages_made_total',
-    'Pages of listings put together, as none that was kept was right',
+    'Pages of listings that were made, since the cache had none of that version',
     ({ pagesMade }) => pagesMade,
-  );
-  counted(
-    'openaisle_catalog_pages_compared_total',
-    'Pages that were kept, held against what had changed since',
-    ({ pagesCompared }) => pagesCompared,
   );
 }

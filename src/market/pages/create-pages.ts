@@ -1,35 +1,28 @@
 import { createWriteProbe } from '../../platform/database/write-probe.ts';
-import { type AnyPageRoute, type PageAnswer, page } from '../../platform/http/server-options.ts';
+import { type AnyPageRoute, type PageAnswer, type PageCall, page } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
-import type { EventTail } from '../events/event-tail.ts';
 import { createCeremonies } from './ceremony/create-ceremonies.ts';
 import { createDocuments } from './documents/create-documents.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
 import { createFound } from './found/create-found.ts';
 import { helpPage } from './found/help-page.ts';
-import { frontDoor } from './front-door.ts';
 import { type HealthSources, healthz, readyz } from './health.ts';
 import { llmsText } from './llms-text.ts';
 import { createOpenApiPage } from './openapi-page.ts';
 import { answerAsset } from './shell/answer-asset.ts';
 
 export interface PageSources extends Omit<HealthSources, 'writes'> {
-  events: EventTail;
   catalog: Pick<Catalog, 'facts' | 'fresh'>;
-  /** The front page for people; null for whom it is not. */
-  home?(accept: string | undefined): PageAnswer | null;
+  /** The front page for people, the front door for programs. */
+  front(call: Pick<PageCall, 'accept'>): PageAnswer;
 }
 
 /** Every address that is not an endpoint of the contract. */
-export function createPages(market: Market, { payments, catalog, history, events, home }: PageSources): AnyPageRoute[] {
+export function createPages(market: Market, { payments, catalog, history, front }: PageSources): AnyPageRoute[] {
   const writes = createWriteProbe(market);
   return [
-    page({
-      method: 'GET',
-      path: '/',
-      handler: (call) => home?.(call.accept) ?? frontDoor(market.config, events, call),
-    }),
+    page({ method: 'GET', path: '/', handler: front }),
     page({ method: 'GET', path: '/llms.txt', longLived: true, handler: () => llmsText(market) }),
     page({ method: 'GET', path: '/openapi.json', longLived: true, handler: createOpenApiPage(market.config.baseUrl) }),
     page({ method: 'GET', path: '/help', longLived: true, handler: ({ accept }) => helpPage(market.config, accept) }),

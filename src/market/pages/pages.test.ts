@@ -14,6 +14,7 @@ import { createPayments } from '../payments/payments.ts';
 import { completePurchase } from '../purchases/complete-purchase.ts';
 import { heldThings } from '../world/listing/held-things.ts';
 import { createPages } from './create-pages.ts';
+import { frontDoor } from './front-door.ts';
 import { referenceFiles } from './reference-files.ts';
 import { STOREFRONT_PATHS } from './storefront/plan-page.ts';
 
@@ -25,7 +26,8 @@ const market = (): TestMarket => marketContext({ database: db.database, clock: s
 const pagesOf = (on: TestMarket) => {
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
-  return createPages(on, { ...on, payments, history: { isLost: () => false, memory: () => 'kept' } });
+  const history = { isLost: () => false, memory: () => 'kept' as const };
+  return createPages(on, { ...on, payments, history, front: (call) => frontDoor(on.config, on.events, call) });
 };
 
 function matchPath(pattern: string, path: string): Record<string, string> | null {

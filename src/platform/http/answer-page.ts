@@ -35,7 +35,8 @@ export async function answerPage(page: AnyPageRoute, incoming: Incoming, by: Pag
   const cache = page.cache ?? 'public';
   const cached = cacheAnswer(outgoing, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
   if (cache === 'immutable' && cached.status < 400) cached.headers['cache-control'] = IMMUTABLE;
-  return cached;
+  // No page by GET repeats what was sent to it, so that the length of a compressed one tells nothing of a form's token.
+  return { ...cached, compress: page.longLived !== true };
 }
 
 async function handle(page: AnyPageRoute, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {

@@ -2,7 +2,6 @@ import type { SecretGuard } from '../secret-guard.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { Inside, InsideRequest } from './mount.ts';
 import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
-import type { Shortcut } from './prepared.ts';
 import { type FailureOptions, presentFailure } from './present-failure.ts';
 import type { Route } from './route.ts';
 
@@ -10,7 +9,7 @@ import type { Route } from './route.ts';
 export function createInside<Caller>(
   routes: readonly Route<Caller>[],
   guard: SecretGuard,
-  options: FailureOptions & { shortcut?: Shortcut },
+  options: FailureOptions,
 ): Inside<Caller> {
   const byName = new Map<string, Route<Caller>>(
     routes.flatMap((route) => route.methods.map((method) => [`${method} ${route.path}`, route] as const)),
@@ -23,11 +22,6 @@ export function createInside<Caller>(
   return {
     guard,
     refuse: (error, from) => refuse(error, from),
-    glance: (target) => {
-      const read = { target, accept: 'application/json', ifNoneMatch: undefined, acceptsGzip: false };
-      const answer = options.shortcut?.(read) ?? null;
-      return answer?.status === 200 ? answer : null;
-    },
     ask: async (request, from, caller) => {
       const route = byName.get(request.route);
       if (route === undefined) throw new TypeError(`no route is called ${request.route}`);
@@ -41,16 +35,22 @@ export function createInside<Caller>(
   };
 }
 
-function insideIncoming(
-  { route, params = {}, query = '', headers = {}, body }: InsideRequest,
-  from: Incoming,
-): Incoming {
-  const [method = 'GET', pattern = '/'] = route.split(' ');
-  const path = pattern.replaceAll(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+/** Path and query of an inside request, as a client would send them. */
+export function targetOf({ route, params = {}, query = '' }: InsideRequest): Incoming['target'] {
+  const pattern = route.slice(route.indexOf(' ') + 1);
+  const path = pattern.includes(':')
+    ? pattern.replaceAll(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+    : pattern;
+  return { path, query, whole: query === '' ? path : `${path}?${query}` };
+}
+
+function insideIncoming(asked: InsideRequest, from: Incoming): Incoming {
+  const { route, params = {}, headers = {}, body } = asked;
+  const [method = 'GET'] = route.split(' ');
   const all = body === undefined ? { ...headers } : { ...headers, 'content-type': 'application/json' };
   return {
     method,
-    target: { path, query, whole: query === '' ? path : `${path}?${query}` },
+    target: targetOf(asked),
     params,
     headers: all,
     rawHeaders: Object.entries(all).flat(),

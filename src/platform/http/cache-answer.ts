@@ -1,5 +1,5 @@
 import { etagOf, matchesEtag } from './etag.ts';
-import { abandon, isParts, isPieces, type Outgoing } from './incoming.ts';
+import { abandon, isPieces, type Outgoing } from './incoming.ts';
 
 export const PUBLIC_CACHE = 'public, max-age=1, stale-while-revalidate=5';
 const PRIVATE = 'private, no-store';
@@ -11,9 +11,9 @@ export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNon
   }
   const headers: Record<string, string> = { ...answer.headers, 'cache-control': PUBLIC_CACHE };
   const etag = tagOf(answer);
-  if (etag === null) return { ...answer, headers };
+  if (etag === null) return { ...answer, headers, compress: true };
   headers['etag'] = etag;
-  if (!matchesEtag(ifNoneMatch, etag)) return { ...answer, headers };
+  if (!matchesEtag(ifNoneMatch, etag)) return { ...answer, headers, compress: true };
   abandon(answer);
   delete headers['content-type'];
   delete headers['content-encoding'];
@@ -22,5 +22,5 @@ export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNon
 
 function tagOf({ etag, body }: Outgoing): string | null {
   if (etag !== undefined) return etag;
-  return isPieces(body) || isParts(body) ? null : etagOf(body);
+  return isPieces(body) ? null : etagOf(body);
 }

@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Random } from '../random.ts';
 import type { Admission } from './admission/admit-requests.ts';
-import type { QuickWay } from './answer-quickly.ts';
+import type { AnswerFromMemory } from './from-memory.ts';
 import type { RouteFacts } from './route-table.ts';
 
 declare module 'fastify' {
@@ -28,7 +28,7 @@ export interface AppOptions {
   random: Random;
   admission: Admission;
   /** Asked first; what it does not answer is fastify's. */
-  quick: QuickWay;
+  fromMemory: AnswerFromMemory;
   onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
   onRouterError(error: Error, request: FastifyRequest, reply: FastifyReply): void;
 }
@@ -53,8 +53,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
     const nothingComes = type !== undefined && length === undefined && coding === undefined;
-    const known = options.quick.bodyOf(request.raw);
-    done(null, known !== undefined ? Readable.from([known]) : nothingComes ? Readable.from([]) : payload);
+    done(null, nothingComes ? Readable.from([]) : payload);
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -62,8 +61,8 @@ export function createApp(options: AppOptions): FastifyInstance {
 }
 
 function createNodeServer(
-  ordinary: RequestListener,
-  { admission, quick }: Pick<AppOptions, 'admission' | 'quick'>,
+  framework: RequestListener,
+  { admission, fromMemory }: Pick<AppOptions, 'admission' | 'fromMemory'>,
 ): Server {
   const server = createServer({
     maxHeaderSize: PARSER_HEADER_BYTES,
@@ -73,11 +72,11 @@ function createNodeServer(
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     // Answered by us, with a problem.
     requireHostHeader: false,
-    // Most requests have no body, and getting ready to read one takes a tenth of what a quick answer takes.
+    // Most requests have no body, and getting ready to read one takes a tenth of what an answer from memory takes.
     optimizeEmptyRequests: true,
   });
   const answer: RequestListener = (request, response) => {
-    if (!quick.answer(request, response, () => ordinary(request, response))) ordinary(request, response);
+    if (!fromMemory(request, response)) framework(request, response);
   };
   server.on('request', admission.guard(server, answer));
   server.setTimeout(SILENT_SOCKET_MS);

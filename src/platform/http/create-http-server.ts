@@ -9,10 +9,11 @@ import { answerFailure } from './answer-failure.ts';
 import { createInside } from './ask-inside.ts';
 import { checkHead, faultOfHead } from './check-head.ts';
 import { closeServer } from './close-server.ts';
+import { compressAnswer } from './compress-answer.ts';
 import { CORS_HEADERS, preflightHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
-import { createQuickWay } from './create-quick-way.ts';
 import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
+import { createAnswerFromMemory } from './from-memory.ts';
 import { guardBody } from './guard-request.ts';
 import { holdOpen } from './hold-open.ts';
 import { createMeasureReads } from './measure-reads.ts';
@@ -34,7 +35,7 @@ export interface HttpServer {
   close(options: { drainMs: number }): Promise<void>;
   /** A request without a socket, for tests. */
   inject(request: InjectOptions | string): Promise<LightMyRequestResponse>;
-  /** What the shortcut has answered; these reads have no lines of their own in the access log. */
+  /** What was answered from memory; these reads have no lines of their own in the access log. */
   readCounts(): readonly Readonly<ReadCount>[];
   /** What is open and in flight, and what was turned away or cut, by rule. */
   admission(): AdmissionFacts;
@@ -74,12 +75,13 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     answerFailure(options, error, begin(request, reply), { request, reply });
 
   const isBusy = (request: IncomingMessage): boolean => isClosing || admission.refusalOf(request) !== undefined;
-  const reads = createMeasureReads(options.readMs, admission.clientOf, random);
-  const quick = createQuickWay(options.shortcut, mounts, { guard, exchanges, counts, random, log, isBusy, reads });
+  const { clientOf } = admission;
+  const reads = createMeasureReads(options.readMs, clientOf, random);
+  const memory = { read: options.fromMemory, guard, exchanges, counts, random, log, isBusy, clientOf, reads };
   const app = createApp({
     random,
     admission,
-    quick,
+    fromMemory: createAnswerFromMemory(memory),
     onUnparsed: createUnparsed(options, exchanges, admission),
     onRouterError: (error, request, reply) => {
       begin(request, reply);
@@ -129,7 +131,8 @@ function addRoutes(
       config: { facts: route.facts },
       handler: async (request, reply) => {
         const exchange = begin(request, reply);
-        const outgoing = await route.answer(readIncoming(request, exchange, clientOf(request.raw)));
+        const answer = await route.answer(readIncoming(request, exchange, clientOf(request.raw)));
+        const outgoing = await compressAnswer(answer, request.headers['accept-encoding']);
         const { listen } = outgoing;
         return listen
           ? holdOpen(reply, { ...outgoing, listen }, exchange)

@@ -20,33 +20,24 @@ export interface Incoming {
 
 export type Pieces = AsyncIterable<Uint8Array>;
 
-/** A whole body that lies ready in several places, and is not copied into one. */
-export type Parts = readonly Uint8Array[];
-
 /** What goes back, before the standing headers. */
 export interface Outgoing {
   status: number;
   /** A list only where a header is sent more than once, as Set-Cookie is. */
   headers: Record<string, string | string[]>;
-  body: string | Uint8Array | Parts | Pieces;
+  body: string | Uint8Array | Pieces;
   /** Known already; null: it has none. Left out: made from the body where one is due. */
   etag?: string | null;
   /** To be called once, when the body is sent or given up. */
   release?(): void;
+  /** May be sent in gzip: nothing in it is a secret that stands beside text of who asks. */
+  compress?: boolean;
   /** In place of a body: the answer of a mount stays open, and goes on through this. Not called for HEAD. */
   listen?(listener: Listener): void;
 }
 
 export function isPieces(body: Outgoing['body']): body is Pieces {
-  return typeof body !== 'string' && !(body instanceof Uint8Array) && !isParts(body);
-}
-
-export function isParts(body: Outgoing['body']): body is Parts {
-  return Array.isArray(body);
-}
-
-export function lengthOf(parts: Parts): number {
-  return parts.reduce((bytes, part) => bytes + part.byteLength, 0);
+  return typeof body !== 'string' && !(body instanceof Uint8Array);
 }
 
 /** Lets go of a body that nobody is going to read. */

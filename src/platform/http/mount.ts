@@ -1,6 +1,5 @@
 import type { SecretGuard } from '../secret-guard.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
-import type { QuickAnswer, QuickPost } from './prepared.ts';
 
 /**
  * A route that reads its request itself: another protocol on the same server. Head and load are checked as for every route, what it
@@ -16,8 +15,6 @@ export interface Mount {
   /** A GET that is asked about with HEAD as well. */
   withHead?: true;
   answer(incoming: Incoming): Promise<Outgoing>;
-  /** Asked first about a POST with a short body. Must not throw and must not wait; null: it goes to `answer`. */
-  quickly?: QuickPost;
 }
 
 /** A request to another route of this server. */
@@ -42,8 +39,6 @@ export interface Inside<Caller> {
    * passed the guard already. A known caller stands in for Authorization.
    */
   ask(request: InsideRequest, from: Incoming, caller?: Caller): Promise<Outgoing>;
-  /** What the shortcut has for a plain GET of that address, path and query; null: nothing, ask. Its bytes have to be released. */
-  glance(target: string): Extract<QuickAnswer, { status: 200 }> | null;
   /** What was thrown, as the problem that the route would answer; notes and log included. */
   refuse(error: unknown, from: Incoming): Outgoing;
 }

@@ -1,6 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { Parts } from './incoming.ts';
-
 /** Bytes of a public read that are ready to be sent. */
 export interface Prepared {
   /** Strong, quotes included: names these very bytes in this encoding. */
@@ -20,43 +17,22 @@ export interface PreparedStream {
   pieces: AsyncIterable<Uint8Array>;
 }
 
-/** What a shortcut may look at. */
-export interface QuickRead {
+/** A GET or HEAD with a plain head: sound, without a secret out of place, without a body. */
+export interface MemoryRequest {
   /** Path and query as sent, from `/` on. */
   target: string;
   accept: string | undefined;
-  ifNoneMatch: string | undefined;
   acceptsGzip: boolean;
+  /** Carries an Authorization header. */
+  hasKey: boolean;
+  /** The network of the client, as budgets count it. */
+  network(): string;
 }
 
-/** Bytes that lie in pieces, one behind the other, so that those that stay the same need not be written again. */
-export interface PreparedPieces extends Omit<Prepared, 'body'> {
-  pieces: readonly Uint8Array[];
-}
-
-/** 304 needs no bytes. */
-export type QuickAnswer = (
-  | ({ status: 200 } & (Prepared | PreparedPieces))
-  | { status: 304; etag: string; head: readonly string[] }
-) & {
+export interface MemoryAnswer extends Prepared {
   /** Under which name it is counted: the path's pattern, never an id. */
-  route?: string;
-};
-
-/** A short body that was read in full, and whose head is sound; nothing has looked for secrets in the body. */
-export interface QuickBody {
-  headers: IncomingHttpHeaders;
-  body: Uint8Array;
+  route: string;
 }
 
-/** What is sent back for it; kept by nobody. */
-export interface QuickParts {
-  /** Type, and content-encoding and vary where they apply. */
-  headers: Readonly<Record<string, string>>;
-  parts: Parts;
-}
-
-export type QuickPost = (post: QuickBody) => QuickParts | null;
-
-/** Answers at once, or null: then the request goes the long way. Must not throw and must not wait. */
-export type Shortcut = (read: QuickRead) => QuickAnswer | null;
+/** Answers at once, or null: then the framework path answers. It must neither throw nor wait. */
+export type ReadFromMemory = (request: MemoryRequest) => MemoryAnswer | null;

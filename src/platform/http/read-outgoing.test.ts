@@ -16,7 +16,6 @@ const bodies: [string, Outgoing['body']][] = [
   ['text', TEXT],
   ['bytes', BYTES],
   ['a view into more bytes', new Uint8Array(Buffer.concat([Buffer.from('x'), BYTES])).subarray(1)],
-  ['parts', PARTS],
   ['pieces', piecewise(false)],
 ];
 

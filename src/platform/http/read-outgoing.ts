@@ -1,10 +1,10 @@
-import { isParts, isPieces, type Outgoing } from './incoming.ts';
+import { isPieces, type Outgoing } from './incoming.ts';
 
 /** What another route of this server answered, as text, wherever its bytes lie; then they are let go. */
 export async function readOutgoing({ body, release }: Pick<Outgoing, 'body' | 'release'>): Promise<string> {
   try {
     if (typeof body === 'string') return body;
-    if (!isPieces(body)) return textOf(isParts(body) ? Buffer.concat(body) : body);
+    if (!isPieces(body)) return textOf(body);
     const pieces: Uint8Array[] = [];
     for await (const piece of body) pieces.push(piece);
     return textOf(Buffer.concat(pieces));

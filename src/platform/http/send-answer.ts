@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../log.ts';
-import { endWithParts } from './end-with-parts.ts';
 import type { Exchange } from './exchanges.ts';
-import { abandon, isParts, isPieces, lengthOf, type Outgoing, type Parts, type Pieces } from './incoming.ts';
+import { abandon, isPieces, type Outgoing, type Pieces } from './incoming.ts';
 
 type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
 
@@ -16,15 +15,6 @@ export function sendAnswer(reply: FastifyReply, { status, headers, body }: With<
   );
 }
 
-/** Past the framework, which takes a body in one part only. */
-function sendParts(reply: FastifyReply, { status, headers, body }: With<Parts>): FastifyReply {
-  reply.code(status).headers({ ...headers, 'content-length': String(lengthOf(body)) });
-  reply.hijack();
-  reply.raw.writeHead(status, reply.getHeaders() as Record<string, string | string[]>);
-  endWithParts(reply.raw, body);
-  return reply;
-}
-
 /** Also what comes in pieces, and what has to be given back. */
 export async function sendOutgoing(
   reply: FastifyReply,
@@ -34,7 +24,7 @@ export async function sendOutgoing(
   const { body, headers, status, release } = outgoing;
   if (!isPieces(body)) {
     if (release) at.exchange.atEnd(release);
-    return isParts(body) ? sendParts(reply, { status, headers, body }) : sendAnswer(reply, { status, headers, body });
+    return sendAnswer(reply, { status, headers, body });
   }
   if (reply.request.method === 'HEAD' || at.exchange.signal.aborted) {
     abandon(outgoing);

@@ -9,7 +9,7 @@ import type { Incoming, Outgoing } from './incoming.ts';
 import type { ReadMeter } from './measure-reads.ts';
 import type { Inside, Mount } from './mount.ts';
 import type { ReadOperation } from './operation.ts';
-import type { Shortcut } from './prepared.ts';
+import type { ReadFromMemory } from './prepared.ts';
 
 export type Endpoints = Readonly<Record<string, EndpointShape>>;
 
@@ -135,8 +135,8 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   faces?(inside: Inside<Caller>): { readonly [Name in keyof E]?: Face };
   /** Other protocols on the same server. */
   mounts?(inside: Inside<Caller>): readonly Mount[];
-  /** Asked first about every GET and HEAD whose head is plain: sound, without a secret, without a body. */
-  shortcut?: Shortcut;
-  /** What the shortcut may cost a network, in milliseconds; who has used it up goes the ordinary way. */
+  /** Asked first about every GET and HEAD whose head is plain. */
+  fromMemory?: ReadFromMemory;
+  /** What reads from memory may cost a network, in milliseconds; a network that has used it up goes to the framework. */
   readMs?: ReadMeter;
 }

@@ -23,13 +23,14 @@ async function listenLong(changed: Partial<SampleOptions> = {}) {
         },
       },
     ],
-    shortcut: ({ target }) => {
+    fromMemory: ({ target }) => {
       asked.push(target);
       if (target === '/slow') return null;
       const release = () => {
         released += 1;
       };
-      return { status: 200, etag: '"long"', head: [], body: target === '/long' ? LONG : Buffer.from('short'), release };
+      const body = target === '/long' ? LONG : Buffer.from('short');
+      return { etag: '"long"', head: [], body, release, route: '/long' };
     },
     ...changed,
   });
@@ -44,7 +45,7 @@ async function askAndPause(port: number, path: string) {
   return client;
 }
 
-describe('a quick answer to a slow client', () => {
+describe('an answer from memory to a slow client', () => {
   it('keeps its bytes until they are written, and the server open until then', async () => {
     const { server, port, released } = await listenLong();
     const { socket, closed } = await askAndPause(port, '/long');
@@ -87,7 +88,7 @@ describe('a quick answer to a slow client', () => {
 });
 
 describe('a server that closes', () => {
-  it('takes nothing more by the shortcut, and says that the connection ends', async () => {
+  it('takes nothing more from memory, and says that the connection ends', async () => {
     const { server, port, open, asked } = await listenLong();
     const slow = await openSocket(port, get('/slow'));
     const kept = await openSocket(port, get('/short'));

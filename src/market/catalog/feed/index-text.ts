@@ -28,7 +28,6 @@ export async function indexText(model: Model, given: Indexing): Promise<void> {
   if (given.stopped()) return;
   model.textUpTo = Number.POSITIVE_INFINITY;
   model.version += 1;
-  model.changed.words = model.version;
 }
 
 /** What it leaves undone when the thread fails can be done without it. */

@@ -7,7 +7,6 @@ import type { ListingRow } from '../store.ts';
 import { FIGURES, reachId, TAGS_PER_LISTING } from './columns.ts';
 import { figuresOf, type ListingFigures } from './listing-figures.ts';
 import { type Label, type LabelKind, type Labels, LIVE, type Model } from './model.ts';
-import { CHANGE, noteRecent, noteSignature } from './recent-changes.ts';
 import { ORDERS, RISING } from './sorts.ts';
 import { moveValue } from './value-sums.ts';
 
@@ -15,12 +14,11 @@ import { moveValue } from './value-sums.ts';
 export function applyListing(model: Model, row: ListingRow): void {
   const figures = figuresOf(row);
   const { id } = figures;
-  const noted = model.recent.count;
   const { wasLive, isLive, edited } = applyFigures(model, figures, { orders: true });
   putFragment(model, id, row);
   if (id <= model.textUpTo && (isLive !== wasLive || (isLive && edited))) {
-    const signature = isLive ? model.text.put(id, row) : model.text.remove(id);
-    if (signature !== null && model.recent.count > noted) noteSignature(model.recent, signature);
+    if (isLive) model.text.put(id, row);
+    else model.text.remove(id);
   }
 }
 
@@ -52,12 +50,9 @@ export function applyFigures(
   const turn = { wasLive, isLive };
   model.editAct = Math.max(model.editAct, row.editedAct);
   columns.state[id] = state;
-  const aisleBefore = columns.aisle[id] ?? 0;
-  const tagsBefore = known ? columns.tags.slice(id * TAGS_PER_LISTING, (id + 1) * TAGS_PER_LISTING) : NO_TAGS;
-  const moved = moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
-  const tagged = moveLabels(model, 'tags', id, row.tags, turn);
+  moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
+  moveLabels(model, 'tags', id, row.tags, turn);
   for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, id, row[name] === null ? [] : [row[name]], turn);
-  noteChange(model, row, { ...turn, known, moved, edited: edited || tagged, aisleBefore, tagsBefore });
   countSales(model, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
   rank(model, row, orders ? turn : { wasLive: false, isLive: false });
@@ -65,70 +60,32 @@ export function applyFigures(
   return { ...turn, edited };
 }
 
-/** Of a listing that was not known. */
-const NO_TAGS = new Uint32Array(TAGS_PER_LISTING);
-
 interface Turn {
   wasLive: boolean;
   isLive: boolean;
 }
 
-interface Moves extends Turn {
-  known: boolean;
-  moved: boolean;
-  edited: boolean;
-  aisleBefore: number;
-  tagsBefore: Uint32Array;
-}
-
-/** Before the numbers of the listing are overwritten. The change is part of the next version. */
-function noteChange(model: Model, row: ListingFigures, moves: Moves): void {
-  const { id } = row;
-  const { changed, columns } = model;
-  const { known, moved, edited, wasLive, isLive, aisleBefore, tagsBefore } = moves;
-  const version = model.version + 1;
-  const turned = wasLive !== isLive;
-  const voted = columns.votes[id] !== row.votes;
-  const sold = columns.sales[id] !== row.sales || columns.verifiedSales[id] !== row.verifiedSales;
-  columns.changedAt[id] = version;
-  if (!known || moved || turned) changed.shape = version;
-  if (!known || moved || turned || edited) changed.words = version;
-  if (sold) changed.sales = version;
-  const kinds =
-    (turned ? CHANGE.live : 0) |
-    (moved ? CHANGE.aisle : 0) |
-    (edited ? CHANGE.text : 0) |
-    (voted ? CHANGE.votes : 0) |
-    (sold ? CHANGE.sales : 0);
-  // What was not shown and is not shown now was and is on no page.
-  if (kinds !== 0 && (wasLive || isLive)) {
-    noteRecent(model.recent, { id, version, kinds, wasLive, aisleBefore, tagsBefore });
-  }
-}
-
-function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): boolean {
+function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): void {
   const { aisle: column } = model.columns;
   const before = model.aisles[column[id] ?? 0];
   const after = model.aisles[aisle];
   if (before !== undefined && wasLive && (before !== after || !isLive)) setLevel(before, id, 0);
   if (after !== undefined && isLive && (before !== after || !wasLive)) setLevel(after, id, 1);
-  const moves = column[id] !== aisle;
   column[id] = aisle;
-  return moves;
 }
 
-function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly string[], turn: Turn): boolean {
+function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly string[], turn: Turn): void {
   const { wasLive, isLive } = turn;
   const column = model.columns[kind];
   const places = kind === 'tags' ? TAGS_PER_LISTING : 1;
   const from = id * places;
   // Most listings say nothing in most attributes.
-  if (texts.length === 0 && column[from] === 0) return false;
+  if (texts.length === 0 && column[from] === 0) return;
   const labels = model.labels[kind];
   const wanted = texts.slice(0, places).map((text) => labelOf(labels, text));
   let same = true;
   for (let at = 0; at < places; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
-  if (same && wasLive === isLive) return false;
+  if (same && wasLive === isLive) return;
   if (wasLive) {
     for (let at = from; at < from + places; at += 1) {
       const label = labels.all[(column[at] ?? 0) - 1];
@@ -140,7 +97,6 @@ function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly s
     column[from + at] = label?.number ?? 0;
     if (label !== undefined && isLive) setLevel(label.live, id, 1);
   }
-  return !same;
 }
 
 function labelOf({ byText, all }: Labels, text: string): Label {

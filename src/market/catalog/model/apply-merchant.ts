@@ -5,7 +5,6 @@ import type { Model } from './model.ts';
 
 export function applyMerchant(model: Model, row: MerchantRow): void {
   const id = Number(row.id);
-  model.changed.merchants = model.version + 1;
   const known = model.merchants[id];
   if (known !== undefined) {
     known.storeLine = row.store_line;

@@ -16,8 +16,6 @@ const KINDS = {
   /** How many there are; what they say is in the database alone. */
   comments: Uint32Array,
   editedAct: Float64Array,
-  /** The version of the model with which the listing last changed in any way. */
-  changedAt: Uint32Array,
   /** Numbers of tags, then zeros. */
   tags: Uint32Array,
   /** Of what is said in each attribute the number; 0: nothing. */

@@ -11,7 +11,6 @@ import { createTextIndex, type TextIndex } from '../text/text-index.ts';
 import { type Columns, createColumns, READ_FIGURE } from './columns.ts';
 import { createFilling, type Filling } from './filling.ts';
 import type { Pin } from './pins.ts';
-import { createRecentChanges, type RecentChanges } from './recent-changes.ts';
 import { ORDERS, type OrderName, RISING, type RisingSort } from './sorts.ts';
 import { createValueSums, type ValueSums } from './value-sums.ts';
 
@@ -79,21 +78,6 @@ export interface Model {
   sums: Record<RisingSort, ValueSums>;
   /** Rises with every change. */
   version: number;
-  /** With which version each of these last changed. */
-  changed: ChangedVersions;
-  /** Which listings changed with the last versions, and how. */
-  recent: RecentChanges;
-}
-
-export interface ChangedVersions {
-  /** Which listings are live, and their aisles. */
-  shape: number;
-  pins: number;
-  /** Searchable texts. */
-  words: number;
-  sales: number;
-  /** Who there is, and what they say of themselves. */
-  merchants: number;
 }
 
 export interface Ending {
@@ -143,8 +127,6 @@ export function createModel(options: ModelOptions): Model {
     editAct: 0,
     sums: Object.fromEntries(RISING.map(({ sort }) => [sort, createValueSums()])) as Model['sums'],
     version: 0,
-    changed: { shape: 0, pins: 0, words: 0, sales: 0, merchants: 0 },
-    recent: createRecentChanges(),
   };
 }
 

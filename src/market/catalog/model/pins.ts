@@ -27,14 +27,25 @@ export function pinnedAt(pins: readonly Pin[], act: number): Pinned {
   return { act, ids: ids.reverse(), posting };
 }
 
-/** Whose pin began or ended after that act. */
-export function movedSince(pins: readonly Pin[], act: number): number[] {
-  return pins.filter(({ began, ended }) => began > act || ended > act).map(({ id }) => id);
+/** Pages and walks of about the same time ask for the same acts. */
+const MOST_ACTS = 16;
+const known = new WeakMap<object, Map<number, Pinned>>();
+
+/** The same, remembered: what comes later does not change it. */
+export function pinnedAsOf(model: { pins: readonly Pin[]; pinAct: number }, act: number): Pinned {
+  // Not all is known of an act that this copy has not come to.
+  if (act > model.pinAct) return pinnedAt(model.pins, act);
+  const asOf = known.get(model) ?? new Map<number, Pinned>();
+  known.set(model, asOf);
+  const found = asOf.get(act) ?? pinnedAt(model.pins, act);
+  if (asOf.size >= MOST_ACTS) asOf.clear();
+  asOf.set(act, found);
+  return found;
 }
 
 /** Takes in the periods that began or ended up to this act. */
 export function applyPins(
-  model: { pins: Pin[]; act: number; pinAct: number; version: number; changed: { pins: number } },
+  model: { pins: Pin[]; act: number; pinAct: number },
   periods: readonly PinPeriod[],
   lastAct: bigint,
 ): void {
@@ -47,6 +58,5 @@ export function applyPins(
     else known.ended = ended;
     model.pinAct = Math.max(model.pinAct, began, ended);
   }
-  if (periods.length > 0) model.changed.pins = model.version + 1;
   model.act = Number(lastAct);
 }

@@ -1,251 +1,158 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
-import { matchesEtag } from '../../../platform/http/etag.ts';
-import type { Prepared, QuickAnswer, QuickRead } from '../../../platform/http/prepared.ts';
+import type { Prepared } from '../../../platform/http/prepared.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
 import { joinGzipPage, joinPage, type PageParts } from '../fragments/page-bytes.ts';
 import { areFilled } from '../model/is-filled.ts';
 import type { Model } from '../model/model.ts';
-import {
-  createKeptAnswers,
-  dropBytes,
-  dropGzip,
-  type Kept,
-  type KeptAnswers,
-  type WatchedParts,
-} from './kept-answers.ts';
-import { readPage } from './read-page.ts';
-import { frameListings, type SharedPage, sharePage } from './shared-page.ts';
-import { digestOfListings, tagAround } from './tag-of-parts.ts';
+import { readAbsent } from './read-absent.ts';
+import { type CachedResponse, createResponseCache, type ResponseCache, useResponse } from './response-cache.ts';
+import { tagOfParts } from './tag-of-parts.ts';
 
-export type Build = (model: Model) => WatchedParts | null;
+/** The listings of a page and what stands around them; null: that cannot be said at once. May throw a Refusal. */
+export type Build = (model: Model) => PageParts | null;
 
-/** Pages of listings as bytes. */
-export interface Answers {
-  /**
-   * At once, from memory; null where that cannot be. `key` names what is asked for if it is worth keeping the bytes. A refusal is no
-   * answer here: the long way says it. What is built says itself when it has to be built anew (`still`), or depends on `basis`, the
-   * version with which anything last changed that could make it another page; its listings themselves are watched apart.
-   */
-  quick(read: QuickRead, key: string, build: Build, basis?: (model: Model) => number): QuickAnswer | null;
-  /** What was asked for before and is the same still, whatever it is; null: it has to be looked at. */
-  again(read: QuickRead): QuickAnswer | null;
-  /** The long way: what left memory is read from the database, of the same state as the rest. */
-  full(build: (model: Model) => PageParts): Promise<Prepared>;
-  /** Gives up what there is no room for any more, and what is of a copy that was exchanged for another. */
-  trim(): void;
-  /** Of all that is kept. */
-  keptBytes(): number;
-  /** How often a page was put together, and not only looked at. */
-  pagesMade(): number;
-  /** How often a kept page was held against what had changed since it was last asked for. */
-  pagesCompared(): number;
+export interface Asked {
+  /** Path and query as sent. */
+  target: string;
+  acceptsGzip: boolean;
 }
 
+/** Pages of listings as bytes, from the cache or made of the model. */
+export interface Answers {
+  /**
+   * At once, or null: then `full` answers. `leastVersion` is given where a page may be a little older than the model: no older than that
+   * version. Left out: the page is of the model as it is.
+   */
+  fromMemory(asked: Asked, build: Build, leastVersion?: () => number): Prepared | null;
+  /** Listings that left memory are read from the database, and are of the same state as the rest. */
+  full(asked: Asked, build: (model: Model) => PageParts): Promise<Prepared>;
+  /** For what is not made of listings alone. */
+  cache: ResponseCache;
+  /** Drops what there is no more room for, and all of it when the model was replaced. */
+  trim(): void;
+  /** How often a page was made. */
+  pagesMade(): number;
+}
+
+/** With the 100 ms after which another process looks for changes, a change is shown everywhere within 250 ms. */
+const LONGEST_STALE_MS = 100;
 const MINUTE_MS = 60_000;
-/** Most of what is asked for once is not asked for again. */
-const WORTH_KEEPING = 2;
+/** A row that changes between model and database is met again after the next step; that often in a row it is a flood. */
+const ROUNDS = 10;
 const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 const JSON_GZIP = [...JSON_PLAIN, 'content-encoding', 'gzip'];
 
-/** The bytes in gzip are other bytes, and need a tag of their own. */
+/** Each encoding has other bytes, and needs a tag of its own. */
 const plainTag = (tag: string): string => `"${tag}"`;
 const gzipTag = (tag: string): string => `"${tag}.gz"`;
 
 interface Parts {
-  catalog: Pick<Catalog, 'model'>;
-  clock: Clock;
-  kept: KeptAnswers;
-  counts: { made: number; compared: number };
-}
-
-export function createAnswers(given: {
   catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>;
   database: Database;
   clock: Clock;
-  /** How many may be kept. */
-  keepBytes: () => number;
+  cache: ResponseCache;
+  made: number;
+}
+
+export function createAnswers(given: {
+  catalog: Parts['catalog'];
+  database: Database;
+  clock: Clock;
+  /** Room for finished responses, in bytes. */
+  keepBytes(): number;
 }): Answers {
-  const { catalog, clock, database, keepBytes } = given;
-  const parts = { catalog, clock, kept: createKeptAnswers(keepBytes), counts: { made: 0, compared: 0 } };
+  const { catalog, keepBytes } = given;
+  const buffers = () => catalog.model().pages.buffers;
+  const cache = createResponseCache({ clock: given.clock, mostBytes: keepBytes, buffers });
+  const parts: Parts = { ...given, cache, made: 0 };
   let fitting = { model: catalog.model(), version: 0 };
-  /** Gives up what there is no room for any more, and what is of a copy that was exchanged for another. */
   const trim = (): void => {
     const model = catalog.model();
     if (fitting.model === model && fitting.version === model.version) return;
-    if (fitting.model === model) parts.kept.trim();
-    else parts.kept.clear();
-    model.pages.buffers.keepWithin(keepBytes() - parts.kept.entryBytes());
+    if (fitting.model === model) cache.trim();
+    else cache.clear();
+    model.pages.buffers.keepWithin(keepBytes());
     fitting = { model, version: model.version };
   };
   return {
-    quick: (read, key, build, basis = versionOf) => {
-      try {
-        trim();
-        return answerKept(parts, read, { key, build, basis });
-      } catch (error) {
-        if (error instanceof Refusal) return null;
-        throw error;
-      }
-    },
-    again: (read) => {
+    fromMemory: (asked, build, leastVersion) => {
       trim();
-      const entry = parts.kept.get(read.target);
-      if (entry === undefined || !isCurrent(parts, entry, unknownBasis)) return null;
-      return answerEntry(parts, read, read.target, entry);
+      return fromMemory(parts, asked, build, leastVersion);
     },
-    full: async (build) => {
-      const { body, tag, release } = await readPage(catalog, database, build);
-      return { etag: plainTag(tag), head: JSON_PLAIN, body, release };
+    full: async (asked, build) => {
+      trim();
+      return await readFull(parts, asked, build);
     },
+    cache,
     trim,
-    keptBytes: () => parts.kept.bytes(),
-    pagesMade: () => parts.counts.made,
-    pagesCompared: () => parts.counts.compared,
+    pagesMade: () => parts.made,
   };
 }
 
-interface Asked {
-  key: string;
-  build: Build;
-  basis(model: Model): number;
-}
-
-function versionOf({ version }: Model): number {
-  return version;
-}
-
-/** Of a page that is not known to be the same unless it says so itself. */
-function unknownBasis(): number {
-  return Number.POSITIVE_INFINITY;
-}
-
-function answerKept(parts: Parts, read: QuickRead, asked: Asked): QuickAnswer | null {
-  const { catalog, clock, kept, counts } = parts;
-  let entry = kept.get(asked.key);
-  if (entry === undefined || !isCurrent(parts, entry, asked.basis)) {
-    const model = catalog.model();
-    // Before it is built: a cursor of the minute after lives longer than it has to, one of the minute before would be another elsewhere.
-    const minute = minuteOf(clock);
-    const page = asked.build(model);
-    if (page === null || !areFilled(model, page.ids)) return null;
-    counts.made += 1;
-    entry = renew(entry, { model, minute, page });
-    kept.put(asked.key, entry);
+function fromMemory(parts: Parts, asked: Asked, build: Build, leastVersion?: () => number): Prepared | null {
+  const { cache, catalog, clock } = parts;
+  const model = catalog.model();
+  const key = asked.acceptsGzip ? `${asked.target}\ngzip` : asked.target;
+  const kept = cache.get(key);
+  if (kept !== undefined && isCurrent(kept, model, clock.now(), leastVersion)) return useResponse(kept);
+  // Read before the page is made: a minute that ends meanwhile only makes a cursor expire later.
+  const checkedAt = clock.now();
+  const page = build(model);
+  if (page === null || !areFilled(model, page.ids)) return null;
+  const tag = tagOfParts(model.fragments, page);
+  if (kept !== undefined && (kept.etag === plainTag(tag) || kept.etag === gzipTag(tag))) {
+    Object.assign(kept, { version: model.version, checkedAt });
+    return useResponse(kept);
   }
-  return answerEntry({ kept }, read, asked.key, entry);
+  const made = join(model, page, tag, asked.acceptsGzip);
+  if (made === null) return null;
+  parts.made += 1;
+  return useResponse(cache.put(key, { version: model.version, ...made }));
 }
 
-/** A cursor holds the minute it was made in. */
-function minuteOf(clock: Clock): number {
-  return Math.ceil(clock.now() / MINUTE_MS);
+/** A cursor holds the minute in which it was made, and is the same in every process. */
+function isCurrent(kept: CachedResponse, model: Model, now: number, leastVersion?: () => number): boolean {
+  if (minuteOf(kept.checkedAt) !== minuteOf(now)) return false;
+  if (kept.version === model.version) return true;
+  const age = now - kept.checkedAt;
+  return leastVersion !== undefined && age >= 0 && age < LONGEST_STALE_MS && Number(kept.version) >= leastVersion();
 }
 
-function answerEntry({ kept }: Pick<Parts, 'kept'>, read: QuickRead, key: string, entry: Kept): QuickAnswer | null {
-  entry.asked += 1;
-  const known = notModified(read, entry.tag);
-  if (known !== null) return known;
-  if (entry.asked < WORTH_KEEPING) return answerParts(entry, read);
-  const had = read.acceptsGzip ? entry.gzip : entry.listings;
-  const answer = answerBytes(entry, read);
-  if (had === null) kept.note(key, entry);
-  return answer;
+function minuteOf(time: number): number {
+  return Math.ceil(time / MINUTE_MS);
+}
+
+function join(model: Model, page: PageParts, tag: string, acceptsGzip: boolean) {
+  const gzip = acceptsGzip ? joinGzipPage(model.pages, page) : null;
+  if (gzip !== null) return { etag: gzipTag(tag), head: JSON_GZIP, page: gzip };
+  const plain = joinPage(model.pages, page);
+  return plain && { etag: plainTag(tag), head: JSON_PLAIN, page: plain };
 }
 
 /**
- * Whether it is the same page still. If only listings on it have changed, their bytes are given up; if only its beginning, those that
- * hold the beginning. Its tag is made anew by what has changed.
+ * A page of which some listings left memory. They are read from the database and must be what the model says they are; where they
+ * have moved on, the model does too and the page is made again. So no page is ever of two moments.
  */
-function isCurrent({ catalog, clock, counts }: Parts, entry: Kept, basis: Asked['basis']): boolean {
-  const model = catalog.model();
-  if (entry.model !== model || entry.minute !== minuteOf(clock) || entry.outdated) return false;
-  if (entry.version === model.version) return true;
-  counts.compared += 1;
-  const now = partsNow(entry, model, basis);
-  if (now === null || !areFilled(model, now.ids)) {
-    entry.outdated = true;
-    return false;
-  }
-  const untouched = listingsUntouched(entry);
-  entry.version = model.version;
-  const { prefix, suffix } = entry.parts;
-  if (untouched && now.prefix === prefix && now.suffix === suffix) return true;
-  if (untouched) dropGzip(entry);
-  else dropBytes(entry);
-  if (!untouched) entry.listingsDigest = digestOfListings(model.fragments, now);
-  entry.tag = tagAround(now, entry.listingsDigest);
-  entry.parts = now;
-  return true;
-}
-
-/** Null: it is another page now. */
-function partsNow({ parts, version }: Kept, model: Model, basis: Asked['basis']): WatchedParts | null {
-  if (parts.still !== undefined) return parts.still(model, version);
-  return basis(model) > version ? null : parts;
-}
-
-/** Whether no listing of the page has changed since its parts were right. */
-function listingsUntouched({ model, version, parts }: Kept): boolean {
-  const { changedAt } = model.columns;
-  for (const id of parts.ids) if ((changedAt[id] ?? 0) > version) return false;
-  return true;
-}
-
-function renew(before: Kept | undefined, now: { model: Model; minute: number; page: WatchedParts }): Kept {
-  const { model, minute, page } = now;
-  const listingsDigest = digestOfListings(model.fragments, page);
-  const tag = tagAround(page, listingsDigest);
-  const fresh = { model, version: model.version, minute, listingsDigest, tag, parts: page, outdated: false };
-  if (before === undefined) return { ...fresh, asked: 0, listings: null, gzip: null };
-  // Something changed, though nothing that shows: the bytes are still right. Often it is only what stands around the listings.
-  if (before.model !== model || !sameListings(before.parts, page) || !listingsUntouched(before)) dropBytes(before);
-  else if (before.tag !== tag) dropGzip(before);
-  return Object.assign(before, fresh);
-}
-
-function sameListings(a: PageParts, b: PageParts): boolean {
-  return a.outline === b.outline && a.ids.length === b.ids.length && a.ids.every((id, at) => id === b.ids[at]);
-}
-
-/** Bytes for this once. */
-function answerParts({ model, parts, tag }: Kept, read: QuickRead): QuickAnswer | null {
-  const gzip = read.acceptsGzip ? joinGzipPage(model.pages, parts) : null;
-  if (gzip !== null) return { status: 200, etag: gzipTag(tag), head: JSON_GZIP, ...gzip };
-  const plain = joinPage(model.pages, parts);
-  return plain && { status: 200, etag: plainTag(tag), head: JSON_PLAIN, ...plain };
-}
-
-/** Bytes that stay for the next. */
-function answerBytes(entry: Kept, read: QuickRead): QuickAnswer | null {
-  const { pages } = entry.model;
-  const { prefix, suffix } = entry.parts;
-  if (read.acceptsGzip) {
-    entry.gzip ??= shareGzip(entry);
-    if (entry.gzip !== null) {
-      entry.gzip.users += 1;
-      const { body, release } = entry.gzip;
-      return { status: 200, etag: gzipTag(entry.tag), head: JSON_GZIP, body, release };
+async function readFull(parts: Parts, asked: Asked, build: (model: Model) => PageParts): Promise<Prepared> {
+  const { catalog, database } = parts;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const ready = fromMemory(parts, asked, build);
+    if (ready !== null) return ready;
+    const model = catalog.model();
+    const page = build(model);
+    if (!areFilled(model, page.ids)) {
+      await catalog.bring(page.ids);
+      continue;
     }
+    const tag = tagOfParts(model.fragments, page);
+    const elsewhere = await readAbsent(model, database, page.ids);
+    if (elsewhere !== null && tagOfParts(model.fragments, page) === tag) {
+      const joined = joinPage(model.pages, { ...page, elsewhere });
+      if (joined !== null) return { etag: plainTag(tag), head: JSON_PLAIN, body: joined.body, release: joined.release };
+    }
+    await catalog.fresh();
   }
-  entry.listings ??= frameListings(pages, entry.parts);
-  const { listings } = entry;
-  if (listings === null) return null;
-  const whole = listings.within(prefix, suffix);
-  listings.users += 1;
-  const plain = { status: 200, etag: plainTag(entry.tag), head: JSON_PLAIN, release: listings.release } as const;
-  return whole === null ? { ...plain, pieces: [prefix, listings.body, suffix] } : { ...plain, body: whole };
-}
-
-function shareGzip({ model, parts }: Kept): SharedPage | null {
-  const page = joinGzipPage(model.pages, parts);
-  return page && sharePage(page);
-}
-
-function notModified(read: QuickRead, tag: string): QuickAnswer | null {
-  const { ifNoneMatch } = read;
-  if (ifNoneMatch === undefined) return null;
-  if (matchesEtag(ifNoneMatch, gzipTag(tag))) return { status: 304, etag: gzipTag(tag), head: JSON_PLAIN.slice(2) };
-  if (matchesEtag(ifNoneMatch, plainTag(tag))) return { status: 304, etag: plainTag(tag), head: JSON_PLAIN.slice(2) };
-  return null;
+  throw new Refusal('unavailable', { retryAfterSeconds: 1 });
 }

@@ -15,7 +15,6 @@ export interface ShelfPlan {
   words: ParsedQuery | null;
   /** The same as it was written, for a suggestion in that order. */
   typed: ParsedQuery | null;
-  tag: string | null;
   /** The tag and the attributes that are asked for, each with its whole text. */
   labels: readonly (readonly [kind: LabelKind, text: string])[];
   /** Place in AISLES; -1: all. */
@@ -56,7 +55,6 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
     key: canonicalJson(filters),
     words,
     typed,
-    tag: filters.tag,
     labels: [...attributes, ...(filters.tag === null ? [] : [['tags', filters.tag] as const])],
     aisle: query.aisle === undefined ? -1 : AISLES.indexOf(query.aisle),
     seller: filters.seller,

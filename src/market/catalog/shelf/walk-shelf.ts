@@ -1,9 +1,8 @@
 import type { Model } from '../model/model.ts';
-import type { Pinned } from '../model/pins.ts';
+import { type Pinned, pinnedAsOf } from '../model/pins.ts';
 import { isKeySort } from '../model/sorts.ts';
 import { bestMatches, matchesInOrder, newestMatches, type Selection, type Weighted } from '../sets/select.ts';
 import { isMatch } from '../sets/selection.ts';
-import { pinnedAsOf } from './known-pins.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
 import { leadsPinned, reachOf } from './reach.ts';
 
@@ -41,7 +40,7 @@ interface Row {
   leads: boolean;
 }
 
-export interface Course {
+interface Course {
   model: Model;
   plan: ShelfPlan;
   selection: Selection;
@@ -67,7 +66,7 @@ export function walkShelf(course: Course): Stretch {
 }
 
 /** Where a walk is after that row. */
-export function standing(course: Course, { leads, key, id }: Pick<Walk, 'leads' | 'key' | 'id'>, left: number): Walk {
+function standing(course: Course, { leads, key, id }: Pick<Walk, 'leads' | 'key' | 'id'>, left: number): Walk {
   const { model, plan, walk } = course;
   const act = walk?.act ?? actOf(course);
   return {

@@ -2,7 +2,7 @@ import type { Posting } from '../sets/posting.ts';
 import type { DerivedSets } from './derived-sets.ts';
 import { type Found, findBeginning, findPhrase, MISSING, makeBeginning, makePhrase } from './find-derived.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
-import { stemsOfTerm } from './stem-signature.ts';
+import { stemOf } from './stem.ts';
 import { postingOfStem } from './stem-table.ts';
 import { rarity } from './term-level.ts';
 import type { TextState } from './text-state.ts';
@@ -86,4 +86,15 @@ function addScored(state: TextState, search: Search, names: Set<string>, term: Q
 
 function addOnce(list: Posting[], posting: Posting): void {
   if (!list.includes(posting)) list.push(posting);
+}
+
+const stemsOf = new WeakMap<QueryTerm, readonly string[]>();
+
+/** Of each of its words. */
+function stemsOfTerm(term: QueryTerm): readonly string[] {
+  const known = stemsOf.get(term);
+  if (known !== undefined) return known;
+  const stems = term.words.map(stemOf);
+  stemsOf.set(term, stems);
+  return stems;
 }

@@ -4,7 +4,6 @@ import { followListing, followRemoval } from './follow-listing.ts';
 import { listingTokens } from './listing-tokens.ts';
 import type { ParsedQuery } from './parse-query.ts';
 import { createSequences, dropSequence, hasSequence, isSequence, putSequence, sequenceBytes } from './sequences.ts';
-import { SIGNATURE_WORDS, signText } from './stem-signature.ts';
 import { createStemTable, setStemLevel } from './stem-table.ts';
 import { suggestQuery } from './suggest-query.ts';
 import { createTally, levelInTally, type Tally, tallyTokens } from './tally.ts';
@@ -16,15 +15,11 @@ import { countListing, createWordTable, discountListing, internWord, wordBytes }
 import { addTranslated, type WordsElsewhere } from './words-elsewhere.ts';
 
 export interface TextIndex {
-  /**
-   * Adds or replaces; gives the signature of what the listing had and has, which is written again by the next call. Null: it is the
-   * same text again, which changes nothing and costs little.
-   */
-  put(id: number, text: ListingText): Uint32Array | null;
+  /** Adds or replaces. The same text again changes nothing and costs little. */
+  put(id: number, text: ListingText): void;
   /** The same with the tokens of its text, which were read elsewhere. */
   putRead(id: number, read: ReadTokens): void;
-  /** Gives the signature of what it had. Null: it was not there. */
-  remove(id: number): Uint32Array | null;
+  remove(id: number): void;
   /** Null when a set has to be made first: then await prepare. */
   compile(query: ParsedQuery): Search | null;
   prepare(query: ParsedQuery): Promise<void>;
@@ -55,8 +50,6 @@ interface Parts {
   readonly before: Tally;
   readonly list: TokenList;
   encoded: Uint8Array;
-  /** Of the texts before and after the last change. */
-  readonly signature: Uint32Array;
 }
 
 export function createTextIndex(options: DerivedSetsOptions): TextIndex {
@@ -79,18 +72,14 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
     put: (id, text) => {
       parts.list.count = 0;
       addListingText(parts.list, text);
-      parts.signature.fill(0);
-      return putTokens(parts, id, parts.signature) ? parts.signature : null;
+      putTokens(parts, id);
     },
     putRead: (id, read) => {
       parts.list.count = 0;
       addTranslated(parts.list, state.words, read.words, read);
-      putTokens(parts, id, null);
+      putTokens(parts, id);
     },
-    remove: (id) => {
-      parts.signature.fill(0);
-      return removeText(parts, id, parts.signature) ? parts.signature : null;
-    },
+    remove: (id) => removeText(parts, id),
     compile: (query) => compileQuery(derived, whole(), query),
     prepare: (query) => prepareQuery(derived, whole(), query),
     suggest: (query, matches) => suggestQuery(whole(), query, matches),
@@ -108,26 +97,20 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
 function createParts(state: TextState, derived: DerivedSets): Parts {
   const list = createTokenList((codes, start, end) => internWord(state.words, codes, start, end));
   const tallies = { now: createTally(), before: createTally() };
-  return { state, derived, ...tallies, list, encoded: new Uint8Array(0), signature: new Uint32Array(SIGNATURE_WORDS) };
+  return { state, derived, ...tallies, list, encoded: new Uint8Array(0) };
 }
 
-/** False: it has that text already. */
-function putTokens(parts: Parts, id: number, signature: Uint32Array | null): boolean {
+function putTokens(parts: Parts, id: number): void {
   const { state, derived, now, before } = parts;
   const { tokens, count } = parts.list;
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
   const length = encodeTokens(tokens, count, parts.encoded);
   // The text says everything about a listing's place in the index, so the same text means that nothing is to be done.
-  if (isSequence(state.sequences, id, parts.encoded, length)) return false;
+  if (isSequence(state.sequences, id, parts.encoded, length)) return;
   const isNew = !hasSequence(state.sequences, id);
   if (isNew) state.listings += 1;
   else tallyStored(parts, id);
   tallyTokens(now, state.words, tokens, count);
-  // Before any stem leaves.
-  if (signature !== null) {
-    signText(signature, state, now);
-    if (!isNew) signText(signature, state, before);
-  }
   // Counted before the old words are discounted: a word that stays must not leave in between.
   for (let index = 0; index < now.wordCount; index += 1) countListing(state.words, now.words[index] as number);
   if (isNew) {
@@ -139,7 +122,6 @@ function putTokens(parts: Parts, id: number, signature: Uint32Array | null): boo
   putSequence(state.sequences, id, parts.encoded, length);
   state.highest = Math.max(state.highest, id);
   followListing(derived, state, id, { tally: now, encoded: parts.encoded, length });
-  return true;
 }
 
 function replaceLevels(state: TextState, id: number, now: Tally, before: Tally): void {
@@ -151,18 +133,15 @@ function replaceLevels(state: TextState, id: number, now: Tally, before: Tally):
   forget(state, before, id, now);
 }
 
-/** False: it is not there. */
-function removeText(parts: Parts, id: number, signature: Uint32Array): boolean {
+function removeText(parts: Parts, id: number): void {
   const { state, derived, before } = parts;
-  if (!hasSequence(state.sequences, id)) return false;
+  if (!hasSequence(state.sequences, id)) return;
   tallyStored(parts, id);
-  signText(signature, state, before);
   writeWaiting(state.waiting, state.stems);
   forget(state, before, id, null);
   dropSequence(state.sequences, id);
   state.listings -= 1;
   followRemoval(derived, id);
-  return true;
 }
 
 function tallyStored(parts: Parts, id: number): void {

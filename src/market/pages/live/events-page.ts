@@ -48,7 +48,6 @@ export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
   return {
     route: PATH,
     key: `${PATH}?${asked}`,
-    glance: null,
     request: refusalOf(part) ?? { route: 'GET /api/events', query: asked },
     show: (answer, scene) => showEvents(JSON.parse(answer) as Log, { ...part, isLater: beforeId !== '' }, scene),
     again: () => renderViews(part),

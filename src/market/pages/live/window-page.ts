@@ -25,7 +25,6 @@ export function planWindow(): PagePlan {
   return {
     route: PATH,
     key: PATH,
-    glance: '/api/window',
     request: { route: 'GET /api/window' },
     connects: true,
     show: (answer, scene) => showWindow(JSON.parse(answer) as WindowAnswer, scene),

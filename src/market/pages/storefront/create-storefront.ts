@@ -1,77 +1,89 @@
+import { acceptsGzip } from '../../../platform/http/accept-encoding.ts';
+import { targetOf } from '../../../platform/http/ask-inside.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
-import { etagOf, matchesEtag } from '../../../platform/http/etag.ts';
+import { etagOf } from '../../../platform/http/etag.ts';
 import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../../platform/http/mount.ts';
-import type { QuickAnswer, QuickRead, Shortcut } from '../../../platform/http/prepared.ts';
+import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../../../platform/http/prepared.ts';
 import { readOutgoing, textOf } from '../../../platform/http/read-outgoing.ts';
 import { splitTarget } from '../../../platform/http/request-target.ts';
-import type { PageAnswer } from '../../../platform/http/server-options.ts';
+import type { PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
+import { unlessRefused } from '../../catalog/serve/memory-read.ts';
+import type { ResponseCache } from '../../catalog/serve/response-cache.ts';
 import type { Market, Merchant } from '../../context.ts';
 import type { EventTail } from '../../events/event-tail.ts';
 import { chooseForm } from '../choose-form.ts';
+import { frontDoor } from '../front-door.ts';
 import { answerRefusal } from './answer-refusal.ts';
-import { createKeptPages, type KeptPage } from './kept-pages.ts';
-import { headersOf, headOf } from './page-headers.ts';
+import { headOf, headsOf } from './page-headers.ts';
 import type { PagePlan, Scene } from './page-plan.ts';
 import { planPage, STOREFRONT_PATHS } from './plan-page.ts';
 import { AGE_STEP_MS } from './show-facts.ts';
 import { writePage } from './write-page.ts';
 
-/** Some three thousand pages, or eight thousand that are packed. */
-const KEPT_MEGABYTES = 32;
 const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
 export interface Storefront {
-  /** Pages whose data lies ready in memory. What else there may be goes the long way. */
-  quick: Shortcut;
-  /** The front page for browsers, if what it shows lies ready; null: it is told as the front door is to programs. */
-  home(accept: string | undefined): PageAnswer | null;
+  /** Pages whose data is in memory. The mounts answer the others. */
+  fromMemory: ReadFromMemory;
+  /** The front page for people, or the front door for programs. */
+  front(call: Pick<PageCall, 'accept'>): PageAnswer;
   mounts(inside: Inside<Merchant>): Mount[];
 }
 
-/** The pages on which people look at goods: what the routes of programs answer, made readable. Kept by the ETag of that answer. */
+type Reader = Pick<MemoryRequest, 'acceptsGzip' | 'hasKey' | 'network'>;
+const ON_THE_SERVER: Reader = { acceptsGzip: false, hasKey: true, network: () => '' };
+
+/** The pages on which people look at goods: what the routes of programs answer, made readable. A page's version is the ETag of that answer. */
 export function createStorefront(
   market: Market,
-  { events, reads }: { events: EventTail; reads: Shortcut },
+  { events, cache, readJson }: { events: EventTail; cache: ResponseCache; readJson: ReadFromMemory },
 ): Storefront {
   const { clock, config } = market;
-  const kept = createKeptPages(KEPT_MEGABYTES);
-  const scene = (): Scene => {
+  const pageOf = (plan: PagePlan, etag: string, gzip: boolean, read: () => string): Prepared => {
     const now = clock.now();
-    return { config, events, nowMs: now - (now % AGE_STEP_MS) };
+    const scene: Scene = { config, events, nowMs: now - (now % AGE_STEP_MS) };
+    const version = [etag, plan.version ?? '', plan.document === undefined ? scene.nowMs : ''].join(' ');
+    const write = () => ({ head: headOf(plan), text: writePage(plan, read(), scene) });
+    return cache.text(plan.key, version, { acceptsGzip: gzip, write });
   };
-  const give = (plan: PagePlan, etag: string, isPacked: boolean, read: () => string): KeptPage => {
-    const at = scene();
-    const name = `${plan.key}\n${etag}\n${plan.document === undefined ? at.nowMs : ''}`;
-    return kept.give(name, isPacked, () => writePage(plan, read(), at));
-  };
-  const glance = (plan: PagePlan, isPacked: boolean): KeptPage | null => {
-    if (plan.glance === null) return null;
-    const answer = reads({
-      ...{ target: plan.glance, accept: 'application/json' },
-      ...{ ifNoneMatch: undefined, acceptsGzip: false },
-    });
-    if (answer === null || answer.status !== 200) return null;
+  const pageFromMemory = (plan: PagePlan, reader: Reader): Prepared | null => {
+    if (typeof plan.request === 'function') return null;
+    const target = targetOf(plan.request).whole;
+    const answer = readJson({ ...reader, target, accept: 'application/json', acceptsGzip: false });
+    if (answer === null) return null;
     try {
-      const read = (): string => textOf('body' in answer ? answer.body : Buffer.concat(answer.pieces));
-      return give(plan, answer.etag, isPacked, read);
+      return pageOf(plan, answer.etag, reader.acceptsGzip, () => textOf(answer.body));
     } finally {
       answer.release?.();
     }
   };
+  const doorOf = (accept: string | undefined, gzip: boolean): Prepared =>
+    cache.text(`/ as ${chooseForm(accept)}`, events.version(), {
+      acceptsGzip: gzip,
+      write: () => {
+        const { headers, body } = frontDoor(config, events, { accept });
+        return { head: Object.entries({ ...headers, vary: 'accept, accept-encoding' }).flat(), text: String(body) };
+      },
+    });
+  const frontOf = (accept: string | undefined, reader: Reader): Prepared =>
+    (chooseForm(accept) === 'html' ? pageFromMemory(mustPlan('/', events), reader) : null) ??
+    doorOf(accept, reader.acceptsGzip);
+
   return {
-    quick: (read) => {
-      if (!OURS.test(read.target)) return null;
-      const plan = planQuickly(read, events);
-      const page = plan && glance(plan, read.acceptsGzip);
-      return page && quickAnswer(plan, page, read);
+    fromMemory: (request): MemoryAnswer | null => {
+      const { target, accept } = request;
+      if (!OURS.test(target)) return null;
+      if (target === '/') return { ...frontOf(accept, request), route: '/' };
+      const plan = unlessRefused(() => planPage(splitTarget(target), events));
+      if (plan === null || plan.route === '/') return null;
+      const page = pageFromMemory(plan, request);
+      return page && { ...page, route: plan.route };
     },
-    home: (accept) => {
-      if (chooseForm(accept) !== 'html') return null;
-      const plan = mustPlan('/', events);
-      const page = glance(plan, false);
-      return page && { status: 200, headers: headersOf(plan), ...page };
+    front: ({ accept }) => {
+      const { head, ...page } = frontOf(accept, ON_THE_SERVER);
+      return { status: 200, headers: headsOf(head), ...page };
     },
     mounts: (inside) => {
       const answer = async (incoming: Incoming): Promise<Outgoing> => {
@@ -85,11 +97,10 @@ export function createStorefront(
         if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming, plan);
         const text = await readOutgoing(outgoing);
         const tag = outgoing.headers['etag'];
-        const page = give(plan, typeof tag === 'string' ? tag : etagOf(text), false, () => text);
-        return cacheAnswer(
-          { status: 200, headers: headersOf(plan), ...page },
-          ...(['public', incoming.headers['if-none-match']] as const),
-        );
+        const gzip = acceptsGzip(incoming.headers['accept-encoding']);
+        const { head, ...page } = pageOf(plan, typeof tag === 'string' ? tag : etagOf(text), gzip, () => text);
+        const whole: Outgoing = { status: 200, headers: headsOf(head), ...page };
+        return cacheAnswer(whole, 'public', incoming.headers['if-none-match']);
       };
       return STOREFRONT_PATHS.map((path) => ({ method: 'GET', path, withHead: true, answer }));
     },
@@ -111,29 +122,8 @@ async function askFor(
   }
 }
 
-/** What a refusal is due for is left to the long way, which says so. */
-function planQuickly({ target, accept }: QuickRead, events: EventTail): PagePlan | null {
-  const split = splitTarget(target);
-  if (split.path === '/' && chooseForm(accept) !== 'html') return null;
-  try {
-    return planPage(split, events);
-  } catch (error) {
-    if (error instanceof Refusal) return null;
-    throw error;
-  }
-}
-
 function mustPlan(target: string, events: EventTail): PagePlan {
   const plan = planPage(splitTarget(target), events);
   if (plan === null) throw new Refusal('not_found');
   return plan;
-}
-
-function quickAnswer(plan: PagePlan, { etag, body, release }: KeptPage, read: QuickRead): QuickAnswer {
-  const { route } = plan;
-  if (matchesEtag(read.ifNoneMatch, etag)) {
-    release();
-    return { status: 304, etag, head: [], route };
-  }
-  return { status: 200, etag, head: headOf(plan, read.acceptsGzip), body, release, route };
 }

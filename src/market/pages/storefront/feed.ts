@@ -18,7 +18,6 @@ export function planFeed(): PagePlan {
   return {
     route: FEED_PATH,
     key: FEED_PATH,
-    glance: `/api/shelves?${query}`,
     request: { route: 'GET /api/shelves', query },
     document: {
       type: 'application/atom+xml; charset=utf-8',

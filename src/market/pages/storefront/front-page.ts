@@ -19,8 +19,8 @@ export function planFront(events: Scene['events']): PagePlan {
   const query = `limit=${NEWEST}`;
   return {
     route: '/',
-    key: `/ ${events.version()}`,
-    glance: `/api/shelves?${query}`,
+    key: '/',
+    version: String(events.version()),
     request: { route: 'GET /api/shelves', query },
     connects: true,
     show: (answer, scene) =>

@@ -21,8 +21,6 @@ export function planListing(id: string, commentsAfter: string): PagePlan {
   return {
     route: '/listing/:id',
     key: `/listing/${id}?${query}`,
-    // Only without a query does it lie ready; one that has comments does not.
-    glance: commentsAfter === '' ? `/api/listing/${id}` : `/api/listing/${id}?${query}`,
     request: { route: 'GET /api/listing/:id', params: { id }, query },
     show: (answer, scene) => showListing(JSON.parse(answer) as ListingAnswer, commentsAfter !== '', scene),
     back: { path: '/shelves', name: 'All shelves' },

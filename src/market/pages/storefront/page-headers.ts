@@ -5,29 +5,30 @@ import type { PagePlan } from './page-plan.ts';
 
 const VARY = { vary: 'accept, accept-encoding' };
 const HTML: Readonly<Record<string, string>> = { ...HTML_HEADERS, ...VARY };
-/** Who comes to a host without knowing it asks at the front. */
-const FRONT: Readonly<Record<string, string>> = { ...HTML, link: FOUND_LINKS };
-
-/** The same for every answer of a page. */
-export function headersOf({
-  route,
-  document,
-  connects,
-}: Pick<PagePlan, 'route' | 'document' | 'connects'>): Record<string, string> {
-  if (document !== undefined) return { 'content-type': document.type, ...VARY };
-  const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
-  return { ...(route === '/' ? FRONT : HTML), ...policy };
-}
 
 const HEADS = new Map<string, readonly string[]>();
 
-/** The same as names and values in turn; put together once for each kind of page. */
-export function headOf(plan: PagePlan, isPacked: boolean): readonly string[] {
-  const kind = `${plan.route} ${isPacked}`;
-  const known = HEADS.get(kind);
+/** The headers of every answer of a page, names and values in turn; put together once for each kind of page. */
+export function headOf({
+  route,
+  document,
+  connects,
+}: Pick<PagePlan, 'route' | 'document' | 'connects'>): readonly string[] {
+  const known = HEADS.get(route);
   if (known !== undefined) return known;
-  const coding = isPacked ? { 'content-encoding': 'gzip' } : {};
-  const head = Object.entries({ ...headersOf(plan), ...coding }).flat();
-  HEADS.set(kind, head);
+  const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
+  // Programs that come to a host without knowing it ask at the front.
+  const links = route === '/' ? { link: FOUND_LINKS } : {};
+  const headers =
+    document === undefined ? { ...HTML, ...policy, ...links } : { 'content-type': document.type, ...VARY };
+  const head = Object.entries(headers).flat();
+  HEADS.set(route, head);
   return head;
+}
+
+/** The same by name. */
+export function headsOf(head: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let at = 0; at + 1 < head.length; at += 2) headers[head[at] ?? ''] = head[at + 1] ?? '';
+  return headers;
 }

@@ -34,9 +34,9 @@ export interface PagePlan {
   route: string;
   /** Its own address, in one spelling. */
   key: string;
-  /** Path and query under which the answer may lie ready in memory; null: it never does. */
-  glance: string | null;
-  /** The route that knows it, or how it is read where none does. */
+  /** What it shows beyond the answer of its route, as a version. */
+  version?: string;
+  /** The route that knows it, asked in memory first; or how it is read where no route does. */
   request: InsideRequest | PageRead;
   /** Its script asks this market for more. */
   connects?: true;

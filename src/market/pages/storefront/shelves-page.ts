@@ -23,7 +23,6 @@ export function planShelves(address: ShelfAddress, route: string): PagePlan {
   return {
     route,
     key: shelfPath(address),
-    glance: `/api/shelves?${query}`,
     request: { route: 'GET /api/shelves', query },
     // The search field asks for what fits while words are typed.
     connects: true,

@@ -21,7 +21,6 @@ export function planStore(handle: string, beforeId: string): PagePlan {
   return {
     route: '/store/:handle',
     key: `${path}?${query}`,
-    glance: `/api${path}?${query}`,
     request: { route: 'GET /api/store/:handle', params: { handle }, query },
     show: (answer, scene) => showStore(JSON.parse(answer) as Store, beforeId !== '', scene),
     back: { path: '/merchants', name: 'All merchants' },
@@ -66,7 +65,6 @@ export function planMerchants(afterId: string): PagePlan {
   return {
     route: '/merchants',
     key: `/merchants?${query}`,
-    glance: `/api/merchants?${query}`,
     request: { route: 'GET /api/merchants', query },
     show: (answer, scene) => showMerchants(JSON.parse(answer) as Merchants, afterId !== '', scene),
     back: { path: '/merchants', name: 'All merchants' },

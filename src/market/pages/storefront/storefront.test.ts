@@ -49,6 +49,7 @@ beforeAll(async () => {
       description: `What it is, said of ${at + 1}\nin two lines`,
       aisle: AISLES.filter((aisle) => aisle !== 'world')[at % 8] ?? 'other',
       tags: at === 0 ? ['first-of-all'] : [],
+      license: at === 5 ? 'MIT OR ISC' : null,
       priceUnits: prices[at % prices.length] ?? 0n,
     })),
   );
@@ -63,7 +64,11 @@ afterAll(async () => {
   await test.drop();
 });
 
-const settle = (): Promise<void> => running.eventsSettled();
+/** After which no page of the shelves is older than what was seeded. */
+const settle = async (): Promise<void> => {
+  await running.eventsSettled();
+  clock.set(clock.now() + 100);
+};
 const idOf = (at: number): number => Number(ids[at - 1] ?? 0n);
 
 async function open(path: string, headers: Record<string, string> = {}, method = 'GET') {
@@ -112,6 +117,7 @@ it('the form narrows without a script, in short names, and says back what was as
     ['/shelves/data', '/api/shelves?aisle=data&limit=50', 'Data'],
     ['/shelves?aisle=data', '/api/shelves?aisle=data&limit=50', 'Data'],
     ['/shelves?tag=first-of-all', '/api/shelves?tag=first-of-all&limit=50', 'with the tag first-of-all'],
+    ['/shelves?license=MIT+OR+ISC', '/api/shelves?license=MIT+OR+ISC&limit=50', 'with the license MIT OR ISC'],
   ];
   for (const [path, route, says] of cases) {
     const { listings } = await data(route);
@@ -125,20 +131,15 @@ it('the form narrows without a script, in short names, and says back what was as
   expect(none.text).toContain('Nothing here fits.');
 });
 
-it('a license is a fact of the listing, and leads to what else comes under it; the form keeps it', async () => {
-  const [id, hostile] = [idOf(6), idOf(7)];
-  await editListing(test.database, BigInt(id), { license: 'MIT OR ISC' });
-  // Whatever is in the table, markup stays text.
-  await editListing(test.database, BigInt(hostile), { license: '"><b id="x">MIT</b>' });
-  await settle();
-  const page = await open(`/listing/${id}`);
+it('a license is a fact of the listing, leads to what else comes under it, and stays text whatever it is', async () => {
+  const page = await open(`/listing/${idOf(6)}`);
   expect(page.text).toContain('LicenseMIT OR ISC');
   expect(linksIn(page)).toContain('/shelves?license=MIT+OR+ISC');
   const shelves = await open('/shelves?license=MIT+OR+ISC');
-  expect(linksIn(shelves).filter((link) => link.startsWith('/listing/'))).toEqual([`/listing/${id}`]);
-  expect(shelves.text).toContain('1 listing with the license MIT OR ISC.');
   expect(shelves.body).toMatch(/<details open>.*name="license" value="MIT OR ISC"/s);
-  const strange = await open(`/listing/${hostile}`);
+  await editListing(test.database, BigInt(idOf(7)), { license: '"><b id="x">MIT</b>' });
+  await settle();
+  const strange = await open(`/listing/${idOf(7)}`);
   expect([strange.text.includes('"><b id="x">MIT</b>'), strangeTags(strange.tags)]).toEqual([true, []]);
 });
 
@@ -271,7 +272,7 @@ it('every page answers HEAD, 304 and gzip, and tells the three apart by their ta
   expect(packed.headers.get('etag')).not.toBe(plain.headers.get('etag'));
 });
 
-it('the long way, which a busy or unusual request takes, answers the same bytes', async () => {
+it('the framework, which gets busy or unusual requests, answers the same bytes as memory', async () => {
   for (const path of ['/', '/shelves/data', `/listing/${idOf(1)}`, '/store/ink', '/merchants', '/feed.atom']) {
     const quick = await open(path, { 'accept-encoding': 'identity' });
     const long = await running.http.inject({ url: path, headers: { accept: BROWSER } });
@@ -396,5 +397,5 @@ it('a listing page is small: four requests before the first paint, and 30 KB pac
   );
   expect(first.length + 1).toBeLessThanOrEqual(4);
   expect(gzipSync(page.body).byteLength).toBeLessThanOrEqual(30 * 1024);
-  expect(lines.filter(({ event }) => event === 'shortcut_failed' || event === 'request_failed')).toEqual([]);
+  expect(lines.filter(({ event }) => event === 'memory_read_failed' || event === 'request_failed')).toEqual([]);
 });

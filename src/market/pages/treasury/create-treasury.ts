@@ -1,8 +1,6 @@
 import { html } from 'ghtml';
 import type { Problem } from '../../../contract/errors.ts';
-import { acceptsGzip } from '../../../platform/http/accept-encoding.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
-import { etagOf } from '../../../platform/http/etag.ts';
 import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import type { Inside } from '../../../platform/http/mount.ts';
 import { readQuery } from '../../../platform/http/request-target.ts';
@@ -10,7 +8,6 @@ import type { Face } from '../../../platform/http/server-options.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { chooseForm } from '../choose-form.ts';
 import { HTML_HEADERS } from '../render-html.ts';
-import { createKeptPages } from '../storefront/kept-pages.ts';
 import { showRefusal } from '../storefront/refusal-page.ts';
 import { writeShown } from '../storefront/write-page.ts';
 import { keepSums } from './keep-sums.ts';
@@ -19,7 +16,6 @@ import { countFreeListings, sumFees, sumSales } from './store.ts';
 import type { TreasuryBody } from './treasury-body.ts';
 import { type BookSums, showOlderFees, showTreasury } from './treasury-page.ts';
 
-const KEPT_MEGABYTES = 4;
 /** Half of what programs get: a page is read to its end. */
 const ROWS = 25;
 const BACK = {
@@ -34,7 +30,6 @@ export function createTreasuryFace(
   inside: Inside<Merchant>,
 ): Face {
   const { clock, config, database } = market;
-  const kept = createKeptPages(KEPT_MEGABYTES);
   const readSums = keepSums(clock, async (): Promise<BookSums> => {
     // One after the other: whoever looks at charts takes one connection at most.
     const fees = await sumFees(database, TOP_MERCHANTS);
@@ -58,14 +53,8 @@ export function createTreasuryFace(
     } catch (error) {
       return refusedPage(inside.refuse(error, incoming));
     }
-    const isPacked = acceptsGzip(incoming.headers['accept-encoding']);
-    const page = kept.give(etagOf(text), isPacked, () => text);
-    const coding: Record<string, string> = isPacked ? { 'content-encoding': 'gzip' } : {};
-    return cacheAnswer(
-      { status: 200, headers: { ...HTML_HEADERS, ...coding, vary: 'accept-encoding' }, ...page },
-      'public',
-      incoming.headers['if-none-match'],
-    );
+    const ifNoneMatch = incoming.headers['if-none-match'];
+    return cacheAnswer({ status: 200, headers: HTML_HEADERS, body: text }, 'public', ifNoneMatch);
   };
 }
 

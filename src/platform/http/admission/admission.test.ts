@@ -123,7 +123,7 @@ describe('one connection', () => {
   it('is cut when it takes nothing of its answer for ten seconds', async () => {
     const long = Buffer.alloc(32 * 1_024 * 1_024, 'a');
     const { port, later, server } = await listen({
-      shortcut: () => ({ status: 200, etag: '"long"', head: [], body: long }),
+      fromMemory: () => ({ etag: '"long"', head: [], body: long, route: '/long' }),
     });
     const { socket } = await openSocket(port, get('/long'));
     await new Promise((resolve) => socket.once('data', resolve));

@@ -33,7 +33,6 @@ export function planModeration(query: Readonly<Record<string, string>>): PagePla
   return {
     route: PATH,
     key: pathOf(show, beforeId),
-    glance: null,
     request: (queryable) => readModeration(queryable, show, place),
     show: (answer) => showModeration(JSON.parse(answer) as Moderation, show, beforeId !== ''),
     back: { path: PATH, name: 'Removals from the newest on' },

@@ -1,22 +1,25 @@
 import sql from 'sql-template-tag';
 import { beforeEach, expect, it } from 'vitest';
+import { fromMemory } from '../../test/catalog/ask.ts';
 import { processOn } from '../../test/catalog/stage.ts';
-import { quickWay } from '../../test/catalog/ways.ts';
 import { testDatabase } from '../../test/support/database.ts';
 import { heldOpen, untilWaiting } from '../../test/support/listing-life.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../test/support/seed.ts';
+import { systemClock } from '../platform/clock.ts';
 import { noteWrites } from '../platform/database/note-writes.ts';
 import { editListing } from './listings/changes/edit-listing.ts';
 import { setStoreLine } from './merchants/set-store-line.ts';
-import { type OwnWrites, seeOwnWrites } from './see-own-writes.ts';
+import { createOwnWrites, type OwnWrites } from './own-writes.ts';
 
 const db = testDatabase();
 let own: SeededMerchant;
 let other: SeededMerchant;
 let process: ReturnType<typeof processOn>;
-let act: ReturnType<typeof seeOwnWrites>;
+let writes: OwnWrites;
+let act: ReturnType<OwnWrites['wrap']>;
 let looks: number;
 let failing: boolean;
+let now = Date.UTC(2026, 0, 6);
 
 beforeEach(async () => {
   own = await seedMerchant(db.database);
@@ -26,21 +29,22 @@ beforeEach(async () => {
   await process.catalog.fresh();
   looks = 0;
   failing = false;
-  const catalog: OwnWrites['catalog'] = {
+  const catalog = {
+    model: process.catalog.model,
     fresh: async () => {
       looks += 1;
       if (failing) throw new Error('the catalog is away');
       await process.catalog.fresh();
     },
   };
-  const operations = { setStoreLine, editListing } as unknown as Parameters<typeof seeOwnWrites>[1];
-  act = seeOwnWrites({ catalog, mark, log: process.log }, operations);
+  writes = createOwnWrites({ catalog, mark, clock: { ...systemClock, now: () => now }, log: process.log });
+  act = writes.wrap({ setStoreLine, editListing } as unknown as Parameters<OwnWrites['wrap']>[0]);
 });
 
 const call = (caller: SeededMerchant, given: object) =>
-  ({ caller: { ...caller, maintainer: false }, ...given }) as never;
+  ({ caller: { ...caller, maintainer: false }, clientNetwork: '10.0.0.1', ...given }) as never;
 const say = (line: string) => act.setStoreLine(process, call(own, { body: { line } }));
-const shown = (): string => quickWay(process, '/api/merchants')?.text ?? '';
+const shown = (): string => fromMemory(process, '/api/merchants')?.text ?? '';
 
 /** Refused in its transaction, after a lock, so that nothing of it stays. */
 async function refusedEdit(): Promise<() => Promise<unknown>> {
@@ -49,7 +53,7 @@ async function refusedEdit(): Promise<() => Promise<unknown>> {
   return () => act.editListing(process, call(other, { params: { id }, body, rawBody: body })).catch(() => {});
 }
 
-it('whoever changed something sees it at once, whatever else goes on', async () => {
+it('a client that changed something sees it at once, whatever else goes on', async () => {
   const refuse = await refusedEdit();
   for (let count = 0; count < 30; count += 1) {
     const around = [refuse(), refuse()];
@@ -94,6 +98,19 @@ it('as long as the catalog can not be looked at, each tries again', async () => 
   failing = false;
   await refuse();
   expect(shown()).toContain('"unseen"');
+});
+
+it('asks for a page of its own write from the network that wrote, for a second, and always from a key', async () => {
+  const own = { hasKey: false, network: () => '10.0.0.1' };
+  expect(writes.leastVersion(own)).toBe(0);
+  await say('a line');
+  const { version } = process.catalog.model();
+  expect(version).toBeGreaterThan(0);
+  expect(writes.leastVersion(own)).toBe(version);
+  expect(writes.leastVersion({ hasKey: false, network: () => '10.0.0.2' })).toBe(0);
+  expect(writes.leastVersion({ hasKey: true, network: () => '10.0.0.2' })).toBe(Number.POSITIVE_INFINITY);
+  now += 1_000;
+  expect(writes.leastVersion(own)).toBe(0);
 });
 
 function lockMerchant({ id }: SeededMerchant) {

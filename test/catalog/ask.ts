@@ -6,9 +6,9 @@ import { makeGetListing } from '../../src/market/catalog/get-listing.ts';
 import type { MarketCall, MarketRead } from '../../src/market/context.ts';
 import { makeGetStore } from '../../src/market/merchants/get-store.ts';
 import { makeListMerchants } from '../../src/market/merchants/list-merchants.ts';
-import { createQuickReads } from '../../src/market/quick-reads.ts';
+import { createReadFromMemory } from '../../src/market/read-from-memory.ts';
 import { makeGetWindow } from '../../src/market/window/get-window.ts';
-import type { QuickAnswer, Shortcut } from '../../src/platform/http/prepared.ts';
+import type { MemoryAnswer, ReadFromMemory } from '../../src/platform/http/prepared.ts';
 import { readQuery } from '../../src/platform/http/request-target.ts';
 import { Refusal } from '../../src/platform/refusal.ts';
 import type { TestMarket } from '../support/market-context.ts';
@@ -19,8 +19,8 @@ export interface Said {
   text: string;
 }
 
-/** The operation behind an address, called as the server calls it: the way on which nothing is out of reach. */
-export async function longWay(market: TestMarket, target: string): Promise<Said> {
+/** The operation behind an address, called as the server calls it: nothing is out of its reach. */
+export async function askOperation(market: TestMarket, target: string): Promise<Said> {
   const { catalog, events } = market;
   const [path = '', query = ''] = target.split('?');
   const [, , name = '', what = ''] = path.split('/');
@@ -29,6 +29,8 @@ export async function longWay(market: TestMarket, target: string): Promise<Said>
       params: endpoint.params?.parse(params),
       query: endpoint.query?.parse({ ...readQuery(query) }),
       caller: null,
+      path: target,
+      acceptsGzip: false,
     } as MarketCall<E>;
     const answer = await operation(market, call);
     if (!('prepared' in answer)) throw new Error(`${target} has no bytes`);
@@ -49,35 +51,32 @@ export async function longWay(market: TestMarket, target: string): Promise<Said>
 }
 
 /** The same, where a refusal is an answer too. */
-export async function longWayOrReason(market: TestMarket, target: string): Promise<Said> {
+export async function askOrReason(market: TestMarket, target: string): Promise<Said> {
   try {
-    return await longWay(market, target);
+    return await askOperation(market, target);
   } catch (error) {
     if (error instanceof Refusal) return { etag: null, text: error.reason };
     throw error;
   }
 }
 
-const shortcuts = new WeakMap<TestMarket, Shortcut>();
+const readers = new WeakMap<TestMarket, ReadFromMemory>();
+/** As a client that has just written would be answered: no page is older than the model. */
+const EXACT = { leastVersion: () => Number.POSITIVE_INFINITY };
 
-/** The way past everything; null where it leaves the request to the long one. */
-export function quickAnswer(
-  market: TestMarket,
-  target: string,
-  { gzip = false, ifNoneMatch }: { gzip?: boolean; ifNoneMatch?: string } = {},
-): QuickAnswer | null {
-  const shortcut = shortcuts.get(market) ?? createQuickReads(market, market);
-  shortcuts.set(market, shortcut);
-  return shortcut({ target, accept: undefined, ifNoneMatch, acceptsGzip: gzip });
+/** The in-memory path; null where it leaves the request to the operation. Its bytes have to be released. */
+export function memoryAnswer(market: TestMarket, target: string, gzip = false): MemoryAnswer | null {
+  const read = readers.get(market) ?? createReadFromMemory(market, EXACT);
+  readers.set(market, read);
+  return read({ target, accept: undefined, acceptsGzip: gzip, hasKey: false, network: () => '' });
 }
 
 /** Bytes taken at once, as they may be written again once they are given back. */
-export function quickWay(market: TestMarket, target: string, gzip = false): Said | null {
-  const answer = quickAnswer(market, target, { gzip });
-  if (answer === null || answer.status !== 200) return null;
-  const packed = answer.head.includes('gzip');
-  const bytes = 'body' in answer ? Buffer.from(answer.body) : Buffer.concat(answer.pieces);
-  const text = (packed ? gunzipSync(bytes) : bytes).toString('utf8');
+export function fromMemory(market: TestMarket, target: string, gzip = false): Said | null {
+  const answer = memoryAnswer(market, target, gzip);
+  if (answer === null) return null;
+  const bytes = Buffer.from(answer.body);
+  const text = (answer.head.includes('gzip') ? gunzipSync(bytes) : bytes).toString('utf8');
   answer.release?.();
   return { etag: answer.etag, text };
 }

@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Log } from '../log.ts';
+import type { Random } from '../random.ts';
+import type { SecretGuard } from '../secret-guard.ts';
+import { acceptsGzip } from './accept-encoding.ts';
+import { PUBLIC_CACHE } from './cache-answer.ts';
+import { faultOfHead } from './check-head.ts';
+import { CORS_HEADERS } from './cors.ts';
+import { matchesEtag } from './etag.ts';
+import type { Exchanges } from './exchanges.ts';
+import type { MeasureReads } from './measure-reads.ts';
+import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './prepared.ts';
+import type { ReadCounts } from './read-counts.ts';
+import { STANDING_HEADERS } from './standing-headers.ts';
+
+export interface MemoryOptions {
+  read: ReadFromMemory | undefined;
+  guard: SecretGuard;
+  exchanges: Exchanges;
+  counts: ReadCounts;
+  random: Random;
+  log: Log;
+  /** Refused for load, or the server is closing: the framework path says so. */
+  isBusy(request: IncomingMessage): boolean;
+  clientOf(request: IncomingMessage): string;
+  reads: MeasureReads;
+}
+
+/** Answers the request if that can be done at once; false: nothing has happened. */
+export type AnswerFromMemory = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** Sent with each of these answers: names and values in turn. */
+const FIXED = Object.entries({ ...STANDING_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
+/** What describes a body, and is not sent with a 304. */
+const OF_BODY = new Set(['content-type', 'content-encoding']);
+
+/** The in-memory path: GETs whose bytes are ready are answered before the framework sees them. Whatever is unusual is the framework's. */
+export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory {
+  const { exchanges, counts, random } = options;
+  return (request, response) => {
+    const asked = readPlain(request, options);
+    if (asked === null) return false;
+    const answer = options.reads.measure(request, () => ask(options, asked));
+    if (answer === null) return false;
+    const status = matchesEtag(request.headers['if-none-match'], answer.etag) ? 304 : 200;
+    counts.add(answer.route, status);
+    response.writeHead(status, headOf(answer, status, random.uuid()) as string[]);
+    if (status === 304 || request.method === 'HEAD') response.end();
+    else response.end(answer.body);
+    // Usually the system has taken all of it by now. Behind another answer, or to a slow client, it has not.
+    if (response.writableLength === 0) answer.release?.();
+    else exchanges.hold(request, response, answer.release ?? nothing);
+    return true;
+  };
+}
+
+function readPlain(request: IncomingMessage, options: MemoryOptions): MemoryRequest | null {
+  const { guard, isBusy, reads, clientOf } = options;
+  const { method, url, headers } = request;
+  if ((method !== 'GET' && method !== 'HEAD') || url === undefined || !url.startsWith('/')) return null;
+  if (headers.expect !== undefined || isBusy(request) || faultOfHead(request, guard) !== null) return null;
+  if (reads.isSpent(request)) return null;
+  return {
+    target: url,
+    accept: headers.accept,
+    acceptsGzip: acceptsGzip(headers['accept-encoding']),
+    hasKey: headers.authorization !== undefined,
+    network: () => clientOf(request),
+  };
+}
+
+function ask({ read, log }: MemoryOptions, asked: MemoryRequest): MemoryAnswer | null {
+  try {
+    return read?.(asked) ?? null;
+  } catch (error) {
+    log.error('memory_read_failed', { error });
+    return null;
+  }
+}
+
+function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId: string): (string | number)[] {
+  const all: (string | number)[] = FIXED.slice();
+  all.push('x-request-id', requestId, 'etag', etag);
+  for (let at = 0; at + 1 < head.length; at += 2) {
+    const name = head[at] ?? '';
+    if (status === 200 || !OF_BODY.has(name)) all.push(name, head[at + 1] ?? '');
+  }
+  if (status === 200) all.push('content-length', body.byteLength);
+  return all;
+}
+
+function nothing(): void {}
