@@ -135,8 +135,9 @@ it('a license is a fact of the listing, leads to what else comes under it, and s
   const page = await open(`/listing/${idOf(6)}`);
   expect(page.text).toContain('LicenseMIT OR ISC');
   expect(linksIn(page)).toContain('/shelves?license=MIT+OR+ISC');
-  const shelves = await open('/shelves?license=MIT+OR+ISC');
-  expect(shelves.body).toMatch(/<details open>.*name="license" value="MIT OR ISC"/s);
+  expect((await open('/shelves?license=MIT+OR+ISC')).body).toMatch(
+    /<details open>.*name="license" value="MIT OR ISC"/s,
+  );
   await editListing(test.database, BigInt(idOf(7)), { license: '"><b id="x">MIT</b>' });
   await settle();
   const strange = await open(`/listing/${idOf(7)}`);
