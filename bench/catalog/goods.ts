@@ -27,8 +27,8 @@ const FREE_SHARE = 0.2;
 const UNITS_PER_CENT = 10_000;
 const MOST_VOTES = 2_000;
 const MOST_SALES = 300;
-/** Of the aisles in their order. What is in `world` is a thing of a city. */
-const AISLE_WEIGHTS: Readonly<Record<Aisle, number>> = {
+/** 1 for an aisle that is not named. What is in `world` is a thing of a city. */
+const AISLE_WEIGHTS: Readonly<Partial<Record<Aisle, number>>> = {
   skills: 22,
   prompts: 20,
   tools: 18,
@@ -48,7 +48,7 @@ export function createGoods(seed: number, given: { sellers: number; vocabulary: 
   const drawTag = createZipf(tags.length, dice);
   const drawSeller = createZipf(given.sellers, dice);
   const drawAisle = createWeighted(
-    Float64Array.from(AISLES, (aisle) => AISLE_WEIGHTS[aisle]),
+    Float64Array.from(AISLES, (aisle) => AISLE_WEIGHTS[aisle] ?? 1),
     dice,
   );
   const text = createText(dice, () => words[drawWord()] ?? '');

@@ -1,29 +1,19 @@
 import { z } from 'zod';
 import { addressIn } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
+import { editedFields } from './listing-fields.ts';
 import { ARTIFACT_BODY_LIMIT_BYTES, listingDetail, newListing } from './listings.ts';
 import { priceIn } from './money.ts';
 import { idParam } from './paging.ts';
 import { publicText } from './text.ts';
 
-const given = newListing.shape;
-
 /** The fields of a listing as it was made; what is left out stays as it is. */
 export const listingEdit = z
   .strictObject({
-    title: given.title.optional().describe('free goods only'),
-    description: given.description.optional(),
-    preview: given.preview.optional(),
-    artifact: given.artifact.optional().describe('free goods only: new hidden goods, under a new commitment'),
-    // Without its default: an edit has to know whether it was named.
-    artifact_encoding: given.artifact_encoding
-      .unwrap()
+    ...editedFields,
+    artifact: newListing.shape.artifact
       .optional()
-      .describe('of the artifact sent along; utf-8 if left out'),
-    artifact_media_type: given.artifact_media_type,
-    artifact_filename: given.artifact_filename,
-    tags: given.tags.unwrap().optional(),
-    aisle: given.aisle,
+      .describe('free goods only: new hidden goods, under a new commitment'),
     price_usdc: priceIn.optional().describe('never changes: naming it is refused'),
     seller_wallet: addressIn.optional().describe('never changes: naming it is refused'),
   })

@@ -3,11 +3,11 @@ import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { commentOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
+import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
 import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySlip, X402_ERRORS } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
-import { publicText } from './text.ts';
 import { textFlags, UNTRUSTED } from './text-flags.ts';
 import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
@@ -48,6 +48,7 @@ const summaryFields = {
     ),
   artifact_bytes: z.int().nullable(),
   artifact_media_type: merchantText.nullable(),
+  ...shownAttributes,
   verified_sales: z.int().describe('distinct paying wallets other than the seller’s'),
   supersedes: z.int().nullable().describe('the listing of the same merchant of which this is the newer version'),
   superseded_by: z.int().nullable().describe('the newer version, if there is one'),
@@ -75,31 +76,12 @@ export type ListingDetail = z.output<typeof listingDetail>;
 const aisleSummary = z.object({ name: z.enum(AISLES), count: z.int(), url: z.string() });
 export const aisleSummaries = z.array(aisleSummary);
 
-const MEDIA_TYPE =
-  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}(?:; ?[a-z0-9-]{1,32}=[A-Za-z0-9._-]{1,64})?$/;
-
-export const tagsIn = z
-  .array(z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -'))
-  .max(8)
-  .refine((tags) => new Set(tags).size === tags.length, 'must not repeat a tag')
-  .default([]);
-
 /** The fields of a new listing as the merchant sends them. */
 export const newListing = z.strictObject({
-  title: publicText(3, 120),
-  description: publicText(1, 4_000, { multiline: true }),
-  preview: publicText(0, 4_000, { multiline: true }),
+  ...givenFields,
   artifact: z.string().min(1).describe('the hidden goods: UTF-8 text, or base64 with artifact_encoding'),
-  artifact_encoding: z.enum(['utf-8', 'base64']).default('utf-8'),
-  artifact_media_type: z.string().regex(MEDIA_TYPE, 'must be a lower-case media type').optional(),
-  artifact_filename: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._ -]{0,99}$/, 'must be a plain file name of 1 to 100 characters')
-    .optional(),
   price_usdc: priceIn,
   seller_wallet: addressIn,
-  tags: tagsIn,
-  aisle: z.enum(AISLES).optional(),
   supersedes: idIn.optional().describe('an own listing of which this is the newer version; each has one at most'),
   entitles_previous_buyers: z
     .boolean()
@@ -233,6 +215,7 @@ export const shelfQuery = z
       .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of a-z, 0-9 and -')
       .optional(),
     aisle: z.enum(AISLES).optional(),
+    ...attributeFilters,
     seller: z.string().min(1).max(64).optional().describe('the handle of a merchant'),
     free: z.enum(['true', 'false']).optional().describe('true: price 0; false: a price above 0'),
     max_price_usdc: priceText.optional(),
@@ -277,6 +260,7 @@ const deliveredFields = {
   artifact_media_type: merchantText,
   artifact_filename: merchantText.nullable(),
   artifact_salt: hashOut.describe('32 bytes; SHA-256 over it and the artifact is artifact_commitment'),
+  ...shownAttributes,
 };
 
 export const delivery = z

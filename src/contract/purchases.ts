@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
+import { COMPARED_FIELDS, shownAttributes } from './listing-fields.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { UNTRUSTED } from './text-flags.ts';
@@ -20,6 +21,7 @@ export const purchaseOut = z
     block_number: z.int().nullable(),
     created_at: timeOut,
     delivery_kind: z.enum(['artifact', 'city_ownership']),
+    ...shownAttributes,
   })
   .meta({ id: 'Purchase' });
 
@@ -31,11 +33,12 @@ export const newerVersion = z
     price_usdc: usdcOut,
     created_at: timeOut,
     changed: z
-      .array(z.enum(['title', 'description', 'preview', 'tags', 'aisle', 'price_usdc', 'seller_wallet', 'artifact']))
+      .array(z.enum([...COMPARED_FIELDS, 'price_usdc', 'seller_wallet', 'artifact']))
       .describe('in what it differs from what was bought'),
     entitled: z.boolean().describe('true: POST /api/buy/:id delivers it to this merchant without a payment'),
   })
   .meta({ id: 'NewerVersion' });
+export type NewerVersion = z.output<typeof newerVersion>;
 
 export const listPurchases = endpoint({
   name: 'listPurchases',

@@ -13,6 +13,7 @@ const WRITTEN = new Set([
   'description',
   'preview',
   'tags',
+  'license',
   'artifact_media_type',
   'artifact_filename',
   'body',

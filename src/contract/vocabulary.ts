@@ -1,26 +1,35 @@
-/** The words and numbers that every part of the market shares. Adding an aisle or an event kind is a change here and nowhere else. */
+/** The words and numbers that every part of the market shares. Adding an aisle is a change here and nowhere else. */
 
 export * from './networks.ts';
 
 export const API_VERSION = '0.2.0';
 
-/** In the order in which shelves list them. */
-export const AISLES = [
-  'skills',
-  'prompts',
-  'tools',
-  'data',
-  'knowledge',
-  'services',
-  'wanted',
-  'world',
-  'other',
-] as const;
-export type Aisle = (typeof AISLES)[number];
+/** In the order in which shelves list them: what pages call each, and what it holds. */
+export const AISLE_WORDS = {
+  skills: { name: 'Skills', holds: 'what an agent can learn to do' },
+  prompts: { name: 'Prompts', holds: 'words that were tried' },
+  tools: { name: 'Tools', holds: 'programs and servers' },
+  data: { name: 'Data', holds: 'sets, tables and feeds' },
+  knowledge: { name: 'Knowledge', holds: 'research and reports' },
+  services: { name: 'Services', holds: 'work that is done for you' },
+  wanted: { name: 'Wanted', holds: 'what somebody looks for' },
+  world: { name: 'World', holds: 'single things of the city' },
+  other: { name: 'Other', holds: 'what fits nowhere else' },
+} as const;
+export type Aisle = keyof typeof AISLE_WORDS;
+export const AISLES = Object.keys(AISLE_WORDS) as readonly Aisle[];
 
-/** `new`: newest first. `karma`: most votes. `relevance`: only with q, and the default there. Ties go to the newest. */
-export const SORTS = ['new', 'karma', 'sales', 'price_asc', 'price_desc', 'relevance'] as const;
-export type Sort = (typeof SORTS)[number];
+/** What pages call each. `relevance`: only with q, and the default there. Ties go to the newest. */
+export const SORT_NAMES = {
+  new: 'Newest',
+  karma: 'Most votes',
+  sales: 'Most sales',
+  price_asc: 'Price, lowest first',
+  price_desc: 'Price, highest first',
+  relevance: 'Best match',
+} as const;
+export type Sort = keyof typeof SORT_NAMES;
+export const SORTS = Object.keys(SORT_NAMES) as readonly Sort[];
 
 export const LISTING_STATES = ['live', 'removed', 'withdrawn', 'sold', 'canceled', 'stale'] as const;
 export type ListingState = (typeof LISTING_STATES)[number];

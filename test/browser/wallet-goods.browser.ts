@@ -31,7 +31,7 @@ const free = { price: 0n, type: 'text/markdown; charset=utf-8' };
 const matches = ({ page }: Pick<Shopper, 'page'>) => page.locator('#matches', { hasText: /^matches$/ }).waitFor();
 
 it('free goods are got without a wallet, read as Markdown, and saved byte for byte', async () => {
-  const listed = await goods({ ...free, artifact: GUIDE });
+  const listed = await goods({ ...free, artifact: GUIDE, license: 'CC-BY-4.0' });
   const visitor = await browser.visitor();
   const { page } = visitor;
   await page.goto(`${world.url}/listing/${listed.id}`);
@@ -42,6 +42,7 @@ it('free goods are got without a wallet, read as Markdown, and saved byte for by
   await visitor.tabTo('#get');
   await page.keyboard.press('Enter');
   await matches(visitor);
+  expect((await page.locator('#said').innerText()).split(/\s+/)).toEqual(['License', 'CC-BY-4.0']);
   expect(await page.locator('.markdown h3').innerText()).toBe('Reading invoices');
   expect(await page.locator('.markdown a').evaluateAll((links) => links.map((link) => link.outerHTML))).toEqual([
     '<a href="https://example.org/notes" rel="nofollow ugc noopener">https://example.org/notes</a>',

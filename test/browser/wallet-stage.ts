@@ -170,7 +170,7 @@ export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> 
   beforeEach(() => trade.forward());
 
   const goods = async (
-    given: Partial<Pick<Goods, 'title' | 'artifact' | 'price'>> & { type?: string; payTo?: Hex } = {},
+    given: Partial<Pick<Goods, 'title' | 'artifact' | 'price'>> & { type?: string; payTo?: Hex; license?: string } = {},
   ) => {
     made += 1;
     const { world, seller } = trade;
@@ -179,7 +179,8 @@ export async function walletStage(options: Omit<WorldOptions, 'facilitatorUrl'> 
     const price = given.price ?? 4_000_000n;
     const { database } = world.db;
     const wallet = given.payTo ?? SELLER;
-    const { id } = await seedListing(database, seller.id, { title, artifact, priceUnits: price, wallet });
+    const listed = { title, artifact, priceUnits: price, wallet, ...(given.license ? { license: given.license } : {}) };
+    const { id } = await seedListing(database, seller.id, listed);
     if (given.type !== undefined) {
       await database.run(sql`update listings set artifact_media_type = ${given.type} where id = ${id}`);
     }

@@ -18,6 +18,7 @@ export interface NaiveQuery {
   terms: readonly NaiveTerm[] | null;
   tag: string | null;
   aisle: Aisle | null;
+  license: string | null;
   seller: string | null;
   free: boolean | null;
   mostUnits: bigint | null;
@@ -31,6 +32,7 @@ export interface NaiveRow {
   priceUnits: bigint;
   tags: string[];
   aisle: Aisle;
+  license: string | null;
   editedAct: number;
   votes: number;
   sales: number;
@@ -46,6 +48,7 @@ interface Row {
   price_units: bigint;
   tags: string[];
   aisle: Aisle;
+  license: string | null;
   edited_act: number;
   votes: number;
   sales: number;
@@ -59,7 +62,7 @@ interface Row {
 /** Every live listing as the tables have it now. */
 export async function readNaiveRows(database: Queryable): Promise<NaiveRow[]> {
   const rows = await database.rows<Row>(sql`
-    select l.id::int4 as id, m.handle as merchant, l.price_units, l.tags, l.aisle, l.edited_act::int4 as edited_act, l.pinned,
+    select l.id::int4 as id, m.handle as merchant, l.price_units, l.tags, l.aisle, l.license, l.edited_act::int4 as edited_act, l.pinned,
       l.title, l.description, l.preview,
       (select count(*)::int4 from votes v where v.listing_id = l.id) as votes,
       (select count(*)::int4 from purchases p where p.listing_id = l.id) as sales,
@@ -89,11 +92,12 @@ function hasTerm(row: NaiveRow, { kind, words }: NaiveTerm): boolean {
 }
 
 export function matchesNaively(row: NaiveRow, query: NaiveQuery): boolean {
-  const { terms, tag, aisle, seller, free, mostUnits, verifiedMin } = query;
+  const { terms, tag, aisle, license, seller, free, mostUnits, verifiedMin } = query;
   return (
     (terms === null || (terms.length > 0 && terms.every((term) => hasTerm(row, term) !== term.excluded))) &&
     (tag === null || row.tags.includes(tag)) &&
     (aisle === null || row.aisle === aisle) &&
+    (license === null || row.license === license) &&
     (seller === null || row.merchant === seller) &&
     (free === null || (row.priceUnits === 0n) === free) &&
     (mostUnits === null || row.priceUnits <= mostUnits) &&

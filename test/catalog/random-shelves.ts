@@ -10,6 +10,7 @@ const SELDOM = ['lamps', 'lamplight', 'mapper', 'atlas', 'brassy', 'seven7', 'ca
 const WORDS = [...OFTEN, ...SELDOM];
 const TAGS = ['lamp', 'sea-map', 'red', 'brass-lamp'];
 const AISLES_USED: readonly Aisle[] = ['data', 'tools', 'other'];
+const LICENSES = ['MIT', 'MIT OR Apache-2.0', 'other'];
 const PRICES = [0n, 1n, 1_000_000n, 2_500_000n];
 export const SELLERS = ['lamp-house', 'red-atlas'];
 
@@ -17,6 +18,7 @@ const text = (min: number, max: number) =>
   fc.array(fc.constantFrom(...WORDS), { minLength: min, maxLength: max }).map((words) => words.join(' '));
 const aisle = fc.constantFrom(...AISLES_USED);
 const tags = fc.uniqueArray(fc.constantFrom(...TAGS), { maxLength: 3 });
+const license = fc.constantFrom(null, ...LICENSES);
 
 export const goods: fc.Arbitrary<SeedGoods> = fc.record({
   title: text(1, 3),
@@ -24,13 +26,18 @@ export const goods: fc.Arbitrary<SeedGoods> = fc.record({
   preview: text(0, 3),
   tags,
   aisle,
+  license,
   priceUnits: fc.constantFrom(...PRICES),
   pinned: fc.integer({ min: 0, max: 4 }).map((die) => die === 0),
 });
 
 export type Change =
   | { kind: 'add'; goods: SeedGoods; seller: number }
-  | { kind: 'edit'; which: number; part: Partial<Pick<SeedGoods, 'title' | 'description' | 'tags' | 'aisle'>> }
+  | {
+      kind: 'edit';
+      which: number;
+      part: Partial<Pick<SeedGoods, 'title' | 'description' | 'tags' | 'aisle' | 'license'>>;
+    }
   | { kind: 'withdraw' | 'remove' | 'restore' | 'pin' | 'unpin' | 'free sale' | 'paid sale'; which: number }
   | { kind: 'vote'; which: number; voter: number }
   | { kind: 'merchant' };
@@ -41,6 +48,7 @@ const part = fc.oneof(
   fc.record({ description: text(1, 6) }),
   fc.record({ tags }),
   fc.record({ aisle }),
+  fc.record({ license }),
 );
 
 export const change: fc.Arbitrary<Change> = fc.oneof(
@@ -127,6 +135,7 @@ export const query: fc.Arbitrary<NaiveQuery> = fc
     fc.record({
       tag: seldom('lamp', 'lamp', 'sea-map', 'nothing-has-it'),
       aisle: seldom(...AISLES_USED),
+      license: seldom('MIT', 'MIT OR Apache-2.0', 'ISC'),
       seller: seldom(...SELLERS, ...SELLERS, 'nobody-here'),
       free: seldom(true, false, false),
       mostUnits: seldom(0n, 1n, 1_000_000n, 1_000_000n),
@@ -137,12 +146,13 @@ export const query: fc.Arbitrary<NaiveQuery> = fc
 
 /** As a client writes it. */
 export function asSent(given: NaiveQuery): ShelfGiven {
-  const { terms: all, tag, aisle: inAisle, seller, free, mostUnits, verifiedMin, sort } = given;
+  const { terms: all, tag, aisle: inAisle, license: under, seller, free, mostUnits, verifiedMin, sort } = given;
   return {
     sort,
     ...(all === null ? {} : { q: writeTerms(all) }),
     ...(tag === null ? {} : { tag }),
     ...(inAisle === null ? {} : { aisle: inAisle }),
+    ...(under === null ? {} : { license: under }),
     ...(seller === null ? {} : { seller }),
     ...(free === null ? {} : { free: free ? 'true' : 'false' }),
     ...(mostUnits === null ? {} : { max_price_usdc: usdcText(mostUnits) }),

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, expect, it } from 'vitest';
 
-// Recipes of CONTRIBUTING that change one file: each is carried out in a copy of the sources, which then has to compile, and whose texts
+// Recipes of CONTRIBUTING that change a file or two: each is carried out in a copy of the sources, which then has to compile, and whose texts
 // must not say what was true before.
 
 const run = promisify(execFile);
@@ -19,32 +19,42 @@ afterEach(async () => {
   for (const copy of copies.splice(0)) await rm(copy, { recursive: true });
 });
 
-async function copyWith(file: string, change: (text: string) => string): Promise<string> {
+type Change = (text: string) => string;
+
+async function copyWith(file: string, change: Change): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'openaisle-recipe-'));
   copies.push(copy);
   for (const part of ['src', 'test/recipes', 'test/support', 'package.json', 'tsconfig.json', 'migrations'])
     await cp(join(root, part), join(copy, part), { recursive: true });
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  await changeIn(copy, file, change);
+  return copy;
+}
+
+async function changeIn(copy: string, file: string, change: Change): Promise<void> {
   const before = await readFile(join(copy, file), 'utf8');
   const after = change(before);
   expect(after).not.toBe(before);
   await writeFile(join(copy, file), after);
-  return copy;
 }
 
-/** Tests apart: they name the network that they are about. */
-async function mustCompile(copy: string): Promise<void> {
+/** What the compiler objects to. Tests apart: they name the network that they are about. */
+async function compile(copy: string): Promise<string> {
   const exclude = ['**/*.test.ts'];
   const projects = {
     'tsconfig.recipe.json': { extends: './tsconfig.json', include: ['src'], exclude: ['src/wallet', ...exclude] },
     'src/wallet/tsconfig.recipe.json': { extends: './tsconfig.json', exclude },
   };
+  let said = '';
   for (const [path, config] of Object.entries(projects)) {
     await writeFile(join(copy, path), JSON.stringify(config));
     const compiled = run(join(root, 'node_modules/.bin/tsc'), ['--noEmit', '-p', path], { cwd: copy });
-    await expect(compiled).resolves.toMatchObject({ stdout: '' });
+    said += (await compiled.catch((error: { stdout: string }) => error)).stdout;
   }
+  return said;
 }
+
+const mustCompile = async (copy: string): Promise<void> => expect(await compile(copy)).toBe('');
 
 const sayEverything = async (copy: string): Promise<string> =>
   (await run(node, ['test/recipes/say-everything.ts'], { cwd: copy, maxBuffer: MOST_BYTES })).stdout;
@@ -75,4 +85,35 @@ it('another listing fee: LISTING_FEE_UNITS, and the SDK signs for it', { timeout
   expect(said.match(/\b2\.5 USDC\b/g)?.length).toBeGreaterThan(8);
   expect(said).toContain('"amountUnits":"2500000"');
   expect(said.match(/.{0,40}(?<![\d.])1 USDC\b.{0,40}/g)).toBeNull();
+});
+
+it('an aisle: one row; a sort: a name and a rule; a field that shelves filter by: one row and a grant', {
+  timeout: 180_000,
+}, async () => {
+  const copy = await copyWith('src/contract/vocabulary.ts', (text) =>
+    text
+      .replace(
+        "  world: { name: 'World'",
+        "  games: { name: 'Games', holds: 'what is played' },\n  world: { name: 'World'",
+      )
+      .replace("  price_asc: 'Price", "  talk: 'Most comments',\n  price_asc: 'Price"),
+  );
+  // Whoever forgets the rule is told where it belongs.
+  expect(await compile(copy)).toMatch(/catalog\/model\/sorts\.ts.*'talk'/);
+  await changeIn(copy, 'src/market/catalog/model/sorts.ts', (text) =>
+    text.replace(
+      '  price_asc: {',
+      "  talk: { key: 'comments', direction: 'descending', leadsPinned: true, rises: true },\n  price_asc: {",
+    ),
+  );
+  await changeIn(copy, 'src/contract/listing-fields.ts', (text) =>
+    text.replace(
+      '} as const satisfies Record<string, { label',
+      "  spoken: { label: 'Language', example: 'de', text: z.string().max(35).regex(/^[a-z-]+$/), says: 'the language' },\n} as const satisfies Record<string, { label",
+    ),
+  );
+  await mustCompile(copy);
+  const said = await sayEverything(copy);
+  for (const wanted of ['games', 'talk', 'spoken']) expect(said).toContain(JSON.stringify(`"${wanted}"`).slice(1, -1));
+  expect(said).toContain('exactly this language');
 });

@@ -1,5 +1,6 @@
 import { concatBytes, sha256, stringToBytes } from 'viem';
 import { ERRORS, errorClass, NETWORKS, type Problem, type Reason } from '../../src/contract/index.ts';
+import { ATTRIBUTE_NAMES, type Attributes } from '../../src/contract/listing-fields.ts';
 import type { Delivery, ListingDetail, ListingSummary, MerchantRecord } from '../../src/contract/listings.ts';
 import type { PaymentOut } from '../../src/contract/payments.ts';
 import type { Reply } from './scripted-market.ts';
@@ -11,6 +12,7 @@ export const TREASURY = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 export const ARTIFACT = 'the hidden goods';
 export const SALT = `0x${'5a'.repeat(32)}` as const;
 export const COMMITMENT = sha256(concatBytes([new Uint8Array(32).fill(0x5a), stringToBytes(ARTIFACT)]));
+const NOT_SAID = Object.fromEntries(ATTRIBUTE_NAMES.map((name) => [name, null])) as Attributes;
 const AT = '2026-01-02T03:04:05.678Z';
 
 export function listingSummary(id: number, fields: Partial<ListingSummary> = {}): ListingSummary {
@@ -47,6 +49,7 @@ export function listingSummary(id: number, fields: Partial<ListingSummary> = {})
     supersedes: null,
     superseded_by: null,
     text_flags: [],
+    ...NOT_SAID,
     ...fields,
   };
 }
@@ -105,6 +108,7 @@ export function deliveryAnswer(listingId: number, fields: Partial<Delivery> = {}
     artifact_media_type: 'text/plain; charset=utf-8',
     artifact_filename: null,
     artifact_salt: SALT,
+    ...NOT_SAID,
     purchase: null,
     receipt: null,
     do_not_pay_again: true,

@@ -45,6 +45,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     artifact_filename: 'goods.txt',
     tags: ['one'],
     aisle: 'tools',
+    license: 'MIT',
   });
   const given: Record<EndpointName, Given> = {
     getOfficialFacts: {},

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Aisle, EventKind } from '../../src/contract/vocabulary.ts';
 import { SCOPE_KINDS } from '../../src/contract/vocabulary.ts';
 import { canonicalJson, sha256 } from '../../src/platform/canonical-json.ts';
-import type { Database } from '../../src/platform/database/database.ts';
+import type { Database, Queryable } from '../../src/platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../src/platform/hex.ts';
 
 /** Rows put straight into the tables, for tests of reads. What no test names is made up, and different each time. */
@@ -36,6 +36,7 @@ export interface SeedListing {
   wallet?: Hex;
   aisle?: Aisle;
   tags?: string[];
+  license?: string;
   pinned?: boolean;
   feeId?: bigint;
   artifact?: string | Buffer;
@@ -69,8 +70,19 @@ export async function seedListing(
         ${encoding}, 'text/plain; charset=utf-8', ${bytes('body', 32)}, ${given.feeId ?? null})
       returning id`);
     await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${salt}, ${content})`);
+    await putLicenses(tx, [id], [given]);
     return { id, wallet: toHex(wallet) };
   });
+}
+
+/** By itself, as tables of older versions have no such column. */
+async function putLicenses(
+  tx: Queryable,
+  ids: readonly bigint[],
+  goods: readonly { license?: string | null }[],
+): Promise<void> {
+  for (const [at, { license }] of goods.entries())
+    if (license) await tx.run(sql`update listings set license = ${license} where id = ${ids[at]}`);
 }
 
 /** What is not live stays as it is, as in the market. */
@@ -240,6 +252,7 @@ export interface SeedGoods {
   preview?: string;
   tags?: readonly string[];
   aisle?: Aisle;
+  license?: string | null;
   priceUnits?: bigint;
   pinned?: boolean;
 }
@@ -280,11 +293,13 @@ export async function seedStock(
         r (place int, title text, description text, preview text, price bigint, tags text[], aisle text, pinned boolean)
       order by r.place
       returning id`);
-    return made.map(({ id }) => id);
+    const ids = made.map(({ id }) => id);
+    await putLicenses(tx, ids, stock);
+    return ids;
   });
 }
 
-/** As an edit of the text does; what is not named stays. */
+/** As an edit does; what is not named stays, and so does the license of what somebody bought. */
 export async function editListing(
   database: Database,
   id: bigint,
@@ -295,6 +310,10 @@ export async function editListing(
       description = coalesce(${given.description ?? null}, description), preview = coalesce(${given.preview ?? null}, preview),
       tags = coalesce(${given.tags ?? null}::text[], tags), aisle = coalesce(${given.aisle ?? null}, aisle)
     where id = ${id}`);
+  if (given.license === undefined) return;
+  await database.run(sql`
+    update listings set license = ${given.license}
+    where id = ${id} and not exists (select from purchases where listing_id = ${id})`);
 }
 
 /** Again by the same merchant changes nothing. */

@@ -68,10 +68,10 @@ function pathsIn(problem: Record<string, unknown>): string[] {
   return (problem['errors'] as { path: string }[]).map(({ path }) => path.split('.')[0] ?? '');
 }
 
-const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_sales_min']);
+const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_sales_min', 'license']);
 
 /** Null ends what a name began. */
-const MAY_BE_NULL = new Set(['linkCity.city_handle']);
+const MAY_BE_NULL = new Set(['linkCity.city_handle', 'editListing.license']);
 
 /** What nothing but the act itself can refuse, of requests that would change something or name what nobody has opened. */
 const BY_THE_ACT: Record<string, Reason> = {

@@ -112,8 +112,9 @@ describe('a fee whose listing cannot be made', () => {
   it('stays a credit when the listing that would spend it fails', async () => {
     const { member, body } = await withCredit();
     expect(statusAndReason(await listGoods(world, member, body))).toEqual([409, 'wallet_in_use']);
-    const copy = newGoods({ artifact: 'c'.repeat(200) });
-    await listPaid(world, await merchant(), copy, await fundedWallet(world));
+    const copy = newGoods({ artifact: 'c'.repeat(200), license: 'MIT' });
+    const paid = await listPaid(world, await merchant(), copy, await fundedWallet(world));
+    expect(paid.body).toMatchObject({ listing: { license: 'MIT' } });
     expect(statusAndReason(await listGoods(world, member, copy))).toEqual([409, 'duplicate_listing']);
     expect(await creditsOf(member)).toBe(1);
   });

@@ -9,13 +9,18 @@ import { askMcp, callTool, type Era, unfenced } from '../support/mcp-ask.ts';
 import { seedListing } from '../support/seed.ts';
 import { send } from '../support/send.ts';
 
+const LICENSE = 'MIT OR Apache-2.0';
 let world: World;
 let seller: Member;
 let listingId: bigint;
 beforeAll(async () => {
   world = await startWorld();
   seller = await world.join('seller');
-  const seeded = await seedListing(world.db.database, seller.id, { title: 'A <b>tool</b>', priceUnits: 2_000_000n });
+  const seeded = await seedListing(world.db.database, seller.id, {
+    title: 'A <b>tool</b>',
+    priceUnits: 2_000_000n,
+    license: LICENSE,
+  });
   listingId = seeded.id;
   await world.running.eventsSettled();
 });
@@ -47,6 +52,23 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     expect(tool.body).toEqual(route.body);
     expect(JSON.parse(unfenced(tool.text))).toEqual(route.body);
     expect(route.body['total']).toBe(1);
+  });
+
+  it('a license is shown, filtered by, given and edited by tools', async () => {
+    const under = async (license: string) => (await callTool(world, 'browse', { license }, { era })).body;
+    expect(await under(LICENSE)).toMatchObject({ total: 1, listings: [{ license: LICENSE }] });
+    expect(await under('MIT')).toMatchObject({ total: 0, listings: [] });
+    const { body } = await callTool(world, 'read_listing', { id: Number(listingId) }, { era });
+    expect(body).toMatchObject({ listing: { license: LICENSE } });
+    const edited = async (license: string | null) =>
+      (await callTool(world, 'edit_item', { id: Number(listingId), license }, { era, key: seller.key })).body;
+    expect(await edited('Mit')).toMatchObject({ reason: 'invalid_fields', errors: [{ path: 'license' }] });
+    expect(await edited(null)).toMatchObject({ listing: { license: null } });
+    expect(await edited(LICENSE)).toMatchObject({ listing: { license: LICENSE } });
+    const { message } = await askMcp(world, 'tools/list', {}, { era });
+    const tools = message.result?.['tools'] as { name: string; inputSchema: { properties: object } }[];
+    const taking = tools.filter(({ inputSchema }) => 'license' in inputSchema.properties).map(({ name }) => name);
+    expect(taking).toEqual(['browse', 'list_item', 'edit_item']);
   });
 
   it('refusals are results with the problem of the route', async () => {
@@ -163,7 +185,7 @@ it('what hosts show of the tools changes only on purpose: its bytes are pinned',
   const { message } = await askMcp(world, 'tools/list');
   const hash = createHash('sha256').update(JSON.stringify(message.result?.['tools'])).digest('hex');
   // Who changes a tool looks at the list once more and then writes the new hash here.
-  expect(hash).toBe('cce06c985d4fc4d19b1d33d83e81a5ec1d2824f73c13b05ceed24b8b3a8c9da1');
+  expect(hash).toBe('3cea19d7e7cd0ee5d06fb9479c10396095a7261e229e4a2da502f16e1ca2be98');
 });
 
 it('every tool asks an endpoint that is there, and every endpoint that agents need has a tool', () => {

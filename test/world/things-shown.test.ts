@@ -184,6 +184,7 @@ it('a purchase of one has a receipt in place of goods, and is a sale like others
     block_number: Number(sale.blockNumber),
     created_at: isoTime(sale.claimedAt),
     delivery_kind: 'city_ownership',
+    license: null,
   };
   const { listing } = await detailOf(thing.id);
   expect(total).toBe(1);

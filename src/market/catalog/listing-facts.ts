@@ -1,4 +1,5 @@
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
+import { attributesOf } from './fields/store.ts';
 import type { ListingRow, PackedRow } from './store.ts';
 
 /** In the order of the query. Bytes are hexadecimal, the time is in milliseconds. A thing has an empty commitment. */
@@ -50,6 +51,7 @@ export function unpackListing(row: PackedRow): ListingRow {
     // No artifact is empty.
     artifact_bytes: Number(facts[10]) || null,
     artifact_media_type: row.artifact_media_type,
+    ...attributesOf(row),
     world: row.world,
     edited_act: BigInt(facts[11]),
     sales: BigInt(facts[12]),

@@ -6,6 +6,7 @@ import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
 import type { WorldReceipt, WorldState } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
+import { attributesOf } from './fields/store.ts';
 import type { AppealFacts, ListingRow, ReceiptFacts, WorldFacts } from './store.ts';
 
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
@@ -43,6 +44,7 @@ export function presentSummary(row: ListingRow): ListingSummary {
     artifact_commitment: row.artifact_commitment && toHex(row.artifact_commitment),
     artifact_bytes: row.artifact_bytes,
     artifact_media_type: row.artifact_media_type,
+    ...attributesOf(row),
     verified_sales: Number(row.verified_sales),
   };
 }

@@ -1,8 +1,10 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { AppealOutcome } from '../../contract/appeals.ts';
+import type { Attributes } from '../../contract/listing-fields.ts';
 import type { TextFlag } from '../../contract/text-flags.ts';
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
+import { attributeColumns } from './fields/store.ts';
 
 export interface AppealFacts {
   id: number;
@@ -37,7 +39,7 @@ export interface WorldFacts {
 }
 
 /** Everything public about a listing. The artifact is in another table, out of reach of these queries. */
-export interface ListingRow {
+export interface ListingRow extends Attributes {
   id: bigint;
   merchant_id: bigint;
   merchant: string;
@@ -79,7 +81,8 @@ export interface ListingRow {
  * of text. What there is not is an empty piece or a 0, since what is null would not be counted as a piece.
  */
 export interface PackedRow
-  extends Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,
+  extends Attributes,
+    Pick<ListingRow, 'title' | 'description' | 'preview' | 'tags' | 'artifact_media_type'>,
     Pick<
       ListingRow,
       'appeal' | 'world' | 'removed_at' | 'removed_reason' | 'removed_reason_code' | 'withdrawn_at' | 'withdrawn_reason'
@@ -88,15 +91,15 @@ export interface PackedRow
 }
 
 /** What decides on which shelves a listing stands, and where: packed like the rows above. */
-export interface PackedFigures {
+export interface PackedFigures extends Attributes {
   facts: string;
   tags: string[];
 }
 
-const columns = `l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
+const columns = sql`l.id, l.merchant_id, m.handle as merchant, l.title, l.description, l.preview, l.price_units, l.seller_wallet, l.tags,
     l.aisle, l.state, l.pinned, l.created_at, l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at,
     l.withdrawn_reason, l.artifact_commitment, l.artifact_bytes, l.artifact_media_type, l.edited_act,
-    l.supersedes, l.text_flags`;
+    l.supersedes, l.text_flags, ${attributeColumns}`;
 
 const msOf = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::int8`;
 const appealJson = `case when a.id is not null then json_build_object('id', a.id, 'statement', a.statement,
@@ -116,21 +119,21 @@ export const worldOfListing = `(select ${worldJson} from world_listings w
       left join purchases p on p.world_listing_id = w.listing_id
       left join world_checkouts c on c.id = p.checkout_id where w.listing_id = l.id)`;
 
-/** Added up over the slots of the listing `of`: counters that the transactions which change them keep. */
-const figuresOf = (of: string): string => `select coalesce(sum(c.sales), 0)::int8 as sales,
+/** Added up over the slots of the listing `l`: counters that the transactions which change them keep. */
+const figures = sql`select coalesce(sum(c.sales), 0)::int8 as sales,
       coalesce(sum(c.verified_sales), 0)::int8 as verified_sales, coalesce(sum(c.votes), 0)::int8 as votes,
       coalesce(sum(c.comments), 0)::int8 as comments
-    from listing_counters c where c.listing_id = ${of}`;
+    from listing_counters c where c.listing_id = l.id`;
 
 /** All listings, to be narrowed down by `where l.id ...`: the columns of a ListingRow. */
-export const listings = raw(`
+export const listings = sql`
   select ${columns}, figures.sales, figures.verified_sales, figures.votes, figures.comments,
     (select newer.id from listings newer where newer.supersedes = l.id) as superseded_by,
-    (select ${appealJson} from removals r left join appeals a on a.removal_id = r.id where r.listing_id = l.id
+    (select ${raw(appealJson)} from removals r left join appeals a on a.removal_id = r.id where r.listing_id = l.id
       order by r.id desc limit 1) as appeal,
-    ${worldOfListing} as world
+    ${raw(worldOfListing)} as world
   from listings l join merchants m on m.id = l.merchant_id
-  cross join lateral (${figuresOf('l.id')}) figures`);
+  cross join lateral (${figures}) figures`;
 
 export async function readListing(database: Queryable, id: bigint): Promise<ListingRow | null> {
   return database.maybe<ListingRow>(sql`${listings} where l.id = ${id}`);
@@ -155,7 +158,7 @@ export async function readFiguresBetween(database: Queryable, above: bigint, upT
     with ${figuresBetween(above, upTo)}
     select concat_ws(' ', l.id, l.merchant_id, l.price_units, l.aisle, l.state, l.edited_act, coalesce(figures.sales, 0),
         coalesce(figures.verified_sales, 0), coalesce(figures.votes, 0), coalesce(figures.comments, 0)) as facts,
-      to_json(l.tags) as tags
+      to_json(l.tags) as tags, ${attributeColumns}
     from listings l left join figures on figures.listing_id = l.id
     where l.id > ${above} and l.id <= ${upTo} order by l.id`);
 }
@@ -180,7 +183,7 @@ export async function readListingsBetween(database: Queryable, above: bigint, up
         floor(extract(epoch from l.created_at) * 1000), coalesce(encode(l.artifact_commitment, 'hex'), ''),
         coalesce(l.artifact_bytes, 0), l.edited_act, coalesce(figures.sales, 0), coalesce(figures.verified_sales, 0),
         coalesce(figures.votes, 0), coalesce(figures.comments, 0), coalesce(l.supersedes, 0), coalesce(newer.id, 0), array_to_string(l.text_flags, ',')) as facts,
-      l.title, l.description, l.preview, to_json(l.tags) as tags, l.artifact_media_type,
+      l.title, l.description, l.preview, to_json(l.tags) as tags, l.artifact_media_type, ${attributeColumns},
       l.removed_at, l.removed_reason, l.removed_reason_code, l.withdrawn_at, l.withdrawn_reason, appealed.appeal,
       things.world
     from listings l join merchants m on m.id = l.merchant_id

@@ -1,4 +1,5 @@
 import { checksummed } from '../../contract/chain-values.ts';
+import { ATTRIBUTE_NAMES, FIELD_NAMES, LISTING_FIELDS } from '../../contract/listing-fields.ts';
 import { LISTING_FEE_TEXT, sayUsdc } from '../../contract/money.ts';
 import { TOOLS, type ToolKind } from '../../contract/tools.ts';
 import { CHECKOUT_MINUTES, INTENT_MINUTES, RESERVATION_MINUTES, STAGE_MINUTES } from '../../contract/vocabulary.ts';
@@ -86,16 +87,18 @@ function payByTransfer(): Block[] {
   ];
 }
 
+const CHANGED_BEFORE_SALE = FIELD_NAMES.filter((name) => LISTING_FIELDS[name].changes === 'before_sale').join(', ');
+
 function sell({ treasury, limits }: GuideFacts): Block[] {
   return [
     heading('Sell'),
     text(
-      `\`POST /api/listing\` with your key: title, description, preview, artifact, price_usdc, seller_wallet, tags, aisle. The listing fee is ${LISTING_FEE_TEXT} by x402 to the treasury \`${checksummed(treasury)}\`; the market takes nothing of a sale.`,
+      `\`POST /api/listing\` with your key: title, description, preview, artifact, price_usdc, seller_wallet, tags, aisle, ${ATTRIBUTE_NAMES.join(', ')}. The listing fee is ${LISTING_FEE_TEXT} by x402 to the treasury \`${checksummed(treasury)}\`; the market takes nothing of a sale.`,
     ),
     list([
       '`?dry_run=true` checks everything, also for duplicates, and costs nothing.',
       'The answer is 402 first; send the same body again with the proof. 202 means: keep sending the same body, and do not pay again.',
-      'Price and wallet are fixed for ever. Until the first purchase `PATCH /api/listing/<id>` changes description, preview, tags and aisle, of free goods also title and artifact. `DELETE /api/listing/<id>` withdraws for good.',
+      `Price and wallet are fixed for ever. Until the first purchase \`PATCH /api/listing/<id>\` changes ${CHANGED_BEFORE_SALE}, of free goods also title and artifact. \`DELETE /api/listing/<id>\` withdraws for good.`,
       'A newer version names the older listing in `supersedes`; `entitles_previous_buyers` gives it to earlier buyers free of charge. Copies, and what is nearly one, are refused.',
       'Use a `seller_wallet` that sells on this market alone: nothing in a plain transfer names a market, so a buyer could claim one on two that list the same wallet and price.',
       'Put evidence of what you sell into `preview`, and nothing that must stay hidden.',

@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import type { saleOut } from '../../contract/merchants.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
-import type { newerVersion, purchaseOut } from '../../contract/purchases.ts';
+import type { NewerVersion, purchaseOut } from '../../contract/purchases.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
+import { attributesOf } from '../catalog/fields/store.ts';
 import { shownTitle } from '../catalog/present-listing.ts';
 import type { NewerRow } from '../purchases/store.ts';
 import type { PurchaseRow, SaleRow } from './store.ts';
@@ -21,6 +22,7 @@ export function presentPurchase(row: PurchaseRow): z.output<typeof purchaseOut> 
     block_number: row.block_number === null ? null : Number(row.block_number),
     created_at: isoTime(row.created_at),
     delivery_kind: row.verified_via === 'city' ? 'city_ownership' : 'artifact',
+    ...attributesOf(row),
   };
 }
 
@@ -37,25 +39,13 @@ export function presentSale(row: SaleRow): z.output<typeof saleOut> {
   };
 }
 
-type NewerVersion = z.output<typeof newerVersion>;
-
 export function presentNewerVersion(row: NewerRow): NewerVersion {
-  const differs: Record<NewerVersion['changed'][number], boolean> = {
-    title: row.title_differs,
-    description: row.description_differs,
-    preview: row.preview_differs,
-    tags: row.tags_differ,
-    aisle: row.aisle_differs,
-    price_usdc: row.price_differs,
-    seller_wallet: row.wallet_differs,
-    artifact: row.artifact_differs,
-  };
   return {
     listing_id: Number(row.id),
     title: shownTitle(row),
     price_usdc: usdcOfUnits(row.price_units),
     created_at: isoTime(row.created_at),
-    changed: Object.entries(differs).flatMap(([name, is]) => (is ? [name as keyof typeof differs] : [])),
+    changed: row.changed,
     entitled: row.entitled,
   };
 }

@@ -1,10 +1,12 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
+import type { Attributes } from '../../contract/listing-fields.ts';
 import type { PaymentPurpose, VerifiedVia } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { type CommentRow, comments } from '../catalog/comments/store.ts';
+import { attributeColumns } from '../catalog/fields/store.ts';
 import { type ReceiptFacts, receiptJson } from '../catalog/store.ts';
 
-export interface PurchaseRow {
+export interface PurchaseRow extends Attributes {
   id: bigint;
   listing_id: bigint;
   title: string;
@@ -56,7 +58,7 @@ export interface Standing {
 }
 
 const columns = sql`p.id, p.listing_id, l.title, l.removed_at, seller.handle as seller, p.price_units, p.paid_units, p.tx_hash,
-  p.verified_via, p.block_number, p.created_at`;
+  p.verified_via, p.block_number, p.created_at, ${attributeColumns}`;
 const joined = sql`purchases p join listings l on l.id = p.listing_id join merchants seller on seller.id = l.merchant_id`;
 const older = (beforeId: bigint | null): Sql => (beforeId === null ? empty : sql`and p.id < ${beforeId}`);
 

@@ -1,21 +1,22 @@
+import parseExpression from 'spdx-expression-parse';
+import { type FieldValues, LICENSE_EXAMPLES } from '../../contract/listing-fields.ts';
 import type { NewListing } from '../../contract/listings.ts';
 import { AISLES, type Aisle } from '../../contract/vocabulary.ts';
 import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import { fieldsOf } from '../catalog/fields/store.ts';
 
 /** A new listing after every rule that needs no database and no chain. */
-export interface Goods {
-  title: string;
-  description: string;
-  preview: string;
+export interface Goods extends ListedFields {
   priceUnits: bigint;
   sellerWallet: `0x${string}`;
-  tags: string[];
-  aisle: Aisle;
   content: Buffer;
-  encoding: 'utf-8' | 'base64';
-  mediaType: string;
-  filename: string | null;
+}
+
+/** What may be left out and is never missing. */
+interface ListedFields extends FieldValues {
+  aisle: Aisle;
+  artifact_media_type: string;
 }
 
 export function readGoods(body: NewListing, limits: { artifact_bytes: number }): Goods {
@@ -24,17 +25,13 @@ export function readGoods(body: NewListing, limits: { artifact_bytes: number }):
     throw invalid('artifact', `must have 1 to ${limits.artifact_bytes} bytes, has ${content.length}`);
   }
   return {
-    title: body.title,
-    description: body.description,
-    preview: body.preview,
+    ...fieldsOf(body),
+    aisle: aisleOf(body),
+    license: licenseOf(body),
+    artifact_media_type: body.artifact_media_type ?? DEFAULT_MEDIA_TYPES[body.artifact_encoding],
     priceUnits: body.price_usdc,
     sellerWallet: body.seller_wallet,
-    tags: body.tags,
-    aisle: aisleOf(body),
     content,
-    encoding: body.artifact_encoding,
-    mediaType: body.artifact_media_type ?? DEFAULT_MEDIA_TYPES[body.artifact_encoding],
-    filename: body.artifact_filename ?? null,
   };
 }
 
@@ -63,13 +60,25 @@ function aisleOf(body: NewListing): Aisle {
   return tagged ?? 'other';
 }
 
+/** What the contract lets through may still be no expression, or name a license that the list of SPDX has not. */
+function licenseOf({ license }: NewListing): string | null {
+  if (license === undefined || license === 'other') return license ?? null;
+  try {
+    parseExpression(license);
+    return license;
+  } catch {
+    throw invalid('license', LICENSE_EXAMPLES);
+  }
+}
+
 /** Below this many characters goods of two merchants may be alike by chance, and a guard over all would serve to guess them. */
 const SHARED_GUARD_CHARACTERS = 200;
 
 /** What makes two listings the same goods: the folded title and the exact artifact (W6). */
 export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
   const title = goods.title.normalize('NFKC').toLowerCase().replace(/\s+/gu, ' ').trim();
-  const length = goods.encoding === 'base64' ? goods.content.length : [...goods.content.toString('utf8')].length;
+  const length =
+    goods.artifact_encoding === 'base64' ? goods.content.length : [...goods.content.toString('utf8')].length;
   const owner = length < SHARED_GUARD_CHARACTERS ? merchantId.toString() : '';
   return sha256(JSON.stringify(['exact', owner, title]), goods.content);
 }

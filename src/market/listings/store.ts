@@ -2,6 +2,7 @@ import sql from 'sql-template-tag';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
+import { fieldColumns, fieldValues } from '../catalog/fields/store.ts';
 import { flagText } from '../text-flags/flag-text.ts';
 import type { Goods } from './read-goods.ts';
 import type { Version } from './read-version.ts';
@@ -140,14 +141,11 @@ export async function insertListing(tx: Tx, row: NewListingRow): Promise<bigint>
   const wallet = toBytes(goods.sellerWallet);
   await tx.run(sql`insert into wallet_uses (wallet, kind) values (${wallet}, 'ordinary') on conflict do nothing`);
   const { id } = await tx.one<{ id: bigint }>(
-    sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, chain_id, tags, aisle, created_at,
-        artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, artifact_filename, body_hash, fee_id,
-        supersedes, entitles_previous_buyers, text_flags)
-      select next_id('listings', max(id)), ${row.merchantId}, ${goods.title}, ${goods.description}, ${goods.preview},
-        ${goods.priceUnits}, ${wallet}, ${row.chainId}, ${goods.tags}::text[], ${goods.aisle}, ${row.now}, ${row.commitment},
-        ${goods.content.length}, ${goods.encoding}, ${goods.mediaType}, ${goods.filename}, ${row.bodyHash}, ${row.feeId},
-        ${version?.supersedes ?? null}, ${version?.entitles ?? false}, ${flags}::text[]
-      from listings
+    sql`insert into listings (id, merchant_id, price_units, seller_wallet, chain_id, created_at, artifact_commitment, artifact_bytes,
+        body_hash, fee_id, supersedes, entitles_previous_buyers, text_flags, ${fieldColumns})
+      values ((select next_id('listings', max(id)) from listings), ${row.merchantId}, ${goods.priceUnits}, ${wallet}, ${row.chainId},
+        ${row.now}, ${row.commitment}, ${goods.content.length}, ${row.bodyHash}, ${row.feeId}, ${version?.supersedes ?? null},
+        ${version?.entitles ?? false}, ${flags}, ${fieldValues(goods)})
       returning id`,
   );
   await tx.run(sql`insert into artifacts (listing_id, salt, content) values (${id}, ${row.salt}, ${goods.content})`);

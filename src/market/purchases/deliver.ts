@@ -5,6 +5,7 @@ import type { CollectedBy, Delivery } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
+import { attributesOf } from '../catalog/fields/store.ts';
 import type { Market } from '../context.ts';
 import { settlementHeaders, slipIn } from '../payments/answer-pending.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -36,6 +37,7 @@ export async function deliver(
     artifact_media_type: artifact.mediaType,
     artifact_filename: artifact.filename,
     artifact_salt: toHex(artifact.salt),
+    ...attributesOf(artifact),
     purchase: purchase && presentPurchase(purchase, artifact),
     receipt,
     do_not_pay_again: true,
@@ -59,6 +61,7 @@ function presentPurchase(purchase: Purchase, artifact: ArtifactRow): Delivery['p
     block_number: purchase.blockNumber === null ? null : Number(purchase.blockNumber),
     created_at: isoTime(purchase.createdAt),
     delivery_kind: 'artifact',
+    ...attributesOf(artifact),
   };
 }
 

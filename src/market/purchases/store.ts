@@ -1,7 +1,10 @@
-import sql, { empty, type Sql } from 'sql-template-tag';
+import sql, { empty, raw, type Sql } from 'sql-template-tag';
+import { type Attributes, COMPARED_FIELDS } from '../../contract/listing-fields.ts';
+import type { NewerVersion } from '../../contract/purchases.ts';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
+import { attributeColumns, attributesOf } from '../catalog/fields/store.ts';
 import { shownTitle } from '../catalog/present-listing.ts';
 import type { Payment } from '../payments/payment.ts';
 
@@ -102,7 +105,7 @@ export async function insertFreePurchase(
   return row?.id ?? null;
 }
 
-export interface ArtifactRow {
+export interface ArtifactRow extends Attributes {
   title: string;
   seller: string;
   encoding: 'utf-8' | 'base64';
@@ -114,17 +117,20 @@ export interface ArtifactRow {
 
 /** The hidden goods. Only deliver.ts and the merchant's own history may ask for them. */
 export async function readArtifact(queryable: Queryable, listingId: bigint): Promise<ArtifactRow> {
-  const row = await queryable.one<{
-    title: string;
-    removed_at: Date | null;
-    handle: string;
-    artifact_encoding: 'utf-8' | 'base64';
-    artifact_media_type: string;
-    artifact_filename: string | null;
-    salt: Buffer;
-    content: Buffer;
-  }>(
-    sql`select l.title, l.removed_at, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, a.salt, a.content
+  const row = await queryable.one<
+    Attributes & {
+      title: string;
+      removed_at: Date | null;
+      handle: string;
+      artifact_encoding: 'utf-8' | 'base64';
+      artifact_media_type: string;
+      artifact_filename: string | null;
+      salt: Buffer;
+      content: Buffer;
+    }
+  >(
+    sql`select l.title, l.removed_at, m.handle, l.artifact_encoding, l.artifact_media_type, l.artifact_filename, ${attributeColumns}, a.salt,
+        a.content
       from listings l join artifacts a on a.listing_id = l.id join merchants m on m.id = l.merchant_id
       where l.id = ${listingId}`,
   );
@@ -136,6 +142,7 @@ export async function readArtifact(queryable: Queryable, listingId: bigint): Pro
     filename: row.artifact_filename,
     salt: row.salt,
     content: row.content,
+    ...attributesOf(row),
   };
 }
 
@@ -211,16 +218,22 @@ export interface NewerRow {
   removed_at: Date | null;
   price_units: bigint;
   created_at: Date;
-  title_differs: boolean;
-  description_differs: boolean;
-  preview_differs: boolean;
-  tags_differ: boolean;
-  aisle_differs: boolean;
-  price_differs: boolean;
-  wallet_differs: boolean;
-  artifact_differs: boolean;
+  changed: NewerVersion['changed'];
   entitled: boolean;
 }
+
+const DIFFERENCES: readonly (readonly [name: NewerVersion['changed'][number], differ: string])[] = [
+  ...COMPARED_FIELDS.map((name) => [name, `new.${name} is distinct from old.${name}`] as const),
+  ['price_usdc', 'new.price_units <> old.price_units'],
+  ['seller_wallet', 'new.seller_wallet <> old.seller_wallet'],
+  [
+    'artifact',
+    `(new_goods.content, new.artifact_encoding, new.artifact_media_type, new.artifact_filename) is distinct from
+      (old_goods.content, old.artifact_encoding, old.artifact_media_type, old.artifact_filename)`,
+  ],
+];
+const cases = DIFFERENCES.map(([name, differ]) => `case when ${differ} then '${name}' end`).join(', ');
+const differences = raw(`array_remove(array[${cases}], null)`);
 
 /**
  * Of each of these listings the newest live one further up its line, where there is one. Two commitments tell nothing about their
@@ -233,11 +246,7 @@ export async function readNewerVersions(
 ): Promise<NewerRow[]> {
   return await queryable.rows<NewerRow>(sql`
     select old.id as bought_id, new.id, new.title, new.removed_at, new.price_units, new.created_at,
-      new.title <> old.title as title_differs, new.description <> old.description as description_differs,
-      new.preview <> old.preview as preview_differs, new.tags <> old.tags as tags_differ, new.aisle <> old.aisle as aisle_differs,
-      new.price_units <> old.price_units as price_differs, new.seller_wallet <> old.seller_wallet as wallet_differs,
-      (new_goods.content, new.artifact_encoding, new.artifact_media_type, new.artifact_filename) is distinct from
-        (old_goods.content, old.artifact_encoding, old.artifact_media_type, old.artifact_filename) as artifact_differs,
+      ${differences} as changed,
       (${isEntitledTo(sql`new.id`, { merchantId, payer: null })}) as entitled
     from listings old
       cross join lateral (

@@ -1,9 +1,10 @@
+import type { AttributeName } from '../../contract/listing-fields.ts';
 import type { ListingSummary } from '../../contract/listings.ts';
 import type { Aisle, Sort } from '../../contract/vocabulary.ts';
 import type { Client } from '../client.ts';
 import { type Page, walkPages } from './walk-pages.ts';
 
-export interface ShelfFilters {
+export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
   aisle?: Aisle;
   sort?: Sort;
   /** Rows per page, 1 to 50. */

@@ -1,3 +1,4 @@
+import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../contract/listing-fields.ts';
 import type { Delivery } from '../../contract/listings.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
 import { safeFileName } from '../goods/file-name.ts';
@@ -25,6 +26,7 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
         ),
     showArtifact(delivery),
     element('div', { class: 'row' }, showDownload(delivery)),
+    ...showAttributes(delivery),
     element('h3', {}, 'Evidence'),
     element(
       'dl',
@@ -45,6 +47,18 @@ export function showGoods({ delivery, record, published, computed, forget }: Goo
     // What proves a broken promise is not to be thrown away by a slip.
     ...(matches ? showForget(forget, record !== null && record.payer !== null) : []),
   ];
+}
+
+function showAttributes(delivery: Delivery): Child[] {
+  const said = ATTRIBUTE_NAMES.flatMap((name) =>
+    delivery[name] === null
+      ? []
+      : [
+          element('dt', {}, ATTRIBUTES[name].label),
+          element('dd', {}, element('code', {}, ...seenText(delivery[name]))),
+        ],
+  );
+  return said.length === 0 ? [] : [element('dl', { class: 'facts', id: 'said' }, ...said)];
 }
 
 function showForget(forget: () => void, isPaid: boolean): Child[] {

@@ -7,6 +7,7 @@ const DIRECT = 'migrations/market/0006-direct-payment.sql';
 /** The newest text of payments_move_forward. */
 const MOVES = 'migrations/market/0014-one-transfer-one-payment.sql';
 const BESIDE = 'migrations/market/0008-paid-beside.sql';
+const LICENSE = 'migrations/market/0022-license.sql';
 const PROOFS = 'src/market/payments/proofs/store.ts';
 
 function book(name: string, edits: readonly Edit[], tests: readonly string[]): Sabotage {
@@ -117,5 +118,10 @@ export const BOOKS: readonly Sabotage[] = [
       },
     ],
     world('direct-intents', 'review-rules'),
+  ),
+  book(
+    'a-sold-license-changes',
+    [{ file: LICENSE, find: 'when (new.license is distinct from old.license)', put: 'when (false)' }],
+    ['src/market/listings/license.test.ts'],
   ),
 ];

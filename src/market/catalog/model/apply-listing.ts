@@ -1,11 +1,13 @@
+import { ATTRIBUTE_NAMES } from '../../../contract/listing-fields.ts';
 import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
 import { artifactMessage, presentEnding, presentSummary } from '../present-listing.ts';
 import { createPosting, setLevel } from '../sets/posting.ts';
 import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.ts';
 import type { ListingRow } from '../store.ts';
-import { reachId, TAGS_PER_LISTING } from './columns.ts';
+import { FIGURES, reachId, TAGS_PER_LISTING } from './columns.ts';
 import { figuresOf, type ListingFigures } from './listing-figures.ts';
-import { LIVE, type Model } from './model.ts';
+import { type Label, type LabelKind, type Labels, LIVE, type Model } from './model.ts';
+import { ORDERS, RISING } from './sorts.ts';
 import { moveValue } from './value-sums.ts';
 
 /** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
@@ -46,22 +48,15 @@ export function applyFigures(
     columns.priceUnits[id] = row.priceUnits;
   }
   const turn = { wasLive, isLive };
-  const ranked = orders ? turn : { wasLive: false, isLive: false };
-  rank(model.orders.edited, columns.editedAct, { id, value: row.editedAct, ...ranked });
   model.editAct = Math.max(model.editAct, row.editedAct);
   columns.state[id] = state;
   moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
-  moveTags(model, id, row.tags, turn);
+  moveLabels(model, 'tags', id, row.tags, turn);
+  for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, id, row[name] === null ? [] : [row[name]], turn);
   countSales(model, row);
   if (isLive !== wasLive) showOrHide(model, id, isLive);
-  moveValue(model.votes, columns.votes[id] ?? 0, row.votes);
-  moveValue(model.sales, columns.sales[id] ?? 0, row.sales);
-  rank(model.orders.karma, columns.votes, { id, value: row.votes, ...ranked });
-  rank(model.orders.sales, columns.sales, { id, value: row.sales, ...ranked });
-  columns.verifiedSales[id] = row.verifiedSales;
-  columns.comments[id] = row.comments;
+  rank(model, row, orders ? turn : { wasLive: false, isLive: false });
   setLevel(model.verified, id, isLive && row.verifiedSales > 0 ? 1 : 0);
-  rankByPrice(model, id, ranked);
   return { ...turn, edited };
 }
 
@@ -79,33 +74,38 @@ function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }:
   column[id] = aisle;
 }
 
-function moveTags(model: Model, id: number, names: readonly string[], { wasLive, isLive }: Turn): void {
-  const { tags: column } = model.columns;
-  const from = id * TAGS_PER_LISTING;
-  const wanted = names.slice(0, TAGS_PER_LISTING).map((name) => tagNamed(model, name));
+function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly string[], turn: Turn): void {
+  const { wasLive, isLive } = turn;
+  const column = model.columns[kind];
+  const places = kind === 'tags' ? TAGS_PER_LISTING : 1;
+  const from = id * places;
+  // Most listings say nothing in most attributes.
+  if (texts.length === 0 && column[from] === 0) return;
+  const labels = model.labels[kind];
+  const wanted = texts.slice(0, places).map((text) => labelOf(labels, text));
   let same = true;
-  for (let at = 0; at < TAGS_PER_LISTING; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
+  for (let at = 0; at < places; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
   if (same && wasLive === isLive) return;
   if (wasLive) {
-    for (let at = from; at < from + TAGS_PER_LISTING; at += 1) {
-      const tag = model.tagList[(column[at] ?? 0) - 1];
-      if (tag !== undefined) setLevel(tag.live, id, 0);
+    for (let at = from; at < from + places; at += 1) {
+      const label = labels.all[(column[at] ?? 0) - 1];
+      if (label !== undefined) setLevel(label.live, id, 0);
     }
   }
-  for (let at = 0; at < TAGS_PER_LISTING; at += 1) {
-    const tag = wanted[at];
-    column[from + at] = tag?.number ?? 0;
-    if (tag !== undefined && isLive) setLevel(tag.live, id, 1);
+  for (let at = 0; at < places; at += 1) {
+    const label = wanted[at];
+    column[from + at] = label?.number ?? 0;
+    if (label !== undefined && isLive) setLevel(label.live, id, 1);
   }
 }
 
-function tagNamed(model: Model, name: string) {
-  const known = model.tags.get(name);
+function labelOf({ byText, all }: Labels, text: string): Label {
+  const known = byText.get(text);
   if (known !== undefined) return known;
-  const tag = { number: model.tagList.length + 1, live: createPosting() };
-  model.tagList.push(tag);
-  model.tags.set(name, tag);
-  return tag;
+  const label = { number: all.length + 1, live: createPosting() };
+  all.push(label);
+  byText.set(text, label);
+  return label;
 }
 
 /** A seller's sales count over listings of every state. */
@@ -128,21 +128,18 @@ function showOrHide(model: Model, id: number, isLive: boolean): void {
   merchant.json = null;
 }
 
-/** An order finds a member by the key it was put in with, so it leaves before the key changes. */
-function rank(order: SortedIds, keys: Uint32Array | Float64Array, given: Turn & { id: number; value: number }): void {
-  const { id, value, wasLive, isLive } = given;
-  const same = keys[id] === value;
-  if (wasLive && !(isLive && same)) removeSorted(order, id);
-  keys[id] = value;
-  if (isLive && !(wasLive && same)) insertSorted(order, id);
-}
-
-/** A price never changes. */
-function rankByPrice({ orders }: Model, id: number, { wasLive, isLive }: Turn): void {
-  if (isLive === wasLive) return;
-  const move = isLive ? insertSorted : removeSorted;
-  move(orders.price_asc, id);
-  move(orders.price_desc, id);
+/** The figures, and its place by each. An order finds a member by the key it was put in with, so it leaves before the key changes. */
+function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, isLive }: Turn): void {
+  const { id } = row;
+  const entered: SortedIds[] = [];
+  for (const { name, key } of ORDERS) {
+    const same = columns[key][id] === row[key];
+    if (wasLive && !(isLive && same)) removeSorted(orders[name], id);
+    if (isLive && !(wasLive && same)) entered.push(orders[name]);
+  }
+  for (const { sort, key } of RISING) moveValue(sums[sort], columns[key][id] ?? 0, row[key]);
+  for (const figure of FIGURES) columns[figure][id] = row[figure];
+  for (const order of entered) insertSorted(order, id);
 }
 
 /** Its JSON, and what its detail says beyond that. */

@@ -1,8 +1,10 @@
+import type { Attributes } from '../../../contract/listing-fields.ts';
 import type { Aisle, ListingState } from '../../../contract/vocabulary.ts';
+import { attributesOf } from '../fields/store.ts';
 import type { ListingRow, PackedFigures } from '../store.ts';
 
 /** What decides on which shelves a listing stands, and where. */
-export interface ListingFigures {
+export interface ListingFigures extends Attributes {
   id: number;
   merchantId: number;
   priceUnits: number;
@@ -30,6 +32,7 @@ export function figuresOf(row: ListingRow): ListingFigures {
     verifiedSales: Number(row.verified_sales),
     votes: Number(row.votes),
     comments: Number(row.comments),
+    ...attributesOf(row),
   };
 }
 
@@ -47,7 +50,8 @@ type Facts = [
   comments: string,
 ];
 
-export function unpackFigures({ facts, tags }: PackedFigures): ListingFigures {
+export function unpackFigures(row: PackedFigures): ListingFigures {
+  const { facts, tags } = row;
   const [id, merchantId, priceUnits, aisle, state, editedAct, sales, verifiedSales, votes, comments] = facts.split(
     ' ',
   ) as Facts;
@@ -63,5 +67,6 @@ export function unpackFigures({ facts, tags }: PackedFigures): ListingFigures {
     verifiedSales: Number(verifiedSales),
     votes: Number(votes),
     comments: Number(comments),
+    ...attributesOf(row),
   };
 }

@@ -1,3 +1,4 @@
+import { ATTRIBUTE_NAMES, type AttributeName } from '../../../contract/listing-fields.ts';
 import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
 import { createDeflated } from '../fragments/deflated.ts';
 import { createFragments, type Fragments } from '../fragments/fragments.ts';
@@ -7,9 +8,10 @@ import { USUAL_JSON } from '../present-listing.ts';
 import { createPosting, type Posting } from '../sets/posting.ts';
 import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
 import { createTextIndex, type TextIndex } from '../text/text-index.ts';
-import { type Columns, createColumns } from './columns.ts';
+import { type Columns, createColumns, READ_FIGURE } from './columns.ts';
 import { createFilling, type Filling } from './filling.ts';
 import type { Pin } from './pins.ts';
+import { ORDERS, type OrderName, RISING, type RisingSort } from './sorts.ts';
 import { createValueSums, type ValueSums } from './value-sums.ts';
 
 export const LIVE = LISTING_STATES.indexOf('live') + 1;
@@ -29,19 +31,19 @@ export interface MerchantEntry {
   json: Buffer | null;
 }
 
-export interface Tag {
+/** One text by which shelves filter, where it is the whole of a tag or of an attribute. */
+export interface Label {
   number: number;
   live: Posting;
 }
 
-export interface Orders {
-  karma: SortedIds;
-  sales: SortedIds;
-  price_asc: SortedIds;
-  price_desc: SortedIds;
-  /** The last edited first. */
-  edited: SortedIds;
+export interface Labels {
+  byText: Map<string, Label>;
+  /** By number, from 1 on. */
+  all: Label[];
 }
+
+export type LabelKind = 'tags' | AttributeName;
 
 /** One process's copy of the public part of the market. All sets and orders hold live listings only. */
 export interface Model {
@@ -49,8 +51,7 @@ export interface Model {
   newestId: number;
   live: Posting;
   aisles: readonly Posting[];
-  tags: Map<string, Tag>;
-  tagList: Tag[];
+  labels: Record<LabelKind, Labels>;
   /** By id; ids have no gaps. */
   merchants: (MerchantEntry | undefined)[];
   merchantCount: number;
@@ -58,7 +59,7 @@ export interface Model {
   free: Posting;
   /** At least one verified sale. */
   verified: Posting;
-  orders: Orders;
+  orders: Record<OrderName, SortedIds>;
   fragments: Fragments;
   filling: Filling;
   /** Fragments and what is needed to write pages of them. */
@@ -73,9 +74,8 @@ export interface Model {
   act: number;
   pinAct: number;
   editAct: number;
-  /** Of all listings, whatever their state. */
-  votes: ValueSums;
-  sales: ValueSums;
+  /** Of all listings, whatever their state, by the figure of each sort. */
+  sums: Record<RisingSort, ValueSums>;
   /** Rises with every change. */
   version: number;
   /** While a change is applied; still true after one that failed: then nothing here can be relied on. */
@@ -101,29 +101,18 @@ export interface ModelOptions {
 export function createModel(options: ModelOptions): Model {
   const columns = createColumns();
   const fragments = createFragments({ budgetBytes: options.fragmentBytes, usualMiddle: Buffer.from(USUAL_JSON) });
-  const votesOf = (id: number): number => columns.votes[id] ?? 0;
-  const salesOf = (id: number): number => columns.sales[id] ?? 0;
-  const priceOf = (id: number): number => columns.priceUnits[id] ?? 0;
-  const editedOf = (id: number): number => columns.editedAct[id] ?? 0;
   return {
     columns,
     newestId: 0,
     live: createPosting(),
     aisles: AISLES.map(() => createPosting()),
-    tags: new Map(),
-    tagList: [],
+    labels: createLabels(),
     merchants: [],
     merchantCount: 0,
     merchantOfHandle: new Map(),
     free: createPosting(),
     verified: createPosting(),
-    orders: {
-      karma: createSortedIds(votesOf, 'descending'),
-      sales: createSortedIds(salesOf, 'descending'),
-      price_asc: createSortedIds(priceOf, 'ascending'),
-      price_desc: createSortedIds(priceOf, 'descending'),
-      edited: createSortedIds(editedOf, 'descending'),
-    },
+    orders: createOrders(columns),
     fragments,
     filling: createFilling(),
     pages: {
@@ -138,9 +127,21 @@ export function createModel(options: ModelOptions): Model {
     act: 0,
     pinAct: 0,
     editAct: 0,
-    votes: createValueSums(),
-    sales: createValueSums(),
+    sums: Object.fromEntries(RISING.map(({ sort }) => [sort, createValueSums()])) as Model['sums'],
     version: 0,
     torn: false,
   };
+}
+
+function createLabels(): Model['labels'] {
+  const made = ['tags', ...ATTRIBUTE_NAMES].map((kind) => [kind, { byText: new Map(), all: [] }]);
+  return Object.fromEntries(made) as Model['labels'];
+}
+
+function createOrders(columns: Columns): Model['orders'] {
+  const made = ORDERS.map(({ name, key, direction }) => {
+    const read = READ_FIGURE[key];
+    return [name, createSortedIds((id) => read(columns, id), direction)] as const;
+  });
+  return Object.fromEntries(made) as Model['orders'];
 }

@@ -1,7 +1,8 @@
+import { ATTRIBUTE_NAMES } from '../../../contract/listing-fields.ts';
 import type { ShelfQuery } from '../../../contract/listings.ts';
 import { AISLES, type Sort } from '../../../contract/vocabulary.ts';
 import { canonicalJson } from '../../../platform/canonical-json.ts';
-import type { Model } from '../model/model.ts';
+import type { LabelKind, Model } from '../model/model.ts';
 import { countMatches, type Selection } from '../sets/select.ts';
 import { countUpTo } from '../sets/sorted-ids.ts';
 import { type ParsedQuery, parseQuery } from '../text/parse-query.ts';
@@ -14,7 +15,8 @@ export interface ShelfPlan {
   words: ParsedQuery | null;
   /** The same as it was written, for a suggestion in that order. */
   typed: ParsedQuery | null;
-  tag: string | null;
+  /** The tag and the attributes that are asked for, each with its whole text. */
+  labels: readonly (readonly [kind: LabelKind, text: string])[];
   /** Place in AISLES; -1: all. */
   aisle: number;
   seller: string | null;
@@ -33,6 +35,9 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
   const typed = query.q === undefined ? null : parseQuery(query.q);
   const words = typed && inOneOrder(typed);
   const sort = query.sort ?? (words === null ? 'new' : 'relevance');
+  const attributes = ATTRIBUTE_NAMES.flatMap((name) =>
+    query[name] === undefined ? [] : [[name, query[name]] as const],
+  );
   const filters = {
     of: 'shelves',
     words: words?.key ?? null,
@@ -43,12 +48,14 @@ export function planShelf(query: ShelfQuery): ShelfPlan {
     price: query.max_price_usdc === undefined ? null : Number(query.max_price_usdc),
     verified: query.verified_sales_min ?? 0,
     sort,
+    // Of those that are not asked for nothing is said: a cursor outlives the upgrade that brings a new one.
+    ...Object.fromEntries(attributes),
   };
   return {
     key: canonicalJson(filters),
     words,
     typed,
-    tag: filters.tag,
+    labels: [...attributes, ...(filters.tag === null ? [] : [['tags', filters.tag] as const])],
     aisle: query.aisle === undefined ? -1 : AISLES.indexOf(query.aisle),
     seller: filters.seller,
     free: query.free === undefined ? null : query.free === 'true',
@@ -77,10 +84,10 @@ export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null
   if (search?.matchesNothing) return null;
   const aisle = model.aisles[plan.aisle];
   if (aisle !== undefined) must.push(aisle);
-  if (plan.tag !== null) {
-    const tag = model.tags.get(plan.tag);
-    if (tag === undefined) return null;
-    must.push(tag.live);
+  for (const [kind, text] of plan.labels) {
+    const label = model.labels[kind].byText.get(text);
+    if (label === undefined) return null;
+    must.push(label.live);
   }
   if (plan.seller !== null) {
     const seller = model.merchantOfHandle.get(plan.seller);

@@ -1,10 +1,11 @@
 import type { Sort } from '../../../contract/vocabulary.ts';
 import type { Model } from '../model/model.ts';
+import { isRising, SORT_RULES } from '../model/sorts.ts';
 import { sumFrom } from '../model/value-sums.ts';
 
 /** Whether the pinned come first. */
 export function leadsPinned(sort: Sort): boolean {
-  return sort === 'new' || sort === 'karma' || sort === 'sales';
+  return SORT_RULES[sort].leadsPinned;
 }
 
 /**
@@ -15,6 +16,5 @@ export function leadsPinned(sort: Sort): boolean {
 export function reachOf(model: Model, sort: Sort, key: number): number {
   if (sort === 'relevance') return model.editAct;
   const act = leadsPinned(sort) ? model.pinAct : 0;
-  if (sort === 'karma') return act + sumFrom(model.votes, key);
-  return sort === 'sales' ? act + sumFrom(model.sales, key) : act;
+  return isRising(sort) ? act + sumFrom(model.sums[sort], key) : act;
 }

@@ -1,5 +1,6 @@
 import type { Model } from '../model/model.ts';
 import { type Pinned, pinnedAsOf } from '../model/pins.ts';
+import { isKeySort } from '../model/sorts.ts';
 import { bestMatches, matchesInOrder, newestMatches, type Selection, type Weighted } from '../sets/select.ts';
 import { isMatch } from '../sets/selection.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
@@ -18,7 +19,7 @@ export interface Walk {
   newest: number;
   /** Whether the last row was one of the pinned, which come first. */
   leads: boolean;
-  /** Of the last row, in the order of the walk: votes, sales, price or score. */
+  /** Of the last row, in the order of the walk: the figure that it goes by, or the score. */
   key: number;
   id: number;
   /** How far a copy has to have come to go on: one that is behind would do so with keys of the past (`reachOf`). */
@@ -91,7 +92,7 @@ function actOf({ model, plan, selection }: Course): number {
 function rowsOf(course: Course, limit: number): Row[] {
   const { plan } = course;
   if (plan.sort === 'relevance') return byRelevance(course, limit);
-  if (plan.sort === 'price_asc' || plan.sort === 'price_desc') return byKey(course, plan.sort, course.selection, limit);
+  if (isKeySort(plan.sort) && !leadsPinned(plan.sort)) return byKey(course, plan.sort, course.selection, limit);
   const pinned = pinnedAsOf(course.model, course.walk?.act ?? course.model.pinAct);
   if (pinned.ids.length === 0) return behindPins(course, course.selection, limit);
   const leaders = leadersOf(course, pinned, limit);
@@ -103,7 +104,7 @@ function rowsOf(course: Course, limit: number): Row[] {
 
 function leadersOf({ model, plan, selection, walk }: Course, pinned: Pinned, limit: number): Row[] {
   if (walk !== null && !walk.leads) return [];
-  const keyOf = plan.sort === 'karma' || plan.sort === 'sales' ? model.orders[plan.sort].keyOf : () => 0;
+  const keyOf = isKeySort(plan.sort) ? model.orders[plan.sort].keyOf : () => 0;
   const rows = pinned.ids
     .filter((id) => isMatch(selection, id))
     .map((id) => ({ id, key: keyOf(id), leads: true }))
@@ -118,7 +119,7 @@ function isBehind(key: number, id: number, walk: Walk): boolean {
 
 function behindPins(course: Course, selection: Selection, limit: number): Row[] {
   const { model, plan, walk } = course;
-  if (plan.sort === 'karma' || plan.sort === 'sales') return byKey(course, plan.sort, selection, limit);
+  if (isKeySort(plan.sort)) return byKey(course, plan.sort, selection, limit);
   const below = walk === null ? model.newestId + 1 : walk.leads ? walk.newest + 1 : walk.id;
   return newestMatches(selection, below, limit).map((id) => ({ id, key: 0, leads: false }));
 }

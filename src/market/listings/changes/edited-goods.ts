@@ -1,17 +1,20 @@
 import type { ListingEdit } from '../../../contract/listing-changes.ts';
+import {
+  COMPARED_FIELDS,
+  FIELD_NAMES,
+  type FieldName,
+  type FieldValues,
+  LISTING_FIELDS,
+} from '../../../contract/listing-fields.ts';
+import type { NewListing } from '../../../contract/listings.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { type Goods, readGoods } from '../read-goods.ts';
 import type { ListedGoods } from './store.ts';
 
 const NEVER = ['price_usdc', 'seller_wallet'] as const;
-/** What a buyer was asked money for stays what it is; only free goods may change. */
-const FREE_ONLY = [
-  'title',
-  'artifact',
-  'artifact_encoding',
-  'artifact_media_type',
-  'artifact_filename',
-] as const satisfies readonly (keyof ListingEdit)[];
+/** As refusals and events name them: the goods before what says how they are written. */
+const NAMES = [...COMPARED_FIELDS, 'artifact', ...FIELD_NAMES.filter((name) => name.startsWith('artifact_'))] as const;
+const FREE_ONLY = NAMES.filter((name) => name === 'artifact' || LISTING_FIELDS[name].changes === 'free_goods');
 
 /** Each field of the edit that a listing of these goods never changes. */
 export function fixedFields(given: ListingEdit, goods: ListedGoods): string[] {
@@ -39,46 +42,32 @@ export function editedGoods(before: Goods, given: ListingEdit, limits: { artifac
     throw new Refusal('invalid_fields', { errors: [{ path: 'artifact_encoding', message }] });
   }
   const isKept = given.artifact === undefined;
-  const encoding = isKept ? before.encoding : (given.artifact_encoding ?? 'utf-8');
+  const encoding = isKept ? before.artifact_encoding : (given.artifact_encoding ?? 'utf-8');
+  const mediaType = encoding === before.artifact_encoding ? before.artifact_media_type : undefined;
+  const fields = Object.fromEntries(
+    FIELD_NAMES.map((name) => [name, (given[name] === undefined ? before[name] : given[name]) ?? undefined]),
+  );
   return readGoods(
     {
-      title: given.title ?? before.title,
-      description: given.description ?? before.description,
-      preview: given.preview ?? before.preview,
+      ...(fields as Omit<NewListing, 'artifact' | 'price_usdc' | 'seller_wallet'>),
       artifact: given.artifact ?? before.content.toString(encoding === 'base64' ? 'base64' : 'utf8'),
       artifact_encoding: encoding,
-      artifact_media_type: given.artifact_media_type ?? (encoding === before.encoding ? before.mediaType : undefined),
-      artifact_filename: given.artifact_filename ?? before.filename ?? undefined,
+      artifact_media_type: given.artifact_media_type ?? mediaType,
       price_usdc: before.priceUnits,
       seller_wallet: before.sellerWallet,
-      tags: given.tags ?? before.tags,
-      aisle: given.aisle ?? before.aisle,
     },
     // A ceiling that was lowered since takes nothing away from goods that stay.
     isKept ? { artifact_bytes: Number.MAX_SAFE_INTEGER } : limits,
   );
 }
 
-const WIRE_NAMES = {
-  title: 'title',
-  description: 'description',
-  preview: 'preview',
-  tags: 'tags',
-  aisle: 'aisle',
-  content: 'artifact',
-  encoding: 'artifact_encoding',
-  mediaType: 'artifact_media_type',
-  filename: 'artifact_filename',
-} as const satisfies Partial<Record<keyof Goods, keyof ListingEdit>>;
-
 /** The names, as on the wire, of what differs. */
 export function changedFields(before: Goods, after: Goods): string[] {
-  const keys = Object.keys(WIRE_NAMES) as (keyof typeof WIRE_NAMES)[];
-  return keys.filter((key) => !isSame(before[key], after[key])).map((key) => WIRE_NAMES[key]);
+  return NAMES.filter((name) =>
+    name === 'artifact' ? !before.content.equals(after.content) : isOther(before[name], after[name]),
+  );
 }
 
-function isSame(one: string | string[] | Buffer | null, other: string | string[] | Buffer | null): boolean {
-  if (Buffer.isBuffer(one) && Buffer.isBuffer(other)) return one.equals(other);
-  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
-  return one.length === other.length && one.every((item, at) => item === other[at]);
+function isOther(one: FieldValues[FieldName], other: FieldValues[FieldName]): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other);
 }

@@ -1,7 +1,9 @@
 import sql from 'sql-template-tag';
-import type { Aisle, ListingState } from '../../../contract/vocabulary.ts';
+import type { FieldValues } from '../../../contract/listing-fields.ts';
+import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toHex } from '../../../platform/hex.ts';
+import { fieldColumns, fieldsOf, setFields } from '../../catalog/fields/store.ts';
 import { flagText } from '../../text-flags/flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
@@ -19,7 +21,7 @@ export interface ChangingListing {
   goods: ListedGoods | null;
 }
 
-interface Row {
+interface Row extends FieldValues {
   id: bigint;
   merchant_id: bigint;
   price_units: bigint;
@@ -27,18 +29,9 @@ interface Row {
   state: ListingState;
   pinned: boolean;
   withdrawn_at: Date | null;
-  title: string;
-  description: string;
-  preview: string;
-  tags: string[];
-  aisle: Aisle;
-  artifact_encoding: 'utf-8' | 'base64' | null;
-  artifact_media_type: string | null;
-  artifact_filename: string | null;
 }
 
-const columns = sql`id, merchant_id, price_units, seller_wallet, state, pinned, withdrawn_at, title, description, preview, tags,
-  aisle, artifact_encoding, artifact_media_type, artifact_filename`;
+const columns = sql`id, merchant_id, price_units, seller_wallet, state, pinned, withdrawn_at, ${fieldColumns}`;
 
 function changingOf(row: Row | null): ChangingListing | null {
   return (
@@ -54,20 +47,10 @@ function changingOf(row: Row | null): ChangingListing | null {
 }
 
 function goodsOf(row: Row): ListedGoods | null {
-  const { artifact_encoding: encoding, artifact_media_type: mediaType } = row;
-  if (encoding === null || mediaType === null) return null;
-  return {
-    title: row.title,
-    description: row.description,
-    preview: row.preview,
-    priceUnits: row.price_units,
-    sellerWallet: toHex(row.seller_wallet),
-    tags: row.tags,
-    aisle: row.aisle,
-    encoding,
-    mediaType,
-    filename: row.artifact_filename,
-  };
+  const { aisle, artifact_media_type } = row;
+  if (aisle === null || artifact_media_type === null) return null;
+  const [priceUnits, sellerWallet] = [row.price_units, toHex(row.seller_wallet)];
+  return { ...fieldsOf(row), aisle, artifact_media_type, priceUnits, sellerWallet };
 }
 
 export async function findChanging(queryable: Queryable, id: bigint): Promise<ChangingListing | null> {
@@ -104,12 +87,7 @@ export async function readEditGround(queryable: Queryable, id: bigint): Promise<
 
 export function updateTexts(tx: Tx, id: bigint, goods: ListedGoods): void {
   const flags = flagText([goods.title, goods.description, goods.preview]);
-  tx.later(
-    sql`update listings set title = ${goods.title}, description = ${goods.description}, preview = ${goods.preview},
-        text_flags = ${flags}::text[], tags = ${goods.tags}::text[], aisle = ${goods.aisle}, artifact_encoding = ${goods.encoding},
-        artifact_media_type = ${goods.mediaType}, artifact_filename = ${goods.filename}
-      where id = ${id}`,
-  );
+  tx.later(sql`update listings set text_flags = ${flags}, ${setFields(goods)} where id = ${id}`);
 }
 
 export function replaceArtifact(

@@ -1,11 +1,11 @@
 import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
-import { SCOPE_KINDS } from '../../../contract/vocabulary.ts';
+import { AISLE_WORDS, SCOPE_KINDS } from '../../../contract/vocabulary.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
-import { AISLE_WORDS, renderAisles } from '../storefront/render-search.ts';
+import { renderAisles } from '../storefront/render-search.ts';
 import { showNumber } from '../storefront/show-facts.ts';
 import { SCRIPT_WORDS } from './event-words.ts';
 import { newcomersOf, renderHappened, renderNewcomer, renderOnShelf } from './window-rows.ts';

@@ -1,8 +1,8 @@
 import { html } from 'ghtml';
 import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import type { EventRecord } from '../../events/read-event-page.ts';
 import { storePath } from '../storefront/render-rows.ts';
-import { AISLE_WORDS } from '../storefront/render-search.ts';
 import { beginningOf, renderLine } from '../storefront/render-written.ts';
 import { renderAge, showCount, showPrice } from '../storefront/show-facts.ts';
 import { sayEvent } from './event-words.ts';

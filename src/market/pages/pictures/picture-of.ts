@@ -1,6 +1,6 @@
 import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { drawMark, type Marked } from '../marks/draw-mark.ts';
-import { AISLE_WORDS } from '../storefront/render-search.ts';
 import { beginningOf } from '../storefront/render-written.ts';
 import { showPrice } from '../storefront/show-facts.ts';
 import { isShown } from './is-shown.ts';

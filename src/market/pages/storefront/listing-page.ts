@@ -1,5 +1,6 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { drawMark } from '../marks/draw-mark.ts';
 import { renderListingPreview } from '../pictures/render-preview-tags.ts';
 import { SHELL } from '../shell/assets.ts';
@@ -8,7 +9,6 @@ import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { type ListingAnswer, renderComments } from './render-comments.ts';
 import { renderEvidence, renderTags } from './render-evidence.ts';
 import { storePath } from './render-rows.ts';
-import { AISLE_WORDS } from './render-search.ts';
 import { renderState } from './render-state.ts';
 import { renderFlags, renderLine, renderWritten, seen } from './render-written.ts';
 import { renderAge, showPrice } from './show-facts.ts';

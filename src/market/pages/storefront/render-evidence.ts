@@ -1,7 +1,9 @@
 import { html } from 'ghtml';
+import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../../contract/listing-fields.ts';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import type { MarketConfig } from '../../context.ts';
 import { renderLine, seen } from './render-written.ts';
+import { shelfPath } from './shelf-address.ts';
 import { renderDay, showNumber } from './show-facts.ts';
 
 /** What can be checked, beside the claims of the merchant. */
@@ -19,6 +21,7 @@ function factsOf(listing: ListingDetail, config: MarketConfig): [name: string, h
   return [
     ...artifactFacts(listing),
     ...thingFacts(listing),
+    ...attributeFacts(listing),
     ['Versions', renderVersions(listing)],
     [
       'Sales',
@@ -43,6 +46,15 @@ function artifactFacts(listing: ListingDetail): [string, string][] {
     ['Size', size === null ? '' : `${showNumber(size)} bytes`],
     ['Type', type === null ? '' : html`<code>${seen(type)}</code>`],
   ];
+}
+
+function attributeFacts(listing: ListingDetail): [string, string][] {
+  return ATTRIBUTE_NAMES.flatMap((name): [string, string][] => {
+    const said = listing[name];
+    if (said === null) return [];
+    const path = shelfPath({ [name]: said });
+    return [[ATTRIBUTES[name].label, html`<a href="${path}"><code>${seen(said)}</code></a>`]];
+  });
 }
 
 function thingFacts(listing: ListingDetail): [string, string][] {

@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { drawMark } from '../marks/draw-mark.ts';
-import { AISLE_WORDS } from './render-search.ts';
 import { beginningOf, renderLine } from './render-written.ts';
 import { renderAge, showCount, showPrice } from './show-facts.ts';
 

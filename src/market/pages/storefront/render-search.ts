@@ -1,28 +1,12 @@
 import { html } from 'ghtml';
-import { AISLES, type Aisle } from '../../../contract/vocabulary.ts';
+import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../../contract/listing-fields.ts';
+import { AISLE_WORDS, AISLES, type Aisle, SORT_NAMES } from '../../../contract/vocabulary.ts';
 import { type ShelfAddress, shelfPath } from './shelf-address.ts';
 import { showNumber } from './show-facts.ts';
 
-export const AISLE_WORDS: Readonly<Record<Aisle, { name: string; holds: string }>> = {
-  skills: { name: 'Skills', holds: 'what an agent can learn to do' },
-  prompts: { name: 'Prompts', holds: 'words that were tried' },
-  tools: { name: 'Tools', holds: 'programs and servers' },
-  data: { name: 'Data', holds: 'sets, tables and feeds' },
-  knowledge: { name: 'Knowledge', holds: 'research and reports' },
-  services: { name: 'Services', holds: 'work that is done for you' },
-  wanted: { name: 'Wanted', holds: 'what somebody looks for' },
-  world: { name: 'World', holds: 'single things of the city' },
-  other: { name: 'Other', holds: 'what fits nowhere else' },
-};
-
-const SORT_WORDS: readonly [value: string, name: string][] = [
+const SORT_WORDS: readonly (readonly [value: string, name: string])[] = [
   ['', 'Newest, or best match'],
-  ['new', 'Newest'],
-  ['karma', 'Most votes'],
-  ['sales', 'Most sales'],
-  ['price_asc', 'Price, lowest first'],
-  ['price_desc', 'Price, highest first'],
-  ['relevance', 'Best match'],
+  ...Object.entries(SORT_NAMES),
 ];
 const FREE_WORDS: readonly [value: string, name: string][] = [
   ['', 'Free or not'],
@@ -33,7 +17,7 @@ const FREE_WORDS: readonly [value: string, name: string][] = [
 /** Words, and everything else by which shelves can be narrowed. */
 export function renderSearch(address: ShelfAddress): string {
   const { q, sort, aisle, free, price, tag } = address;
-  const isNarrowed = sort !== '' || free !== '' || price !== '';
+  const isNarrowed = sort !== '' || free !== '' || price !== '' || ATTRIBUTE_NAMES.some((name) => address[name] !== '');
   return html`<form class="search" role="search" action="/shelves" method="get">
 !${renderWords(q)}
 <details!${isNarrowed ? ' open' : ''}>
@@ -43,6 +27,7 @@ export function renderSearch(address: ShelfAddress): string {
 !${renderSelect('sort', 'Order', sort, SORT_WORDS)}
 !${renderSelect('free', 'Price', free, FREE_WORDS)}
 <label>At most, in USDC <input type="text" name="price" value="${price}" inputmode="decimal" autocomplete="off" placeholder="10.00"></label>
+!${ATTRIBUTE_NAMES.map((name) => html`<label>${ATTRIBUTES[name].label} <input type="text" name="${name}" value="${address[name]}" maxlength="${String(ATTRIBUTES[name].text.maxLength)}" autocomplete="off" placeholder="${ATTRIBUTES[name].example}"></label>`)}
 </div>
 </details>
 !${tag === '' ? '' : html`<input type="hidden" name="tag" value="${tag}">`}

@@ -1,13 +1,15 @@
 import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
+import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../../contract/listing-fields.ts';
 import type { ListingSummary } from '../../../contract/listings.ts';
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { renderPreviewTags } from '../pictures/render-preview-tags.ts';
 import { SHELL } from '../shell/assets.ts';
 import { FEED_HEAD } from './feed.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderPaging } from './render-rows.ts';
-import { AISLE_WORDS, renderAisles, renderSearch } from './render-search.ts';
+import { renderAisles, renderSearch } from './render-search.ts';
 import { seen } from './render-written.ts';
 import { type ShelfAddress, shelfPath, shelfQueryOf } from './shelf-address.ts';
 import { showCount, showNumber } from './show-facts.ts';
@@ -57,17 +59,21 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
 }
 
 /** A place of its own, and not what somebody searched for. */
-function isPlain({ q, sort, free, price, tag, cursor }: ShelfAddress): boolean {
-  return [q, sort, free, price, tag, cursor].every((part) => part === '');
+function isPlain({ aisle: _, ...others }: ShelfAddress): boolean {
+  return Object.values(others).every((part) => part === '');
 }
 
-function sayHowMany({ q, aisle, free, price, tag }: ShelfAddress, total: number): string {
+function sayHowMany(address: ShelfAddress, total: number): string {
+  const { q, aisle, free, price, tag } = address;
   const count = showCount(total, 'listing');
   const parts = [
     ...(q === '' ? [] : [html` for <q><bdi>${seen(q)}</bdi></q>`]),
     ...(tag === '' ? [] : [html` with the tag <bdi>${seen(tag)}</bdi>`]),
     ...(free === 'true' ? [' that are free'] : free === 'false' ? [' that are not free'] : []),
     ...(price === '' ? [] : [html` up to ${price} USDC`]),
+    ...ATTRIBUTE_NAMES.filter((name) => address[name] !== '').map(
+      (name) => html` with the ${ATTRIBUTES[name].label.toLowerCase()} <bdi>${seen(address[name])}</bdi>`,
+    ),
   ];
   const holds = aisle === null ? '' : html`: ${AISLE_WORDS[aisle].holds}`;
   if (parts.length > 0) return html`<strong>${count}</strong>!${parts.join('')}.`;
@@ -79,7 +85,7 @@ function renderNothing(address: ShelfAddress, { did_you_mean: near }: Shelves): 
     const path = shelfPath({ ...address, q: near, cursor: '' });
     return html`<p class="empty">Nothing is called that. Did you mean <a href="${path}"><bdi>${seen(near)}</bdi></a>?</p>`;
   }
-  const isNarrowed = address.q !== '' || address.free !== '' || address.price !== '' || address.tag !== '';
+  const isNarrowed = !isPlain({ ...address, sort: '', cursor: '' });
   return isNarrowed
     ? renderEmpty('Nothing here fits.', { path: shelfPath({ aisle: address.aisle }), name: 'Show all of it' })
     : renderEmpty('Nothing lies here yet.', { path: '/shelves', name: 'Go to all shelves' });

@@ -16,9 +16,8 @@ import {
   withdrawListing,
 } from '../../../../test/support/seed.ts';
 import type { ListingSummary } from '../../../contract/listings.ts';
-import { AISLES } from '../../../contract/vocabulary.ts';
+import { AISLE_WORDS, AISLES } from '../../../contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
-import { AISLE_WORDS } from './render-search.ts';
 import { seen } from './render-written.ts';
 import { AGE_STEP_MS, showCount, showPrice } from './show-facts.ts';
 
@@ -50,6 +49,7 @@ beforeAll(async () => {
       description: `What it is, said of ${at + 1}\nin two lines`,
       aisle: AISLES.filter((aisle) => aisle !== 'world')[at % 8] ?? 'other',
       tags: at === 0 ? ['first-of-all'] : [],
+      license: at === 5 ? 'MIT OR ISC' : null,
       priceUnits: prices[at % prices.length] ?? 0n,
     })),
   );
@@ -117,6 +117,7 @@ it('the form narrows without a script, in short names, and says back what was as
     ['/shelves/data', '/api/shelves?aisle=data&limit=50', 'Data'],
     ['/shelves?aisle=data', '/api/shelves?aisle=data&limit=50', 'Data'],
     ['/shelves?tag=first-of-all', '/api/shelves?tag=first-of-all&limit=50', 'with the tag first-of-all'],
+    ['/shelves?license=MIT+OR+ISC', '/api/shelves?license=MIT+OR+ISC&limit=50', 'with the license MIT OR ISC'],
   ];
   for (const [path, route, says] of cases) {
     const { listings } = await data(route);
@@ -128,6 +129,14 @@ it('the form narrows without a script, in short names, and says back what was as
   }
   const none = await open('/shelves?q=nothingiscalledthat');
   expect(none.text).toContain('Nothing here fits.');
+});
+
+it('a license is a fact of the listing and leads to what else comes under it; the form says it back', async () => {
+  const page = await open(`/listing/${idOf(6)}`);
+  expect(page.text).toContain('LicenseMIT OR ISC');
+  expect(linksIn(page)).toContain('/shelves?license=MIT+OR+ISC');
+  const shelves = await open('/shelves?license=MIT+OR+ISC');
+  expect(shelves.body).toMatch(/<details open>.*name="license" value="MIT OR ISC"/s);
 });
 
 it('a listing shows its price in full, its evidence, and ways to buy that fit its price', async () => {
@@ -323,7 +332,7 @@ it('hostile texts stay texts in every field on every page', async () => {
   const { database } = test;
   const { id: seller } = await seedMerchant(database, { handle: 'rogue' });
   const stock = HOSTILE_TEXTS.map((text) => ({
-    ...{ title: text, preview: text, tags: [shortOf(text)] },
+    ...{ title: text, preview: text, tags: [shortOf(text)], license: text },
     description: `${text}\nand ${text}`,
   }));
   const made = await seedStock(database, seller, stock);
@@ -346,6 +355,7 @@ it('hostile texts stay texts in every field on every page', async () => {
     if (at % 4 === 0) await mustBeOurs(`/shelves?q=${encodeURIComponent(shortOf(text).slice(0, 60))}`);
     const listing = await mustBeOurs(`/listing/${id}`);
     expect(listing.text).toContain(seen(`${text}\nand ${text}`));
+    expect(listing.text).toContain(`License${seen(text)}`);
     expect(listing.text).toContain('Flagged text');
   }
   await database.run(sql`

@@ -1,6 +1,6 @@
 import { html } from 'ghtml';
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { storePath } from '../storefront/render-rows.ts';
-import { AISLE_WORDS } from '../storefront/render-search.ts';
 import { renderLine, seen } from '../storefront/render-written.ts';
 import { showCount, showNumber } from '../storefront/show-facts.ts';
 import { drawRanking } from './draw-ranking.ts';
