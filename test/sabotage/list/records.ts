@@ -4,6 +4,8 @@ const RECORD = 'src/market/events/record-event.ts';
 const EVENTS = 'src/market/events/store.ts';
 const LOG = ['src/platform/create-log.test.ts'];
 const COUNTERS = 'migrations/market/0021-counters.sql';
+const HISTORIES = 'src/market/purchases/lock-histories.ts';
+const WALKED = ['src/market/history/sales-walk.test.ts'];
 const COUNTED = ['src/market/catalog/counters.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -79,5 +81,21 @@ export const RECORDS: readonly Sabotage[] = [
     'union all select listing_id, 0, 0, 0, 0, count(*), 0, 0 from votes group by listing_id',
     '',
     COUNTED,
+  ),
+  bug('sales-of-a-seller-queue', HISTORIES, 'tx.lockShared(', 'tx.lock(', WALKED),
+  bug('a-page-waits-for-no-sale', HISTORIES, 'await tx.lock(historyLock', 'void (historyLock', WALKED),
+  bug(
+    'a-page-is-older-than-its-lock',
+    HISTORIES,
+    '{ readOnly: true }',
+    "{ readOnly: true, isolation: 'repeatable read' }",
+    WALKED,
+  ),
+  bug(
+    'a-free-sale-keeps-no-page-waiting',
+    'src/market/purchases/buy-listing.ts',
+    'await shareHistories(',
+    'void (',
+    WALKED,
   ),
 ];
