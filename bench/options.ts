@@ -12,7 +12,7 @@ export interface Options {
   parts: readonly Part[];
 }
 
-export const PARTS = ['reads', 'purchases'] as const;
+export const PARTS = ['reads', 'free', 'purchases'] as const;
 export type Part = (typeof PARTS)[number];
 
 export const HELP = `Measures a market against what the machine can do at best, and its purchases against a stock seller's.
@@ -20,7 +20,7 @@ export const HELP = `Measures a market against what the machine can do at best, 
   npm run bench -- [options]
 
   --root PATH      the checkout to measure, with its packages installed (this one)
-  --only PART      reads or purchases
+  --only PART      reads, free or purchases
   --rounds N       of each measurement, 1 to 20 (3)
   --seconds N      length of each slice of reads, 0.5 to 60 (2)
   --listings N     goods on the shelves, 1000 to 20000 (2000)
@@ -46,7 +46,7 @@ export function readOptions(args: readonly string[]): Options | null {
   });
   if (values.help) return null;
   const parts = PARTS.filter((part) => values.only === undefined || values.only === part);
-  if (parts.length === 0) throw new Error(`--only must be ${PARTS.join(' or ')}`);
+  if (parts.length === 0) throw new Error(`--only must be one of ${PARTS.join(', ')}`);
   return {
     json: values.json,
     root: resolve(values.root),

@@ -1,4 +1,5 @@
 import { cpus, totalmem } from 'node:os';
+import type { FreeSales } from './free-sales.ts';
 import type { Purchases } from './measure-purchases.ts';
 import type { Options } from './options.ts';
 import type { ReadOutcome } from './reads.ts';
@@ -8,6 +9,7 @@ import {
   BUYING_SECONDS,
   CHAIN_SETTINGS,
   FOREIGN_TRANSFERS,
+  FREE_SALES,
   LEVELS,
   PAYERS,
   READ_CONNECTIONS,
@@ -18,6 +20,7 @@ export interface Outcome {
   settings: Record<string, unknown>;
   /** Null: left out. */
   reads: ReadOutcome[] | null;
+  free: FreeSales | null;
   purchases: Purchases | null;
   /** Lines of market and facilitator above `info`. */
   complaints: string[];
@@ -53,11 +56,12 @@ export function settingsOf(options: Options): Record<string, unknown> {
 }
 
 export function reportText(outcome: Outcome): string {
-  const { machine, reads, purchases, settings, complaints } = outcome;
+  const { machine, reads, free, purchases, settings, complaints } = outcome;
   const lines = [
     `Machine   ${machine.cores} cores (${machine.cpu}), ${machine.memory_gib} GiB, node ${machine.node}, ${machine.platform}`,
     ...Object.entries(settings).map(([name, value]) => `          ${name}: ${inWords(value)}`),
     ...(reads === null ? [] : ['', ...readLines(reads, machine.cores)]),
+    ...(free === null ? [] : ['', ...freeLines(free)]),
     ...(purchases === null ? [] : ['', ...purchaseLines(purchases)]),
     ...(complaints.length === 0 ? [] : ['', `Log lines above info: ${complaints.length}, the first of them:`]),
     ...complaints.slice(0, 5).map((line) => `          ${line}`),
@@ -79,6 +83,15 @@ function readLines(reads: readonly ReadOutcome[], cores: number): string[] {
         return `            ${side} ${String(Math.round(perSecond)).padStart(10)}/s   (${each})   ${shares}`;
       }),
     ]),
+  ];
+}
+
+function freeLines({ one, many, ratio }: FreeSales): string[] {
+  const rates = (values: readonly number[]): string => values.map((value) => value.toFixed(1)).join(', ');
+  return [
+    `Free      sales/s, ${FREE_SALES.atOnce} buyers at once: ratio of one listing to ${FREE_SALES.atOnce} sellers' ${ratio.toFixed(2)}`,
+    `            one listing   ${rates(one)}`,
+    `            many          ${rates(many)}`,
   ];
 }
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { prepareForeignTransfers } from './foreign-transfers.ts';
+import { measureFreeSales } from './free-sales.ts';
 import { followHeads } from './heads.ts';
 import { measurePurchases, type Purchases } from './measure-purchases.ts';
 import { HELP, type Options, readOptions } from './options.ts';
@@ -17,10 +18,11 @@ runBench<Options>({
     const reads = options.parts.includes('reads')
       ? await measureReads(world.side.marketUrl, options, running.tell)
       : null;
+    const free = options.parts.includes('free') ? await measureFreeSales(world.side, options, running.tell) : null;
     const purchases = options.parts.includes('purchases') ? await measureBuying(options, world, running) : null;
     const complaints = (await Promise.all(world.side.logFiles.map(readComplaints))).flat();
     const outcome: Outcome = {
-      ...{ machine: machineFacts(), settings: settingsOf(options), reads, purchases, complaints },
+      ...{ machine: machineFacts(), settings: settingsOf(options), reads, free, purchases, complaints },
       seconds: secondsSoFar(),
     };
     process.stdout.write(options.json ? `${JSON.stringify(outcome)}\n` : `\n${reportText(outcome)}`);

@@ -37,3 +37,6 @@ export const CHAIN_SETTINGS = {
   /** How far the finalized head is behind the latest block; an even number. */
   finalityBlocks: 6,
 } as const;
+
+/** Every buyer takes so many goods in a slice; `atOnce` is the number of sellers too. */
+export const FREE_SALES = { atOnce: 64, listingsOfEach: 5 } as const;

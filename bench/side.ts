@@ -74,6 +74,8 @@ export async function startSide(options: SideOptions): Promise<Side> {
   }));
   const market = await startPart(options, folder, 'market', async (port) => ({
     DATABASE_URL: database.url,
+    // The copy of the log is this database's: left in a checkout, it would tell the next run that history was lost.
+    OPENAISLE_DATA_DIR: folder,
     OPENAISLE_PORT: port,
     OPENAISLE_PEPPER_FILE: pepperFile,
     OPENAISLE_NETWORK: 'base',

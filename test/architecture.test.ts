@@ -64,6 +64,32 @@ test('which way a payment is made is asked in the folder of the ways only', () =
   expect(asked).not.toEqual([]);
 });
 
+test('finished responses have one cache, and one path stands before the framework', () => {
+  const whoImports = (to: string): string[] =>
+    [...new Set(imports.filter((one) => one.to === to).map(({ from }) => from))].toSorted();
+  expect(whoImports('lru-cache')).toEqual(['src/market/catalog/serve/response-cache.ts']);
+  const made = (name: string): string[] =>
+    shipped
+      .filter(({ path, text }) => path.startsWith('src/') && text.includes(`${name}(`))
+      .map(({ path }) => path)
+      .toSorted();
+  expect(made('createResponseCache')).toEqual([
+    'src/market/catalog/serve/answers.ts',
+    'src/market/catalog/serve/response-cache.ts',
+  ]);
+  expect(made('createAnswerFromMemory')).toEqual([
+    'src/platform/http/create-http-server.ts',
+    'src/platform/http/from-memory.ts',
+  ]);
+  // What is sent without the framework: from memory, streams that stay open, requests without a place; and metrics, on a port of their own.
+  expect(made('.writeHead')).toEqual([
+    'src/platform/http/admission/admitted-server.ts',
+    'src/platform/http/from-memory.ts',
+    'src/platform/http/hold-open.ts',
+    'src/platform/serve-text.ts',
+  ]);
+});
+
 test('only facilitator, SDK and the local world hold keys and sign', () => {
   expect(outside(shipped.flatMap(signingUses), among('facilitator', 'sdk', 'local'))).toEqual([]);
 });

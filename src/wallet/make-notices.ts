@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 /** What else of others leaves this server: the fonts as files, and as shapes in pictures. */
 const SERVED = [
-  '@fontsource/inter',
+  '@expo-google-fonts/inter',
   '@fontsource-variable/inter',
   '@fontsource-variable/jetbrains-mono',
   '@fontsource-variable/source-serif-4',
@@ -12,7 +12,7 @@ const SERVED = [
 /** Draws the pictures. Its package brings no text of its licence, so the place of both is named. */
 const RUN = ['@resvg/resvg-wasm'];
 
-const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
+const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)(?:[._-].*)?$/i;
 
 const INTRODUCTION = `Third-party notices
 

@@ -5,6 +5,7 @@ import { presentReply } from '../catalog/comments/present-comment.ts';
 import { presentDetail } from '../catalog/present-listing.ts';
 import { readListingsOf } from '../catalog/store.ts';
 import type { MarketOperation } from '../context.ts';
+import { readOwnHistory } from '../purchases/lock-histories.ts';
 import { presentPurchase, presentSale } from './present-purchase.ts';
 import { type History, readHistory } from './read-history.ts';
 import { readStanding } from './read-standing.ts';
@@ -17,24 +18,12 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     limit,
     beforeId: beforeId ?? null,
   });
-  return inSnapshot(market.database, async (snapshot) => {
+  const said = await inSnapshot(market.database, async (snapshot) => {
     const listings = await readHistory(
       snapshot,
       pageOf(query.listings_limit, query.listings_before_id),
       { stand: store.standInListings, read: readOwnListings, cursorName: 'listings_before_id' },
       presentDetail,
-    );
-    const sales = await readHistory(
-      snapshot,
-      pageOf(query.sales_limit, query.sales_before_id),
-      { stand: store.standInSales, read: store.readSales, cursorName: 'sales_before_id' },
-      presentSale,
-    );
-    const purchases = await readHistory(
-      snapshot,
-      pageOf(query.purchases_limit, query.purchases_before_id),
-      { stand: store.standInPurchases, read: store.readPurchases, cursorName: 'purchases_before_id' },
-      presentPurchase,
     );
     const replies = await readHistory(
       snapshot,
@@ -42,17 +31,34 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
       { stand: store.standInReplies, read: store.readReplies, cursorName: 'replies_before_id' },
       presentReply,
     );
-    return {
-      status: 200,
-      body: {
-        ...(await readStanding(market, snapshot, caller)),
-        ...section('listings', listings, query.listings_limit),
-        ...section('sales', sales, query.sales_limit),
-        ...section('purchases', purchases, query.purchases_limit),
-        ...section('replies', replies, query.replies_limit),
-      },
-    };
+    return { standing: await readStanding(market, snapshot, caller), listings, replies };
   });
+  // Behind the rest, so that what a review has become is in one of the two at least.
+  const traded = await readOwnHistory(market.database, caller.id, async (own) => {
+    const sales = await readHistory(
+      own,
+      pageOf(query.sales_limit, query.sales_before_id),
+      { stand: store.standInSales, read: store.readSales, cursorName: 'sales_before_id' },
+      presentSale,
+    );
+    const purchases = await readHistory(
+      own,
+      pageOf(query.purchases_limit, query.purchases_before_id),
+      { stand: store.standInPurchases, read: store.readPurchases, cursorName: 'purchases_before_id' },
+      presentPurchase,
+    );
+    return { sales, purchases };
+  });
+  return {
+    status: 200,
+    body: {
+      ...said.standing,
+      ...section('listings', said.listings, query.listings_limit),
+      ...section('sales', traded.sales, query.sales_limit),
+      ...section('purchases', traded.purchases, query.purchases_limit),
+      ...section('replies', said.replies, query.replies_limit),
+    },
+  };
 };
 
 const readOwnListings = (database: Queryable, page: store.HistoryPage) => readListingsOf(database, page);

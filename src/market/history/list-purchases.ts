@@ -1,10 +1,10 @@
 import type { ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import type { Queryable } from '../../platform/database/database.ts';
-import { inSnapshot } from '../../platform/database/in-snapshot.ts';
 import { toHex } from '../../platform/hex.ts';
 import { presentReceipt } from '../catalog/present-listing.ts';
 import type { MarketOperation } from '../context.ts';
+import { readOwnHistory } from '../purchases/lock-histories.ts';
 import { readNewerVersions } from '../purchases/store.ts';
 import { presentNewerVersion, presentPurchase } from './present-purchase.ts';
 import { type History, readHistory } from './read-history.ts';
@@ -15,8 +15,8 @@ type BoughtOut = ResultOf<Endpoints['listPurchases']>['body']['purchases'][numbe
 export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async (market, call) => {
   const page = { merchantId: call.caller.id, limit: call.query.limit, beforeId: call.query.before_id ?? null };
   const source = { stand: standInPurchases, read: readBought, cursorName: 'before_id' };
-  const history = await inSnapshot(market.database, async (snapshot) =>
-    withNewerVersions(snapshot, page, await readHistory(snapshot, page, source, presentBought)),
+  const history = await readOwnHistory(market.database, call.caller.id, async (own) =>
+    withNewerVersions(own, page, await readHistory(own, page, source, presentBought)),
   );
   return {
     status: 200,
@@ -33,12 +33,12 @@ export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async 
 
 /** A page is so short that its newer versions are asked for when it is known. */
 async function withNewerVersions(
-  snapshot: Queryable,
+  queryable: Queryable,
   { merchantId }: HistoryPage,
   history: History<BoughtOut>,
 ): Promise<History<BoughtOut>> {
   const boughtIds = history.items.map(({ listing_id }) => BigInt(listing_id));
-  const newer = new Map((await readNewerVersions(snapshot, merchantId, boughtIds)).map((row) => [row.bought_id, row]));
+  const newer = new Map((await readNewerVersions(queryable, merchantId, boughtIds)).map((row) => [row.bought_id, row]));
   const items = history.items.map((item) => {
     const row = newer.get(BigInt(item.listing_id));
     return row === undefined ? item : { ...item, newer_version: presentNewerVersion(row) };

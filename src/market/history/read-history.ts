@@ -16,17 +16,17 @@ interface Source<Row> {
   cursorName: string;
 }
 
-/** One page of something that a merchant may walk, newest first. To be given an open snapshot. */
+/** One page of something that a merchant may walk, newest first. To be given an open snapshot, or the lock of this history. */
 export async function readHistory<Row, Item extends { id: number }>(
-  snapshot: Queryable,
+  queryable: Queryable,
   page: HistoryPage,
   source: Source<Row>,
   present: (row: Row) => Item,
 ): Promise<History<Item>> {
-  const { total, cursorKnown } = await source.stand(snapshot, page);
+  const { total, cursorKnown } = await source.stand(queryable, page);
   if (!cursorKnown)
     throw new Refusal('cursor_invalid', { detail: `${source.cursorName} does not name a row of this history.` });
-  const rows = await source.read(snapshot, { ...page, limit: page.limit + 1 });
+  const rows = await source.read(queryable, { ...page, limit: page.limit + 1 });
   const items = rows.slice(0, page.limit).map(present);
   const hasMore = rows.length > items.length;
   return { items, total: Number(total), hasMore, nextBeforeId: hasMore ? (items.at(-1)?.id ?? null) : null };

@@ -15,11 +15,12 @@ import { type BuyRequest, mustBeGoods, purchaseTerms, readBuyRequest } from './b
 import { checkFresh } from './check-fresh.ts';
 import { isWithoutValue, spendSignature } from './collecting.ts';
 import { collectorOf } from './collector.ts';
-import { lockWalks, recordSale } from './complete-purchase.ts';
+import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { mustNotBring, refuseStray } from './delivery-token.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
 import { isEntitled } from './is-entitled.ts';
+import { shareHistories } from './lock-histories.ts';
 import { reviewLost } from './review-lost.ts';
 import { type Found, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase } from './store.ts';
@@ -168,7 +169,7 @@ export async function takeFreeGoods(
     const shared = await shareListing(tx, listing.id);
     if (shared === null) throw new Refusal('listing_unavailable');
     mustStep(shared, 'buy');
-    await lockWalks(tx, listing.merchantId, merchant.id);
+    await shareHistories(tx, listing.merchantId, merchant.id);
     const id = await insertFreePurchase(tx, listing.id, merchant.id, new Date(market.clock.now()));
     if (id === null) return;
     await recordSale(tx, market, {

@@ -5,6 +5,7 @@ import { recordEvent } from '../events/record-event.ts';
 import { findHandle, findListingTerms, shareListing } from '../listings/store.ts';
 import type { Completion, Paid, SettledTransfer } from '../payments/completion.ts';
 import type { Payment } from '../payments/payment.ts';
+import { shareHistories } from './lock-histories.ts';
 import { insertPaidPurchase } from './store.ts';
 
 /** What a purchase does once its transfer is final: the purchase, and the event that tells of the sale. */
@@ -36,7 +37,7 @@ async function record(tx: Tx, market: Market, payment: Payment, paid: Paid<Settl
   const { sellerId } = paid.subject;
   const { listingId } = payment;
   if (listingId === null || sellerId === null) throw new TypeError('a purchase of no listing');
-  await lockWalks(tx, sellerId, payment.merchantId);
+  await shareHistories(tx, sellerId, payment.merchantId);
   const paidUnits = paid.transfer?.value ?? payment.valueUnits;
   await insertPaidPurchase(tx, payment, { ...paid, paidUnits }, new Date(market.clock.now()));
   await recordSale(tx, market, {
@@ -48,12 +49,6 @@ async function record(tx: Tx, market: Market, payment: Payment, paid: Paid<Settl
     paymentId: payment.id,
     txHash: paid.transfer?.txHash ?? payment.txHash,
   });
-}
-
-/** In one order for all, so that two sales between the same merchants do not wait for each other for ever. */
-export async function lockWalks(tx: Tx, sellerId: bigint, buyerId: bigint | null): Promise<void> {
-  const ids = buyerId === null ? [sellerId] : [sellerId, buyerId];
-  for (const id of [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1))) await tx.lock(`purchases:${id}`);
 }
 
 export interface Sale {

@@ -72,7 +72,7 @@ export async function findPurchase(
   return row && purchaseOf(row);
 }
 
-/** Call under the locks of buyer and seller. Without a transfer the proof is that of another payment in the same transaction. */
+/** Call when the histories of buyer and seller are shared. Without a transfer the proof is that of another payment in the same transaction. */
 export async function insertPaidPurchase(
   tx: Tx,
   payment: Payment,

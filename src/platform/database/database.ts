@@ -36,6 +36,8 @@ export interface Tx extends Queryable {
   savepoint<T>(act: () => Promise<T>): Promise<T>;
   /** Waits for, then holds until the end of the transaction, the lock named `key` (one holder across all processes). */
   lock(key: string): Promise<void>;
+  /** The same lock, but side by side with all who share it: it waits for a holder of `lock`, and keeps one waiting. */
+  lockShared(key: string): Promise<void>;
 }
 
 export interface TransactionOptions {

@@ -70,6 +70,9 @@ function openTransaction(turns: Turns, scope: TransactionScope): { tx: Tx; after
     lock: async (key) => {
       await ask(sql`select pg_advisory_xact_lock(${lockKey('transaction', key)}::int8)`);
     },
+    lockShared: async (key) => {
+      await ask(sql`select pg_advisory_xact_lock_shared(${lockKey('transaction', key)}::int8)`);
+    },
   };
   return { tx, afterCommit };
 }

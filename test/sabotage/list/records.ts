@@ -6,6 +6,8 @@ const LOG = ['src/platform/create-log.test.ts'];
 const COUNTERS = 'migrations/market/0021-counters.sql';
 const FEED = 'src/market/catalog/feed/store.ts';
 const FOLLOWED = ['test/catalog/follow.test.ts'];
+const HISTORIES = 'src/market/purchases/lock-histories.ts';
+const WALKED = ['src/market/history/sales-walk.test.ts'];
 const COUNTED = ['src/market/catalog/counters.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -102,5 +104,21 @@ export const RECORDS: readonly Sabotage[] = [
     'pg_snapshot_xmax(pg_current_snapshot()) < ',
     "'1'::xid8 > ",
     FOLLOWED,
+  ),
+  bug('sales-of-a-seller-queue', HISTORIES, 'tx.lockShared(', 'tx.lock(', WALKED),
+  bug('a-page-waits-for-no-sale', HISTORIES, 'await tx.lock(historyLock', 'void (historyLock', WALKED),
+  bug(
+    'a-page-is-older-than-its-lock',
+    HISTORIES,
+    '{ readOnly: true }',
+    "{ readOnly: true, isolation: 'repeatable read' }",
+    WALKED,
+  ),
+  bug(
+    'a-free-sale-keeps-no-page-waiting',
+    'src/market/purchases/buy-listing.ts',
+    'await shareHistories(',
+    'void (',
+    WALKED,
   ),
 ];

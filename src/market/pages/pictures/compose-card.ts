@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import { drawable, fitText, shorten, widthOf } from './fit-text.ts';
 import { hexOfOklch } from './oklch.ts';
-import type { Face, Weight } from './picture-fonts.ts';
+import { FAMILY, type Face, type Faces, type Weight } from './picture-fonts.ts';
 import type { CardQuestion } from './picture-question.ts';
 import { CARD } from './picture-size.ts';
 
@@ -25,12 +25,9 @@ const INK = hexOfOklch(0.23, 0.015, 160);
 const MUTED = hexOfOklch(0.46, 0.016, 160);
 const ACCENT = hexOfOklch(0.42, 0.09, 157);
 
-type Faces = Record<Weight, Face>;
-
 /** What somebody sees of a page before they open it. */
 export function composeCard(card: CardQuestion, faces: Faces): string {
   const { colours, price } = card;
-  const line = (text: string, style: LineStyle): string => drawLine(text, style, faces[style.weight]);
   const title = drawable(card.title, faces[700]) ?? card.otherwise;
   const fitted = fitText(title, { width: ROOM, rooms: TITLE_ROOMS }, faces[700]);
   const titleEnd = TITLE_TOP + fitted.lines.length * fitted.size * TITLE_LEADING;
@@ -39,11 +36,11 @@ export function composeCard(card: CardQuestion, faces: Faces): string {
 <rect width="100%" height="100%" fill="${PAPER}"/>
 <rect x="${MARK_LEFT}" width="${CARD.width - MARK_LEFT}" height="100%" fill="${colours.ground}"/>
 !${placeMark(card.mark)}
-!${line('Openaisle', { baseline: NAME.baseline, size: NAME.size, weight: 700, fill: ACCENT })}
-!${fitted.lines.map((text, at) => line(text, { baseline: TITLE_TOP + (at + 0.84) * fitted.size * TITLE_LEADING, size: fitted.size, weight: 700, fill: INK }))}
-!${composeText(card.text, faces[400]).map((text, at) => line(text, { baseline: titleEnd + 24 + (at + 0.7) * TEXT.leading, size: TEXT.size, weight: 400, fill: MUTED }))}
-!${price === '' ? '' : line(price, { ...PRICE, weight: 700, fill: INK })}
-!${line(composeFoot(card.from, faces[400]), { ...FOOT, weight: 400, fill: MUTED })}
+!${drawLine('Openaisle', { baseline: NAME.baseline, size: NAME.size, weight: 700, fill: ACCENT })}
+!${fitted.lines.map((text, at) => drawLine(text, { baseline: TITLE_TOP + (at + 0.84) * fitted.size * TITLE_LEADING, size: fitted.size, weight: 700, fill: INK }))}
+!${composeText(card.text, faces[400]).map((text, at) => drawLine(text, { baseline: titleEnd + 24 + (at + 0.7) * TEXT.leading, size: TEXT.size, weight: 400, fill: MUTED }))}
+!${price === '' ? '' : drawLine(price, { ...PRICE, weight: 700, fill: INK })}
+!${drawLine(composeFoot(card.from, faces[400]), { ...FOOT, weight: 400, fill: MUTED })}
 </svg>`;
 }
 
@@ -76,7 +73,7 @@ interface LineStyle {
   fill: string;
 }
 
-function drawLine(text: string, { baseline, size, fill }: LineStyle, face: Face): string {
-  return html`<text x="${LEFT}" y="${Math.round(baseline)}" font-size="${size}" fill="${fill}">!${face.runsOf(text).map((run) => html`<tspan font-family="${run.family}">${run.text}</tspan>`)}</text>
+function drawLine(text: string, { baseline, size, weight, fill }: LineStyle): string {
+  return html`<text x="${LEFT}" y="${Math.round(baseline)}" font-family="${FAMILY}" font-weight="${weight}" font-size="${size}" fill="${fill}">${text}</text>
 `;
 }

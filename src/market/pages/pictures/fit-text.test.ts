@@ -5,18 +5,21 @@ import { openFaces } from './picture-fonts.ts';
 const { 700: bold } = openFaces();
 
 describe('letters', () => {
-  it('of Europe are drawn as they are, each by a file that has it', () => {
-    const text = 'Größe, Łódź, Αθήνα, Москва, Việt Nam: 4,00 €';
-    expect(drawable(text, bold)).toBe(text);
-    const runs = bold.runsOf(text);
-    expect(runs.map((run) => run.text).join('')).toBe(text);
-    expect([...new Set(runs.map(({ family }) => family))].sort()).toEqual([
-      'inter-cyrillic-700',
-      'inter-greek-700',
-      'inter-latin-700',
-      'inter-latin-ext-700',
-      'inter-vietnamese-700',
-    ]);
+  it('of Europe are drawn as they are, with their marks', () => {
+    for (const text of ['Größe, Łódź, Αθήνα, Москва, Việt Nam: 4,00 €', 'x\u0323 ἄνθρωπος Ґ ѫ “q” № ½ → <&>'])
+      expect(drawable(text, bold)).toBe(text);
+  });
+
+  it('differ in width and in weight, and marks take no room', () => {
+    const { 400: plain } = openFaces();
+    const widths = (text: string, face = bold) => [...text].map((letter) => face.advanceOf(letter) ?? Number.NaN);
+    const [wide = 0, narrow = 0, space = 0] = widths('Wi ');
+    expect(wide).toBeGreaterThan(3 * narrow);
+    expect(space).toBeGreaterThan(0.15);
+    expect(widths('Wi', plain).every((width, at) => width < (widths('Wi')[at] ?? 0))).toBe(true);
+    expect(widths('\u0323')).toEqual([0]);
+    for (const letter of '中ש😀\u{fe0f}\u{10ffff}')
+      expect([letter, bold.advanceOf(letter)]).toEqual([letter, undefined]);
   });
 
   it('that the font lacks are left out, as long as half of the text is left', () => {

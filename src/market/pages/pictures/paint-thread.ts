@@ -1,8 +1,24 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { initWasm } from '@resvg/resvg-wasm';
-import { answerQuestions } from '../../../platform/answer-questions.ts';
-import { createPainter } from './paint-picture.ts';
+import { Resvg } from '@resvg/resvg-wasm';
+import { type Answered, answerQuestions } from '../../../platform/answer-questions.ts';
+import { composeCard } from './compose-card.ts';
+import { fontBuffers, openFaces } from './picture-fonts.ts';
+import type { PictureQuestion } from './picture-question.ts';
 
-await initWasm(readFile(createRequire(import.meta.url).resolve('@resvg/resvg-wasm/index_bg.wasm')));
-answerQuestions(createPainter());
+const faces = openFaces();
+
+/** One picture after the other. The same question is always answered with the same bytes. */
+answerQuestions((question: PictureQuestion): Answered<Uint8Array> => {
+  const drawing =
+    question.kind === 'card'
+      ? new Resvg(composeCard(question, faces), { font: { fontBuffers } })
+      : new Resvg(question.svg, {
+          fitTo: { mode: 'width', value: question.size },
+          ...(question.background === null ? {} : { background: question.background }),
+        });
+  const image = drawing.render();
+  // The library's memory is its own; what is sent must be ours.
+  const bytes = new Uint8Array(image.asPng());
+  image.free();
+  drawing.free();
+  return { answer: bytes, given: [bytes.buffer] };
+});

@@ -1,61 +1,69 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import ranges from '@fontsource/inter/unicode.json' with { type: 'json' };
-import { type OpenFont, openFont } from './open-font.ts';
+import inter from '@expo-google-fonts/inter/metadata.json' with { type: 'json' };
+import { initWasm, Resvg } from '@resvg/resvg-wasm';
+import { html } from 'ghtml';
 
-export const WEIGHTS = [400, 700] as const;
-export type Weight = (typeof WEIGHTS)[number];
+/** As the files call themselves. */
+export const FAMILY = inter.family;
+export type Weight = 400 | 700;
 
-/** All letters of one weight, in as many files as the font comes in. */
+/** The letters of one weight: Latin with all its marks, Greek and Cyrillic. */
 export interface Face {
-  files: readonly Uint8Array[];
-  /** In parts of the size of the letters; undefined: no file has that letter. */
-  advanceOf(codePoint: number): number | undefined;
-  /** A text in pieces, each with the family of a file that has its letters. */
-  runsOf(text: string): { family: string; text: string }[];
+  /** How far a letter moves the pen, in parts of the size of the letters; undefined: the font has no such letter. */
+  advanceOf(letter: string): number | undefined;
 }
 
-interface Part extends OpenFont {
-  family: string;
-}
+export type Faces = Record<Weight, Face>;
 
 const { resolve } = createRequire(import.meta.url);
-/** Latin with all its marks, Greek and Cyrillic. The plain letters come first, as nearly all are found there. */
-const SUBSETS = Object.keys(ranges).toReversed();
+await initWasm(readFile(resolve('@resvg/resvg-wasm/index_bg.wasm')));
 
-export function openFaces(): Record<Weight, Face> {
+/** The files with all letters of both weights; no other font is used. */
+export const fontBuffers: Uint8Array[] = await Promise.all(
+  ['400Regular/Inter_400Regular', '700Bold/Inter_700Bold'].map((name) =>
+    readFile(resolve(`@expo-google-fonts/inter/${name}.ttf`)),
+  ),
+);
+
+export function openFaces(): Faces {
   return { 400: openFace(400), 700: openFace(700) };
 }
 
+/** No font has it: in its place stands the sign for what a font lacks. */
+const NO_LETTER = '\u{10ffff}';
+const SIZE = 1_000;
+
+/** A letter is measured once, by the program that draws it: by how far it keeps two others apart. */
 function openFace(weight: Weight): Face {
-  const parts = SUBSETS.map((subset): Part => {
-    const file = readFileSync(resolve(`@fontsource/inter/files/inter-${subset}-${weight}-normal.woff`));
-    const family = `inter-${subset}-${weight}`;
-    return { family, ...openFont(file, family) };
-  });
+  const together = rightOf(draw('HH', weight));
+  const advanceOf = (letter: string): number => (rightOf(draw(`H${letter}H`, weight)) - together) / SIZE;
+  const missing = String(draw(NO_LETTER, weight));
+  const known = new Map([[' ', advanceOf(' ')]]);
   return {
-    files: parts.map(({ bytes }) => bytes),
-    advanceOf: (codePoint) => {
-      const part = parts.find((one) => one.advanceOf(codePoint) !== undefined);
-      return part && (part.advanceOf(codePoint) ?? 0) / part.unitsPerEm;
+    advanceOf: (letter) => {
+      if (known.has(letter)) return known.get(letter);
+      const drawn = draw(letter, weight);
+      if (drawn === null || String(drawn) === missing) return undefined;
+      const advance = advanceOf(letter);
+      known.set(letter, advance);
+      return advance;
     },
-    runsOf: (text) => splitByPart(text, parts),
   };
 }
 
-/** As long as the file has the letters the piece goes on, so that marks stay with what they stand on. */
-function splitByPart(text: string, parts: readonly Part[]): { family: string; text: string }[] {
-  const runs: { family: string; text: string }[] = [];
-  let current: Part | undefined;
-  for (const letter of text) {
-    const codePoint = letter.codePointAt(0) ?? 0;
-    const last = runs.at(-1);
-    if (last !== undefined && current?.advanceOf(codePoint) !== undefined) {
-      last.text += letter;
-      continue;
-    }
-    current = parts.find((one) => one.advanceOf(codePoint) !== undefined) ?? parts[0];
-    runs.push({ family: current?.family ?? '', text: letter });
-  }
-  return runs;
+/** What it covers: x, y, width and height. */
+type Box = [number, number, number, number];
+
+const rightOf = (box: Box | null): number => (box === null ? 0 : box[0] + box[2]);
+
+/** Null: nothing can be seen of it. */
+function draw(text: string, weight: Weight): Box | null {
+  const line = html`<text font-family="${FAMILY}" font-weight="${weight}" font-size="${SIZE}">${text}</text>`;
+  const drawing = new Resvg(`<svg xmlns="http://www.w3.org/2000/svg">${line}</svg>`, { font: { fontBuffers } });
+  const box = drawing.getBBox();
+  const covered: Box | null = box === undefined ? null : [box.x, box.y, box.width, box.height];
+  box?.free();
+  drawing.free();
+  return covered;
 }

@@ -8,7 +8,7 @@ import { recordEvent } from '../../events/record-event.ts';
 import { isHalted } from '../../payments/head/store.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { insertCityProof } from '../../payments/proofs/store.ts';
-import { lockWalks } from '../../purchases/complete-purchase.ts';
+import { shareHistories } from '../../purchases/lock-histories.ts';
 import { type Checkout, closeCheckouts, completeCheckout } from '../checkouts/store.ts';
 import { unusable } from '../city/fetch-city.ts';
 import { findClaimedCheckout } from '../lost/find-lost-checkout.ts';
@@ -108,7 +108,7 @@ interface Selling {
 
 async function sell(tx: Tx, market: Market, selling: Selling): Promise<void> {
   const { listing, checkout, claim, transfer, now } = selling;
-  await lockWalks(tx, listing.merchantId, checkout.merchantId);
+  await shareHistories(tx, listing.merchantId, checkout.merchantId);
   const sale = { listing, checkoutId: checkout.id, buyerId: checkout.merchantId, payer: claim.buyerWallet, transfer };
   await insertCityPurchase(tx, { ...sale, claimedAt: claim.claimedAt }, now);
   await setListingState(tx, listing.id, selling.state);
