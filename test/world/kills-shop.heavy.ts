@@ -17,8 +17,8 @@ const REGISTER = [
 
 testKillPoints('kill -9 under what costs nothing', [
   ...REGISTER.map((point) => ({ ...point, flow: registerMerchant })),
-  { name: 'before an edit', flow: editListing, at: at('database', 'before', 'update listings set title') },
-  { name: 'after an edit', flow: editListing, at: at('database', 'after', 'update listings set title') },
+  { name: 'before an edit', flow: editListing, at: at('database', 'before', 'update listings set text_flags') },
+  { name: 'after an edit', flow: editListing, at: at('database', 'after', 'update listings set text_flags') },
   { name: 'before a withdrawal', flow: withdrawListing, at: at('database', 'before', "set state = 'withdrawn'") },
   { name: 'after a withdrawal', flow: withdrawListing, at: at('database', 'after', "set state = 'withdrawn'") },
   { name: 'before a vote', flow: voteForListing, at: at('database', 'before', 'insert into votes') },
