@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import packageJson from '../../package.json' with { type: 'json' };
 import { inheritedEnvironment } from '../../src/local/server-process.ts';
@@ -38,8 +39,8 @@ export interface MarketServer {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** What stands behind `node` in `npm start`. */
-const START = packageJson.scripts.start.split(' ').slice(1);
+/** `npm start` builds, then starts: what stands behind each `node`. */
+const [BUILD = [], START = []] = packageJson.scripts.start.split(' && ').map((part) => part.split(' ').slice(1));
 const LEASH = new URL('../../src/local/leash.ts', import.meta.url).href;
 const POLL_MS = 20;
 const LOADED_WITHIN_MS = 600_000;
@@ -50,6 +51,7 @@ const TREASURY = `0x${'7'.repeat(40)}`;
 export async function startMarket(order: MarketOrder): Promise<MarketServer> {
   const [port, silent] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;
+  execFileSync(process.execPath, BUILD, { cwd: ROOT });
   const log = openSync(order.logFile, 'a', 0o600);
   const begin = performance.now();
   const child = spawn(process.execPath, ['--import', LEASH, ...START], {
@@ -60,6 +62,7 @@ export async function startMarket(order: MarketOrder): Promise<MarketServer> {
       DATABASE_URL: order.databaseUrl,
       OPENAISLE_PORT: String(port),
       OPENAISLE_PEPPER_FILE: order.pepperFile,
+      OPENAISLE_DATA_DIR: dirname(order.pepperFile),
       OPENAISLE_NETWORK: 'base',
       OPENAISLE_RPC_URLS: order.rpcUrl ?? `http://127.0.0.1:${silent}`,
       OPENAISLE_FACILITATOR_URL: `http://127.0.0.1:${silent}`,
