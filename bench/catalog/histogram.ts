@@ -16,10 +16,11 @@ export function record({ counts }: Histogram, micros: number): void {
   counts[bucket] = (counts[bucket] ?? 0) + 1;
 }
 
-export function mergeHistograms(all: readonly (readonly number[])[]): Histogram {
+export function mergeHistograms(all: readonly ArrayLike<number>[]): Histogram {
   const merged = createHistogram();
   for (const one of all)
-    for (const [bucket, count] of one.entries()) merged.counts[bucket] = (merged.counts[bucket] ?? 0) + count;
+    for (const [bucket, count] of Array.from(one).entries())
+      merged.counts[bucket] = (merged.counts[bucket] ?? 0) + count;
   return merged;
 }
 

@@ -22,6 +22,7 @@ import type { SqlAnswer, SqlOrder } from './sql-client.ts';
 import { makeSqlTables } from './sql-tables.ts';
 import { type MarketServer, startMarket } from './start-market.ts';
 import type { StaticAnswer, StaticOrder } from './static-server.ts';
+import { measureWriteKinds } from './write-alone.ts';
 import { createWriters, pepperOf } from './writers.ts';
 
 export interface Surroundings {
@@ -41,7 +42,7 @@ interface Stage extends Surroundings {
   client: Bench['client'];
 }
 
-type Measured = Pick<Outcome, 'rows' | 'writes' | 'workers'>;
+type Measured = Pick<Outcome, 'rows' | 'writes' | 'writeKinds' | 'workers'>;
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
 /** Said since chain and facilitator are silent on purpose. */
@@ -145,7 +146,7 @@ async function quietChain({ begun }: Stage): Promise<string> {
 
 async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
   const { options, client, seeded, databaseUrl, tell } = stage;
-  const nothing: Measured = { rows: [], writes: null, workers: null };
+  const nothing: Measured = { rows: [], writes: null, writeKinds: [], workers: null };
   if (options.workers > 1) {
     const many = await launch(stage, options.workers);
     const requests = await mixedRequests(stage, market);
@@ -155,7 +156,19 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
     };
   }
   if (options.writes !== null) {
-    const next = await createWriters(databaseUrl, seeded);
+    const writers = await createWriters(databaseUrl, seeded);
+    if (options.only.length > 0)
+      return {
+        ...nothing,
+        writeKinds: await measureWriteKinds(options.only, writers, {
+          market: { url: market.url, pids: await market.family() },
+          writesTo: market.url,
+          rate: options.writes,
+          seconds: options.seconds,
+          tell,
+        }),
+      };
+    const next = writers.mixed;
     const requests = await mixedRequests(stage, market);
     const target = { url: market.url, pids: await market.family() };
     const still = await startStatic(stage);

@@ -1,5 +1,4 @@
 import { systemClock } from '../../src/platform/clock.ts';
-import { cpuMs } from '../process-facts.ts';
 import { diceFor } from './dice.ts';
 import { mergeHistograms, quantileMs } from './histogram.ts';
 import type { PageRequest } from './page-request.ts';
@@ -8,6 +7,7 @@ import { type Recount, recount } from './recount.ts';
 import type { Seeded } from './seed.ts';
 import { CONNECTIONS, WARM_UP_SECONDS } from './settings.ts';
 import { type LoadClient, medianOf, runSlice, type Slice, type Target } from './slice.ts';
+import { type WritesAlone, writeAlone } from './write-alone.ts';
 import { createWriteLoad, type WriteLoad, writeAtRate } from './write-at-rate.ts';
 import type { Write } from './writers.ts';
 
@@ -95,13 +95,13 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
   };
   const along = readAlong(market.url, shelfPaths(requests), seeded);
   let writingMs = 0;
-  let alone: WritesAlone = { cpuMs: null, faults: [] };
+  let alone: WritesAlone | null = null;
   try {
     await read(WARM_UP_SECONDS);
     const warmUp = createWriteLoad();
     await readWithWrites(WRITING_WARM_UP_SECONDS, warmUp);
     load.faults.push(...warmUp.faults);
-    alone = await writeAlone(order);
+    alone = await writeAlone(order, ALONE_SECONDS);
     load.faults.push(...alone.faults);
     tell(`writes alone: ${alone.cpuMs?.toFixed(2) ?? '-'} ms of the market for each`);
     for (let round = 0; round < Math.max(2, Math.round(order.seconds * 2)); round += 1) {
@@ -123,7 +123,13 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
   }
   counted.push(await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, 'last recount') }));
   load.faults.push(...beside.faults);
-  return outcomeOf(order, slices, load, { along, counted, writingMs, cpuMsPerWrite: alone.cpuMs, fixedSlices });
+  return outcomeOf(order, slices, load, {
+    along,
+    counted,
+    writingMs,
+    cpuMsPerWrite: alone?.cpuMs ?? null,
+    fixedSlices,
+  });
 }
 
 interface Slices {
@@ -148,23 +154,6 @@ interface Measured {
   writingMs: number;
   cpuMsPerWrite: number | null;
   fixedSlices: Slices;
-}
-
-interface WritesAlone {
-  cpuMs: number | null;
-  faults: readonly string[];
-}
-
-/** What a write costs by itself, rather more than beside readers: a process that sleeps in between wakes up cold. */
-async function writeAlone({ market, writesTo, rate, next }: WritesOrder): Promise<WritesAlone> {
-  const load = createWriteLoad();
-  const before = await cpuMs(market.pids);
-  const writes = writeAtRate(writesTo, rate, next, load);
-  await systemClock.sleep(ALONE_SECONDS * 1_000);
-  await writes.stop();
-  const after = await cpuMs(market.pids);
-  const isKnown = before !== null && after !== null && load.written > 0;
-  return { cpuMs: isKnown ? (after - before) / load.written : null, faults: load.faults };
 }
 
 function outcomeOf(

@@ -8,7 +8,7 @@ export interface Options {
   seconds: number;
   /** More than one: that many against one, and nothing else. */
   workers: number;
-  /** Names of the kinds to measure; empty: all. */
+  /** Names of the kinds to measure, of pages or with `writes` of writes; empty: all pages, all writes mixed. */
   only: readonly string[];
   seed: number;
   sql: boolean;
@@ -29,7 +29,8 @@ export const HELP = `Measures the catalog of a market beside a server that only 
 
   --listings N     goods on the shelves, 100 to 2000000 (100000)
   --seconds N      how long each kind of page is measured on each side, 0.5 to 600 (3)
-  --only A;B       only these kinds of pages; names as in the table
+  --only A;B       only these kinds of pages; names as in the table. With --writes: what these kinds of writes cost
+                   while nothing is read: vote, comment, edit, listing
   --no-sql         not the same pages by SQL per request
   --writes RATE    reads with and without so many writes a second, checked against the database, in place of the kinds of pages
   --elsewhere      with --writes: they go to a second process, and the reads follow

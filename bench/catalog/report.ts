@@ -3,6 +3,7 @@ import type { Row } from './measure-kind.ts';
 import type { WorkersOutcome } from './measure-workers.ts';
 import type { WritesOutcome } from './measure-writes.ts';
 import { CONNECTIONS, SLICE_SECONDS } from './settings.ts';
+import type { KindOfWrite } from './write-alone.ts';
 
 export interface Outcome {
   listings: number;
@@ -16,6 +17,7 @@ export interface Outcome {
   peak_rss_mb: number | null;
   rows: readonly Row[];
   writes: WritesOutcome | null;
+  writeKinds: readonly KindOfWrite[];
   workers: WorkersOutcome | null;
   /** Lines of the market's log above `info`. */
   complaints: readonly string[];
@@ -44,6 +46,7 @@ export function reportText(outcome: Outcome): string {
     '',
     ...(rows.length === 0 ? [] : [...table(rows), '']),
     ...(outcome.writes === null ? [] : [...writesLines(outcome.writes), '']),
+    ...outcome.writeKinds.map(writeKindLine),
     ...(outcome.workers === null ? [] : [...workersLines(outcome.workers), '']),
     ...complaintLines(outcome.complaints),
     `${outcome.seconds.toFixed(0)} s in all. Compare ratios, not absolute numbers: bench/catalog/README.md`,
@@ -97,6 +100,12 @@ function writesLines(writes: WritesOutcome): string[] {
     `  checked: ${writes.pages_checked} pages under load, ${writes.walks_checked} walks, ${writes.totals_checked} totals and ${writes.rows_checked} rows at quiet points`,
     ...writes.faults.slice(0, 20).map((fault) => `  WRONG: ${fault}`),
   ];
+}
+
+function writeKindLine({ name, cpuMs, slices, p99Ms, answers, faults }: KindOfWrite): string {
+  const each = slices.map((ms) => ms.toFixed(2)).join(', ');
+  const wrong = faults.slice(0, 5).map((fault) => `\n  WRONG: ${fault}`);
+  return `${name}: ${cpuMs?.toFixed(2) ?? '-'} ms of the market for each (${each}), p99 ${p99Ms.toFixed(1)} ms; ${JSON.stringify(answers)}${wrong.join('')}`;
 }
 
 function workersLines(workers: WorkersOutcome): string[] {

@@ -18,6 +18,13 @@ export interface Write {
   body: Readonly<Record<string, unknown>> | null;
 }
 
+export interface Writers {
+  /** Of all kinds, as they come. */
+  mixed(): Write;
+  /** Of one kind alone. */
+  of: Readonly<Record<'vote' | 'comment' | 'edit' | 'listing', () => Write>>;
+}
+
 const WRITERS = 200;
 const MOST_EDITABLE = 50_000;
 const PEPPER_VERSION = 1;
@@ -28,7 +35,7 @@ export function pepperOf(seed: number): Buffer {
 }
 
 /** Gives keys to the largest sellers, and then one write after the other: votes, edits, listings, and now and then an end or a pin. */
-export async function createWriters(url: string, seeded: Seeded): Promise<() => Write> {
+export async function createWriters(url: string, seeded: Seeded): Promise<Writers> {
   const count = Math.min(WRITERS, seeded.sellers);
   const dice = diceFor(seeded.seed, `writes ${process.pid}`);
   const client = await connectClient({ url, applicationName: 'openaisle-bench-writers', statementTimeoutMs: 0 });
@@ -70,7 +77,7 @@ interface Given {
   own: { id: number; merchant: number }[];
 }
 
-function drawWrites({ dice, seeded, keys, own }: Given): () => Write {
+function drawWrites({ dice, seeded, keys, own }: Given): Writers {
   const { listings, vocabulary } = seeded;
   const make = createGoods(dice.int(2 ** 31), seeded);
   const drawTag = createZipf(vocabulary.tags.length, dice);
@@ -111,6 +118,10 @@ function drawWrites({ dice, seeded, keys, own }: Given): () => Write {
     const body = { listing_id: 1 + dice.int(listings) };
     return { name: 'vote', method: 'POST', path: '/api/vote', key: keyOf(merchant), body };
   };
+  const comment = (): Write => {
+    const body = { listing_id: 1 + dice.int(listings), body: `A word or two, ${dice.hex(8)}.` };
+    return { name: 'comment', method: 'POST', path: '/api/comment', key: keyOf(1 + dice.int(keys.length)), body };
+  };
   const withdraw = (): Write => {
     const [{ id, merchant } = { id: 0, merchant: 0 }] = own.splice(dice.int(own.length), 1);
     return { name: 'withdrawal', method: 'DELETE', path: `/api/listing/${id}`, key: keyOf(merchant), body: null };
@@ -119,11 +130,12 @@ function drawWrites({ dice, seeded, keys, own }: Given): () => Write {
     const body = { listing_id: dice.pick(own).id, pinned: dice.share() < 0.4 };
     return { name: 'pin', method: 'POST', path: '/api/mod/pin', key: keyOf(1), body };
   };
-  return () => {
+  const mixed = (): Write => {
     const chance = dice.share();
     if (chance < 0.74) return vote();
     if (chance < 0.92) return edit();
     if (chance < 0.98) return list();
     return chance < 0.99 && own.length > 1_000 ? withdraw() : pin();
   };
+  return { mixed, of: { vote, comment, edit, listing: list } };
 }
