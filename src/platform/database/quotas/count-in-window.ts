@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { empty, type Sql } from 'sql-template-tag';
 import type { Queryable } from '../database.ts';
 
 export interface Window {
@@ -27,11 +27,23 @@ export function countInWindow(counting: Counting): Sql {
     select used from counted`;
 }
 
-/** The same, unless that scalar query (of an int8) has a value: then nothing is counted, and the value comes back. */
-export function countUnless(settled: ScalarQuery, counting: Counting): Sql {
+/** What is done in the statement that counts. */
+export interface CountedAct {
+  /** Queries of the WITH list. `allowed` has one row where the call is within the limit, and none otherwise. */
+  steps: Sql;
+  /** Columns of the one row that comes back. */
+  columns: Sql;
+}
+
+/** The same, unless that scalar query (of an int8) has a value: then nothing is counted or done, and the value comes back. */
+export function countUnless(settled: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
+  const steps =
+    act === null
+      ? empty
+      : sql`, allowed as materialized (select from counted where used <= ${counting.limit}), ${act.steps}`;
   return sql`
-    with settled as materialized (select (${settled}) as value), ${countUnlessSettled(counting)}
-    select settled.value as settled, (select used from counted) as used from settled`;
+    with settled as materialized (select (${settled}) as value), ${countUnlessSettled(counting)} ${steps}
+    select settled.value as settled, (select used from counted) as used ${act === null ? empty : sql`, ${act.columns}`} from settled`;
 }
 
 function countUnlessSettled({ window, limit, sweepBefore }: Counting): Sql {

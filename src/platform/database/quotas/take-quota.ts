@@ -2,7 +2,14 @@ import { exceeded } from '../../budgets/exceeded.ts';
 import type { Clock } from '../../clock.ts';
 import type { Refusal } from '../../refusal.ts';
 import type { Database } from '../database.ts';
-import { type Counting, countInWindow, countUnless, readWindow, type ScalarQuery } from './count-in-window.ts';
+import {
+  type CountedAct,
+  type Counting,
+  countInWindow,
+  countUnless,
+  readWindow,
+  type ScalarQuery,
+} from './count-in-window.ts';
 import { type Quota, windowAt } from './quota.ts';
 
 /** Longer than any window. */
@@ -28,12 +35,25 @@ export async function takeQuota(needs: Needs, quota: Quota): Promise<void> {
  * answer. One statement.
  */
 export async function takeQuotaUnless(needs: Needs, quota: Quota, settled: ScalarQuery): Promise<bigint | null> {
-  const now = needs.clock.now();
-  const found = await needs.database.one<{ settled: bigint | null; used: number | null }>(
-    countUnless(settled, countingOf(quota, now)),
+  return (await takeQuotaAndDo<object>(needs, quota, settled, null)).settled;
+}
+
+/**
+ * The same together with an act that needs no other statement, and what that says. Only an error of the database, which undoes the act,
+ * takes the count back.
+ */
+export async function takeQuotaAndDo<Done extends object>(
+  { database, clock }: Needs,
+  quota: Quota,
+  settled: ScalarQuery,
+  act: CountedAct | null,
+): Promise<{ settled: bigint } | (Done & { settled: null })> {
+  const now = clock.now();
+  const found = await database.one<{ used: number | null } & ({ settled: bigint } | (Done & { settled: null }))>(
+    countUnless(settled, countingOf(quota, now), act),
   );
   if (found.settled === null && (found.used ?? 0) > quota.limit) throw refusalOf(quota, now);
-  return found.settled;
+  return found;
 }
 
 /** The same, but what was counted in this window already, under the name and subject of `seen`, is not counted again. */
