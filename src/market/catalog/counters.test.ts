@@ -168,3 +168,22 @@ test('what was there before is counted by the upgrade', async () => {
   const { kept } = await old.database.one<{ kept: bigint }>(sql`select count(*) as kept from listing_counters`);
   expect(kept).toBeGreaterThan(2n);
 });
+
+test('a new listing reads few others, however many there are, also of the same wallet', async () => {
+  const [one, two] = [await seedMerchant(db.database), await seedMerchant(db.database)];
+  const { id } = await seedListing(db.database, one.id, {});
+  const copies = (merchant: bigint, count: number) => sql`
+    insert into listings (id, merchant_id, price_units, seller_wallet, chain_id, created_at, artifact_commitment, artifact_bytes,
+      artifact_encoding, artifact_media_type, body_hash, title, description, preview, tags, aisle)
+    select (select max(id) from listings) + n, ${merchant}::int8, price_units, seller_wallet, chain_id, created_at, artifact_commitment,
+      artifact_bytes, artifact_encoding, artifact_media_type, sha256(n::text::bytea), title, description, preview, tags, aisle
+    from listings, generate_series(1, ${count}::int8) n where id = ${id}`;
+  await db.database.run(copies(one.id, 3_000));
+  await db.database.run(sql`analyze listings`);
+  const read = await db.database.transaction(async (tx) => {
+    for (const merchant of [one.id, two.id]) await tx.run(copies(merchant, 1));
+    return tx.one<{ rows: bigint }>(sql`
+      select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'listings'`);
+  });
+  expect(Number(read.rows)).toBeLessThan(50);
+});
