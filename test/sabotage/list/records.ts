@@ -4,6 +4,7 @@ const RECORD = 'src/market/events/record-event.ts';
 const EVENTS = 'src/market/events/store.ts';
 const LOG = ['src/platform/create-log.test.ts'];
 const COUNTERS = 'migrations/market/0021-counters.sql';
+const COUNTED_LISTINGS = 'migrations/market/0023-wallets-of-sellers.sql';
 const FEED = 'src/market/catalog/feed/store.ts';
 const FOLLOWED = ['test/catalog/follow.test.ts'];
 const HISTORIES = 'src/market/purchases/lock-histories.ts';
@@ -58,9 +59,16 @@ export const RECORDS: readonly Sabotage[] = [
   bug('secrets-in-the-log', 'src/platform/create-log.ts', 'const safe = redact(', 'const safe = String(', LOG),
   bug(
     'a-wallet-that-sells-keeps-what-it-bought-verified',
-    COUNTERS,
+    COUNTED_LISTINGS,
     'select id, counter_slot(), -count(*) from unnest(bought) id',
     'select id, counter_slot(), 0 from unnest(bought) id',
+    COUNTED,
+  ),
+  bug(
+    'a-second-listing-of-a-wallet-is-taken-for-the-first',
+    COUNTED_LISTINGS,
+    ') is null;',
+    ') is not null or true;',
     COUNTED,
   ),
   bug(
