@@ -1,5 +1,4 @@
-import { createPosting, forEachMember, gatherPosting, type Posting, setLevel } from '../sets/posting.ts';
-import { entryOf } from '../sets/posting-sparse.ts';
+import { createPosting, forEachMember, type Posting, setLevel } from '../sets/posting.ts';
 import { listingTokens } from './listing-tokens.ts';
 import { stemOf } from './stem.ts';
 import { stemLevel } from './stem-table.ts';
@@ -56,46 +55,15 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
   return { beginning, whole, partial, words: matching, isTypedStem, cost };
 }
 
-/** Builds the set in slices: whoever drives it may let other work go first after each. */
-export function* buildBeginning(state: TextState, plan: BeginningPlan, mostSorted: number): Generator<void, Posting> {
-  const visited = [...plan.whole, ...plan.partial].reduce((sum, stem) => sum + membersIn(state, stem), 0);
-  return yield* visited > mostSorted ? buildFromAll(state, plan) : buildBySorting(state, plan);
-}
-
-const membersIn = ({ stems }: TextState, stem: number): number => stems.postings[stem]?.count ?? 0;
-
-/** Through all ids in the end. The loops are in functions of their own, as they are compiled well while they run there, and not in a generator. */
-function* buildFromAll(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
+/**
+ * Builds the set in slices: whoever drives it may let other work go first after each. It goes through all ids in the end. The loops are in
+ * functions of their own, as they are compiled well while they run there, and not in a generator.
+ */
+export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
   const levels = new Uint8Array(state.highest + 1);
   let visited = 0;
   for (const stem of plan.whole) {
     visited += raiseAll(state, stem, levels);
-    if (visited > MEMBERS_PER_SLICE) {
-      visited = 0;
-      yield;
-    }
-  }
-  for (const stem of plan.partial) {
-    const ids = membersOf(state, stem);
-    for (let from = 0; from < ids.length; from += LOOKED_PER_SLICE) {
-      raiseMatching(state, plan, stem, ids.subarray(from, from + LOOKED_PER_SLICE), levels);
-      yield;
-    }
-  }
-  const built = createPosting();
-  for (let from = 0; from < levels.length; from += IDS_PER_SLICE) {
-    if (from > 0) yield;
-    addRaised(built, levels, from, Math.min(levels.length, from + IDS_PER_SLICE));
-  }
-  return built;
-}
-
-/** Less work than going through all ids, where few listings are looked at. */
-function* buildBySorting(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
-  const found: Found = { entries: new Uint32Array(0), count: 0 };
-  let visited = 0;
-  for (const stem of plan.whole) {
-    visited += addAll(state, stem, found);
     if (visited > MEMBERS_PER_SLICE) {
       visited = 0;
       yield;
@@ -110,46 +78,16 @@ function* buildBySorting(state: TextState, plan: BeginningPlan): Generator<void,
         yield;
       }
       const slice = ids.subarray(from, from + LOOKED_PER_SLICE);
-      addMatching(state, plan, stem, slice, found);
+      raiseMatching(state, plan, stem, slice, levels);
       looked += slice.length;
     }
   }
-  return gatherPosting(found.entries.subarray(0, found.count));
-}
-
-interface Found {
-  entries: Uint32Array;
-  count: number;
-}
-
-function addAll(state: TextState, stem: number, found: Found): number {
-  const posting = state.stems.postings[stem];
-  if (posting === undefined) return 0;
-  reserveEntries(found, posting.count);
-  forEachMember(posting, (id, level) => addEntry(found, id, level));
-  return posting.count;
-}
-
-function addMatching(state: TextState, plan: BeginningPlan, stem: number, ids: Uint32Array, found: Found): void {
-  reserveEntries(found, ids.length);
-  for (const id of ids) {
-    const level = stemLevel(state.stems, stem, id);
-    // Level 0: it changed since the ids were gathered, and is looked at in the end.
-    if (level !== 0 && hasOne(state, id, stem, plan.words)) addEntry(found, id, level);
+  const built = createPosting();
+  for (let from = 0; from < levels.length; from += IDS_PER_SLICE) {
+    if (from > 0) yield;
+    addRaised(built, levels, from, Math.min(levels.length, from + IDS_PER_SLICE));
   }
-}
-
-function reserveEntries(found: Found, more: number): void {
-  const needed = found.count + more;
-  if (needed <= found.entries.length) return;
-  const larger = new Uint32Array(Math.max(needed, found.entries.length * 2));
-  larger.set(found.entries);
-  found.entries = larger;
-}
-
-function addEntry(found: Found, id: number, level: number): void {
-  found.entries[found.count] = entryOf(id, level);
-  found.count += 1;
+  return built;
 }
 
 function raiseAll(state: TextState, stem: number, levels: Uint8Array): number {
