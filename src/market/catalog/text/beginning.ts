@@ -1,8 +1,7 @@
 import { createPosting, forEachMember, type Posting, setLevel } from '../sets/posting.ts';
-import { listingTokens } from './listing-tokens.ts';
 import { stemOf } from './stem.ts';
 import { stemLevel } from './stem-table.ts';
-import type { TextState } from './text-state.ts';
+import { listingTokens, type TextState } from './text-state.ts';
 import { FIRST_WORD } from './token-codec.ts';
 import { wordsLike } from './word-table.ts';
 
