@@ -28,6 +28,14 @@ const STEM_COSTS = 10;
 const MEMBERS_PER_SLICE = 25_000;
 const LOOKED_PER_SLICE = 1_000;
 const IDS_PER_SLICE = 50_000;
+/** So many ids are sorted in a few milliseconds; for more, all there are are gone through. */
+const MOST_SORTED = 50_000;
+
+/** By id the highest level so far, and the ids that have one. */
+interface Raised {
+  levels: Uint8Array;
+  ids: number[];
+}
 
 export function planBeginning(state: TextState, beginning: string): BeginningPlan {
   const { words: table, stems } = state;
@@ -55,14 +63,14 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
 }
 
 /**
- * Builds the set in slices: whoever drives it may let other work go first after each. It goes through all ids in the end. The loops are in
- * functions of their own, as they are compiled well while they run there, and not in a generator.
+ * Builds the set in slices: whoever drives it may let other work go first after each. The loops are in functions of their own, as they are
+ * compiled well while they run there, and not in a generator.
  */
 export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
-  const levels = new Uint8Array(state.highest + 1);
+  const raised: Raised = { levels: new Uint8Array(state.highest + 1), ids: [] };
   let visited = 0;
   for (const stem of plan.whole) {
-    visited += raiseAll(state, stem, levels);
+    visited += raiseAll(state, stem, raised);
     if (visited > MEMBERS_PER_SLICE) {
       visited = 0;
       yield;
@@ -77,25 +85,31 @@ export function* buildBeginning(state: TextState, plan: BeginningPlan): Generato
         yield;
       }
       const slice = ids.subarray(from, from + LOOKED_PER_SLICE);
-      raiseMatching(state, plan, stem, slice, levels);
+      raiseMatching(state, plan, stem, slice, raised);
       looked += slice.length;
     }
   }
   const built = createPosting();
-  for (let from = 0; from < levels.length; from += IDS_PER_SLICE) {
+  const sorted = raised.ids.length > MOST_SORTED ? null : Uint32Array.from(raised.ids).sort();
+  const end = sorted?.length ?? raised.levels.length;
+  for (let from = 0; from < end; from += IDS_PER_SLICE) {
     if (from > 0) yield;
-    addRaised(built, levels, from, Math.min(levels.length, from + IDS_PER_SLICE));
+    addRaised(built, raised.levels, sorted, from, Math.min(end, from + IDS_PER_SLICE));
   }
   return built;
 }
 
-function raiseAll(state: TextState, stem: number, levels: Uint8Array): number {
+function raise({ levels, ids }: Raised, id: number, level: number): void {
+  // A listing that came after the start is beyond the array, and looked at in the end.
+  if (id >= levels.length || level <= (levels[id] as number)) return;
+  if (levels[id] === 0) ids.push(id);
+  levels[id] = level;
+}
+
+function raiseAll(state: TextState, stem: number, raised: Raised): number {
   const posting = state.stems.postings[stem];
   if (posting === undefined) return 0;
-  forEachMember(posting, (id, level) => {
-    // A listing that came after the start is beyond the array, and looked at in the end.
-    if (id < levels.length && level > (levels[id] as number)) levels[id] = level;
-  });
+  forEachMember(posting, (id, level) => raise(raised, id, level));
   return posting.count;
 }
 
@@ -112,21 +126,16 @@ function membersOf(state: TextState, stem: number): Uint32Array {
   return ids;
 }
 
-function raiseMatching(
-  state: TextState,
-  plan: BeginningPlan,
-  stem: number,
-  ids: Uint32Array,
-  levels: Uint8Array,
-): void {
+function raiseMatching(state: TextState, plan: BeginningPlan, stem: number, ids: Uint32Array, raised: Raised): void {
   for (const id of ids) {
     const level = stemLevel(state.stems, stem, id);
-    if (id < levels.length && level > (levels[id] as number) && hasOne(state, id, stem, plan.words)) levels[id] = level;
+    if (level > (raised.levels[id] ?? 0) && hasOne(state, id, stem, plan.words)) raise(raised, id, level);
   }
 }
 
-function addRaised(built: Posting, levels: Uint8Array, from: number, to: number): void {
-  for (let id = from; id < to; id += 1) {
+function addRaised(built: Posting, levels: Uint8Array, sorted: Uint32Array | null, from: number, to: number): void {
+  for (let at = from; at < to; at += 1) {
+    const id = sorted === null ? at : (sorted[at] as number);
     const level = levels[id] as number;
     if (level !== 0) setLevel(built, id, level);
   }
