@@ -2,7 +2,7 @@ import { grown } from './grown.ts';
 
 /**
  * A slab is filled once, from its end towards its beginning, and never written again, so a view of it stays true for as
- * long as anybody holds it. Filling downwards puts a newer run before the older one: a page in the order "newest
+ * long as it is held. Filling downwards puts a newer run before the older one: a page in the order "newest
  * first" then lies in memory as it is sent, commas included.
  */
 export interface Slab {

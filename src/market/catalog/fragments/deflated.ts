@@ -29,7 +29,7 @@ interface Ring {
   versions: Uint32Array;
 }
 
-/** What is asked for in the older half is written again, so what goes is what nobody asked for in the meantime. */
+/** What is asked for in the older half is written again, so what goes is what was not asked for in the meantime. */
 export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBytes: number }): Deflated {
   const bytes = Buffer.allocUnsafeSlow(Math.min(budgetBytes, MOST_RING_BYTES));
   const ring: Ring = { bytes, written: 0, places: new Float64Array(0), versions: new Uint32Array(0) };

@@ -107,7 +107,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
 
 /** Made when it is first asked for, or at the latest when the bytes leave memory: a first load would spend a tenth of its time on them. */
 function stampHeld(store: FragmentStore, id: number): void {
-  // One that is nothing but zeros by chance is made each time anew, and is right each time.
+  // One that is nothing but zeros by chance is made again each time, and is right each time.
   const isMade = store.stamp[id * 2] !== 0 || store.stamp[id * 2 + 1] !== 0;
   if (isMade || slabOf(store.runs, id) === null) return;
   const size = store.size[id] ?? 0;

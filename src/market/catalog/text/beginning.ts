@@ -63,7 +63,7 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
 }
 
 /**
- * Builds the set in slices: whoever drives it may let other work go first after each. The loops are in functions of their own, as they are
+ * Builds the set in slices: the caller may let other work go first after each. The loops are in functions of their own, as they are
  * compiled well while they run there, and not in a generator.
  */
 export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
