@@ -87,7 +87,7 @@ async function fillFirst(model: Model, tx: Tx, newestId: bigint): Promise<void> 
   const above = newestId - BigInt(PORTION);
   for (const row of await readListingsBetween(tx, above > 0n ? above : 0n, newestId)) fillListing(model, row);
   if (above <= 0n) model.filling.rise(Number.POSITIVE_INFINITY);
-  const pinned = pinnedAt(model.pins, model.act).ids.filter((id) => !isFilled(model, id));
+  const pinned = [...pinnedAt(model.pins, model.act).ids].filter((id) => !isFilled(model, id));
   if (pinned.length === 0) return;
   for (const row of await readListings(tx, pinned.slice(0, PORTION).map(BigInt)))
     putFragment(model, Number(row.id), row);

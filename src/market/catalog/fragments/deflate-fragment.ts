@@ -1,6 +1,16 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { shiftOfBytes } from '../../../platform/gzip/crc-combine.ts';
-import type { Block } from './block-generation.ts';
+
+/** A compressed fragment, ready to be copied, and what it does to the checksum of the file it is copied into. */
+export interface Block {
+  source: Buffer;
+  from: number;
+  length: number;
+  /** CRC of the fragment, its length, and `shiftOfBytes` of that length. */
+  crc: number;
+  size: number;
+  shift: number;
+}
 
 /** A window of 8 KiB is longer than nearly every fragment, and quicker to set up than the usual one. */
 const OPTIONS = { level: 6, windowBits: 13, memLevel: 6, finishFlush: constants.Z_SYNC_FLUSH };

@@ -1,24 +1,16 @@
-import {
-  addBlock,
-  type Block,
-  createBlockGeneration,
-  ENTRY_BYTES,
-  emptyGeneration,
-  readBlock,
-} from './block-generation.ts';
-import { deflateFragment } from './deflate-fragment.ts';
+import { grown } from '../grown.ts';
+import { type Block, deflateFragment } from './deflate-fragment.ts';
 import type { Fragments } from './fragments.ts';
 
-const FIRST_CAPACITY = 1024;
-
-/** What a generation can number the places of. */
-const LARGEST_GENERATION_BYTES = 2 ** 31;
+const MOST_RING_BYTES = 2 ** 31;
+/** Before each block: length, checksum, size and shift, four bytes each. */
+const HEAD_BYTES = 16;
 
 /** Fragments in compressed form, made when a page first needs them. */
 export interface Deflated {
   /** How many of these would have to be compressed now; -1 when one of those is not held any more. */
   missing(ids: readonly number[]): number;
-  /** The block of a fragment; the record is written again by the next call. Null: not there, and not held either. */
+  /** The block of a fragment; valid until the next call. Null: not there, and not held either. */
   block(id: number): Block | null;
   /** The budget was too small for what was asked for: blocks were given up to make room. */
   pressed(): boolean;
@@ -26,49 +18,26 @@ export interface Deflated {
 }
 
 /**
- * Two generations share the budget: blocks are added to the young one, and what is asked for in the old one moves over. When
- * the young one is full it becomes the old one, and what nobody asked for in the meantime is gone.
+ * Blocks one behind another: a new one takes the place of the oldest. Places count all bytes that were ever written, so that a block is there
+ * while its place is less than a round behind. All memory is reserved at the start; what was never written takes none of the machine's yet.
  */
-export function createDeflated(fragments: Fragments, options: { budgetBytes: number }): Deflated {
-  const generationBytes = Math.min(options.budgetBytes / 2, LARGEST_GENERATION_BYTES);
-  const pair = [createBlockGeneration(), createBlockGeneration()] as const;
-  let young: 0 | 1 = 0;
-  let isPressed = false;
-  // By id: twice the entry, and one more when it is in the second generation. Entries tell whose they are: this may be stale.
-  let hints = new Uint32Array(0);
-  const found: Block = { source: Buffer.alloc(0), from: 0, length: 0, crc: 0, size: 0, shift: 0 };
+interface Ring {
+  readonly bytes: Buffer;
+  written: number;
+  /** By id: one more than the place of its block, 0 where there is none, and of which version it is. */
+  places: Float64Array;
+  versions: Uint32Array;
+}
 
-  /** The hint of the block of the current version, or -1. */
-  const look = (id: number, version: number): number => {
-    const hint = hints[id] ?? 0;
-    const generation = pair[hint & 1 ? 1 : 0];
-    const entry = hint >>> 1;
-    return entry < generation.count && generation.ids[entry] === id && generation.versions[entry] === version
-      ? hint
-      : -1;
-  };
-
-  const add = (id: number, version: number, block: Block): void => {
-    const needed = block.length + ENTRY_BYTES;
-    if (needed > generationBytes) return;
-    if (pair[young].bytes + needed > generationBytes) {
-      young = young === 0 ? 1 : 0;
-      isPressed ||= pair[young].count > 0;
-      emptyGeneration(pair[young]);
-    }
-    if (id >= hints.length) {
-      const larger = new Uint32Array(Math.max(FIRST_CAPACITY, 2 ** Math.ceil(Math.log2(id + 1))));
-      larger.set(hints);
-      hints = larger;
-    }
-    hints[id] = addBlock(pair[young], id, version, block) * 2 + young;
-  };
-
+/** What is asked for in the older half is written again, so what goes is what was not asked for in the meantime. */
+export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBytes: number }): Deflated {
+  const bytes = Buffer.allocUnsafeSlow(Math.min(budgetBytes, MOST_RING_BYTES));
+  const ring: Ring = { bytes, written: 0, places: new Float64Array(0), versions: new Uint32Array(0) };
   return {
     missing(ids) {
       let count = 0;
       for (const id of ids) {
-        if (look(id, fragments.version(id)) >= 0) continue;
+        if (placeOf(ring, id, fragments.version(id)) >= 0) continue;
         if (!fragments.held(id)) return -1;
         count += 1;
       }
@@ -76,24 +45,57 @@ export function createDeflated(fragments: Fragments, options: { budgetBytes: num
     },
     block(id) {
       const version = fragments.version(id);
-      const hint = look(id, version);
-      if (hint < 0) {
+      const place = placeOf(ring, id, version);
+      if (place < 0) {
         const fragment = fragments.view(id);
-        if (fragment === null) return null;
-        const block = deflateFragment(fragment);
-        add(id, version, block);
-        return block;
+        return fragment && keepBlock(ring, id, version, deflateFragment(fragment));
       }
-      readBlock(pair[hint & 1 ? 1 : 0], hint >>> 1, found);
-      if ((hint & 1) !== young) {
-        add(id, version, found);
-        // Making room may have emptied the very generation it was found in; what was added is the same.
-        const moved = look(id, version);
-        if (moved >= 0) readBlock(pair[moved & 1 ? 1 : 0], moved >>> 1, found);
-      }
-      return found;
+      const block = readBlock(ring, place);
+      return place < ring.written - bytes.length / 2 ? keepBlock(ring, id, version, block) : block;
     },
-    pressed: () => isPressed,
-    bytes: () => pair[0].bytes + pair[1].bytes,
+    pressed: () => ring.written > bytes.length,
+    bytes: () => Math.min(ring.written, bytes.length),
   };
+}
+
+/** -1: there is no block of that version. */
+function placeOf({ bytes, written, places, versions }: Ring, id: number, version: number): number {
+  const place = (places[id] ?? 0) - 1;
+  return versions[id] === version && place >= written - bytes.length ? place : -1;
+}
+
+function readBlock({ bytes }: Ring, place: number): Block {
+  const from = place % bytes.length;
+  return {
+    source: bytes,
+    from: from + HEAD_BYTES,
+    length: bytes.readUInt32LE(from),
+    crc: bytes.readUInt32LE(from + 4),
+    size: bytes.readUInt32LE(from + 8),
+    shift: bytes.readInt32LE(from + 12),
+  };
+}
+
+function keepBlock(ring: Ring, id: number, version: number, block: Block): Block {
+  const { bytes } = ring;
+  const needed = HEAD_BYTES + block.length;
+  if (needed > bytes.length / 2) return block;
+  // A block never lies across the end.
+  const left = bytes.length - (ring.written % bytes.length);
+  if (needed > left) ring.written += left;
+  if (id >= ring.places.length) {
+    ring.places = grown(ring.places, id);
+    ring.versions = grown(ring.versions, id);
+  }
+  ring.places[id] = ring.written + 1;
+  ring.versions[id] = version;
+  const from = ring.written % bytes.length;
+  ring.written += needed;
+  // Before the head is written: what is copied may lie in the same place.
+  block.source.copy(bytes, from + HEAD_BYTES, block.from, block.from + block.length);
+  bytes.writeUInt32LE(block.length, from);
+  bytes.writeUInt32LE(block.crc, from + 4);
+  bytes.writeUInt32LE(block.size, from + 8);
+  bytes.writeInt32LE(block.shift, from + 12);
+  return { ...block, source: bytes, from: from + HEAD_BYTES };
 }

@@ -32,7 +32,7 @@ function copied(fragments: Fragments, id: number): Buffer {
 }
 
 function stampOf(fragments: Fragments, id: number): string {
-  const target = new Uint8Array(10);
+  const target = Buffer.alloc(10);
   fragments.stampInto(id, target, 1);
   expect([target[0], target[9]]).toEqual([0, 0]);
   return Buffer.from(target.subarray(1, 9)).toString('hex');

@@ -1,20 +1,18 @@
 import { hash } from 'node:crypto';
-import { compactStep, createCompaction } from './compaction.ts';
-import { type FragmentColumns, reachId } from './fragment-columns.ts';
+import { dropRun, slabOf } from '../byte-runs.ts';
 import {
   copyFragment,
   createFragmentStore,
   cutOf,
-  dropFragment,
   type FragmentStore,
   isStored,
   placeFragment,
-  slabOf,
+  reachId,
   viewFragment,
 } from './fragment-store.ts';
 import { joinHeads, joinWhole } from './join-fragments.ts';
 
-const SLAB_BYTES = 16 * 1024 * 1024;
+const SLAB_BYTES = 4 * 1024 * 1024;
 const SMALLEST_SLAB_BYTES = 64 * 1024;
 
 /** A small budget has small slabs, so that half-empty ones stay a small part of it. */
@@ -25,8 +23,6 @@ const HELD_SHARE = 8 / 9;
 const SLABS_BESIDE = 4;
 /** However large a slab is beside the budget. */
 const LEAST_HELD_SHARE = 5 / 6;
-
-const STAMP_BYTES = 8;
 
 /** The JSON text of each listing summary, ready to be copied into a page. */
 export interface Fragments {
@@ -48,7 +44,7 @@ export interface Fragments {
   /** The same with outlines. */
   joinOutlines(ids: readonly number[], target: Uint8Array, at: number): number;
   /** 64 bits of the SHA-256 of the fragment, 8 bytes; known also of those that left memory. */
-  stampInto(id: number, target: Uint8Array, at: number): void;
+  stampInto(id: number, target: Buffer, at: number): void;
   bytes(): { held: number; garbage: number };
 }
 
@@ -65,8 +61,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
   const smallEnough = Math.max(SMALLEST_SLAB_BYTES, Math.floor(budgetBytes / SLABS_PER_BUDGET));
   const slabBytes = Math.min(options.slabBytes ?? SLAB_BYTES, smallEnough);
   const store = createFragmentStore(slabBytes, usualMiddle);
-  const { slabs, columns } = store;
-  const compaction = createCompaction();
+  const { runs } = store;
   const mostHeld = Math.max(budgetBytes * LEAST_HELD_SHARE, (budgetBytes - SLABS_BESIDE * slabBytes) * HELD_SHARE);
   // Ids below are never held again: whoever must leave first has no claim to come back before the others.
   let lowestHeld = 1;
@@ -76,68 +71,55 @@ export function createFragments(options: FragmentsOptions): Fragments {
     put(id, bytes, head) {
       const size = bytes.length;
       if (!(head > 0 && head < size)) throw new RangeError(`fragment ${id} has no outline: ${head} of ${size} bytes`);
-      reachId(columns, id);
+      reachId(store, id);
       const cut = cutOf(store, bytes, head);
       // The bytes are compared, not the stamps: two texts of one stamp can be made by somebody who wants them.
-      if (columns.head[id] === head && isStored(store, id, bytes, cut)) return;
-      dropFragment(store, id);
-      describe(columns, id, { size, head, cut });
+      if (store.head[id] === head && isStored(store, id, bytes, cut)) return;
+      store.size[id] = size;
+      store.head[id] = head;
+      store.cut[id] = cut;
+      store.stamp.fill(0, id * 2, id * 2 + 2);
       puts = (puts + 1) >>> 0 || 1;
-      columns.version[id] = puts;
+      store.version[id] = puts;
       if (id >= lowestHeld) placeFragment(store, id, bytes);
-      else writeStamp(columns, id, bytes);
-      for (; slabs.held > mostHeld; lowestHeld++) {
+      else writeStamp(store, id, bytes);
+      for (; runs.held > mostHeld; lowestHeld++) {
         stampHeld(store, lowestHeld);
-        dropFragment(store, lowestHeld);
+        dropRun(runs, lowestHeld);
       }
-      compactStep(compaction, store, lowestHeld, size);
     },
-    size: (id) => columns.size[id] ?? 0,
-    head: (id) => columns.head[id] ?? 0,
-    version: (id) => columns.version[id] ?? 0,
-    held: (id) => (columns.slab[id] ?? 0) !== 0,
+    size: (id) => store.size[id] ?? 0,
+    head: (id) => store.head[id] ?? 0,
+    version: (id) => store.version[id] ?? 0,
+    held: (id) => (runs.slab[id] ?? 0) !== 0,
     copy: (id, target, at) => copyFragment(store, id, target, at),
     view: (id) => viewFragment(store, id),
     join: (ids, target, at) => joinWhole(store, ids, target, at),
     joinOutlines: (ids, target, at) => joinHeads(store, ids, target, at),
     stampInto(id, target, at) {
-      const { stamp } = columns;
-      const from = id * STAMP_BYTES;
       stampHeld(store, id);
-      for (let byte = 0; byte < STAMP_BYTES; byte++) target[at + byte] = stamp[from + byte] ?? 0;
+      target.writeUInt32BE(store.stamp[id * 2] ?? 0, at);
+      target.writeUInt32BE(store.stamp[id * 2 + 1] ?? 0, at + 4);
     },
-    bytes: () => ({ held: slabs.held, garbage: slabs.garbage }),
+    bytes: () => ({ held: runs.held, garbage: runs.garbage }),
   };
-}
-
-function describe(columns: FragmentColumns, id: number, is: { size: number; head: number; cut: number }): void {
-  columns.size[id] = is.size;
-  columns.head[id] = is.head;
-  columns.cut[id] = is.cut;
-  columns.stamp.fill(0, id * STAMP_BYTES, (id + 1) * STAMP_BYTES);
 }
 
 /** Made when it is first asked for, or at the latest when the bytes leave memory: a first load would spend a tenth of its time on them. */
 function stampHeld(store: FragmentStore, id: number): void {
-  const { columns } = store;
-  if (slabOf(store, id) === null || hasStamp(columns, id)) return;
-  const size = columns.size[id] ?? 0;
+  // One that is nothing but zeros by chance is made again each time, and is right each time.
+  const isMade = store.stamp[id * 2] !== 0 || store.stamp[id * 2 + 1] !== 0;
+  if (isMade || slabOf(store.runs, id) === null) return;
+  const size = store.size[id] ?? 0;
   if (scratch.length < size) scratch = Buffer.alloc(size * 2);
   copyFragment(store, id, scratch, 0);
-  writeStamp(columns, id, scratch.subarray(0, size));
+  writeStamp(store, id, scratch.subarray(0, size));
 }
 
 let scratch = Buffer.alloc(16 * 1024);
 
-/** A stamp that is nothing but zeros by chance is made each time anew, and is right each time. */
-function hasStamp({ stamp }: FragmentColumns, id: number): boolean {
-  const end = (id + 1) * STAMP_BYTES;
-  for (let at = id * STAMP_BYTES; at < end; at++) if (stamp[at] !== 0) return true;
-  return false;
-}
-
-function writeStamp(columns: FragmentColumns, id: number, bytes: Uint8Array): void {
+function writeStamp({ stamp }: FragmentStore, id: number, bytes: Uint8Array): void {
   const digest = hash('sha256', bytes, 'buffer');
-  const from = id * STAMP_BYTES;
-  for (let byte = 0; byte < STAMP_BYTES; byte++) columns.stamp[from + byte] = digest[byte] ?? 0;
+  stamp[id * 2] = digest.readUInt32BE(0);
+  stamp[id * 2 + 1] = digest.readUInt32BE(4);
 }

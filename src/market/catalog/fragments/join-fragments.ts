@@ -1,3 +1,4 @@
+import { slabOf } from '../byte-runs.ts';
 import type { FragmentStore } from './fragment-store.ts';
 
 const CLOSING_BRACE = 0x7d;
@@ -8,8 +9,8 @@ const NOTHING = Buffer.alloc(0);
  * behind a comma of its own, and what is of neighbours there is copied together, from one usual middle to the next.
  */
 export function joinWhole(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
-  const { slabs, columns, middle } = store;
-  const { slab: places, at: offsets, size: sizes, cut: cuts } = columns;
+  const { runs, middle, cut: cuts } = store;
+  const { slab: places, at: commas, length: lengths } = runs;
   let written = at;
   // The run that is still to be copied: of this slab, from here to there. None at first.
   let number = 0;
@@ -19,36 +20,33 @@ export function joinWhole(store: FragmentStore, ids: readonly number[], target: 
   for (const id of ids) {
     const place = places[id] ?? 0;
     if (place === 0) return -1;
-    const offset = offsets[id] ?? 0;
-    if (place !== number || offset - 1 !== to) {
+    const comma = commas[id] ?? 0;
+    if (place !== number || comma !== to) {
       written += run.copy(target, written, from, to);
       // The very first fragment leaves its comma behind.
-      from = number === 0 ? offset : offset - 1;
+      from = number === 0 ? comma + 1 : comma;
       number = place;
-      run = slabs.table[place]?.bytes ?? NOTHING;
+      run = runs.table[place]?.bytes ?? NOTHING;
     }
-    to = offset + (sizes[id] ?? 0);
+    to = comma + (lengths[id] ?? 0);
     const cut = cuts[id] ?? 0;
     if (cut === 0) continue;
-    written += run.copy(target, written, from, offset + cut);
+    written += run.copy(target, written, from, comma + 1 + cut);
     written += middle.copy(target, written);
-    from = offset + cut;
-    to -= middle.length;
+    from = comma + 1 + cut;
   }
   return written + run.copy(target, written, from, to);
 }
 
 /** The same with outlines: the head of each fragment and a closing brace. */
 export function joinHeads(store: FragmentStore, ids: readonly number[], target: Uint8Array, at: number): number {
-  const { slabs, columns } = store;
-  const { slab: places, at: offsets, head: heads } = columns;
+  const { runs, head: heads } = store;
   let written = at;
   for (const id of ids) {
-    const slab = slabs.table[places[id] ?? 0];
-    if (!slab) return -1;
-    const offset = offsets[id] ?? 0;
-    const from = written === at ? offset : offset - 1;
-    written += slab.bytes.copy(target, written, from, offset + (heads[id] ?? 0));
+    const slab = slabOf(runs, id);
+    if (slab === null) return -1;
+    const comma = runs.at[id] ?? 0;
+    written += slab.bytes.copy(target, written, written === at ? comma + 1 : comma, comma + 1 + (heads[id] ?? 0));
     target[written] = CLOSING_BRACE;
     written += 1;
   }

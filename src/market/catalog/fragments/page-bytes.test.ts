@@ -108,27 +108,6 @@ describe('pages of none, one, fifty and five hundred', () => {
 describe('blocks', () => {
   const page = (ids: number[]) => ({ prefix: bytes('['), ids, suffix: bytes(']'), outline: false });
 
-  test('of fragments longer than a chunk are kept too', () => {
-    const sources = createSources();
-    // Digits of a simple generator: they do not get much shorter.
-    let seed = 1;
-    const noise = (length: number): string =>
-      Array.from({ length }, () => {
-        seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
-        return (seed >>> 8).toString(36).slice(-4);
-      }).join('');
-    const texts = [300, 500_000, 300, 400_000, 300].map((length, index) => textOf(index + 1, noise(length)));
-    texts.forEach((text, index) => {
-      putText(sources, index + 1, text);
-    });
-    const ids = [5, 2, 3, 4, 1];
-    for (let turn = 0; turn < 2; turn++) {
-      const expected = `[${ids.map((id) => texts[id - 1]).join(',')}]`;
-      expect(gunzipSync(sent(joinGzipPage(sources, page(ids)))).toString()).toBe(expected);
-      expect(sources.deflated.missing(ids)).toBe(0);
-    }
-  });
-
   test('of an older version are not used', () => {
     const sources = createSources();
     fill(sources, 3);

@@ -1,5 +1,4 @@
 import type { PinPeriod } from '../feed/store.ts';
-import { createPosting, type Posting, setLevel } from '../sets/posting.ts';
 
 /** From one act to another; `ended` is 0 while it lasts. */
 export interface Pin {
@@ -10,21 +9,18 @@ export interface Pin {
 
 export interface Pinned {
   act: number;
-  ids: readonly number[];
-  posting: Posting;
+  /** Newest first. */
+  ids: ReadonlySet<number>;
 }
 
 /** What was pinned right after that act. A walk keeps the pins with which it began. */
 export function pinnedAt(pins: readonly Pin[], act: number): Pinned {
-  const posting = createPosting();
   const ids: number[] = [];
   for (const pin of pins) {
     if (pin.began > act || (pin.ended !== 0 && pin.ended <= act)) continue;
     ids.push(pin.id);
   }
-  ids.sort((a, b) => a - b);
-  for (const id of ids) setLevel(posting, id, 1);
-  return { act, ids: ids.reverse(), posting };
+  return { act, ids: new Set(ids.sort((a, b) => b - a)) };
 }
 
 /** Pages and walks of about the same time ask for the same acts. */

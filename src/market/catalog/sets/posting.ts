@@ -8,7 +8,6 @@ import {
   reaches,
   setDense,
 } from './posting-dense.ts';
-import { entryOf, insertEntry, lastAtLevel, levelAt, NO_ENTRIES, placeOf, removeEntry } from './posting-sparse.ts';
 
 /**
  * A set of listing ids (1 to 2^29 - 1) whose members have a level from 1 to 7. Few members are a sorted list, many are planes
@@ -16,42 +15,24 @@ import { entryOf, insertEntry, lastAtLevel, levelAt, NO_ENTRIES, placeOf, remove
  */
 export interface Posting {
   readonly count: number;
-  /** Empty while `dense` is there. */
+  /**
+   * Empty while `dense` is there. Else whole numbers id * 8 + level in ascending order, with room at the end: one array answers both
+   * membership and level.
+   */
   readonly entries: Uint32Array;
   readonly dense: Dense | null;
-  /** Members per level; empty while the list is so short that counting is as quick as keeping. */
-  readonly levels: Uint32Array;
+  /** The planes that the levels of a list would need. */
+  readonly planes: number;
 }
 
 type Open = { -readonly [K in keyof Posting]: Posting[K] };
 
 const HIGHEST_ID = 2 ** 29 - 1;
-const COUNTED_BELOW = 64;
 const DENSE_FROM = 256;
+const NO_ENTRIES = new Uint32Array(0);
 
 export function createPosting(): Posting {
-  return { count: 0, entries: NO_ENTRIES, dense: null, levels: NO_ENTRIES };
-}
-
-/**
- * A posting of these entries (`entryOf`), whatever their order; where an id has several levels the highest stays. The array is the
- * posting's from now on.
- */
-export function gatherPosting(entries: Uint32Array): Posting {
-  const posting: Open = { count: 0, entries, dense: null, levels: NO_ENTRIES };
-  entries.sort();
-  let count = 0;
-  for (const entry of entries) {
-    // Of one id the highest level comes last.
-    if (count > 0 && (entries[count - 1] as number) >>> 3 === entry >>> 3) count -= 1;
-    entries[count] = entry;
-    count += 1;
-  }
-  posting.count = count;
-  if (count * entries.BYTES_PER_ELEMENT < entries.buffer.byteLength) posting.entries = entries.slice(0, count);
-  if (count > COUNTED_BELOW) keepCounts(posting);
-  if (count >= DENSE_FROM) becomeDenseIfFull(posting);
-  return posting;
+  return { count: 0, entries: NO_ENTRIES, dense: null, planes: 0 };
 }
 
 export function levelOf(posting: Posting, id: number): number {
@@ -69,22 +50,11 @@ export function setLevel(posting: Posting, id: number, level: number): void {
   else setInPlanes(posting, posting.dense, id, level);
 }
 
-export function countAtLevel(posting: Posting, level: number): number {
-  if (level < 1 || level > 7) return 0;
-  if (posting.levels !== NO_ENTRIES) return posting.levels[level] as number;
-  let found = 0;
-  for (let place = 0; place < posting.count; place += 1) {
-    if (((posting.entries[place] as number) & 7) === level) found += 1;
-  }
-  return found;
-}
-
-/** The largest member below `below`, of `level` where one is given; 0 when there is none. */
-export function memberBelow(posting: Posting, below: number, level = 0): number {
-  const { dense, entries } = posting;
-  if (dense !== null) return denseBelow(dense, below, level);
-  const end = placeOf(entries, posting.count, below);
-  const place = level === 0 ? end - 1 : lastAtLevel(entries, end, level);
+/** The largest member below `below`; 0 when there is none. */
+export function memberBelow(posting: Posting, below: number): number {
+  const { dense, entries, count } = posting;
+  if (dense !== null) return denseBelow(dense, below);
+  const place = placeOf(entries, count, below) - 1;
   return place < 0 ? 0 : (entries[place] as number) >>> 3;
 }
 
@@ -92,9 +62,8 @@ export function postingBytes(posting: Posting): number {
   const { dense } = posting;
   // What the objects themselves take beside their arrays, as measured on Node 24.
   const objects = 280;
-  if (dense === null) return objects + posting.entries.byteLength + posting.levels.byteLength;
-  const reached = dense.member.length * 32 - 1;
-  return objects + denseBytesFor(reached, dense.own) + posting.levels.byteLength;
+  if (dense === null) return objects + posting.entries.byteLength;
+  return objects + denseBytesFor(dense.member.length * 32 - 1, dense.own);
 }
 
 /** Ascending. The posting must not be changed meanwhile. */
@@ -129,7 +98,9 @@ function setInList(posting: Open, id: number, level: number): void {
   else if (level === 0) posting.entries = removeEntry(entries, count, place);
   else entries[place] = entryOf(id, level);
   countMove(posting, before, level);
-  if (posting.count >= DENSE_FROM && level !== 0) becomeDenseIfFull(posting);
+  if (level === 0) return;
+  posting.planes |= level - 1;
+  if (posting.count >= DENSE_FROM) becomeDenseIfFull(posting);
 }
 
 function setInPlanes(posting: Open, dense: Dense, id: number, level: number): void {
@@ -145,7 +116,7 @@ function setInPlanes(posting: Open, dense: Dense, id: number, level: number): vo
   const before = denseLevel(dense, id);
   if (before === level) return;
   const planes = dense.own;
-  setDense(dense, id, before, level);
+  setDense(dense, id, level);
   countMove(posting, before, level);
   if (level !== 0 && dense.own === planes) return;
   if (isThin(posting.count, dense.member.length * 32 - 1, dense.own)) becomeSparse(posting, dense);
@@ -154,29 +125,6 @@ function setInPlanes(posting: Open, dense: Dense, id: number, level: number): vo
 function countMove(posting: Open, before: number, level: number): void {
   if (before === 0) posting.count += 1;
   else if (level === 0) posting.count -= 1;
-  const { levels } = posting;
-  if (levels !== NO_ENTRIES) {
-    if (before !== 0) levels[before] = (levels[before] as number) - 1;
-    if (level !== 0) levels[level] = (levels[level] as number) + 1;
-  } else if (posting.count > COUNTED_BELOW) keepCounts(posting);
-}
-
-function keepCounts(posting: Open): void {
-  const counted = new Uint32Array(8);
-  for (let place = 0; place < posting.count; place += 1) {
-    const level = (posting.entries[place] as number) & 7;
-    counted[level] = (counted[level] as number) + 1;
-  }
-  posting.levels = counted;
-}
-
-/** The level planes a posting with these counts needs. */
-function planesFor(levels: Uint32Array): number {
-  let own = 0;
-  for (let level = 2; level < 8; level += 1) {
-    if (levels[level] !== 0) own |= level - 1;
-  }
-  return own;
 }
 
 /**
@@ -186,12 +134,11 @@ function planesFor(levels: Uint32Array): number {
 function becomeDenseIfFull(posting: Open): void {
   const { entries, count } = posting;
   const highest = (entries[count - 1] as number) >>> 3;
-  const own = planesFor(posting.levels);
-  if (count * 8 < denseBytesFor(highest, own)) return;
-  const dense = createDense(highest, own);
+  if (count * 8 < denseBytesFor(highest, posting.planes)) return;
+  const dense = createDense(highest, posting.planes);
   for (let place = 0; place < count; place += 1) {
     const entry = entries[place] as number;
-    setDense(dense, entry >>> 3, 0, entry & 7);
+    setDense(dense, entry >>> 3, entry & 7);
   }
   posting.dense = dense;
   posting.entries = NO_ENTRIES;
@@ -204,10 +151,56 @@ function isThin(count: number, highest: number, own: number): boolean {
 function becomeSparse(posting: Open, dense: Dense): void {
   const entries = new Uint32Array(posting.count + (posting.count >>> 2));
   let place = 0;
-  forEachMember(posting, (id) => {
-    entries[place] = entryOf(id, denseLevel(dense, id));
+  forEachMember(posting, (id, level) => {
+    entries[place] = entryOf(id, level);
     place += 1;
   });
+  posting.planes = dense.own;
   posting.dense = null;
   posting.entries = entries;
+}
+
+function entryOf(id: number, level: number): number {
+  return ((id << 3) | level) >>> 0;
+}
+
+/** The first place among `count` entries whose id is at least `id`. */
+export function placeOf(entries: Uint32Array, count: number, id: number): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((entries[middle] as number) >>> 3 < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Level of `id` at the place `placeOf` gave, 0 when another id stands there. */
+function levelAt(entries: Uint32Array, count: number, place: number, id: number): number {
+  if (place >= count) return 0;
+  const entry = entries[place] as number;
+  return entry >>> 3 === id ? entry & 7 : 0;
+}
+
+/** Returns the array that holds the entries afterwards: the same one unless it was full. */
+function insertEntry(entries: Uint32Array, count: number, place: number, entry: number): Uint32Array {
+  let target = entries;
+  if (count === entries.length) {
+    // Most words occur once or twice, so the first steps are small; long lists grow by a quarter to waste little.
+    target = new Uint32Array(count < 64 ? Math.max(2, count * 2) : count + (count >>> 2));
+    target.set(entries);
+  }
+  if (place < count) target.copyWithin(place + 1, place, count);
+  target[place] = entry;
+  return target;
+}
+
+/** Returns the array that holds the entries afterwards: a smaller one when most of the room stood empty. */
+function removeEntry(entries: Uint32Array, count: number, place: number): Uint32Array {
+  const left = count - 1;
+  if (left === 0) return NO_ENTRIES;
+  entries.copyWithin(place, place + 1, count);
+  if (entries.length <= 16 || left * 3 > entries.length) return entries;
+  return entries.slice(0, left + (left >>> 2));
 }

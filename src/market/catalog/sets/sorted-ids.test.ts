@@ -1,24 +1,26 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  blockOf,
   countUpTo,
   createSortedIds,
   fillSorted,
   insertSorted,
+  placeIn,
+  positionAfter,
   removeSorted,
   type SortedIds,
-  walkSorted,
 } from './sorted-ids.ts';
 
 const DIRECTIONS = ['ascending', 'descending'] as const;
 
 function walk(order: SortedIds, after: { key: number; id: number } | null, limit: number): number[] {
-  const ids: number[] = [];
-  walkSorted(order, after, (id) => {
-    ids.push(id);
-    return ids.length < limit;
+  const position = positionAfter(order, after);
+  const ids = order.blocks.flatMap((block, at) => {
+    const first = at < blockOf(position) ? order.sizes[at] : at === blockOf(position) ? placeIn(position) : 0;
+    return [...block.subarray(first, order.sizes[at])];
   });
-  return ids;
+  return ids.slice(0, limit);
 }
 
 function sortedModel(keys: Map<number, number>, direction: (typeof DIRECTIONS)[number]): number[] {

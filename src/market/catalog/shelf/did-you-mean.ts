@@ -10,8 +10,7 @@ export function didYouMean(model: Model, plan: ShelfPlan): string | null {
   const suggestion = model.text.suggest(typed, (near) => {
     const search = model.text.compile(near);
     if (search === null) return false;
-    const selection = selectShelf(model, plan, search);
-    return selection !== null && countShelf(model, { ...plan, counted: null }, selection) > 0;
+    return countShelf(model, { ...plan, counted: null }, selectShelf(model, plan, search)) > 0;
   });
   plan.suggested = { model, version: model.version, words: suggestion };
   return suggestion;

@@ -3,7 +3,7 @@ import type { ShelfQuery } from '../../../contract/listings.ts';
 import { AISLES, type Sort } from '../../../contract/vocabulary.ts';
 import { canonicalJson } from '../../../platform/canonical-json.ts';
 import type { LabelKind, Model } from '../model/model.ts';
-import { countMatches, type Selection } from '../sets/select.ts';
+import { countMatches, type Matches, markMatches } from '../sets/matches.ts';
 import { countUpTo } from '../sets/sorted-ids.ts';
 import { type ParsedQuery, parseQuery } from '../text/parse-query.ts';
 import type { Search } from '../text/text-index.ts';
@@ -76,8 +76,8 @@ function inOneOrder(query: ParsedQuery): ParsedQuery {
   return { ...query, terms: named.map(({ term }) => term) };
 }
 
-/** The sets that a listing must be in, or null where nothing can match. `search` is what became of the plan's words. */
-export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null): Selection | null {
+/** What a listing must be to match, marked, or null where nothing can. `search` is what became of the plan's words. */
+export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null): Matches | null {
   const must = search === null ? [] : [...search.must];
   const mustNot = search === null ? [] : [...search.mustNot];
   const tests: ((id: number) => boolean)[] = [];
@@ -107,23 +107,23 @@ export function selectShelf(model: Model, plan: ShelfPlan, search: Search | null
     tests.push((id) => (columns.verifiedSales[id] ?? 0) >= least);
   }
   if (must.length === 0) must.push(model.live);
-  return { must, mustNot, tests };
+  return markMatches({ must, mustNot, tests });
 }
 
 /** How many there are in all. Kept until the model changes. */
-export function countShelf(model: Model, plan: ShelfPlan, selection: Selection | null): number {
+export function countShelf(model: Model, plan: ShelfPlan, matches: Matches | null): number {
   const known = plan.counted;
   if (known !== null && known.model === model && known.version === model.version) return known.total;
-  const total = selection === null ? 0 : count(model, plan, selection);
+  const total = matches === null ? 0 : count(model, plan, matches);
   plan.counted = { model, version: model.version, total };
   return total;
 }
 
-function count(model: Model, plan: ShelfPlan, selection: Selection): number {
-  const { must, mustNot, tests } = selection;
+function count(model: Model, plan: ShelfPlan, matches: Matches): number {
+  const { must, mustNot, tests } = matches;
   // A bound on the price and nothing else: the order by price knows.
   if (plan.maxPriceUnits !== null && tests.length === 1 && mustNot.length === 0 && must[0] === model.live) {
     return countUpTo(model.orders.price_asc, plan.maxPriceUnits);
   }
-  return countMatches(selection);
+  return countMatches(matches);
 }

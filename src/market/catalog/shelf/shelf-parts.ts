@@ -35,10 +35,10 @@ export interface ShelfPage {
 
 /** Which listings are on a page, and how it goes on. */
 export function shelfPage(model: Model, cursors: Cursors, { plan, search, walk }: ShelfAsked): ShelfPage {
-  const selection = selectShelf(model, plan, search);
-  const total = countShelf(model, plan, selection);
-  if (selection === null) return { ids: [], total, nextCursor: null };
-  const { ids, next } = walkShelf({ model, plan, selection, scored: search?.scored ?? [], total, walk });
+  const matches = selectShelf(model, plan, search);
+  const total = countShelf(model, plan, matches);
+  if (matches === null) return { ids: [], total, nextCursor: null };
+  const { ids, next } = walkShelf({ model, plan, matches, scored: search?.scored ?? [], total, walk });
   return { ids, total, nextCursor: next && cursors.seal(plan.key, toPosition(next)) };
 }
 

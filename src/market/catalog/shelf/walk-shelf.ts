@@ -1,8 +1,8 @@
 import type { Model } from '../model/model.ts';
 import { type Pinned, pinnedAsOf } from '../model/pins.ts';
 import { isKeySort } from '../model/sorts.ts';
-import { bestMatches, matchesInOrder, newestMatches, type Selection, type Weighted } from '../sets/select.ts';
-import { isMatch } from '../sets/selection.ts';
+import { bestMatches, type Scored, type Weighted } from '../sets/best-matches.ts';
+import { isMatch, type Matches, matchesInOrder, newestMatches } from '../sets/matches.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
 import { leadsPinned, reachOf } from './reach.ts';
 
@@ -43,7 +43,7 @@ interface Row {
 interface Course {
   model: Model;
   plan: ShelfPlan;
-  selection: Selection;
+  matches: Matches;
   scored: readonly Weighted[];
   total: number;
   walk: Walk | null;
@@ -72,7 +72,7 @@ function standing(course: Course, { leads, key, id }: Pick<Walk, 'leads' | 'key'
   return {
     act,
     left,
-    newest: walk?.newest ?? newestMatches(course.selection, model.newestId + 1, 1)[0] ?? 0,
+    newest: walk?.newest ?? newestMatches(course.matches, model.newestId + 1, 1)[0] ?? 0,
     leads,
     key,
     id,
@@ -83,30 +83,29 @@ function standing(course: Course, { leads, key, id }: Pick<Walk, 'leads' | 'key'
 }
 
 /** Of a walk that begins now. */
-function actOf({ model, plan, selection }: Course): number {
+function actOf({ model, plan, matches }: Course): number {
   if (plan.sort !== 'relevance') return leadsPinned(plan.sort) ? model.pinAct : 0;
-  const [edited = 0] = matchesInOrder(selection, model.orders.edited, null, 1);
+  const [edited = 0] = matchesInOrder(matches, model.orders.edited, null, 1);
   return model.columns.editedAct[edited] ?? 0;
 }
 
 function rowsOf(course: Course, limit: number): Row[] {
   const { plan } = course;
   if (plan.sort === 'relevance') return byRelevance(course, limit);
-  if (isKeySort(plan.sort) && !leadsPinned(plan.sort)) return byKey(course, plan.sort, course.selection, limit);
+  if (isKeySort(plan.sort) && !leadsPinned(plan.sort)) return byKey(course, plan.sort, course.matches, limit);
   const pinned = pinnedAsOf(course.model, course.walk?.act ?? course.model.pinAct);
-  if (pinned.ids.length === 0) return behindPins(course, course.selection, limit);
+  if (pinned.ids.size === 0) return behindPins(course, course.matches, limit);
   const leaders = leadersOf(course, pinned, limit);
   if (leaders.length >= limit) return leaders;
-  const { must, mustNot, tests } = course.selection;
-  const others = { must, mustNot: [...mustNot, pinned.posting], tests };
+  const others = passing(course.matches, (id) => !pinned.ids.has(id));
   return [...leaders, ...behindPins(course, others, limit - leaders.length)];
 }
 
-function leadersOf({ model, plan, selection, walk }: Course, pinned: Pinned, limit: number): Row[] {
+function leadersOf({ model, plan, matches, walk }: Course, pinned: Pinned, limit: number): Row[] {
   if (walk !== null && !walk.leads) return [];
   const keyOf = isKeySort(plan.sort) ? model.orders[plan.sort].keyOf : () => 0;
-  const rows = pinned.ids
-    .filter((id) => isMatch(selection, id))
+  const rows = [...pinned.ids]
+    .filter((id) => isMatch(matches, id))
     .map((id) => ({ id, key: keyOf(id), leads: true }))
     .sort((a, b) => b.key - a.key || b.id - a.id);
   const rest = walk === null ? rows : rows.filter(({ key, id }) => isBehind(key, id, walk));
@@ -117,18 +116,18 @@ function isBehind(key: number, id: number, walk: Walk): boolean {
   return key < walk.key || (key === walk.key && id < walk.id);
 }
 
-function behindPins(course: Course, selection: Selection, limit: number): Row[] {
+function behindPins(course: Course, matches: Matches, limit: number): Row[] {
   const { model, plan, walk } = course;
-  if (isKeySort(plan.sort)) return byKey(course, plan.sort, selection, limit);
+  if (isKeySort(plan.sort)) return byKey(course, plan.sort, matches, limit);
   const below = walk === null ? model.newestId + 1 : walk.leads ? walk.newest + 1 : walk.id;
-  return newestMatches(selection, below, limit).map((id) => ({ id, key: 0, leads: false }));
+  return newestMatches(matches, below, limit).map((id) => ({ id, key: 0, leads: false }));
 }
 
-function byKey(course: Course, sort: keyof Model['orders'], selection: Selection, limit: number): Row[] {
+function byKey(course: Course, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
   const { model, walk } = course;
   const order = model.orders[sort];
   const after = walk === null || walk.leads ? null : { key: walk.key, id: walk.id };
-  return matchesInOrder(asOfThen(selection, walk), order, after, limit).map((id) => ({
+  return matchesInOrder(asOfThen(matches, walk), order, after, limit).map((id) => ({
     id,
     key: order.keyOf(id),
     leads: false,
@@ -136,19 +135,22 @@ function byKey(course: Course, sort: keyof Model['orders'], selection: Selection
 }
 
 /** What was listed since the walk began must not take the place of what was there. */
-function asOfThen(selection: Selection, walk: Walk | null): Selection {
-  if (walk === null) return selection;
+function asOfThen(matches: Matches, walk: Walk | null): Matches {
+  if (walk === null) return matches;
   const { newest } = walk;
-  return { ...selection, tests: [...selection.tests, (id) => id <= newest] };
+  return passing(matches, (id) => id <= newest);
 }
 
-function byRelevance({ model, selection, scored, walk }: Course, limit: number): Row[] {
-  const toRow = ({ id, score }: { id: number; score: number }): Row => ({ id, key: score, leads: false });
-  if (walk === null) return bestMatches(selection, scored, null, limit).map(toRow);
+function passing(matches: Matches, test: (id: number) => boolean): Matches {
+  return { ...matches, tests: [...matches.tests, test] };
+}
+
+function byRelevance({ model, matches, scored, walk }: Course, limit: number): Row[] {
+  const toRow = ({ id, score }: Scored): Row => ({ id, key: score, leads: false });
+  if (walk === null) return bestMatches(matches, scored, null, limit).map(toRow);
   const { editedAct } = model.columns;
   const { act } = walk;
-  const still = asOfThen(selection, walk);
-  const unedited = { ...still, tests: [...still.tests, (id: number) => (editedAct[id] ?? 0) <= act] };
+  const unedited = passing(asOfThen(matches, walk), (id) => (editedAct[id] ?? 0) <= act);
   const weighted = scored.map(({ posting, weight }, at) => ({ posting, weight: walk.weights[at] ?? weight }));
   return bestMatches(unedited, weighted, { score: walk.key, id: walk.id }, limit).map(toRow);
 }

@@ -1,9 +1,7 @@
-import { createPosting, forEachMember, gatherPosting, type Posting, setLevel } from '../sets/posting.ts';
-import { entryOf } from '../sets/posting-sparse.ts';
-import { listingTokens } from './listing-tokens.ts';
+import { createPosting, forEachMember, type Posting, setLevel } from '../sets/posting.ts';
 import { stemOf } from './stem.ts';
 import { stemLevel } from './stem-table.ts';
-import type { TextState } from './text-state.ts';
+import { listingTokens, type TextState } from './text-state.ts';
 import { FIRST_WORD } from './token-codec.ts';
 import { wordsLike } from './word-table.ts';
 
@@ -30,6 +28,14 @@ const STEM_COSTS = 10;
 const MEMBERS_PER_SLICE = 25_000;
 const LOOKED_PER_SLICE = 1_000;
 const IDS_PER_SLICE = 50_000;
+/** So many ids are sorted in a few milliseconds; for more, all there are are gone through. */
+const MOST_SORTED = 50_000;
+
+/** By id the highest level so far, and the ids that have one. */
+interface Raised {
+  levels: Uint8Array;
+  ids: number[];
+}
 
 export function planBeginning(state: TextState, beginning: string): BeginningPlan {
   const { words: table, stems } = state;
@@ -56,46 +62,15 @@ export function planBeginning(state: TextState, beginning: string): BeginningPla
   return { beginning, whole, partial, words: matching, isTypedStem, cost };
 }
 
-/** Builds the set in slices: whoever drives it may let other work go first after each. */
-export function* buildBeginning(state: TextState, plan: BeginningPlan, mostSorted: number): Generator<void, Posting> {
-  const visited = [...plan.whole, ...plan.partial].reduce((sum, stem) => sum + membersIn(state, stem), 0);
-  return yield* visited > mostSorted ? buildFromAll(state, plan) : buildBySorting(state, plan);
-}
-
-const membersIn = ({ stems }: TextState, stem: number): number => stems.postings[stem]?.count ?? 0;
-
-/** Through all ids in the end. The loops are in functions of their own, as they are compiled well while they run there, and not in a generator. */
-function* buildFromAll(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
-  const levels = new Uint8Array(state.highest + 1);
+/**
+ * Builds the set in slices: the caller may let other work go first after each. The loops are in functions of their own, as they are
+ * compiled well while they run there, and not in a generator.
+ */
+export function* buildBeginning(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
+  const raised: Raised = { levels: new Uint8Array(state.highest + 1), ids: [] };
   let visited = 0;
   for (const stem of plan.whole) {
-    visited += raiseAll(state, stem, levels);
-    if (visited > MEMBERS_PER_SLICE) {
-      visited = 0;
-      yield;
-    }
-  }
-  for (const stem of plan.partial) {
-    const ids = membersOf(state, stem);
-    for (let from = 0; from < ids.length; from += LOOKED_PER_SLICE) {
-      raiseMatching(state, plan, stem, ids.subarray(from, from + LOOKED_PER_SLICE), levels);
-      yield;
-    }
-  }
-  const built = createPosting();
-  for (let from = 0; from < levels.length; from += IDS_PER_SLICE) {
-    if (from > 0) yield;
-    addRaised(built, levels, from, Math.min(levels.length, from + IDS_PER_SLICE));
-  }
-  return built;
-}
-
-/** Less work than going through all ids, where few listings are looked at. */
-function* buildBySorting(state: TextState, plan: BeginningPlan): Generator<void, Posting> {
-  const found: Found = { entries: new Uint32Array(0), count: 0 };
-  let visited = 0;
-  for (const stem of plan.whole) {
-    visited += addAll(state, stem, found);
+    visited += raiseAll(state, stem, raised);
     if (visited > MEMBERS_PER_SLICE) {
       visited = 0;
       yield;
@@ -110,55 +85,31 @@ function* buildBySorting(state: TextState, plan: BeginningPlan): Generator<void,
         yield;
       }
       const slice = ids.subarray(from, from + LOOKED_PER_SLICE);
-      addMatching(state, plan, stem, slice, found);
+      raiseMatching(state, plan, stem, slice, raised);
       looked += slice.length;
     }
   }
-  return gatherPosting(found.entries.subarray(0, found.count));
-}
-
-interface Found {
-  entries: Uint32Array;
-  count: number;
-}
-
-function addAll(state: TextState, stem: number, found: Found): number {
-  const posting = state.stems.postings[stem];
-  if (posting === undefined) return 0;
-  reserveEntries(found, posting.count);
-  forEachMember(posting, (id, level) => addEntry(found, id, level));
-  return posting.count;
-}
-
-function addMatching(state: TextState, plan: BeginningPlan, stem: number, ids: Uint32Array, found: Found): void {
-  reserveEntries(found, ids.length);
-  for (const id of ids) {
-    const level = stemLevel(state.stems, stem, id);
-    // Level 0: it changed since the ids were gathered, and is looked at in the end.
-    if (level !== 0 && hasOne(state, id, stem, plan.words)) addEntry(found, id, level);
+  const built = createPosting();
+  const sorted = raised.ids.length > MOST_SORTED ? null : Uint32Array.from(raised.ids).sort();
+  const end = sorted?.length ?? raised.levels.length;
+  for (let from = 0; from < end; from += IDS_PER_SLICE) {
+    if (from > 0) yield;
+    addRaised(built, raised.levels, sorted, from, Math.min(end, from + IDS_PER_SLICE));
   }
+  return built;
 }
 
-function reserveEntries(found: Found, more: number): void {
-  const needed = found.count + more;
-  if (needed <= found.entries.length) return;
-  const larger = new Uint32Array(Math.max(needed, found.entries.length * 2));
-  larger.set(found.entries);
-  found.entries = larger;
+function raise({ levels, ids }: Raised, id: number, level: number): void {
+  // A listing that came after the start is beyond the array, and looked at in the end.
+  if (id >= levels.length || level <= (levels[id] as number)) return;
+  if (levels[id] === 0) ids.push(id);
+  levels[id] = level;
 }
 
-function addEntry(found: Found, id: number, level: number): void {
-  found.entries[found.count] = entryOf(id, level);
-  found.count += 1;
-}
-
-function raiseAll(state: TextState, stem: number, levels: Uint8Array): number {
+function raiseAll(state: TextState, stem: number, raised: Raised): number {
   const posting = state.stems.postings[stem];
   if (posting === undefined) return 0;
-  forEachMember(posting, (id, level) => {
-    // A listing that came after the start is beyond the array, and looked at in the end.
-    if (id < levels.length && level > (levels[id] as number)) levels[id] = level;
-  });
+  forEachMember(posting, (id, level) => raise(raised, id, level));
   return posting.count;
 }
 
@@ -175,21 +126,16 @@ function membersOf(state: TextState, stem: number): Uint32Array {
   return ids;
 }
 
-function raiseMatching(
-  state: TextState,
-  plan: BeginningPlan,
-  stem: number,
-  ids: Uint32Array,
-  levels: Uint8Array,
-): void {
+function raiseMatching(state: TextState, plan: BeginningPlan, stem: number, ids: Uint32Array, raised: Raised): void {
   for (const id of ids) {
     const level = stemLevel(state.stems, stem, id);
-    if (id < levels.length && level > (levels[id] as number) && hasOne(state, id, stem, plan.words)) levels[id] = level;
+    if (level > (raised.levels[id] ?? 0) && hasOne(state, id, stem, plan.words)) raise(raised, id, level);
   }
 }
 
-function addRaised(built: Posting, levels: Uint8Array, from: number, to: number): void {
-  for (let id = from; id < to; id += 1) {
+function addRaised(built: Posting, levels: Uint8Array, sorted: Uint32Array | null, from: number, to: number): void {
+  for (let at = from; at < to; at += 1) {
+    const id = sorted === null ? at : (sorted[at] as number);
     const level = levels[id] as number;
     if (level !== 0) setLevel(built, id, level);
   }

@@ -14,8 +14,6 @@ export interface DerivedSets {
   readonly building: Map<string, Building>;
   readonly giveWay: () => Promise<void>;
   readonly mostBytes: number;
-  /** Sets of more members than this are found by going through all ids. */
-  readonly mostSorted: number;
   /** Of all entries, each as it was when it was made. */
   bytes: number;
 }
@@ -48,18 +46,14 @@ const MOST_BYTES = 64 * 1024 * 1024;
 /** A query has at most about 50 terms: those of one query never push each other out. */
 const ALWAYS_KEPT = 64;
 
-/** Takes a few milliseconds, at the end of a slice. */
-const MOST_SORTED = 50_000;
-
 export interface DerivedSetsOptions {
   giveWay(): Promise<void>;
   mostBytes?: number;
-  mostSorted?: number;
 }
 
 export function createDerivedSets(options: DerivedSetsOptions): DerivedSets {
-  const { giveWay, mostBytes = MOST_BYTES, mostSorted = MOST_SORTED } = options;
-  return { entries: new Map(), watchers: new Map(), building: new Map(), giveWay, mostBytes, mostSorted, bytes: 0 };
+  const { giveWay, mostBytes = MOST_BYTES } = options;
+  return { entries: new Map(), watchers: new Map(), building: new Map(), giveWay, mostBytes, bytes: 0 };
 }
 
 export function beginningKey(beginning: string): string {

@@ -27,7 +27,7 @@ export function findBeginning(sets: DerivedSets, state: TextState, beginning: st
     return postingOfStem(state.stems, stemOf(beginning));
   }
   if (plan.cost > COST_IN_PASSING) return MISSING;
-  const posting = atOnce(buildBeginning(state, plan, sets.mostSorted));
+  const posting = atOnce(buildBeginning(state, plan));
   keepBeginning(sets, state, beginning, posting);
   return posting;
 }
@@ -50,7 +50,7 @@ export function findPhrase(sets: DerivedSets, state: TextState, words: readonly 
 /** Makes the set of a beginning in slices. */
 export function makeBeginning(sets: DerivedSets, state: TextState, beginning: string): Promise<void> {
   return make(sets, beginningKey(beginning), async (touched) => {
-    const steps = buildBeginning(state, planBeginning(state, beginning), sets.mostSorted);
+    const steps = buildBeginning(state, planBeginning(state, beginning));
     const posting = await inSlices(sets, state, steps);
     for (const id of touched) setLevel(posting, id, beginningLevel(state, beginning, id));
     keepBeginning(sets, state, beginning, posting);

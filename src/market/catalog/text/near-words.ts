@@ -1,3 +1,4 @@
+import { bitsOf } from '../sets/matches.ts';
 import { FIRST_WORD } from './token-codec.ts';
 import { letterMask, type WordTable } from './word-table.ts';
 
@@ -18,12 +19,6 @@ export function nearWords(table: WordTable, word: string, limit: number): string
   }
   found.sort((a, b) => a.distance - b.distance || b.listings - a.listings || (a.text < b.text ? -1 : 1));
   return found.slice(0, limit).map(({ text }) => text);
-}
-
-function bitsOf(value: number): number {
-  let bits = value - ((value >>> 1) & 0x55555555);
-  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-  return (((bits + (bits >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24;
 }
 
 let older = new Uint8Array(80);

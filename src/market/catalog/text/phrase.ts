@@ -1,5 +1,5 @@
+import { slabOf } from '../byte-runs.ts';
 import { createPosting, forEachMember, levelOf, type Posting, setLevel } from '../sets/posting.ts';
-import { hasSequence, slabAt } from './sequences.ts';
 import type { TextState } from './text-state.ts';
 import { encodeTokens, hasInRow, MOST_BYTES } from './token-codec.ts';
 import { wordId } from './word-table.ts';
@@ -91,8 +91,7 @@ export function phraseLevel(state: TextState, words: readonly string[], id: numb
 }
 
 function isInListing(state: TextState, id: number, needle: Uint8Array): boolean {
-  const { sequences } = state;
-  if (!hasSequence(sequences, id)) return false;
-  const start = sequences.placeOf[id] as number;
-  return hasInRow(slabAt(sequences, id), start, sequences.lengthOf[id] as number, needle);
+  const { at, length } = state.sequences;
+  const slab = slabOf(state.sequences, id);
+  return slab !== null && hasInRow(slab.bytes, at[id] as number, length[id] as number, needle);
 }

@@ -152,8 +152,7 @@ describe('after any changes', () => {
   test('the index answers as one that was built from the listings there are', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 60 }), fc.array(fc.nat(50), { maxLength: 10 }), (changes, asked) => {
-        // Some beginnings by sorting, and some through all ids.
-        const index = createTextIndex({ giveWay: async () => {}, mostSorted: 10 });
+        const index = createTextIndex({ giveWay: async () => {} });
         const live = new Map<number, ListingText>();
         for (const [at, one] of changes.entries()) {
           apply(index, live, one);
@@ -196,15 +195,12 @@ describe('after any changes', () => {
   });
 });
 
-describe.each([
-  ['by sorting', 1_000_000],
-  ['through all ids', 0],
-])('sets that take long, %s', (_, mostSorted) => {
+describe('sets that take long', () => {
   const rest = 'lorem ipsum dolor universal';
 
   /** So many that no set of these words is made in passing. */
   function many(giveWay: () => Promise<void>): { index: TextIndex; live: Map<number, ListingText> } {
-    const index = createTextIndex({ giveWay, mostSorted });
+    const index = createTextIndex({ giveWay });
     const live = new Map<number, ListingText>();
     for (let id = 1; id <= 6_000; id += 1) {
       const title = `${['run runs', 'runs run', 'university', 'universe'][id % 4]} ${rest}`;

@@ -1,13 +1,12 @@
+import { bytesOfRuns, createByteRuns, dropRun, isRun, putRun, slabOf } from '../byte-runs.ts';
 import { compileQuery, prepareQuery, type Search } from './compile-query.ts';
 import { createDerivedSets, type DerivedSets, type DerivedSetsOptions } from './derived-sets.ts';
 import { followListing, followRemoval } from './follow-listing.ts';
-import { listingTokens } from './listing-tokens.ts';
 import type { ParsedQuery } from './parse-query.ts';
-import { createSequences, dropSequence, hasSequence, isSequence, putSequence, sequenceBytes } from './sequences.ts';
 import { createStemTable, setStemLevel } from './stem-table.ts';
 import { suggestQuery } from './suggest-query.ts';
 import { createTally, levelInTally, type Tally, tallyTokens } from './tally.ts';
-import type { TextState } from './text-state.ts';
+import { listingTokens, type TextState } from './text-state.ts';
 import { encodeTokens, MOST_BYTES } from './token-codec.ts';
 import { addListingText, createTokenList, type ListingText, type TokenList } from './token-list.ts';
 import { addWaiting, createWaitingLevels, waitingBytes, writeWaiting } from './waiting-levels.ts';
@@ -42,6 +41,8 @@ export interface ReadTokens {
 export type { Search } from './compile-query.ts';
 export type { ListingText } from './token-list.ts';
 
+const SLAB_BYTES = 1 << 20;
+
 interface Parts {
   readonly state: TextState;
   readonly derived: DerivedSets;
@@ -57,7 +58,7 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
   const state: TextState = {
     words: createWordTable(stems),
     stems,
-    sequences: createSequences(),
+    sequences: createByteRuns(SLAB_BYTES),
     waiting: createWaitingLevels(),
     listings: 0,
     highest: 0,
@@ -84,11 +85,7 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
     prepare: (query) => prepareQuery(derived, whole(), query),
     suggest: (query, matches) => suggestQuery(whole(), query, matches),
     bytes: () =>
-      sequenceBytes(state.sequences) +
-      stems.bytes +
-      wordBytes(state.words) +
-      waitingBytes(state.waiting) +
-      derived.bytes,
+      bytesOfRuns(state.sequences) + stems.bytes + wordBytes(state.words) + waitingBytes(state.waiting) + derived.bytes,
     listings: () => state.listings,
     terms: () => state.words.slots.count,
   };
@@ -106,8 +103,9 @@ function putTokens(parts: Parts, id: number): void {
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
   const length = encodeTokens(tokens, count, parts.encoded);
   // The text says everything about a listing's place in the index, so the same text means that nothing is to be done.
-  if (isSequence(state.sequences, id, parts.encoded, length)) return;
-  const isNew = !hasSequence(state.sequences, id);
+  const encoded = [parts.encoded.subarray(0, length)];
+  if (isRun(state.sequences, id, encoded)) return;
+  const isNew = slabOf(state.sequences, id) === null;
   if (isNew) state.listings += 1;
   else tallyStored(parts, id);
   tallyTokens(now, state.words, tokens, count);
@@ -119,7 +117,7 @@ function putTokens(parts: Parts, id: number): void {
       addWaiting(state.waiting, state.stems, stem, id, levelInTally(now, stem));
     }
   } else replaceLevels(state, id, now, before);
-  putSequence(state.sequences, id, parts.encoded, length);
+  putRun(state.sequences, id, encoded);
   state.highest = Math.max(state.highest, id);
   followListing(derived, state, id, { tally: now, encoded: parts.encoded, length });
 }
@@ -135,11 +133,11 @@ function replaceLevels(state: TextState, id: number, now: Tally, before: Tally):
 
 function removeText(parts: Parts, id: number): void {
   const { state, derived, before } = parts;
-  if (!hasSequence(state.sequences, id)) return;
+  if (slabOf(state.sequences, id) === null) return;
   tallyStored(parts, id);
   writeWaiting(state.waiting, state.stems);
   forget(state, before, id, null);
-  dropSequence(state.sequences, id);
+  dropRun(state.sequences, id);
   state.listings -= 1;
   followRemoval(derived, id);
 }

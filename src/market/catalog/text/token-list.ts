@@ -1,3 +1,4 @@
+import { grown } from '../grown.ts';
 import { BREAK, END_OF_FIELD } from './token-codec.ts';
 import { readWords, type WordSink } from './tokenize.ts';
 
@@ -43,11 +44,7 @@ function addWords(list: TokenList, text: string, mark: number): void {
 }
 
 export function addToken(list: TokenList, token: number): void {
-  if (list.count === list.tokens.length) {
-    const grown = new Uint32Array(list.count * 2);
-    grown.set(list.tokens);
-    list.tokens = grown;
-  }
+  if (list.count === list.tokens.length) list.tokens = grown(list.tokens, list.count);
   list.tokens[list.count] = token;
   list.count += 1;
 }

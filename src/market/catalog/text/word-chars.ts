@@ -1,3 +1,5 @@
+import { grown } from '../grown.ts';
+
 /**
  * The characters of all words by number, in one array: comparing with a string goes through its form again for each character. The
  * length stands before the characters, so that one look into memory says both.
@@ -27,7 +29,7 @@ export function isWord(chars: WordChars, id: number, codes: Uint16Array, start: 
 
 export function addChars(chars: WordChars, id: number, codes: Uint16Array, start: number, end: number): void {
   const length = end - start;
-  if (id >= chars.starts.length) growStarts(chars);
+  if (id >= chars.starts.length) chars.starts = grown(chars.starts, id);
   if (chars.end + length + 1 > chars.codes.length) makeRoom(chars, length + 1);
   chars.codes[chars.end] = length;
   chars.codes.set(codes.subarray(start, end), chars.end + 1);
@@ -59,10 +61,4 @@ function makeRoom(chars: WordChars, wanted: number): void {
   }
   chars.codes = codes;
   chars.end = end;
-}
-
-function growStarts(chars: WordChars): void {
-  const starts = new Uint32Array(chars.starts.length * 2);
-  starts.set(chars.starts);
-  chars.starts = starts;
 }

@@ -1,3 +1,4 @@
+import { grown } from '../grown.ts';
 import { createCodeBuffer, writeCodes } from './code-buffer.ts';
 import { stemOf } from './stem.ts';
 import { holdStem, releaseStem, type StemTable } from './stem-table.ts';
@@ -39,11 +40,11 @@ export function createWordTable(stemTable: StemTable): WordTable {
     stemTable,
     free: [],
     removals: 0,
-    listings: new Uint32Array(1024),
-    stems: new Uint32Array(1024),
-    masks: new Uint32Array(1024),
-    groups: new Uint32Array(1024),
-    places: new Uint32Array(1024),
+    listings: new Uint32Array(0),
+    stems: new Uint32Array(0),
+    masks: new Uint32Array(0),
+    groups: new Uint32Array(0),
+    places: new Uint32Array(0),
     groupIds: new Map(),
     groupWords: [[]],
   };
@@ -68,7 +69,7 @@ export function internWord(table: WordTable, codes: Uint16Array, start: number, 
 function addWord(table: WordTable, codes: Uint16Array, start: number, end: number, hash: number): number {
   const word = String.fromCharCode(...codes.subarray(start, end));
   const id = table.free.pop() ?? table.texts.length;
-  if (id >= table.listings.length) growColumns(table);
+  if (id >= table.listings.length) growColumns(table, id);
   addSlot(table.slots, id, hash);
   addChars(table.chars, id, codes, start, end);
   table.texts[id] = word;
@@ -142,16 +143,10 @@ export function wordBytes(table: WordTable): number {
   return table.slots.slots.byteLength + charsBytes(table.chars) + table.slots.count * 110 + table.listings.length * 20;
 }
 
-function growColumns(table: WordTable): void {
-  table.listings = doubled(table.listings);
-  table.stems = doubled(table.stems);
-  table.masks = doubled(table.masks);
-  table.groups = doubled(table.groups);
-  table.places = doubled(table.places);
-}
-
-function doubled(column: Uint32Array): Uint32Array {
-  const grown = new Uint32Array(column.length * 2);
-  grown.set(column);
-  return grown;
+function growColumns(table: WordTable, id: number): void {
+  table.listings = grown(table.listings, id);
+  table.stems = grown(table.stems, id);
+  table.masks = grown(table.masks, id);
+  table.groups = grown(table.groups, id);
+  table.places = grown(table.places, id);
 }

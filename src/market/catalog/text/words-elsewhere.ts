@@ -1,3 +1,4 @@
+import { grown } from '../grown.ts';
 import { createCodeBuffer, writeCodes } from './code-buffer.ts';
 import { FIRST_WORD } from './token-codec.ts';
 import { addToken, type TokenList } from './token-list.ts';
@@ -18,10 +19,8 @@ export function createWordsElsewhere(): WordsElsewhere {
 
 export function learnWords(elsewhere: WordsElsewhere, words: readonly string[]): void {
   for (const word of words) elsewhere.texts.push(word);
-  if (elsewhere.texts.length <= elsewhere.numbers.length) return;
-  const grown = new Uint32Array(elsewhere.texts.length * 2);
-  grown.set(elsewhere.numbers);
-  elsewhere.numbers = grown;
+  if (elsewhere.texts.length > elsewhere.numbers.length)
+    elsewhere.numbers = grown(elsewhere.numbers, elsewhere.texts.length);
 }
 
 /** Adds the tokens with the numbers that their words have here. The caller has to count a listing for each of them. */

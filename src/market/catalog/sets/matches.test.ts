@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { gatherInOrder } from './gather-in-order.ts';
-import { markMatches } from './mark-matches.ts';
+import { bestMatches, type Weighted } from './best-matches.ts';
+import { countMatches, isMatch, markMatches, matchesInOrder, newestMatches, type Selection } from './matches.ts';
 import { createPosting, levelOf, type Posting, setLevel } from './posting.ts';
-import { bestMatches, countMatches, matchesInOrder, newestMatches, type Selection, type Weighted } from './select.ts';
 import { createSortedIds, fillSorted, type SortedIds } from './sorted-ids.ts';
-import { walkInOrder } from './walk-in-order.ts';
 
 /** A number that looks like chance but is the same in every run. */
 function mix(seed: number, id: number): number {
@@ -92,7 +90,7 @@ describe('a selection', () => {
   it('is counted exactly', () => {
     fc.assert(
       fc.property(situation, ({ selection, matches }) => {
-        expect(countMatches(selection)).toBe(matches.length);
+        expect(countMatches(markMatches(selection))).toBe(matches.length);
       }),
       { numRuns: 150 },
     );
@@ -103,18 +101,18 @@ describe('a selection', () => {
       fc.property(situation, ({ selection, matches, limit, universe }) => {
         for (const start of checkPoints(matches.length, limit)) {
           const below = start === 0 ? Number.POSITIVE_INFINITY : (matches[start - 1] ?? 0);
-          expect(newestMatches(selection, below, limit)).toEqual(matches.slice(start, start + limit));
+          expect(newestMatches(markMatches(selection), below, limit)).toEqual(matches.slice(start, start + limit));
         }
         for (const below of [0, 1, 33, 4096, 4097, universe]) {
           const expected = matches.filter((id) => id < below).slice(0, limit);
-          expect(newestMatches(selection, below, limit)).toEqual(expected);
+          expect(newestMatches(markMatches(selection), below, limit)).toEqual(expected);
         }
       }),
       { numRuns: 150 },
     );
   });
 
-  it('comes in the order of a key from any place, by either way', () => {
+  it('comes in the order of a key from any place', () => {
     const orders = fc.record({
       keys: fc.constantFrom(1, 4, 1000, 1e9),
       direction: fc.constantFrom('ascending' as const, 'descending' as const),
@@ -128,14 +126,11 @@ describe('a selection', () => {
           const id = sorted[start - 1];
           const after = id === undefined ? null : { id, key: order.keyOf(id) };
           const expected = sorted.slice(start, start + limit);
-          expect(matchesInOrder(selection, order, after, limit)).toEqual(expected);
-          expect(gatherInOrder(selection, order, after, limit)).toEqual(expected);
+          expect(matchesInOrder(markMatches(selection), order, after, limit)).toEqual(expected);
         }
-        const marks = markMatches(selection);
-        const isMarked = (id: number): boolean => (((marks[id >>> 5] ?? 0) >>> (id & 31)) & 1) === 1;
-        expect(naiveMatches({ ...selection, must: [], mustNot: [], tests: [isMarked] }, universe)).toEqual(
-          naiveMatches({ ...selection, tests: [] }, universe),
-        );
+        const marked = markMatches(selection);
+        const all = Array.from({ length: universe + 99 }, (_, at) => universe + 99 - at);
+        expect(all.filter((id) => isMatch(marked, id))).toEqual(matches);
       }),
       { numRuns: 150 },
     );
@@ -152,12 +147,14 @@ describe('a selection', () => {
           .sort((a, b) => b.score - a.score || b.id - a.id);
         for (const start of checkPoints(sorted.length, limit)) {
           const expected = sorted.slice(start, start + limit);
-          expect(bestMatches(selection, scored, sorted[start - 1] ?? null, limit)).toEqual(expected);
+          expect(bestMatches(markMatches(selection), scored, sorted[start - 1] ?? null, limit)).toEqual(expected);
         }
         // A place whose row has gone since, between two scores.
         const score = (sorted[Math.floor(sorted.length / 2)]?.score ?? 0) + 0;
         const expected = sorted.filter((row) => row.score < score || (row.score === score && row.id < 300));
-        expect(bestMatches(selection, scored, { score, id: 300 }, limit)).toEqual(expected.slice(0, limit));
+        expect(bestMatches(markMatches(selection), scored, { score, id: 300 }, limit)).toEqual(
+          expected.slice(0, limit),
+        );
       }),
       { numRuns: 250 },
     );
@@ -169,51 +166,32 @@ describe('a selection', () => {
     expect(list.dense).toBeNull();
     const selection = { must: [list], mustNot: [], tests: [] };
     const scored = [{ posting: list, weight: 5 }];
-    expect(bestMatches(selection, scored, null, 2)).toEqual([900, 800].map((id) => ({ id, score: 30 })));
-    expect(bestMatches(selection, scored, { score: 30, id: 150 }, 2)).toEqual([
+    expect(bestMatches(markMatches(selection), scored, null, 2)).toEqual([900, 800].map((id) => ({ id, score: 30 })));
+    expect(bestMatches(markMatches(selection), scored, { score: 30, id: 150 }, 2)).toEqual([
       { id: 100, score: 30 },
       { id: 100_000, score: 10 },
     ]);
   });
 
   it('needs a set to choose from', () => {
-    expect(() => countMatches({ must: [], mustNot: [], tests: [] })).toThrow();
-  });
-});
-
-describe('the way taken through an order', () => {
-  const universe = 60_000;
-  const order = createOrder(universe, 1e9, 'descending');
-  const select = (share: number, start = 0, end = 1): Selection => ({
-    must: [createSet({ seed: 3, share, start, end, levels: 1 }, universe)],
-    mustNot: [],
-    tests: [],
+    expect(() => markMatches({ must: [], mustNot: [], tests: [] })).toThrow();
   });
 
-  it('follows the order where matches are many', () => {
-    expect(walkInOrder(select(0.6), order, null, 50)).toHaveLength(50);
-  });
-
-  it('marks the members of a long list and then follows', () => {
-    const list = select(0.012);
-    expect(list.must[0]?.dense).toBeNull();
-    const found = walkInOrder(list, order, null, 5);
-    expect(found).toEqual(gatherInOrder(list, order, null, 5));
-    expect(found).toHaveLength(5);
-  });
-
-  it('gathers where they are few', () => {
-    expect(walkInOrder(select(0.001), order, null, 50)).toBeNull();
-  });
-
-  it('gives up following when what should come does not', () => {
-    const byAge = createSortedIds((id) => id, 'descending');
-    fillSorted(
-      byAge,
-      Uint32Array.from({ length: universe }, (_, at) => at + 1),
-    );
-    const oldest = select(1, 0, 0.02);
-    expect(walkInOrder(oldest, byAge, null, 50)).toBeNull();
-    expect(matchesInOrder(oldest, byAge, null, 3)).toEqual([1200, 1199, 1198]);
+  it('comes in the order of a key where the matches are few, and all at its end', () => {
+    const universe = 60_000;
+    const order = createOrder(universe, 1000, 'descending');
+    for (const [share, start, end] of [
+      [0.0005, 0, 1],
+      [0.012, 0, 1],
+      [1, 0, 0.02],
+    ] as const) {
+      const must = [createSet({ seed: 3, share, start, end, levels: 1 }, universe)];
+      const matches = naiveMatches({ must, mustNot: [], tests: [] }, universe);
+      const sorted = matches.toSorted((a, b) => order.keyOf(b) - order.keyOf(a) || b - a);
+      const found = markMatches({ must, mustNot: [], tests: [] });
+      expect(matchesInOrder(found, order, null, 50)).toEqual(sorted.slice(0, 50));
+      const [id = 0] = sorted.slice(9);
+      expect(matchesInOrder(found, order, { id, key: order.keyOf(id) }, 10)).toEqual(sorted.slice(10, 20));
+    }
   });
 });
