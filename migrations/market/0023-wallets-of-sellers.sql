@@ -1,6 +1,7 @@
 -- compatible: older code
--- Whether a wallet is new to its seller was found out by reading all listings: 13 ms for each new one where there are 100,000. Now by the
--- index below, and by a query for one row, which the planner never makes a join of.
+-- Whether a wallet is new to its seller was found out by reading all listings: 13 ms for each new one where there are 100,000. Now by
+-- queries for one row, which the planner never makes a join of: first for an older listing of the pair, by the index below, and only for
+-- a new wallet what it bought.
 create or replace function count_listings() returns trigger language plpgsql security definer set search_path from current as $$
 declare
   bought bigint[];
@@ -9,12 +10,11 @@ begin
     from (select distinct merchant_id, seller_wallet from made order by merchant_id, seller_wallet) w;
   select array_agg(p.listing_id order by p.listing_id) into bought
   from (select distinct merchant_id, seller_wallet from made) m
-    join purchases p on p.payer = m.seller_wallet and p.paid_units > 0
-    join listings sold on sold.id = p.listing_id and sold.merchant_id = m.merchant_id
+    cross join lateral (select listing_id from purchases where payer = m.seller_wallet and paid_units > 0 offset 0) p
   where (
     select own.id from listings own
     where own.seller_wallet = m.seller_wallet and own.merchant_id = m.merchant_id and own.id not in (select id from made) limit 1
-  ) is null;
+  ) is null and (select sold.merchant_id from listings sold where sold.id = p.listing_id) = m.merchant_id;
   if bought is not null then
     insert into listing_counters as kept (listing_id, slot, verified_sales)
     select id, counter_slot(), -count(*) from unnest(bought) id group by id order by id

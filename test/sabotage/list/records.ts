@@ -67,8 +67,8 @@ export const RECORDS: readonly Sabotage[] = [
   bug(
     'a-second-listing-of-a-wallet-is-taken-for-the-first',
     COUNTED_LISTINGS,
-    ') is null;',
-    ') is not null or true;',
+    ') is null and',
+    ') is not null and',
     COUNTED,
   ),
   bug(
