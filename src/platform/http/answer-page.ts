@@ -1,10 +1,7 @@
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secret-guard.ts';
-import { preferredCompression } from './accept-encoding.ts';
 import { cacheAnswer } from './cache-answer.ts';
-import type { CompressDocument } from './compress-documents.ts';
-import { etagOf } from './etag.ts';
 import { guardBody } from './guard-request.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import { readCookies } from './read-cookies.ts';
@@ -15,28 +12,23 @@ import type { AnyPageRoute, FormPage, PageAnswer, PageCall } from './server-opti
 export interface PageDoor {
   guard: SecretGuard;
   log: Log;
-  compress: CompressDocument;
   /** What was thrown, as a refusal; null when it is a bug. */
   refuse(error: unknown): Refusal | null;
 }
 
 /** For a year: whatever changes gets another address. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Fonts and pictures of that kind are small already. */
-const SHRINKS = /^(?:text\/|application\/json|image\/svg)/;
 
 /** A request's way through a route written by hand. */
 export async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageDoor): Promise<Outgoing> {
   const answer = await handle(page, incoming, by.guard).catch((error: unknown) => present(page, error, incoming, by));
   const plain = { ...answer, headers: lowerCased(answer.headers) };
   if (page.method === 'POST') return cacheAnswer(plain, 'private', undefined);
-  const shrinks = page.longLived === true && answer.status === 200 && canShrink(plain.headers);
-  const outgoing = shrinks ? shrink(plain, incoming.headers['accept-encoding'], by.compress) : plain;
   const cache = page.cache ?? 'public';
-  const cached = cacheAnswer(outgoing, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
+  const cached = cacheAnswer(plain, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
   if (cache === 'immutable' && cached.status < 400) cached.headers['cache-control'] = IMMUTABLE;
   // No page by GET repeats what was sent to it, so that the length of a compressed one tells nothing of a form's token.
-  return { ...cached, compress: page.longLived !== true };
+  return { ...cached, compress: true };
 }
 
 async function handle(page: AnyPageRoute, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
@@ -84,31 +76,6 @@ function present(page: AnyPageRoute, error: unknown, incoming: Incoming, { log, 
     log.warn('request_not_served', { request_id: incoming.requestId, reason, error });
   }
   return page.refused(refusal);
-}
-
-function canShrink(headers: Readonly<Record<string, string>>): boolean {
-  return headers['content-encoding'] === undefined && SHRINKS.test(headers['content-type'] ?? '');
-}
-
-/** The smallest form that the client takes, where that is ready. */
-function shrink(
-  answer: PageAnswer & { headers: Record<string, string> },
-  acceptEncoding: string | undefined,
-  compress: CompressDocument,
-): Outgoing {
-  const etag = answer.etag ?? etagOf(answer.body);
-  const vary = answer.headers['vary'];
-  const headers = { ...answer.headers, vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding` };
-  const how = preferredCompression(acceptEncoding);
-  const compressed = how === null ? null : compress(etag, answer.body, how);
-  if (how === null || compressed === null) return { ...answer, headers, etag };
-  answer.release?.();
-  return {
-    status: 200,
-    headers: { ...headers, 'content-encoding': how },
-    body: compressed.bytes,
-    etag: compressed.etag,
-  };
 }
 
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {

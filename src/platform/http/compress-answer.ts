@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { acceptsGzip } from './accept-encoding.ts';
+import { acceptsGzip } from './accept.ts';
 import { isPieces, type Outgoing } from './incoming.ts';
 
 const WORTH_IT_BYTES = 1_024;

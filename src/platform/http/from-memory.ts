@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { SecretGuard } from '../secret-guard.ts';
-import { acceptsGzip } from './accept-encoding.ts';
+import { acceptsGzip } from './accept.ts';
 import { PUBLIC_CACHE } from './cache-answer.ts';
 import { faultOfHead } from './check-head.ts';
 import { CORS_HEADERS } from './cors.ts';

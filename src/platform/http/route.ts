@@ -4,7 +4,6 @@ import { isPairingCode, isRecoveryCode } from '../secret-format.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
 import { answerPage, type PageDoor } from './answer-page.ts';
-import { createCompressor } from './compress-documents.ts';
 import { refuseFailure } from './failure.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { Mount } from './mount.ts';
@@ -58,7 +57,6 @@ export function routesOf<E extends Endpoints, Context, Caller>(
   const by: PageDoor = {
     guard,
     log: options.log,
-    compress: createCompressor(),
     refuse: (error) => refuseFailure(error, (thrown) => options.classifyError?.(thrown, []) ?? null),
   };
   const pages = (options.pages ?? []).map((page) => ({

@@ -57,8 +57,6 @@ export interface Page extends AnyPage {
   method: 'GET';
   /** As for endpoints, `public` is what is assumed; `immutable`: the address changes with the content. */
   cache?: 'public' | 'private' | 'immutable';
-  /** Its content seldom changes: sent as small as it gets to who accepts that. */
-  longLived?: true;
   handler(call: PageCall): PageAnswer | Promise<PageAnswer>;
 }
 

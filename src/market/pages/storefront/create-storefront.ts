@@ -1,4 +1,4 @@
-import { acceptsGzip } from '../../../platform/http/accept-encoding.ts';
+import { acceptsGzip } from '../../../platform/http/accept.ts';
 import { targetOf } from '../../../platform/http/ask-inside.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { etagOf } from '../../../platform/http/etag.ts';
