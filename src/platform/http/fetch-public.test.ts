@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { isPublicAddress } from './client-network.ts';
 import { createPublicFetch, PublicFetchFailure, type PublicMeans, readPublicJson } from './fetch-public.ts';
-import { isPublicAddress } from './public-address.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 

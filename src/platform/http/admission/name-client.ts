@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
-import { clientNetwork, firstAddress } from '../client-network.ts';
+import { isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { clientNetwork, readAddress } from '../client-network.ts';
 
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
@@ -17,12 +18,13 @@ export interface ClientNames {
 
 /** The one place that reads X-Forwarded-For. */
 export function createClientNames(trusted: false | readonly string[]): ClientNames {
-  const list = trusted === false ? null : listOf(trusted);
-  const isProxy = (address: string | undefined): boolean => {
-    if (list === null || address === undefined) return false;
-    const plain = address.replace(/%.*$/, '');
-    if (isIPv4(plain)) return list.check(plain, 'ipv4');
-    return isIPv6(plain) && list.check(plain, 'ipv6');
+  const networks = (trusted || []).flatMap((name) => NAMED[name] ?? [name]);
+  const proxy = networks.map((network) =>
+    ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${isIPv4(network) ? 32 : 128}`),
+  );
+  const isProxy = (text: string | undefined): boolean => {
+    const address = proxy.length === 0 ? null : readAddress(text);
+    return address !== null && ipaddr.subnetMatch(address, { proxy }, 'none') === 'proxy';
   };
   return {
     isProxy,
@@ -31,20 +33,12 @@ export function createClientNames(trusted: false | readonly string[]): ClientNam
       const forwarded = headers['x-forwarded-for'];
       if (forwarded === undefined || !isProxy(peer)) return clientNetwork(peer);
       // Nearest last; the first that is no proxy of ours is the client. What stands before it anybody may have written.
-      const hops = String(forwarded).split(',');
-      let at = hops.length - 1;
-      while (at > 0 && isProxy(hops[at]?.trim())) at -= 1;
-      return clientNetwork(firstAddress(hops[at]?.trim(), peer));
+      const hops = String(forwarded)
+        .split(',')
+        .map((hop) => hop.trim());
+      const client = hops.findLast((hop) => !isProxy(hop)) ?? hops[0];
+      // A proxy may forward any text as an address.
+      return clientNetwork(readAddress(client) === null ? peer : client);
     },
   };
-}
-
-function listOf(trusted: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of trusted.flatMap((name) => NAMED[name] ?? [name])) {
-    const [address = '', bits] = network.split('/');
-    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-    list.addSubnet(address, bits === undefined ? (family === 'ipv4' ? 32 : 128) : Number(bits), family);
-  }
-  return list;
 }
