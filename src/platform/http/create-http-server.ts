@@ -11,7 +11,7 @@ import { closeServer } from './close-server.ts';
 import { compressAnswer } from './compress-answer.ts';
 import { CORS_HEADERS, preflightHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
-import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
+import { createExchanges, createFlights, type Exchange } from './exchanges.ts';
 import { answerFailure } from './failure.ts';
 import { createAnswerFromMemory } from './from-memory.ts';
 import { guardBody } from './guard-request.ts';
@@ -50,9 +50,11 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const { clock, log, random } = options;
   const guard = createSecretGuard(options.secretPrefixes);
   const admission = admissionOf(options);
-  const exchanges = createExchanges({
+  const flights = createFlights();
+  const beginExchange = createExchanges({
     clock,
     log,
+    flights,
     leave: admission.leave,
     // A tool's refusal is a 200 of HTTP.
     refused: (request, reason) => reason === 'key_invalid' && admission.distrust(request),
@@ -66,7 +68,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   let isClosing = false;
 
   const begin = (request: FastifyRequest, reply: FastifyReply): Exchange => {
-    const exchange = exchanges.begin(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
+    const exchange = beginExchange(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
     reply.headers(standingHeaders(exchange.requestId));
     if (request.routeOptions.config.facts?.cors) reply.headers(CORS_HEADERS);
     return exchange;
@@ -77,12 +79,12 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const isBusy = (request: IncomingMessage): boolean => isClosing || admission.refusalOf(request) !== undefined;
   const { clientOf } = admission;
   const reads = createMeasureReads(options.readMs, clientOf, random);
-  const memory = { read: options.fromMemory, guard, exchanges, counts, random, log, isBusy, clientOf, reads };
+  const memory = { read: options.fromMemory, guard, flights, counts, random, log, isBusy, clientOf, reads };
   const app = createApp({
     random,
     admission,
     fromMemory: createAnswerFromMemory(memory),
-    onUnparsed: createUnparsed(options, exchanges, admission),
+    onUnparsed: createUnparsed(options, admission),
     onRouterError: (error, request, reply) => {
       begin(request, reply);
       fail(faultOfHead(request.raw, guard) ?? error, request, reply);
@@ -108,7 +110,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     close: createClose(async ({ drainMs }) => {
       // From now on every answer closes its connection.
       isClosing = true;
-      await closeServer(app, exchanges, { clock, drainMs });
+      await closeServer(app, flights, { clock, drainMs });
       counts.close();
     }),
   };
@@ -156,13 +158,12 @@ type Said = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clo
 
 function createUnparsed(
   options: Said,
-  exchanges: Exchanges,
-  admission: Pick<Admission, 'count'>,
+  admission: Pick<Admission, 'count' | 'isAnswering'>,
 ): (error: NodeJS.ErrnoException, socket: Socket) => void {
   return (error, socket) => {
     const refusal = refuseUnparsed(error.code);
     if (refusal.reason === 'request_timeout') admission.count('request_late');
-    if (!socket.writable || exchanges.answering(socket)) return void socket.destroy();
+    if (!socket.writable || admission.isAnswering(socket)) return void socket.destroy();
     sayUnparsed(options, refusal, socket);
   };
 }

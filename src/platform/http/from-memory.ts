@@ -7,7 +7,7 @@ import { PUBLIC_CACHE } from './cache-answer.ts';
 import { faultOfHead } from './check-head.ts';
 import { CORS_HEADERS } from './cors.ts';
 import { matchesEtag } from './etag.ts';
-import type { Exchanges } from './exchanges.ts';
+import type { Flights } from './exchanges.ts';
 import type { MeasureReads } from './measure-reads.ts';
 import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './prepared.ts';
 import type { ReadCounts } from './read-counts.ts';
@@ -16,7 +16,7 @@ import { STANDING_HEADERS } from './standing-headers.ts';
 export interface MemoryOptions {
   read: ReadFromMemory | undefined;
   guard: SecretGuard;
-  exchanges: Exchanges;
+  flights: Flights;
   counts: ReadCounts;
   random: Random;
   log: Log;
@@ -36,7 +36,7 @@ const OF_BODY = new Set(['content-type', 'content-encoding']);
 
 /** The in-memory path: GETs whose bytes are ready are answered before the framework sees them. Whatever is unusual is the framework's. */
 export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory {
-  const { exchanges, counts, random } = options;
+  const { flights, counts, random } = options;
   return (request, response) => {
     const asked = readPlain(request, options);
     if (asked === null) return false;
@@ -49,7 +49,7 @@ export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory
     else response.end(answer.body);
     // Usually the system has taken all of it by now. Behind another answer, or to a slow client, it has not.
     if (response.writableLength === 0) answer.release?.();
-    else exchanges.hold(request, response, answer.release ?? nothing);
+    else flights.hold(response, answer.release);
     return true;
   };
 }
@@ -88,5 +88,3 @@ function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId
   if (status === 200) all.push('content-length', body.byteLength);
   return all;
 }
-
-function nothing(): void {}

@@ -41,6 +41,8 @@ export interface Admission {
   leave(request: IncomingMessage): void;
   /** What it showed as key, token or proof is none, where its status does not say so. */
   distrust(request: IncomingMessage): void;
+  /** Whether an answer on this socket is under way, so that nothing else may be written there. */
+  isAnswering(socket: Socket): boolean;
   count(rule: Rule): void;
   facts(): AdmissionFacts;
 }
@@ -116,6 +118,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       if (connection.isWaiting) request.socket.destroy();
     },
     distrust: held.distrust,
+    isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,
     count: rules.count,
     facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules: rules.list() }),
   };

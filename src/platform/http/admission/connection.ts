@@ -56,6 +56,11 @@ export class Connection {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
+  /** The same where the answer has begun before all of the request had come. */
+  hasBegunToAnswer(): boolean {
+    return this.isAnswering() || (this.response?.headersSent === true && !this.response.writableFinished);
+  }
+
   isReadingBody(): boolean {
     return this.request !== null && !this.request.complete;
   }
