@@ -3,16 +3,13 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Refusal } from '../../refusal.ts';
-import { type Bounds, DEFAULT_BOUNDS, STARTED_IN_TURN } from './bounds.ts';
-import { type Connection, connectionOf } from './connection.ts';
+import { type Bounds, DEFAULT_BOUNDS, noneCounted, type Rule, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
+import { type Connection, connectionOf, type Place } from './connection.ts';
 import { createClientNames } from './name-client.ts';
-import { createPlaces, type Place, type Places } from './places.ts';
-import { failedToProve } from './read-head.ts';
+import { createPlaces, failedToProve } from './places.ts';
 import { readInTurn } from './read-in-turn.ts';
-import { countRules, type Rule, type RuleCounts } from './rules.ts';
 import { createSockets } from './sockets.ts';
 import { createTurns } from './turns.ts';
-import { findLateness } from './watch-sockets.ts';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -55,7 +52,7 @@ const FORWARDED =
 export function createAdmission(options: AdmissionOptions): Admission {
   const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
-  const rules = countRules();
+  const rules = noneCounted();
   const names = createClientNames(options.trustProxy);
   const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
   const warnOnce = createWarning(options.log);
@@ -64,7 +61,6 @@ export function createAdmission(options: AdmissionOptions): Admission {
     connectionOf(request.socket)?.peer?.address ?? names.of(request);
   const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
-  const held = createHeldPlaces(places);
 
   const open = (socket: Socket): void => {
     const connection = sockets.admit(socket);
@@ -72,11 +68,14 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
   const look = (): void => {
     for (const connection of sockets.each()) {
-      const lateness = connection.socket.destroyed ? null : findLateness(connection, clock.now());
+      const lateness = connection.socket.destroyed ? null : connection.findLateness(clock.now());
       if (lateness === null) continue;
-      rules.count(lateness);
+      rules[lateness] += 1;
       cut(connection, lateness === 'body_too_slow' ? options.sayTooSlow : null);
     }
+  };
+  const distrust = (place: Place | null): void => {
+    if (place?.isKept) places.loseLane(place.site);
   };
 
   const start = (
@@ -86,12 +85,16 @@ export function createAdmission(options: AdmissionOptions): Admission {
     response: ServerResponse,
   ): void => {
     if (request.socket.destroyed) return;
-    const refusal = places.judge(request);
-    connection.refusal = refusal;
+    connection.refusal = places.judge(request);
     answer(request, response);
     // Nearly always what lies ready is out by now, and held no place.
     const isOut = response.writableEnded && response.writableLength === 0;
-    if (!isOut && refusal === null && !connection.isStream) held.hold(request, response);
+    if (isOut || connection.refusal !== null || connection.isStream) return;
+    connection.place = places.take(request);
+    response.once('close', () => {
+      const place = giveBack(connection);
+      if (failedToProve(request, response.statusCode)) distrust(place);
+    });
   };
   return {
     guard: (server, answer) => {
@@ -110,17 +113,19 @@ export function createAdmission(options: AdmissionOptions): Admission {
     refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
     clientOf,
     leave: (request) => {
-      held.giveBack(request);
       const connection = connectionOf(request.socket);
       if (connection === undefined) return;
+      giveBack(connection);
       sockets.leave(connection);
       // What waits behind an answer without an end would wait for ever.
       if (connection.isWaiting) request.socket.destroy();
     },
-    distrust: held.distrust,
+    distrust: (request) => distrust(connectionOf(request.socket)?.place ?? null),
     isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,
-    count: rules.count,
-    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules: rules.list() }),
+    count: (rule) => {
+      rules[rule] += 1;
+    },
+    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules }),
   };
 }
 
@@ -134,29 +139,11 @@ function createWarning(log: Log): (request: IncomingMessage, connection: Connect
   };
 }
 
-/** Who holds a place, until the answer is out. */
-function createHeldPlaces(places: Places) {
-  const held = new WeakMap<IncomingMessage, Place>();
-  const giveBack = (request: IncomingMessage): Place | undefined => {
-    const place = held.get(request);
-    held.delete(request);
-    place?.giveBack();
-    return place;
-  };
-  return {
-    giveBack,
-    hold: (request: IncomingMessage, response: ServerResponse): void => {
-      held.set(request, places.take(request));
-      response.once('close', () => {
-        const place = giveBack(request);
-        if (place?.isKept && failedToProve(request, response.statusCode)) places.loseLane(place.site);
-      });
-    },
-    distrust: (request: IncomingMessage): void => {
-      const place = held.get(request);
-      if (place?.isKept) places.loseLane(place.site);
-    },
-  };
+function giveBack(connection: Connection): Place | null {
+  const { place } = connection;
+  connection.place = null;
+  place?.giveBack();
+  return place;
 }
 
 function cut({ socket, response }: Connection, say: ((socket: Socket) => void) | null): void {
