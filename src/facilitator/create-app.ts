@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
-import { createAdmittedServer } from '../platform/http/admission/admitted-server.ts';
+import { admitFramework } from '../platform/http/admission/admitted-server.ts';
 import type { Flights } from '../platform/http/exchanges.ts';
 import { createCallerCheck } from './check-caller.ts';
 import { checkChain } from './check-chain.ts';
@@ -32,7 +32,7 @@ export function createApp(served: Served): FastifyInstance {
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_MS,
-    serverFactory: createAdmittedServer({ clock, log, trustProxy: false }),
+    serverFactory: admitFramework({ clock, log, trustProxy: false }),
   });
   // JSON alone: a page of another origin can send plain text without being asked for.
   app.removeContentTypeParser('text/plain');

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../log.ts';
 import type { Exchange } from './exchanges.ts';
+import { holdOpen } from './hold-open.ts';
 import { abandon, isPieces, type Outgoing, type Pieces } from './incoming.ts';
 
 type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
@@ -15,13 +16,14 @@ export function sendAnswer(reply: FastifyReply, { status, headers, body }: With<
   );
 }
 
-/** Also what comes in pieces, and what has to be given back. */
+/** Also what comes in pieces, what stays open, and what has to be given back. */
 export async function sendOutgoing(
   reply: FastifyReply,
   outgoing: Outgoing,
   at: { exchange: Exchange; log: Log },
 ): Promise<FastifyReply> {
-  const { body, headers, status, release } = outgoing;
+  const { body, headers, status, release, listen } = outgoing;
+  if (listen) return holdOpen(reply, { ...outgoing, listen }, at.exchange);
   if (!isPieces(body)) {
     if (release) at.exchange.atEnd(release);
     return sendAnswer(reply, { status, headers, body });

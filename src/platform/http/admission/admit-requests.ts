@@ -1,9 +1,9 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Refusal } from '../../refusal.ts';
-import { type Bounds, DEFAULT_BOUNDS, noneCounted, type Rule, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
+import { type Bounds, DEFAULT_BOUNDS, noneCounted, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
 import { type Connection, connectionOf, type Place } from './connection.ts';
 import { createClientNames } from './name-client.ts';
 import { createPlaces, failedToProve } from './places.ts';
@@ -40,7 +40,7 @@ export interface Admission {
   distrust(request: IncomingMessage): void;
   /** Whether an answer on this socket is under way, so that nothing else may be written there. */
   isAnswering(socket: Socket): boolean;
-  count(rule: Rule): void;
+  rules: RuleCounts;
   facts(): AdmissionFacts;
 }
 
@@ -67,24 +67,15 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (connection !== null) readInTurn(connection);
   };
   const look = (): void => {
-    for (const connection of sockets.each()) {
-      const lateness = connection.socket.destroyed ? null : connection.findLateness(clock.now());
-      if (lateness === null) continue;
-      rules[lateness] += 1;
-      cut(connection, lateness === 'body_too_slow' ? options.sayTooSlow : null);
-    }
+    for (const connection of sockets.each()) cutIfLate(connection, options, rules);
   };
   const distrust = (place: Place | null): void => {
     if (place?.isKept) places.loseLane(place.site);
   };
 
-  const start = (
-    answer: RequestListener,
-    connection: Connection,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): void => {
-    if (request.socket.destroyed) return;
+  const start = (answer: RequestListener, connection: Connection): void => {
+    const { request, response } = connection;
+    if (request === null || response === null || request.socket.destroyed) return;
     connection.refusal = places.judge(request);
     answer(request, response);
     // Nearly always what lies ready is out by now, and held no place.
@@ -106,8 +97,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
         connection.begin(request, response, clock);
         warnOnce(request, connection);
         // With few sockets open there cannot be many requests.
-        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection, request, response);
-        turns.run(request, () => start(answer, connection, request, response));
+        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
+        turns.run(request, () => start(answer, connection));
       };
     },
     refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
@@ -122,9 +113,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     },
     distrust: (request) => distrust(connectionOf(request.socket)?.place ?? null),
     isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,
-    count: (rule) => {
-      rules[rule] += 1;
-    },
+    rules,
     facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules }),
   };
 }
@@ -146,14 +135,16 @@ function giveBack(connection: Connection): Place | null {
   return place;
 }
 
-function cut({ socket, response }: Connection, say: ((socket: Socket) => void) | null): void {
-  if (say === null || response === null || response.headersSent) {
-    socket.destroy();
-    return;
-  }
+/** Closes the connection of a client that is too slow by now. */
+function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptions, rules: RuleCounts): void {
+  const { socket, response } = connection;
+  const lateness = socket.destroyed ? null : connection.findLateness(clock.now());
+  if (lateness === null) return;
+  rules[lateness] += 1;
+  if (lateness !== 'body_too_slow' || response === null || response.headersSent) return void socket.destroy();
   // For the access log, and for the lane.
   response.statusCode = 408;
-  say(socket);
+  sayTooSlow(socket);
 }
 
 /** For as long as the server listens. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import { clientNetwork, networkLevels } from '../client-network.ts';
-import { NETWORK_PART, part, type RuleCounts } from './bounds.ts';
+import { NETWORK_PART, part, type Rule, type RuleCounts } from './bounds.ts';
 import { Connection } from './connection.ts';
 import type { ClientNames } from './name-client.ts';
 
@@ -24,6 +24,11 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
   let streams = 0;
   let lookAgainAt = 0;
 
+  const refuse = (socket: Socket, rule: Rule): null => {
+    rules[rule] += 1;
+    socket.destroy();
+    return null;
+  };
   const remove = (connection: Connection): void => {
     const { peer } = connection;
     const own = peer === null ? undefined : bySite.get(peer.site);
@@ -39,8 +44,7 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
     if (largest === undefined || largest.size <= 2 * (newcomers + 1)) return false;
     for (const connection of largest) {
       if (connection.socket.destroyed || connection.isAnswering()) continue;
-      rules.sockets_full += 1;
-      connection.socket.destroy();
+      refuse(connection.socket, 'sockets_full');
       return true;
     }
     return false;
@@ -53,21 +57,13 @@ export function createSockets({ total, clock, names, rules }: SocketsOptions) {
       const peer = names.isProxy(address) ? null : { address: counted, site: networkLevels(counted).site };
       const own = peer === null ? undefined : bySite.get(peer.site);
       if (own !== undefined && own.size >= ofNetwork && closeIdle(own, 1, rules) === 0) {
-        rules.sockets_of_network += 1;
-        socket.destroy();
-        return null;
+        return refuse(socket, 'sockets_of_network');
       }
-      if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) {
-        rules.sockets_full += 1;
-        socket.destroy();
-        return null;
-      }
+      if (all.size - streams >= total && !makeRoom(own?.size ?? 0)) return refuse(socket, 'sockets_full');
       const connection = new Connection(socket, peer);
       all.add(connection);
-      if (peer !== null) {
-        if (own === undefined) bySite.set(peer.site, new Set([connection]));
-        else own.add(connection);
-      }
+      own?.add(connection);
+      if (peer !== null && own === undefined) bySite.set(peer.site, new Set([connection]));
       socket.once('close', () => {
         all.delete(connection);
         if (connection.isStream) streams -= 1;
