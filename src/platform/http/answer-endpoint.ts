@@ -104,8 +104,7 @@ function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknow
     return { value: undefined, refusal: new Refusal('malformed_json', { detail: 'The body is missing.' }) };
   }
   try {
-    const encoding = { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
-    return { value: readBody(body, encoding) };
+    return { value: readBody(body, headers) };
   } catch (error) {
     if (error instanceof Refusal) return { value: undefined, refusal: error };
     throw error;

@@ -4,9 +4,8 @@ import type { SecretGuard } from '../secret-guard.ts';
 import { cacheAnswer } from './cache-answer.ts';
 import { guardBody } from './guard-request.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
-import { readCookies } from './read-cookies.ts';
-import { readForm } from './read-form.ts';
-import { readQuery } from './request-target.ts';
+import { readForm } from './read-body.ts';
+import { readCookies, readQuery } from './request-target.ts';
 import type { AnyPageRoute, FormPage, PageAnswer, PageCall } from './server-options.ts';
 
 export interface PageDoor {
@@ -52,10 +51,9 @@ function readCall(incoming: Incoming): PageCall {
 /** The guard comes before any word about the form's shape. */
 async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
   const { headers, body } = incoming;
-  const encoding = { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
   let form: Record<string, string>;
   try {
-    form = readForm(body, encoding);
+    form = readForm(body, headers);
   } catch (error) {
     guardBody(guard, body, undefined);
     throw error;

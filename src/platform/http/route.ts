@@ -7,7 +7,7 @@ import { answerPage, type PageDoor } from './answer-page.ts';
 import { refuseFailure } from './failure.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { Mount } from './mount.ts';
-import { FORM_LIMIT_BYTES } from './read-form.ts';
+import { FORM_LIMIT_BYTES } from './read-body.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 
