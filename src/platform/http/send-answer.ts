@@ -35,36 +35,23 @@ export async function sendOutgoing(
   const iterator = body[Symbol.asyncIterator]();
   // Pulled before anything is said, so that what fails at the start is answered like any other failure.
   const first = await iterator.next();
+  // Also where the client has gone before the first piece: a generator that was never begun would not pass `return` on.
+  at.exchange.atEnd(() => void iterator.return?.().catch(() => undefined));
   // Its buffer holds one piece; fastify destroys the connection when it fails, and it when the connection has gone.
   const pieces = Readable.from(resumed(first, iterator, at), { highWaterMark: 1 });
   return reply.code(status).headers(headers).send(pieces);
 }
 
-/** By hand, because a generator that was never begun would not pass `return` on. */
-function resumed(
+async function* resumed(
   first: IteratorResult<Uint8Array>,
   iterator: AsyncIterator<Uint8Array>,
   { exchange, log }: { exchange: Exchange; log: Log },
 ): Pieces {
-  let waiting: IteratorResult<Uint8Array> | null = first;
-  const next = async (): Promise<IteratorResult<Uint8Array>> => {
-    if (waiting === null) return await iterator.next();
-    const step = waiting;
-    waiting = null;
-    return step;
-  };
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () =>
-        next().catch((error: unknown) => {
-          exchange.notes['reason'] = 'internal_error';
-          log.error('answer_broke_off', { request_id: exchange.requestId, error });
-          throw error;
-        }),
-      return: async () => {
-        await iterator.return?.();
-        return { done: true, value: undefined };
-      },
-    }),
-  };
+  try {
+    for (let step = first; step.done !== true; step = await iterator.next()) yield step.value;
+  } catch (error) {
+    exchange.notes['reason'] = 'internal_error';
+    log.error('answer_broke_off', { request_id: exchange.requestId, error });
+    throw error;
+  }
 }
