@@ -1,5 +1,4 @@
-import type { Log } from '../log.ts';
-import { Refusal } from '../refusal.ts';
+import type { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { cacheAnswer } from './cache-answer.ts';
 import { guardBody } from './guard-request.ts';
@@ -10,9 +9,8 @@ import type { AnyPageRoute, FormPage, PageAnswer, PageCall } from './server-opti
 
 export interface PageDoor {
   guard: SecretGuard;
-  log: Log;
   /** What was thrown, as a refusal; null when it is a bug. */
-  refuse(error: unknown): Refusal | null;
+  expect(error: unknown, incoming: Incoming): Refusal | null;
 }
 
 /** For a year: whatever changes gets another address. */
@@ -65,14 +63,9 @@ async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard
 }
 
 /** A refusal as this page shows it. Bugs, and pages that show none, are answered like everything else. */
-function present(page: AnyPageRoute, error: unknown, incoming: Incoming, { log, refuse }: PageDoor): PageAnswer {
-  const refusal = refuse(error);
-  if (refusal === null || page.refused === undefined) throw error;
-  const { reason, row } = refusal;
-  incoming.notes['reason'] = reason;
-  if (!(error instanceof Refusal) && row.status >= 500) {
-    log.warn('request_not_served', { request_id: incoming.requestId, reason, error });
-  }
+function present(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageDoor): PageAnswer {
+  const refusal = page.refused && by.expect(error, incoming);
+  if (!refusal || page.refused === undefined) throw error;
   return page.refused(refusal);
 }
 

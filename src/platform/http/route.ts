@@ -4,7 +4,7 @@ import { isPairingCode, isRecoveryCode } from '../secret-format.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
 import { answerPage, type PageDoor } from './answer-page.ts';
-import { refuseFailure } from './failure.ts';
+import { expectFailure } from './failure.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
 import type { Mount } from './mount.ts';
 import { FORM_LIMIT_BYTES } from './read-body.ts';
@@ -56,8 +56,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
   });
   const by: PageDoor = {
     guard,
-    log: options.log,
-    refuse: (error) => refuseFailure(error, (thrown) => options.classifyError?.(thrown, []) ?? null),
+    expect: (error, incoming) => expectFailure(options, error, incoming),
   };
   const pages = (options.pages ?? []).map((page) => ({
     path: page.path,
