@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startSample } from '../../../test/support/sample-server.ts';
-import { etagOf } from './etag.ts';
+import { etagOf } from './cache-answer.ts';
 import type { PageAnswer } from './server-options.ts';
 
 function startPage(answer: PageAnswer) {

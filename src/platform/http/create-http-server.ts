@@ -5,10 +5,10 @@ import { Refusal } from '../refusal.ts';
 import { createSecretGuard, type SecretGuard } from '../secret-guard.ts';
 import { type Admission, type AdmissionFacts, createAdmission } from './admission/admit-requests.ts';
 import { createInside } from './ask-inside.ts';
+import { compressAnswer } from './cache-answer.ts';
 import { checkHead, faultOfHead } from './check-head.ts';
 import { closeServer } from './close-server.ts';
-import { compressAnswer } from './compress-answer.ts';
-import { CORS_HEADERS, preflightHeaders } from './cors.ts';
+import { CORS_HEADERS, preflightHeaders, standingHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
 import { createExchanges, createFlights, type Exchange, type Flights } from './exchanges.ts';
 import { answerFailure } from './failure.ts';
@@ -19,12 +19,10 @@ import { buildProblem, endWith, type ProblemAnswer, rawAnswer, refuseUnparsed } 
 import { createReadCounts, type ReadCount } from './read-counts.ts';
 import { bytesOf, readIncoming } from './read-incoming.ts';
 import { splitTarget } from './request-target.ts';
-import { type Route, routeOfMount, routesOf } from './route.ts';
+import { type Route, routeOfMount, routesOf, showFaces } from './route.ts';
 import { type AllowedMethod, createRouteTable } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
-import { showFaces } from './show-faces.ts';
-import { standingHeaders } from './standing-headers.ts';
 
 export interface HttpServer {
   listen(at: { host: string; port: number }): Promise<{ url: string; port: number }>;

@@ -6,7 +6,7 @@ import {
   sampleKey,
   sendRaw,
 } from '../../../test/support/sample-server.ts';
-import { etagOf } from './etag.ts';
+import { etagOf } from './cache-answer.ts';
 import type { MemoryRequest } from './prepared.ts';
 
 const BODY = Buffer.from('{"quick":true}');

@@ -3,15 +3,13 @@ import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { acceptsGzip } from './accept.ts';
-import { PUBLIC_CACHE } from './cache-answer.ts';
+import { matchesEtag, PUBLIC_CACHE } from './cache-answer.ts';
 import { faultOfHead } from './check-head.ts';
-import { CORS_HEADERS } from './cors.ts';
-import { matchesEtag } from './etag.ts';
+import { CORS_HEADERS, STANDING_HEADERS } from './cors.ts';
 import type { Flights } from './exchanges.ts';
 import type { MeasureReads } from './measure-reads.ts';
 import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './prepared.ts';
 import type { ReadCounts } from './read-counts.ts';
-import { STANDING_HEADERS } from './standing-headers.ts';
 
 export interface MemoryOptions {
   read: ReadFromMemory | undefined;

@@ -6,7 +6,7 @@ import {
   sampleKey,
   sendRaw,
 } from '../../../test/support/sample-server.ts';
-import type { Listener } from './listener.ts';
+import type { Listener } from './incoming.ts';
 
 const HELLO = Buffer.from('hello ');
 const get = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;

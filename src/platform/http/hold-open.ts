@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { Exchange } from './exchanges.ts';
-import type { Outgoing } from './incoming.ts';
-import type { Listener } from './listener.ts';
+import type { Listener, Outgoing } from './incoming.ts';
 
 type HeldOutgoing = Outgoing & Required<Pick<Outgoing, 'listen'>>;
 
