@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { startSample } from '../../../test/support/sample-server.ts';
-import { etagOf } from './cache-answer.ts';
 import type { PageAnswer } from './server-options.ts';
 
 function startPage(answer: PageAnswer) {
@@ -19,10 +18,5 @@ describe('a page with bytes that are ready', () => {
     expect([answer.body, answer.headers['etag'], released]).toEqual(['ready', '"mine"', 1]);
     const known = await ask({ 'if-none-match': '"mine"' });
     expect([known.statusCode, released]).toEqual([304, 2]);
-  });
-
-  it('gets one from its bytes otherwise', async () => {
-    const answer = await startPage({ status: 200, headers: {}, body: 'text' })();
-    expect(answer.headers['etag']).toBe(etagOf('text'));
   });
 });
