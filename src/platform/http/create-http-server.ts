@@ -6,18 +6,17 @@ import { createSecretGuard, type SecretGuard } from '../secret-guard.ts';
 import { type Admission, type AdmissionFacts, createAdmission } from './admission/admit-requests.ts';
 import { createInside } from './ask-inside.ts';
 import { compressAnswer } from './cache-answer.ts';
-import { checkHead, faultOfHead } from './check-head.ts';
 import { closeServer } from './close-server.ts';
 import { CORS_HEADERS, preflightHeaders, standingHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
 import { createExchanges, createFlights, type Exchange, type Flights } from './exchanges.ts';
 import { answerFailure } from './failure.ts';
 import { createAnswerFromMemory } from './from-memory.ts';
-import { guardBody } from './guard-request.ts';
+import { faultOfHead, guardBody } from './guard-request.ts';
+import type { Incoming } from './incoming.ts';
 import { createMeasureReads } from './measure-reads.ts';
 import { buildProblem, endWith, type ProblemAnswer, rawAnswer, refuseUnparsed } from './problem.ts';
 import { createReadCounts, type ReadCount } from './read-counts.ts';
-import { bytesOf, readIncoming } from './read-incoming.ts';
 import { splitTarget } from './request-target.ts';
 import { type Route, routeOfMount, routesOf, showFaces } from './route.ts';
 import { type AllowedMethod, createRouteTable } from './route-table.ts';
@@ -77,7 +76,8 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
     begin(request, reply);
     const refusal = admission.refusalOf(request.raw);
     if (refusal !== undefined && !request.routeOptions.config.facts?.unlimited) throw refusal;
-    checkHead(request.raw, guard);
+    const fault = faultOfHead(request.raw, guard);
+    if (fault !== null) throw fault;
   });
   app.setErrorHandler(fail);
   app.setNotFoundHandler(async (request, reply) => {
@@ -86,7 +86,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   });
   addRoutes(app, routes, async (route, request, reply) => {
     const exchange = begin(request, reply);
-    const given = await route.answer(readIncoming(request, exchange, clientOf(request.raw)));
+    const given = await route.answer(readIncoming(request, exchange, clientOf));
     const outgoing = await compressAnswer(given, request.headers['accept-encoding']);
     return sendOutgoing(reply, outgoing, { exchange, log });
   });
@@ -151,6 +151,21 @@ function addRoutes(
     const handler = (request: FastifyRequest, reply: FastifyReply) => answer(route, request, reply);
     app.route({ method: methods, url, bodyLimit, config: { facts }, handler });
   }
+}
+
+function bytesOf(body: unknown): Uint8Array {
+  return body instanceof Uint8Array ? body : new Uint8Array();
+}
+
+function readIncoming(request: FastifyRequest, exchange: Exchange, clientOf: Admission['clientOf']): Incoming {
+  const { method, headers, raw, body } = request;
+  const { requestId, signal, notes } = exchange;
+  return {
+    ...{ method, headers, rawHeaders: raw.rawHeaders, body: bytesOf(body), requestId, signal, notes },
+    target: splitTarget(raw.url ?? '/'),
+    params: { ...(request.params as Record<string, string>) },
+    clientNetwork: clientOf(raw),
+  };
 }
 
 function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod[]): ProblemAnswer {
