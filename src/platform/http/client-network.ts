@@ -1,8 +1,10 @@
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
 /** Null: no address. A mapped IPv4 address is that IPv4 address, and a zone is left out. */
-export function readAddress(text: string | undefined): ipaddr.IPv4 | ipaddr.IPv6 | null {
+export function readAddress(text: string | undefined): Address | null {
   const plain = (text ?? '').replace(/%.*$/, '');
   // The library alone would take 127.1 and 0x7f000001 as well.
   return isIP(plain) === 0 ? null : ipaddr.process(plain);
@@ -11,7 +13,10 @@ export function readAddress(text: string | undefined): ipaddr.IPv4 | ipaddr.IPv6
 /** The network that limits count: an IPv4 address, or the /64 of an IPv6 one. A mapped IPv4 address is that IPv4 address. */
 export function clientNetwork(text: string | undefined): string {
   const address = readAddress(text);
-  if (address === null) return 'unknown';
+  return address === null ? 'unknown' : networkOf(address);
+}
+
+export function networkOf(address: Address): string {
   if (address instanceof ipaddr.IPv4) return address.toString();
   const groups = address.parts.slice(0, 4).map((group) => group.toString(16));
   return `${groups.join(':')}::/64`;

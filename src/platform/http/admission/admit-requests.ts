@@ -57,8 +57,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
   const warnOnce = createWarning(options.log);
 
-  const clientOf = (request: IncomingMessage): string =>
-    connectionOf(request.socket)?.peer?.address ?? names.of(request);
+  const clientOf = (request: IncomingMessage): string => {
+    const { peer } = connectionOf(request.socket) ?? {};
+    return peer === null ? names.ofForwarded(request) : (peer?.address ?? names.of(request));
+  };
   const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
 
