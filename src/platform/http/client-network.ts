@@ -39,16 +39,15 @@ export function networkLevels(counted: string): NetworkLevels {
   return { site: counted, region: counted };
 }
 
-/** All of IPv6 that is given out to the public, and a part of that which the library does not know to be special. */
+/** All of IPv6 that is given out to the public. */
 const GIVEN_OUT = ipaddr.IPv6.parseCIDR('2000::/3');
-const SPECIAL = ipaddr.IPv6.parseCIDR('2001::/23');
 
 /** Whether a server that others told us to ask may be at that address: not this machine, not its neighbours. */
 export function isPublicAddress(text: string): boolean {
   // With a zone it is a neighbour's.
   if (isIP(text) === 0 || text.includes('%')) return false;
   const address = ipaddr.parse(text);
-  if (address instanceof ipaddr.IPv6 && (!address.match(GIVEN_OUT) || address.match(SPECIAL))) return false;
+  if (address instanceof ipaddr.IPv6 && !address.match(GIVEN_OUT)) return false;
   // IPv4 in another dress (mapped, NAT64, 6to4) is of a range of its own.
   return address.range() === 'unicast';
 }
