@@ -85,7 +85,7 @@ test('finished responses have one cache, and one path stands before the framewor
   expect(made('.writeHead')).toEqual([
     'src/platform/http/admission/admitted-server.ts',
     'src/platform/http/from-memory.ts',
-    'src/platform/http/hold-open.ts',
+    'src/platform/http/send-answer.ts',
     'src/platform/serve-text.ts',
   ]);
 });

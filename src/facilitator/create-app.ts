@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
-import { createAdmittedServer } from '../platform/http/admission/admitted-server.ts';
-import type { Exchanges } from '../platform/http/exchanges.ts';
+import { admitFramework } from '../platform/http/admission/admitted-server.ts';
+import type { Flights } from '../platform/http/exchanges.ts';
 import { createCallerCheck } from './check-caller.ts';
 import { checkChain } from './check-chain.ts';
 import type { Context } from './context.ts';
@@ -18,7 +18,7 @@ const GUARDED: ReadonlySet<string> = new Set(['/verify', '/settle', '/state']);
 export interface Served {
   context: Context;
   settle: Settle;
-  exchanges: Pick<Exchanges, 'hold'>;
+  flights: Pick<Flights, 'hold'>;
   /** What callers send as Authorization; null: whoever reaches it may ask. */
   auth: string | null;
   balanceFloorWei: bigint;
@@ -32,13 +32,13 @@ export function createApp(served: Served): FastifyInstance {
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_MS,
-    serverFactory: createAdmittedServer({ clock, log, trustProxy: false }),
+    serverFactory: admitFramework({ clock, log, trustProxy: false }),
   });
   // JSON alone: a page of another origin can send plain text without being asked for.
   app.removeContentTypeParser('text/plain');
   const isCaller = createCallerCheck(served.auth);
   app.addHook('onRequest', async (request, reply) => {
-    served.exchanges.hold(request.raw, reply.raw, () => {});
+    served.flights.hold(reply.raw);
     reply.header('cache-control', 'no-store');
     // Before the body is read.
     if (!GUARDED.has(request.routeOptions.url ?? '') || isCaller(request.headers.authorization)) return;

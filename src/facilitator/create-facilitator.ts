@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder-lock.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 import { closeServer } from '../platform/http/close-server.ts';
-import { createExchanges } from '../platform/http/exchanges.ts';
+import { createFlights } from '../platform/http/exchanges.ts';
 import type { Log } from '../platform/log.ts';
 import { createGasBudget, lossesOf, type Reserved } from './budget/gas-budget.ts';
 import { DEFAULT_LIMITS, type Limits } from './budget/limits.ts';
@@ -87,9 +87,9 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     const follower = createFollower(context, conclude);
     const sender = createSender(context, { conclude, follower });
     const settle = createSettle({ context, sender, conclude, follower });
-    const { clock, log } = context;
-    const exchanges = createExchanges({ clock, log, leave: () => {}, refused: () => {} });
-    const app = createApp({ context, settle, exchanges, auth: options.auth ?? null, balanceFloorWei });
+    const { clock } = context;
+    const flights = createFlights();
+    const app = createApp({ context, settle, flights, auth: options.auth ?? null, balanceFloorWei });
     const metrics = await createMetrics(context, { host: options.host ?? '127.0.0.1', port: options.metricsPort ?? 0 });
     const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
     const tending = tendOpen(context, conclude);
@@ -103,7 +103,7 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
         sender.close();
         context.turns.close();
         // Connections without a request, or with the half of one, would be waited for without an end.
-        await closeServer(app, exchanges, { clock, drainMs: context.timing.answerMs + DRAIN_MORE_MS });
+        await closeServer(app, flights, { clock, drainMs: context.timing.answerMs + DRAIN_MORE_MS });
         await settle.idle();
         await tending.stop();
         await metrics.close();

@@ -41,10 +41,7 @@ export function mountRegistration(market: Market, calls: ProviderCalls, guard: S
 /** The guard comes before any word about the body's shape. */
 function readMetadata(guard: SecretGuard, { body, headers }: Incoming): Metadata {
   guardBody(guard, body, undefined);
-  const metadata = readBody(body, {
-    contentType: headers['content-type'],
-    contentEncoding: headers['content-encoding'],
-  });
+  const metadata = readBody(body, headers);
   guardBody(guard, metadata, undefined);
   return metadata;
 }

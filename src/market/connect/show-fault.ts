@@ -1,5 +1,5 @@
 import { errors } from 'oidc-provider';
-import { PublicFetchFailure } from '../../platform/http/fetch-public.ts';
+import { OutboundFailure } from '../../platform/http/ask-json.ts';
 import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
 import { ClientFault } from './clients/client-fault.ts';
 
@@ -34,7 +34,7 @@ export function answerPerson(fault: errors.OIDCProviderError, from: Incoming, sh
 
 function tellPerson(fault: errors.OIDCProviderError): ConnectFault {
   const why = causeOf(fault);
-  if (why instanceof PublicFetchFailure) {
+  if (why instanceof OutboundFailure) {
     return {
       status: 502,
       title: 'This program could not be looked up',
@@ -57,7 +57,7 @@ function tellPerson(fault: errors.OIDCProviderError): ConnectFault {
 export function answerProgram(answer: Outgoing, fault: errors.OIDCProviderError, from: Incoming): Outgoing {
   from.notes['reason'] = fault.error;
   const why = causeOf(fault);
-  if (why instanceof PublicFetchFailure) {
+  if (why instanceof OutboundFailure) {
     const text = `The metadata document of this client could not be read (${why.why}). Send the same request again in a little while.`;
     return oauthError({ status: 503, error: 'temporarily_unavailable', text, retryAfter: RETRY_SECONDS });
   }
@@ -87,9 +87,9 @@ function describe(fault: errors.OIDCProviderError): string {
 }
 
 /** What lies below, where it is ours. */
-function causeOf(fault: Error): PublicFetchFailure | ClientFault | null {
+function causeOf(fault: Error): OutboundFailure | ClientFault | null {
   for (let cause: unknown = fault; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof PublicFetchFailure || cause instanceof ClientFault) return cause;
+    if (cause instanceof OutboundFailure || cause instanceof ClientFault) return cause;
   }
   return null;
 }

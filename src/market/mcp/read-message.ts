@@ -25,7 +25,7 @@ export function readMessage(
   const { headers, body } = incoming;
   let message: Message;
   try {
-    message = readBody(body, { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] });
+    message = readBody(body, headers);
   } catch (error) {
     guardBody(guard, body, undefined);
     throw error;

@@ -23,23 +23,21 @@ export function createPages(market: Market, { payments, catalog, history, front 
   const writes = createWriteProbe(market);
   return [
     page({ method: 'GET', path: '/', handler: front }),
-    page({ method: 'GET', path: '/llms.txt', longLived: true, handler: () => llmsText(market) }),
-    page({ method: 'GET', path: '/openapi.json', longLived: true, handler: createOpenApiPage(market.config.baseUrl) }),
-    page({ method: 'GET', path: '/help', longLived: true, handler: ({ accept }) => helpPage(market.config, accept) }),
+    page({ method: 'GET', path: '/llms.txt', handler: () => llmsText(market) }),
+    page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(market.config.baseUrl) }),
+    page({ method: 'GET', path: '/help', handler: ({ accept }) => helpPage(market.config, accept) }),
     ...createFound(market.config),
     ...createDocuments(market),
-    page({ method: 'GET', path: '/docs/errors', longLived: true, handler: ({ accept }) => errorIndex(accept) }),
+    page({ method: 'GET', path: '/docs/errors', handler: ({ accept }) => errorIndex(accept) }),
     page({
       method: 'GET',
       path: '/docs/errors/:reason',
-      longLived: true,
       handler: ({ accept, params }) => errorPage(accept, params['reason'] ?? ''),
     }),
     page({
       method: 'GET',
       path: '/assets/:name',
       cache: 'immutable',
-      longLived: true,
       handler: ({ params }) => answerAsset(params['name'] ?? ''),
     }),
     ...createCeremonies(market, { catalog }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { acceptQuality, preferredType, wantsBytes } from './accept.ts';
+import { acceptQuality, acceptsGzip, preferredType, wantsBytes } from './accept.ts';
 
 const FORMS = ['text/plain', 'text/html', 'application/json'] as const;
 
@@ -33,5 +33,30 @@ describe('what a client prefers', () => {
     expect(wantsBytes(undefined)).toBe(false);
     expect(wantsBytes('application/octet-stream;q=0')).toBe(false);
     expect(wantsBytes('application/octet-stream;q=0.1, application/json')).toBe(false);
+  });
+});
+
+describe('whether a client can unpack gzip', () => {
+  it.each([
+    [undefined, false],
+    ['', false],
+    ['gzip, deflate, br, zstd', true],
+    ['x-gzip', true],
+    ['GZIP;Q=0.5', true],
+    ['gzip ; q=0.000', false],
+    ['*', true],
+    ['gzip;q=0, *', false],
+    ['identity, *;q=0', false],
+    ['identity;q=1, gzip;q=0.5', false],
+    ['identity;q=0.5, gzip;q=1', true],
+    ['gzip;q=nonsense', false],
+    ['gzip;q=2', false],
+    ['xgzip, abr', false],
+  ])('%s', (header, welcome) => {
+    for (const _ of ['read', 'remembered']) expect(acceptsGzip(header)).toBe(welcome);
+  });
+
+  it('is read right also when thousands of clients ask in ways of their own', () => {
+    for (let way = 0; way < 2_000; way += 1) expect(acceptsGzip(`x${way}, gzip;q=${way % 2}`)).toBe(way % 2 === 1);
   });
 });

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secret-guard.ts';
-import { wantsBytes } from './accept.ts';
-import { acceptsGzip } from './accept-encoding.ts';
+import { acceptsGzip, wantsBytes } from './accept.ts';
 import { cacheAnswer } from './cache-answer.ts';
 import { guardBody } from './guard-request.ts';
 import { type Identification, identifyCaller } from './identify-caller.ts';
@@ -105,8 +104,7 @@ function tryToRead(endpoint: EndpointShape, incoming: Incoming): { value: unknow
     return { value: undefined, refusal: new Refusal('malformed_json', { detail: 'The body is missing.' }) };
   }
   try {
-    const encoding = { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
-    return { value: readBody(body, encoding) };
+    return { value: readBody(body, headers) };
   } catch (error) {
     if (error instanceof Refusal) return { value: undefined, refusal: error };
     throw error;

@@ -1,42 +1,31 @@
-import type { Log } from '../log.ts';
-import { Refusal } from '../refusal.ts';
+import type { Refusal } from '../refusal.ts';
 import type { SecretGuard } from '../secret-guard.ts';
-import { preferredCompression } from './accept-encoding.ts';
 import { cacheAnswer } from './cache-answer.ts';
-import type { CompressDocument } from './compress-documents.ts';
-import { etagOf } from './etag.ts';
 import { guardBody } from './guard-request.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
-import { readCookies } from './read-cookies.ts';
-import { readForm } from './read-form.ts';
-import { readQuery } from './request-target.ts';
+import { readForm } from './read-body.ts';
+import { readCookies, readQuery } from './request-target.ts';
 import type { AnyPageRoute, FormPage, PageAnswer, PageCall } from './server-options.ts';
 
 export interface PageDoor {
   guard: SecretGuard;
-  log: Log;
-  compress: CompressDocument;
   /** What was thrown, as a refusal; null when it is a bug. */
-  refuse(error: unknown): Refusal | null;
+  expect(error: unknown, incoming: Incoming): Refusal | null;
 }
 
 /** For a year: whatever changes gets another address. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Fonts and pictures of that kind are small already. */
-const SHRINKS = /^(?:text\/|application\/json|image\/svg)/;
 
 /** A request's way through a route written by hand. */
 export async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageDoor): Promise<Outgoing> {
   const answer = await handle(page, incoming, by.guard).catch((error: unknown) => present(page, error, incoming, by));
   const plain = { ...answer, headers: lowerCased(answer.headers) };
   if (page.method === 'POST') return cacheAnswer(plain, 'private', undefined);
-  const shrinks = page.longLived === true && answer.status === 200 && canShrink(plain.headers);
-  const outgoing = shrinks ? shrink(plain, incoming.headers['accept-encoding'], by.compress) : plain;
   const cache = page.cache ?? 'public';
-  const cached = cacheAnswer(outgoing, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
+  const cached = cacheAnswer(plain, cache === 'private' ? cache : 'public', incoming.headers['if-none-match']);
   if (cache === 'immutable' && cached.status < 400) cached.headers['cache-control'] = IMMUTABLE;
   // No page by GET repeats what was sent to it, so that the length of a compressed one tells nothing of a form's token.
-  return { ...cached, compress: page.longLived !== true };
+  return { ...cached, compress: true };
 }
 
 async function handle(page: AnyPageRoute, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
@@ -60,10 +49,9 @@ function readCall(incoming: Incoming): PageCall {
 /** The guard comes before any word about the form's shape. */
 async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard): Promise<PageAnswer> {
   const { headers, body } = incoming;
-  const encoding = { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
   let form: Record<string, string>;
   try {
-    form = readForm(body, encoding);
+    form = readForm(body, headers);
   } catch (error) {
     guardBody(guard, body, undefined);
     throw error;
@@ -75,40 +63,10 @@ async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard
 }
 
 /** A refusal as this page shows it. Bugs, and pages that show none, are answered like everything else. */
-function present(page: AnyPageRoute, error: unknown, incoming: Incoming, { log, refuse }: PageDoor): PageAnswer {
-  const refusal = refuse(error);
-  if (refusal === null || page.refused === undefined) throw error;
-  const { reason, row } = refusal;
-  incoming.notes['reason'] = reason;
-  if (!(error instanceof Refusal) && row.status >= 500) {
-    log.warn('request_not_served', { request_id: incoming.requestId, reason, error });
-  }
+function present(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageDoor): PageAnswer {
+  const refusal = page.refused && by.expect(error, incoming);
+  if (!refusal || page.refused === undefined) throw error;
   return page.refused(refusal);
-}
-
-function canShrink(headers: Readonly<Record<string, string>>): boolean {
-  return headers['content-encoding'] === undefined && SHRINKS.test(headers['content-type'] ?? '');
-}
-
-/** The smallest form that the client takes, where that is ready. */
-function shrink(
-  answer: PageAnswer & { headers: Record<string, string> },
-  acceptEncoding: string | undefined,
-  compress: CompressDocument,
-): Outgoing {
-  const etag = answer.etag ?? etagOf(answer.body);
-  const vary = answer.headers['vary'];
-  const headers = { ...answer.headers, vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding` };
-  const how = preferredCompression(acceptEncoding);
-  const compressed = how === null ? null : compress(etag, answer.body, how);
-  if (how === null || compressed === null) return { ...answer, headers, etag };
-  answer.release?.();
-  return {
-    status: 200,
-    headers: { ...headers, 'content-encoding': how },
-    body: compressed.bytes,
-    etag: compressed.etag,
-  };
 }
 
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -78,18 +78,6 @@ describe('a prepared answer', () => {
     expect(lines.join('')).toContain('readBooks is no public read');
     expect(released).toBe(1);
   });
-
-  it('knows whether the client unpacks gzip', async () => {
-    const seen: boolean[] = [];
-    const readThing: ReadThing = async (_context, call) => {
-      seen.push(call.acceptsGzip);
-      return { status: 200, body: { name: 'thing' } };
-    };
-    const { server } = startSample({ operations: { ...sampleOperations, readThing } });
-    await server.inject({ url: '/api/thing/3', headers: { 'accept-encoding': 'gzip' } });
-    await server.inject({ url: '/api/thing/3', headers: { 'accept-encoding': 'gzip;q=0' } });
-    expect(seen).toEqual([true, false]);
-  });
 });
 
 describe('a prepared answer in pieces', () => {

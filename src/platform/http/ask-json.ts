@@ -1,4 +1,7 @@
-export type OutboundWhy = 'timeout' | 'unreachable' | 'redirect' | 'too_large' | 'not_json';
+export type OutboundWhy =
+  | ('timeout' | 'unreachable' | 'redirect' | 'too_large' | 'not_json')
+  // Only of documents of strangers: an address that is none for the public and was not asked at all; another status than 200.
+  | ('address' | 'status');
 
 /** Another server gave no answer that can be read. Says nothing about what that server did. */
 export class OutboundFailure extends Error {
@@ -33,32 +36,32 @@ export async function askJson(url: string, options: AskOptions): Promise<{ statu
       redirect: 'manual',
       signal,
     });
-    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
+    if (isRedirect(response)) {
       await response.body?.cancel();
       throw new OutboundFailure('redirect');
     }
-    const text = await readText(response, options.maxBytes);
-    return { status: response.status, json: parse(text) };
+    return { status: response.status, json: await readBoundedJson(response, options.maxBytes) };
   } catch (error) {
     if (error instanceof OutboundFailure) throw error;
     throw new OutboundFailure(signal.aborted ? 'timeout' : 'unreachable', { cause: error });
   }
 }
 
-async function readText(response: Response, maxBytes: number): Promise<string> {
+export function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400);
+}
+
+/** The JSON of an answer of so many bytes at most; otherwise an OutboundFailure. */
+export async function readBoundedJson({ body }: Response, maxBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of body ?? []) {
     size += chunk.byteLength;
     if (size > maxBytes) throw new OutboundFailure('too_large');
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch (error) {
     throw new OutboundFailure('not_json', { cause: error });
   }

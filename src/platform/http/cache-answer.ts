@@ -1,5 +1,24 @@
-import { etagOf, matchesEtag } from './etag.ts';
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { acceptsGzip } from './accept.ts';
 import { abandon, isPieces, type Outgoing } from './incoming.ts';
+
+const ETAG_CHARACTERS = 27;
+
+/** A strong ETag: the beginning of the SHA-256 of the bytes that are sent. */
+export function etagOf(bytes: string | Uint8Array): string {
+  return `"${hash('sha256', bytes, 'base64url').slice(0, ETAG_CHARACTERS)}"`;
+}
+
+/** Whether If-None-Match names this tag (weak comparison, RFC 9110 13.1.2). */
+export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  // What nearly every client sends: the one tag it was given.
+  if (ifNoneMatch === etag) return true;
+  if (ifNoneMatch.trim() === '*') return true;
+  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}
 
 export const PUBLIC_CACHE = 'public, max-age=1, stale-while-revalidate=5';
 const PRIVATE = 'private, no-store';
@@ -23,4 +42,46 @@ export function cacheAnswer(answer: Outgoing, cache: 'public' | 'private', ifNon
 function tagOf({ etag, body }: Outgoing): string | null {
   if (etag !== undefined) return etag;
   return isPieces(body) ? null : etagOf(body);
+}
+
+const WORTH_IT_BYTES = 1_024;
+/** One part in a hundred larger than with the usual level, in two thirds of the time. */
+const LEVEL = 4;
+/** JSON, text and pages; pictures and fonts are small already. */
+const SHRINKS = /^(?:text\/|application\/(?:json|atom\+xml)|image\/svg)/;
+const gzipLater = promisify(gzip);
+
+/**
+ * Compresses an answer that is marked for it and that nothing compressed before. Its ETag becomes a weak one: other bytes of the same
+ * answer (RFC 9110 8.8.3.3).
+ */
+export async function compressAnswer(
+  outgoing: Outgoing,
+  acceptEncoding: string | string[] | undefined,
+): Promise<Outgoing> {
+  const { status, headers, body, release } = outgoing;
+  if (outgoing.compress !== true || status !== 200 || headers['content-encoding'] !== undefined || isPieces(body))
+    return outgoing;
+  if (!SHRINKS.test(String(headers['content-type']))) return outgoing;
+  const varied = { ...headers, vary: varyOf(headers['vary']) };
+  if (!acceptsGzip(String(acceptEncoding ?? '')) || Buffer.byteLength(body) < WORTH_IT_BYTES)
+    return { ...outgoing, headers: varied };
+  const packed = await gzipLater(body, { level: LEVEL });
+  release?.();
+  const { etag } = headers;
+  return {
+    status,
+    headers: { ...varied, 'content-encoding': 'gzip', ...(typeof etag === 'string' ? { etag: weak(etag) } : {}) },
+    body: packed,
+  };
+}
+
+function varyOf(before: string | string[] | undefined): string {
+  const vary = before === undefined ? '' : String(before);
+  if (vary.includes('accept-encoding')) return vary;
+  return vary === '' ? 'accept-encoding' : `${vary}, accept-encoding`;
+}
+
+function weak(etag: string): string {
+  return etag.startsWith('W/') ? etag : `W/${etag}`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientNetwork, firstAddress, networkLevels } from './client-network.ts';
+import { clientNetwork, isPublicAddress, networkLevels } from './client-network.ts';
 
 describe('clientNetwork', () => {
   it.each([
@@ -19,12 +19,6 @@ describe('clientNetwork', () => {
   ])('counts %s as %s', (address, network) => {
     expect(clientNetwork(address)).toBe(network);
   });
-
-  it('takes the first that is an address', () => {
-    expect(firstAddress('unknown', '192.0.2.7')).toBe('192.0.2.7');
-    expect(firstAddress('2001:db8::1', '192.0.2.7')).toBe('2001:db8::1');
-    expect(firstAddress(undefined, 'x')).toBeUndefined();
-  });
 });
 
 describe('networkLevels', () => {
@@ -37,4 +31,54 @@ describe('networkLevels', () => {
   ])('puts %s in %s and %s', (address, site, region) => {
     expect(networkLevels(clientNetwork(address))).toEqual({ site, region });
   });
+});
+
+it.each([
+  ...[
+    '1.1.1.1',
+    '8.8.8.8',
+    '9.255.255.255',
+    '11.0.0.0',
+    '100.63.255.255',
+    '100.128.0.0',
+    '126.255.255.255',
+    '128.0.0.1',
+  ],
+  ...[
+    '169.253.255.255',
+    '172.15.255.255',
+    '172.32.0.0',
+    '192.167.255.255',
+    '192.169.0.0',
+    '198.17.255.255',
+    '198.20.0.0',
+  ],
+  ...['203.0.112.255', '223.255.255.255', '2606:4700::1111', '2a00:1450:4001::1', '2000::1', '3ffe::1', '2001:200::1'],
+])('%s is the public’s', (address) => {
+  expect(isPublicAddress(address)).toBe(true);
+});
+
+it.each([
+  // This machine and its neighbours.
+  ...['0.0.0.0', '0.1.2.3', '127.0.0.1', '127.255.255.255', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
+  ...['169.254.169.254', '100.64.0.1', '100.127.255.255', '::', '::1', 'fe80::1', 'fe80::1%eth0', 'fc00::1', 'fd12::1'],
+  // Documentation, measurements, groups, everybody.
+  ...[
+    '192.0.0.1',
+    '192.0.2.1',
+    '198.18.0.1',
+    '198.19.255.255',
+    '198.51.100.1',
+    '203.0.113.1',
+    '224.0.0.1',
+    '240.0.0.1',
+  ],
+  ...['255.255.255.255', '192.88.99.1', '2001:db8::1', '2001::1', '3fff::1', 'ff02::1', '100::1', '5f00::1', '4000::1'],
+  // IPv4 in another dress.
+  ...['::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:8.8.8.8', '::127.0.0.1', '64:ff9b::7f00:1', '64:ff9b:1::a00:1'],
+  ...['2002:7f00:1::', '2002:a00:1::1', '2001:0:7f00:1::'],
+  // None at all.
+  ...['', 'localhost', 'example.org', '127.1', '0x7f.0.0.1', '2130706433', '1.2.3.4.5', 'gggg::1'],
+])('“%s” is not', (address) => {
+  expect(isPublicAddress(address)).toBe(false);
 });

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
-import type { Exchanges } from './exchanges.ts';
+import type { Flights } from './exchanges.ts';
 
 /** For the last bytes of the last answers, once nothing is in flight. */
 const FLUSH_MS = 250;
@@ -8,7 +8,7 @@ const FLUSH_MS = 250;
 /** Stops accepting at once, waits for what is in flight, then cuts what is left. */
 export async function closeServer(
   app: FastifyInstance,
-  exchanges: Pick<Exchanges, 'idle'>,
+  flights: Pick<Flights, 'idle'>,
   options: { clock: Clock; drainMs: number },
 ): Promise<void> {
   const { clock, drainMs } = options;
@@ -22,7 +22,7 @@ export async function closeServer(
     closed = true;
     stop.abort();
   });
-  await Promise.race([closing, exchanges.idle(), clock.sleep(drainMs, stop.signal)]);
+  await Promise.race([closing, flights.idle(), clock.sleep(drainMs, stop.signal)]);
   if (!closed) {
     closeIdle();
     // A connection that never sent a request would hold the server open for ever.

@@ -1,10 +1,11 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Random } from '../random.ts';
 import type { Admission } from './admission/admit-requests.ts';
+import { createAdmittedServer } from './admission/admitted-server.ts';
 import type { AnswerFromMemory } from './from-memory.ts';
 import type { RouteFacts } from './route-table.ts';
 
@@ -16,10 +17,7 @@ declare module 'fastify' {
 
 // Above the limit that we count ourselves, so that the common case is answered with all that a problem carries.
 const PARSER_HEADER_BYTES = 24_576;
-const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-const TIMEOUT_CHECK_MS = 2_000;
-const KEEP_ALIVE_MS = 72_000;
 // Longer than any handler takes: payments wait about 20 s for others.
 const SILENT_SOCKET_MS = 120_000;
 const LONGEST_PARAMETER = 200;
@@ -64,21 +62,17 @@ function createNodeServer(
   framework: RequestListener,
   { admission, fromMemory }: Pick<AppOptions, 'admission' | 'fromMemory'>,
 ): Server {
-  const server = createServer({
+  const answer: RequestListener = (request, response) => {
+    if (!fromMemory(request, response)) framework(request, response);
+  };
+  const server = createAdmittedServer(admission, answer, {
     maxHeaderSize: PARSER_HEADER_BYTES,
-    headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     // Answered by us, with a problem.
     requireHostHeader: false,
     // Most requests have no body, and getting ready to read one takes a tenth of what an answer from memory takes.
     optimizeEmptyRequests: true,
   });
-  const answer: RequestListener = (request, response) => {
-    if (!fromMemory(request, response)) framework(request, response);
-  };
-  server.on('request', admission.guard(server, answer));
   server.setTimeout(SILENT_SOCKET_MS);
   // None dropped silently; their bytes are counted.
   server.maxHeadersCount = 0;

@@ -1,33 +1,26 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, LightMyRequestResponse } from 'fastify';
-import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
-import { createSecretGuard } from '../secret-guard.ts';
+import { createSecretGuard, type SecretGuard } from '../secret-guard.ts';
 import { type Admission, type AdmissionFacts, createAdmission } from './admission/admit-requests.ts';
 import { createInside } from './ask-inside.ts';
-import { checkHead, faultOfHead } from './check-head.ts';
+import { compressAnswer } from './cache-answer.ts';
 import { closeServer } from './close-server.ts';
-import { compressAnswer } from './compress-answer.ts';
-import { CORS_HEADERS, preflightHeaders } from './cors.ts';
+import { CORS_HEADERS, preflightHeaders, standingHeaders } from './cors.ts';
 import { createApp } from './create-app.ts';
-import { createExchanges, type Exchange, type Exchanges } from './exchanges.ts';
+import { createExchanges, createFlights, type Exchange, type Flights } from './exchanges.ts';
 import { answerFailure } from './failure.ts';
-import { createAnswerFromMemory } from './from-memory.ts';
-import { guardBody } from './guard-request.ts';
-import { holdOpen } from './hold-open.ts';
-import { createMeasureReads } from './measure-reads.ts';
-import type { ProblemAnswer } from './problem.ts';
-import { endWith, rawProblem, refuseUnparsed } from './problem.ts';
+import { createAnswerFromMemory, createMeasureReads } from './from-memory.ts';
+import { faultOfHead, guardBody } from './guard-request.ts';
+import type { Incoming } from './incoming.ts';
+import { buildProblem, endWith, type ProblemAnswer, rawAnswer, refuseUnparsed } from './problem.ts';
 import { createReadCounts, type ReadCount } from './read-counts.ts';
-import { bytesOf, readIncoming } from './read-incoming.ts';
 import { splitTarget } from './request-target.ts';
-import { type Route, routeOfMount, routesOf } from './route.ts';
+import { type Route, routeOfMount, routesOf, showFaces } from './route.ts';
 import { type AllowedMethod, createRouteTable } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
-import { showFaces } from './show-faces.ts';
-import { standingHeaders } from './standing-headers.ts';
 
 export interface HttpServer {
   listen(at: { host: string; port: number }): Promise<{ url: string; port: number }>;
@@ -41,129 +34,89 @@ export interface HttpServer {
   admission(): AdmissionFacts;
 }
 
-const LINGER_MS = 500;
-
 /** HTTP for a table of endpoints and a few pages. Knows no business: what it refuses by itself is the shape of a request. */
 export function createHttpServer<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
 ): HttpServer {
   const { clock, log, random } = options;
   const guard = createSecretGuard(options.secretPrefixes);
-  const admission = admissionOf(options);
-  const exchanges = createExchanges({
-    clock,
-    log,
-    leave: admission.leave,
-    // A tool's refusal is a 200 of HTTP.
-    refused: (request, reason) => reason === 'key_invalid' && admission.distrust(request),
+  const admission = createAdmission({
+    ...{ clock, log, trustProxy: options.trustProxy, bounds: options.bounds },
+    sayTooSlow: (socket) => sayUnparsed(options, new Refusal('request_timeout'), socket),
   });
-  const ownRoutes = routesOf(options, guard);
-  const inside = createInside(ownRoutes, guard, options);
-  const mounts = options.mounts?.(inside) ?? [];
-  const routes = [...showFaces(ownRoutes, options, inside), ...mounts.map(routeOfMount<Caller>)];
+  const { clientOf } = admission;
+  const flights = createFlights();
+  const begin = createBegin(options, admission, flights);
+  const routes = allRoutes(options, guard);
   const allowedAt = createRouteTable(routes);
   const counts = createReadCounts({ clock, log });
-  let isClosing = false;
+  let closing: Promise<void> | undefined;
 
-  const begin = (request: FastifyRequest, reply: FastifyReply): Exchange => {
-    const exchange = exchanges.begin(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
-    reply.headers(standingHeaders(exchange.requestId));
-    if (request.routeOptions.config.facts?.cors) reply.headers(CORS_HEADERS);
-    return exchange;
-  };
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     answerFailure(options, error, begin(request, reply), { request, reply });
 
-  const isBusy = (request: IncomingMessage): boolean => isClosing || admission.refusalOf(request) !== undefined;
-  const { clientOf } = admission;
+  const isBusy = (request: IncomingMessage): boolean =>
+    closing !== undefined || admission.refusalOf(request) !== undefined;
   const reads = createMeasureReads(options.readMs, clientOf, random);
-  const memory = { read: options.fromMemory, guard, exchanges, counts, random, log, isBusy, clientOf, reads };
+  const memory = { read: options.fromMemory, guard, flights, counts, random, log, isBusy, clientOf, reads };
   const app = createApp({
     random,
     admission,
     fromMemory: createAnswerFromMemory(memory),
-    onUnparsed: createUnparsed(options, exchanges, admission),
-    onRouterError: (error, request, reply) => {
-      begin(request, reply);
-      fail(faultOfHead(request.raw, guard) ?? error, request, reply);
+    onUnparsed: (error, socket) => {
+      const refusal = refuseUnparsed(error.code);
+      if (refusal.reason === 'request_timeout') admission.rules.request_late += 1;
+      if (!socket.writable || admission.isAnswering(socket)) socket.destroy();
+      else sayUnparsed(options, refusal, socket);
     },
+    onRouterError: (error, request, reply) => fail(faultOfHead(request.raw, guard) ?? error, request, reply),
   });
   app.addHook('onRequest', async (request, reply) => {
     begin(request, reply);
     const refusal = admission.refusalOf(request.raw);
     if (refusal !== undefined && !request.routeOptions.config.facts?.unlimited) throw refusal;
-    checkHead(request.raw, guard);
+    const fault = faultOfHead(request.raw, guard);
+    if (fault !== null) throw fault;
   });
   app.setErrorHandler(fail);
   app.setNotFoundHandler(async (request, reply) => {
     guardBody(guard, bytesOf(request.body), undefined);
     return sendAnswer(reply, answerUnrouted(request, allowedAt(splitTarget(request.url).path)));
   });
-  addRoutes(app, routes, { begin, log, clientOf: admission.clientOf });
+  addRoutes(app, routes, async (route, request, reply) => {
+    const exchange = begin(request, reply);
+    const given = await route.answer(readIncoming(request, exchange, clientOf));
+    const outgoing = await compressAnswer(given, request.headers['accept-encoding']);
+    return sendOutgoing(reply, outgoing, { exchange, log });
+  });
   return {
-    listen: (at) => listen(app, at),
+    listen: async (at) => {
+      const url = await app.listen(at);
+      return { url, port: Number(new URL(url).port || 80) };
+    },
     inject: (request) => app.inject(request),
     readCounts: counts.list,
     admission: admission.facts,
-    close: createClose(async ({ drainMs }) => {
+    close: ({ drainMs }) => {
       // From now on every answer closes its connection.
-      isClosing = true;
-      await closeServer(app, exchanges, { clock, drainMs });
-      counts.close();
-    }),
+      closing ??= closeServer(app, flights, { clock, drainMs }).then(counts.close);
+      return closing;
+    },
   };
 }
 
-function addRoutes(
-  app: FastifyInstance,
-  routes: readonly Route[],
-  {
-    begin,
-    log,
-    clientOf,
-  }: { begin(request: FastifyRequest, reply: FastifyReply): Exchange; log: Log } & Pick<Admission, 'clientOf'>,
-): void {
-  for (const route of routes) {
-    app.route({
-      method: route.methods,
-      url: route.path,
-      bodyLimit: route.bodyLimit,
-      config: { facts: route.facts },
-      handler: async (request, reply) => {
-        const exchange = begin(request, reply);
-        const answer = await route.answer(readIncoming(request, exchange, clientOf(request.raw)));
-        const outgoing = await compressAnswer(answer, request.headers['accept-encoding']);
-        const { listen } = outgoing;
-        return listen
-          ? holdOpen(reply, { ...outgoing, listen }, exchange)
-          : sendOutgoing(reply, outgoing, { exchange, log });
-      },
-    });
-  }
-}
-
-function admissionOf(options: Said & Pick<ServerOptions<Endpoints, never, never>, 'trustProxy' | 'bounds'>): Admission {
-  return createAdmission({
-    clock: options.clock,
-    log: options.log,
-    trustProxy: options.trustProxy,
-    bounds: options.bounds,
-    sayTooSlow: (socket) => sayUnparsed(options, new Refusal('request_timeout'), socket),
+/** Idempotent: the exchange of a request, with what is said on every answer. */
+function createBegin({ clock, log }: Said, admission: Admission, flights: Flights) {
+  const beginExchange = createExchanges({
+    ...{ clock, log, flights, leave: admission.leave },
+    // A tool's refusal is a 200 of HTTP.
+    refused: (request, reason) => reason === 'key_invalid' && admission.distrust(request),
   });
-}
-
-type Said = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
-
-function createUnparsed(
-  options: Said,
-  exchanges: Exchanges,
-  admission: Pick<Admission, 'count'>,
-): (error: NodeJS.ErrnoException, socket: Socket) => void {
-  return (error, socket) => {
-    const refusal = refuseUnparsed(error.code);
-    if (refusal.reason === 'request_timeout') admission.count('request_late');
-    if (!socket.writable || exchanges.answering(socket)) return void socket.destroy();
-    sayUnparsed(options, refusal, socket);
+  return (request: FastifyRequest, reply: FastifyReply): Exchange => {
+    const exchange = beginExchange(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
+    reply.headers(standingHeaders(exchange.requestId));
+    if (request.routeOptions.config.facts?.cors) reply.headers(CORS_HEADERS);
+    return exchange;
   };
 }
 
@@ -171,26 +124,46 @@ function createUnparsed(
 function sayUnparsed({ clock, log, random, docsUrl }: Said, refusal: Refusal, socket: Socket): void {
   const requestId = random.uuid();
   log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
-  const text = rawProblem(refusal, { requestId, docsUrl });
-  endWith(socket, text, clock.sleep(LINGER_MS));
+  const { headers, ...problem } = buildProblem(refusal, { requestId, docsUrl });
+  endWith(socket, rawAnswer({ ...problem, headers: { ...standingHeaders(requestId), ...headers } }), clock);
 }
 
-async function listen(
+type Said = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
+
+/** Endpoints, pages, and what is mounted beside them. */
+function allRoutes<E extends Endpoints, Context, Caller>(
+  options: ServerOptions<E, Context, Caller>,
+  guard: SecretGuard,
+): readonly Route<Caller>[] {
+  const own = routesOf(options, guard);
+  const inside = createInside(own, guard, options);
+  return [...showFaces(own, options, inside), ...(options.mounts?.(inside) ?? []).map(routeOfMount<Caller>)];
+}
+
+function addRoutes(
   app: FastifyInstance,
-  at: { host: string; port: number },
-): Promise<{ url: string; port: number }> {
-  await app.listen(at);
-  const address = app.server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no port');
-  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  return { url: `http://${host}:${address.port}`, port: address.port };
+  routes: readonly Route[],
+  answer: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+): void {
+  for (const route of routes) {
+    const { methods, path: url, bodyLimit, facts } = route;
+    const handler = (request: FastifyRequest, reply: FastifyReply) => answer(route, request, reply);
+    app.route({ method: methods, url, bodyLimit, config: { facts }, handler });
+  }
 }
 
-function createClose(close: HttpServer['close']): HttpServer['close'] {
-  let closing: Promise<void> | undefined;
-  return (options) => {
-    closing ??= close(options);
-    return closing;
+function bytesOf(body: unknown): Uint8Array {
+  return body instanceof Uint8Array ? body : new Uint8Array();
+}
+
+function readIncoming(request: FastifyRequest, exchange: Exchange, clientOf: Admission['clientOf']): Incoming {
+  const { method, headers, raw, body } = request;
+  const { requestId, signal, notes } = exchange;
+  return {
+    ...{ method, headers, rawHeaders: raw.rawHeaders, body: bytesOf(body), requestId, signal, notes },
+    target: splitTarget(raw.url ?? '/'),
+    params: { ...(request.params as Record<string, string>) },
+    clientNetwork: clientOf(raw),
   };
 }
 

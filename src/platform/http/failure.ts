@@ -27,9 +27,9 @@ export function answerFailure(
   const proofSent = PAYMENT_HEADER_NAMES.some((name) => request.headers[name] !== undefined);
   // Without facts fastify found no route of ours, whatever it calls the place where it says so.
   const route = facts === undefined ? null : (request.routeOptions.url ?? null);
-  const page = (refusal: Refusal): RefusedPage | null =>
+  const show = (refusal: Refusal): RefusedPage | null =>
     options.refusedPage?.(refusal, { accept: request.headers.accept, requestId, route }) ?? null;
-  sendAnswer(reply, presentFailure(options, error, { requestId, notes, facts, proofSent, page }));
+  sendAnswer(reply, presentFailure(options, error, { requestId, notes, facts, proofSent, show }));
 }
 
 export interface FailureOptions {
@@ -42,74 +42,80 @@ export interface FailureOptions {
 export interface FailedRequest {
   requestId: string;
   notes: Record<string, unknown>;
-  facts: RouteFacts | undefined;
-  proofSent: boolean;
-  /** How the refusal looks to who asked, where it is a person. */
-  page?(refusal: Refusal): RefusedPage | null;
+  facts?: RouteFacts | undefined;
 }
 
-/** Whatever was thrown, as a problem. Only the log sees what a bug was. */
-export function presentFailure(options: FailureOptions, error: unknown, request: FailedRequest): ProblemAnswer {
-  const { facts, requestId } = request;
-  const expected = refuseFailure(error, (thrown) => options.classifyError?.(thrown, facts?.errors ?? []) ?? null);
+/** Whatever was thrown, as a problem. Only the log sees what a bug was. `show`: how it looks to who asked, where that is a person. */
+export function presentFailure(
+  options: FailureOptions,
+  error: unknown,
+  request: FailedRequest & { proofSent: boolean; show?(refusal: Refusal): RefusedPage | null },
+): ProblemAnswer {
+  const { log } = options;
+  const { facts, requestId, proofSent } = request;
+  const expected = expectFailure(options, error, request);
+  if (expected === null) log.error('request_failed', { request_id: requestId, error });
   const refusal = expected ?? new Refusal('internal_error');
   request.notes['reason'] = refusal.reason;
-  if (refusal.options.budget !== undefined) request.notes['budget'] = refusal.options.budget;
-  if (expected === null) options.log.error('request_failed', { request_id: requestId, error });
-  else if (!(error instanceof Refusal) && refusal.row.status >= 500) {
-    options.log.warn('request_not_served', { request_id: requestId, reason: refusal.reason, error });
-  }
   const context: ProblemContext = {
     requestId,
     docsUrl: (reason) => options.docsUrl(reason),
-    ...(facts?.payment || facts?.claim ? { payment: { proofSent: request.proofSent || facts.claim } } : {}),
+    ...(facts?.payment || facts?.claim ? { payment: { proofSent: proofSent || facts.claim } } : {}),
   };
-  return tryToBuild(refusal, context, options.log, (shown) => request.page?.(shown) ?? null);
-}
-
-/** Fields of a refusal that are not JSON are a bug too, and must not leave by the framework's own words. So is a page that cannot be made. */
-function tryToBuild(
-  refusal: Refusal,
-  context: ProblemContext,
-  log: Log,
-  show: (refusal: Refusal) => RefusedPage | null,
-): ProblemAnswer {
+  // Fields of a refusal that are not JSON are a bug too, and must not leave by the framework's own words. So is a page that cannot be made.
   try {
     const problem = buildProblem(refusal, context);
-    const page = show(refusal);
-    return page === null ? problem : { ...problem, headers: { ...problem.headers, ...page.headers }, body: page.body };
-  } catch (error) {
-    log.error('refusal_not_shown', { request_id: context.requestId, reason: refusal.reason, error });
+    const { headers = {}, body = problem.body } = request.show?.(refusal) ?? {};
+    return { ...problem, headers: { ...problem.headers, ...headers }, body };
+  } catch (fault) {
+    log.error('refusal_not_shown', { request_id: requestId, reason: refusal.reason, error: fault });
     return buildProblem(new Refusal('internal_error'), context);
   }
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+/** What was thrown, as a refusal, with what the log is to know of it; null when it is a bug. */
+export function expectFailure(
+  { log, classifyError }: Pick<FailureOptions, 'log' | 'classifyError'>,
+  error: unknown,
+  { requestId, notes, facts }: FailedRequest,
+): Refusal | null {
+  const refusal = refuseFailure(error) ?? classifyError?.(error, facts?.errors ?? []) ?? null;
+  if (refusal === null) return null;
+  const { reason, row, options } = refusal;
+  notes['reason'] = reason;
+  if (options.budget !== undefined) notes['budget'] = options.budget;
+  if (!(error instanceof Refusal) && row.status >= 500) {
+    log.warn('request_not_served', { request_id: requestId, reason, error });
+  }
+  return refusal;
 }
 
-function statusOf(error: unknown): number {
-  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
-    ? error.statusCode
-    : 500;
-}
+const BY_FRAMEWORK: Readonly<Record<string, Reason>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_MAX_PARAM_LENGTH: 'not_found',
+};
 
-/** What was thrown, as a row of the table; null when it is a bug. */
-export function refuseFailure(error: unknown, classify?: (error: unknown) => Refusal | null): Refusal | null {
+/** What the framework and Node throw, as a row of the table; null when it is something else. */
+function refuseFailure(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
-  const known = classify?.(error);
-  if (known) return known;
-  const code = codeOf(error);
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Refusal('body_too_large');
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Refusal('unsupported_media_type');
-  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return new Refusal('not_found');
+  const { code, statusCode } = fieldsOf(error);
+  const reason = BY_FRAMEWORK[code];
+  if (reason !== undefined) return new Refusal(reason);
   if (code === 'FST_ERR_BAD_URL') {
     return new Refusal('malformed_request', { detail: 'The address has malformed percent-encoding.' });
   }
   // The client broke off or lied about the length while its body was read.
   const byClient = code.startsWith('FST_ERR_CTP') || code === 'ECONNRESET' || code === 'ABORT_ERR';
-  if (byClient && statusOf(error) === 400) return new Refusal('malformed_request', { detail: 'The body broke off.' });
-  return null;
+  return byClient && statusCode === 400 ? new Refusal('malformed_request', { detail: 'The body broke off.' }) : null;
+}
+
+function fieldsOf(error: unknown): { code: string; statusCode: unknown } {
+  const fields = error instanceof Error ? error : {};
+  return {
+    code: 'code' in fields && typeof fields.code === 'string' ? fields.code : '',
+    statusCode: 'statusCode' in fields ? fields.statusCode : undefined,
+  };
 }
 
 /** Query canceled, serialization failure, deadlock: nothing was done, and the same request may do it. */
@@ -121,11 +127,7 @@ const RETRY_SECONDS = 2;
  * look like "nothing was paid" (W2). Null: the error is something else.
  */
 export function refuseUnreadable(error: unknown, reasons: readonly Reason[]): Refusal | null {
-  if (!isUnavailable(error) && !isPassing(error)) return null;
+  if (!isUnavailable(error) && !PASSING.has(fieldsOf(error).code)) return null;
   const reason = reasons.includes('read_unavailable') ? 'read_unavailable' : 'unavailable';
   return new Refusal(reason, { retryAfterSeconds: RETRY_SECONDS });
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && PASSING.has(error.code);
 }

@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createPublicFetch, PublicFetchFailure, type PublicMeans, readPublicJson } from './fetch-public.ts';
-import { isPublicAddress } from './public-address.ts';
+import { OutboundFailure } from './ask-json.ts';
+import { isPublicAddress } from './client-network.ts';
+import { createPublicFetch, type PublicMeans, readPublicJson } from './fetch-public.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -55,7 +56,7 @@ async function whyOf(act: Promise<unknown>): Promise<string> {
   try {
     await act;
   } catch (error) {
-    if (error instanceof PublicFetchFailure) return error.why;
+    if (error instanceof OutboundFailure) return error.why;
     throw error;
   }
   return 'none';

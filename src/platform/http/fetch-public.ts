@@ -2,22 +2,8 @@ import { lookup } from 'node:dns/promises';
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
-import { isPublicAddress } from './public-address.ts';
-
-export type PublicFetchWhy =
-  // An address that is none for the public: not asked at all.
-  'address' | 'unreachable' | 'timeout' | 'redirect' | 'status' | 'too_large' | 'not_json';
-
-/** A server that a stranger named gave no document. */
-export class PublicFetchFailure extends Error {
-  override readonly name = 'PublicFetchFailure';
-  readonly why: PublicFetchWhy;
-
-  constructor(why: PublicFetchWhy, options?: ErrorOptions) {
-    super(`the document could not be read: ${why}`, options);
-    this.why = why;
-  }
-}
+import { isRedirect, OutboundFailure, readBoundedJson } from './ask-json.ts';
+import { isPublicAddress } from './client-network.ts';
 
 /** Asks for a document at an address that a stranger named. */
 export type PublicFetch = (url: string, signal: AbortSignal) => Promise<Response>;
@@ -53,17 +39,36 @@ const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json[ \t]*(?:;|$)/i;
  * GET by https at port 443 of a public host, and nowhere else: every address that the DNS gives is looked at, and the connection goes to
  * one of those, so that an answer which changes meanwhile changes nothing. No redirects, no connection kept, no proxy.
  */
-export function createPublicFetch(means: PublicMeans = MACHINE): PublicFetch {
+export function createPublicFetch({ resolve, isPublic, request, port }: PublicMeans = MACHINE): PublicFetch {
+  const find = async (host: string) => {
+    const found = await resolve(host);
+    if (!found.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
+    if (found.length === 0) throw new OutboundFailure('unreachable');
+    return found;
+  };
   return async (text, signal) => {
     const url = publicUrl(text);
-    if (url === null) throw new PublicFetchFailure('address');
-    const found = await means.resolve(url.hostname).catch((error: unknown) => {
-      throw new PublicFetchFailure('unreachable', { cause: error });
+    if (url === null) throw new OutboundFailure('address');
+    const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'openaisle' };
+    return await new Promise((fulfil, reject) => {
+      const options: RequestOptions & { servername: string } = {
+        ...{ host: url.hostname, servername: url.hostname, port, path: url.pathname + url.search },
+        ...{ agent: false, signal, headers: { host: url.host, ...headers } },
+        lookup: (host, { all }, done) => {
+          const tell = (found: Found[]): void =>
+            all ? done(null, found) : done(null, found[0]?.address ?? '', found[0]?.family);
+          find(host).then(tell, (error: Error) => done(error, ''));
+        },
+      };
+      const asked = request(options, (message) => {
+        const { statusCode: status = 0 } = message;
+        if (status === 200) return fulfil(toResponse(message));
+        message.destroy();
+        reject(new OutboundFailure(status >= 300 && status < 400 ? 'redirect' : 'status'));
+      });
+      asked.on('error', reject);
+      asked.end();
     });
-    if (found.length === 0) throw new PublicFetchFailure('unreachable');
-    if (!found.every(({ address }) => means.isPublic(address))) throw new PublicFetchFailure('address');
-    signal.throwIfAborted();
-    return await send(means, { url, found, signal });
   };
 }
 
@@ -78,43 +83,6 @@ function publicUrl(text: string): URL | null {
   return host === '' || isIP(host) !== 0 ? null : url;
 }
 
-function send(
-  { request, port }: PublicMeans,
-  { url, found, signal }: { url: URL; found: Found[]; signal: AbortSignal },
-): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    const asked = request(
-      {
-        host: url.hostname,
-        servername: url.hostname,
-        port,
-        path: url.pathname + url.search,
-        agent: false,
-        signal,
-        headers: {
-          host: url.host,
-          accept: 'application/json',
-          'accept-encoding': 'identity',
-          'user-agent': 'openaisle',
-        },
-        lookup: (_host, options, done) => {
-          const [first] = found;
-          if (options.all === true) return done(null, found);
-          done(null, first?.address ?? '', first?.family);
-        },
-      },
-      (message) => {
-        const { statusCode: status = 0 } = message;
-        if (status === 200) return resolve(toResponse(message));
-        message.destroy();
-        reject(new PublicFetchFailure(status >= 300 && status < 400 ? 'redirect' : 'status'));
-      },
-    );
-    asked.on('error', reject);
-    asked.end();
-  });
-}
-
 function toResponse(message: IncomingMessage): Response {
   const type = message.headers['content-type'];
   const chunks: AsyncIterable<Uint8Array> = message;
@@ -123,7 +91,7 @@ function toResponse(message: IncomingMessage): Response {
   return new Response(body, { headers: type === undefined ? {} : { 'content-type': type } });
 }
 
-/** What is published at that address as JSON: small, and soon. Throws a PublicFetchFailure. */
+/** What is published at that address as JSON: small, and soon. Throws an OutboundFailure. */
 export async function readPublicJson(
   url: string,
   fetchDocument: PublicFetch,
@@ -131,44 +99,19 @@ export async function readPublicJson(
 ): Promise<unknown> {
   const signal = AbortSignal.timeout(deadlineMs);
   try {
-    return await Promise.race([read(url, fetchDocument, signal), endOf(signal)]);
-  } catch (error) {
-    if (error instanceof PublicFetchFailure) throw error;
-    throw new PublicFetchFailure(signal.aborted ? 'timeout' : 'unreachable', { cause: error });
-  }
-}
-
-async function read(url: string, fetchDocument: PublicFetch, signal: AbortSignal): Promise<unknown> {
-  const response = await fetchDocument(url, signal);
-  const why = faultOf(response);
-  if (why !== null) {
+    const response = await fetchDocument(url, signal);
+    const why = faultOf(response);
+    if (why === null) return await readBoundedJson(response, MOST_BYTES);
     await response.body?.cancel();
-    throw new PublicFetchFailure(why);
-  }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MOST_BYTES) throw new PublicFetchFailure('too_large');
-    chunks.push(chunk);
-  }
-  try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-    return value;
-  } catch {
-    throw new PublicFetchFailure('not_json');
+    throw new OutboundFailure(why);
+  } catch (error) {
+    if (error instanceof OutboundFailure) throw error;
+    throw new OutboundFailure(signal.aborted ? 'timeout' : 'unreachable', { cause: error });
   }
 }
 
-function faultOf({ status, headers, type }: Response): PublicFetchWhy | null {
-  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) return 'redirect';
-  if (status !== 200) return 'status';
-  return JSON_TYPE.test(headers.get('content-type') ?? '') ? null : 'not_json';
-}
-
-/** Never resolves: a document may hang where nobody looks at the signal, as while a name is looked up. */
-function endOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(new PublicFetchFailure('timeout')), { once: true });
-  });
+function faultOf(response: Response): 'redirect' | 'status' | 'not_json' | null {
+  if (isRedirect(response)) return 'redirect';
+  if (response.status !== 200) return 'status';
+  return JSON_TYPE.test(response.headers.get('content-type') ?? '') ? null : 'not_json';
 }

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  listenSample,
-  openSocket,
-  type SampleOptions,
-  sampleKey,
-  sendRaw,
-} from '../../../test/support/sample-server.ts';
-import { etagOf } from './etag.ts';
+import { listenSample, type SampleOptions, sampleKey, sendRaw } from '../../../test/support/sample-server.ts';
+import { etagOf } from './cache-answer.ts';
 import type { MemoryRequest } from './prepared.ts';
 
 const BODY = Buffer.from('{"quick":true}');
@@ -140,17 +134,6 @@ describe('one connection with many requests', () => {
       ...[quick, '{"name":"thing 1"}', quick, quick, '{"name":"thing 2"}', quick],
     ]);
     expect(released()).toBe(4);
-  });
-
-  it('is kept between requests', async () => {
-    const { port } = await listenQuick();
-    const { socket, heard, closed } = await openSocket(port);
-    for (let asked = 1; asked <= 3; asked += 1) {
-      socket.write(get('/quick'));
-      await expect.poll(() => heard().split('{"quick":true}').length - 1).toBe(asked);
-    }
-    expect(headersOf(heard())['Connection']).toBe('keep-alive');
-    expect(closed()).toBe(false);
   });
 
   it('is not disturbed by what follows and is no HTTP', async () => {

@@ -1,22 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Budget } from '../budgets/create-budget.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { SecretGuard } from '../secret-guard.ts';
-import { acceptsGzip } from './accept-encoding.ts';
-import { PUBLIC_CACHE } from './cache-answer.ts';
-import { faultOfHead } from './check-head.ts';
-import { CORS_HEADERS } from './cors.ts';
-import { matchesEtag } from './etag.ts';
-import type { Exchanges } from './exchanges.ts';
-import type { MeasureReads } from './measure-reads.ts';
+import { acceptsGzip } from './accept.ts';
+import { matchesEtag, PUBLIC_CACHE } from './cache-answer.ts';
+import { CORS_HEADERS, STANDING_HEADERS } from './cors.ts';
+import type { Flights } from './exchanges.ts';
+import { faultOfHead } from './guard-request.ts';
 import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './prepared.ts';
 import type { ReadCounts } from './read-counts.ts';
-import { STANDING_HEADERS } from './standing-headers.ts';
 
 export interface MemoryOptions {
   read: ReadFromMemory | undefined;
   guard: SecretGuard;
-  exchanges: Exchanges;
+  flights: Flights;
   counts: ReadCounts;
   random: Random;
   log: Log;
@@ -36,7 +34,7 @@ const OF_BODY = new Set(['content-type', 'content-encoding']);
 
 /** The in-memory path: GETs whose bytes are ready are answered before the framework sees them. Whatever is unusual is the framework's. */
 export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory {
-  const { exchanges, counts, random } = options;
+  const { flights, counts, random } = options;
   return (request, response) => {
     const asked = readPlain(request, options);
     if (asked === null) return false;
@@ -49,7 +47,7 @@ export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory
     else response.end(answer.body);
     // Usually the system has taken all of it by now. Behind another answer, or to a slow client, it has not.
     if (response.writableLength === 0) answer.release?.();
-    else exchanges.hold(request, response, answer.release ?? nothing);
+    else flights.hold(response, answer.release);
     return true;
   };
 }
@@ -89,4 +87,45 @@ function headOf({ etag, head, body }: MemoryAnswer, status: 200 | 304, requestId
   return all;
 }
 
-function nothing(): void {}
+/** What it takes of a budget in milliseconds. */
+export type ReadMeter = Pick<Budget, 'charge' | 'isSpent' | 'mayBeSpent'>;
+
+/** Nearly all answers out of memory take less; those are not worth knowing whose they are. */
+const SLOW_MS = 1;
+
+/** One read in so many is looked at, and charged for all of them: two looks at the time are a good part of what a quick read takes. */
+const SAMPLE = 8;
+
+/** Charges reads that were slow to who asked for them. */
+export interface MeasureReads {
+  /** Whether this network has used up what it may. */
+  isSpent(request: IncomingMessage): boolean;
+  measure<T>(request: IncomingMessage, read: () => T): T;
+}
+
+export function createMeasureReads(
+  meter: ReadMeter | undefined,
+  clientOf: (request: IncomingMessage) => string,
+  random: Pick<Random, 'int'>,
+): MeasureReads {
+  if (meter === undefined) return { isSpent: () => false, measure: (_request, read) => read() };
+  // So that no client can tell which ones are looked at. Nothing else rests on it.
+  let state = random.int(2 ** 31);
+  const isLookedAt = (): boolean => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) | 0;
+    return state >>> 16 <= 0xffff / SAMPLE;
+  };
+  return {
+    isSpent: (request) => meter.mayBeSpent() && meter.isSpent(clientOf(request)),
+    measure: (request, read) => {
+      if (!isLookedAt()) return read();
+      const begun = performance.now();
+      try {
+        return read();
+      } finally {
+        const took = performance.now() - begun;
+        if (took > SLOW_MS) meter.charge({ network: clientOf(request) }, took * SAMPLE);
+      }
+    },
+  };
+}

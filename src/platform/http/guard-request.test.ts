@@ -73,17 +73,4 @@ describe('the look at address and headers', () => {
     );
     expect(found).toBeGreaterThan(100);
   });
-
-  it('finds every kind of secret in every place, and leaves Authorization to the key', () => {
-    for (const text of secrets) {
-      for (const spelled of [text, base64(text), percent(text)]) {
-        expect(secretInHead(guard, splitTarget(`/?q=${spelled}`), [])).toBe(true);
-      }
-      expect(secretInHead(guard, splitTarget(`/a/${text}/b`), [])).toBe(true);
-      expect(secretInHead(guard, splitTarget('/'), ['x', text])).toBe(true);
-      expect(secretInHead(guard, splitTarget('/'), [text, 'x'])).toBe(true);
-      expect(secretInHead(guard, splitTarget('/'), ['x-payment', base64(`{"a":"${escaped(text)}"}`)])).toBe(true);
-      expect(secretInHead(guard, splitTarget('/'), ['Authorization', text])).toBe(false);
-    }
-  });
 });

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Listener } from './listener.ts';
 import type { Target } from './request-target.ts';
 
 /** A request as the routes see it: read in full, nothing checked yet. */
@@ -46,4 +45,34 @@ export function abandon({ body, release }: Outgoing): void {
   if (!isPieces(body)) return;
   // Whatever goes wrong while it is put away, the answer does not need it.
   void (async () => body[Symbol.asyncIterator]().return?.())().catch(() => undefined);
+}
+
+/** What another route of this server answered, as text, wherever its bytes lie; then they are let go. */
+export async function readOutgoing({ body, release }: Pick<Outgoing, 'body' | 'release'>): Promise<string> {
+  try {
+    if (typeof body === 'string') return body;
+    if (!isPieces(body)) return textOf(body);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body) pieces.push(piece);
+    return textOf(Buffer.concat(pieces));
+  } finally {
+    release?.();
+  }
+}
+
+/** Without copying the bytes. */
+export function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+/** A client whose answer goes on for as long as it stays. When it goes, the answer's `release` says so. */
+export interface Listener {
+  /** The bytes are not copied and may be shared by many. False: enough for now; whoever writes on without waiting fills the memory. */
+  write(bytes: Uint8Array): boolean;
+  /** Runs once, when all that was written has been taken. */
+  onceDrained(run: () => void): void;
+  /** Says the last word; the connection closes when it is taken. */
+  end(bytes: Uint8Array): void;
+  /** Closes the connection at once. */
+  cut(): void;
 }

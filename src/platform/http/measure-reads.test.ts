@@ -4,7 +4,7 @@ import { type Budget, createBudget } from '../budgets/create-budget.ts';
 import { systemClock } from '../clock.ts';
 import { systemRandom } from '../random.ts';
 import { createClientNames } from './admission/name-client.ts';
-import { createMeasureReads } from './measure-reads.ts';
+import { createMeasureReads } from './from-memory.ts';
 
 const request = (remoteAddress: string): IncomingMessage => ({ socket: { remoteAddress }, headers: {} }) as never;
 

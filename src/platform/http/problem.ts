@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { errorClass, type Problem } from '../../contract/errors.ts';
+import type { Clock } from '../clock.ts';
 import { Refusal } from '../refusal.ts';
-import { standingHeaders } from './standing-headers.ts';
 
 export interface ProblemContext {
   requestId: string;
@@ -66,22 +66,18 @@ export function refuseUnparsed(code: string | undefined): Refusal {
 }
 
 /** A whole answer as text, for a connection that has no request object yet. */
-export function rawProblem(refusal: Refusal, context: ProblemContext): string {
-  const problem = buildProblem(refusal, context);
-  const headers = {
-    ...standingHeaders(context.requestId),
-    ...problem.headers,
-    'content-length': String(Buffer.byteLength(problem.body)),
-    connection: 'close',
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}\r\n${lines.join('')}\r\n${problem.body}`;
+export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
+  const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
 }
 
+const LINGER_MS = 500;
+
 /** Says the last word and lets the client read it: closing at once on unread input would take the answer back. */
-export function endWith(socket: Socket, text: string, linger: Promise<void>): void {
+export function endWith(socket: Socket, text: string, clock: Clock): void {
   socket.removeAllListeners('data');
   socket.end(text);
   socket.resume();
-  void linger.then(() => socket.destroy());
+  void clock.sleep(LINGER_MS).then(() => socket.destroy());
 }

@@ -53,14 +53,4 @@ describe('reads without lines of their own', () => {
     expect(sleeping).toHaveLength(0);
     expect(lines).toHaveLength(1);
   });
-
-  it('are written at the end, once', async () => {
-    const { counts, lines, passMinute } = start();
-    counts.add('/shelves', 200);
-    counts.close();
-    expect(lines).toMatchObject([{ event: 'reads', count: 1 }]);
-    await passMinute();
-    counts.close();
-    expect(lines).toHaveLength(1);
-  });
 });

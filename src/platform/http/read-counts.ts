@@ -30,16 +30,10 @@ export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): Re
 
   const write = (): void => {
     if (since === null) return;
-    const routes: string[] = [];
-    let count = 0;
-    for (const counted of counts.values()) {
-      const news = counted.answered + counted.notModified - counted.written;
-      if (news === 0) continue;
-      counted.written += news;
-      count += news;
-      routes.push(`${counted.route} ${news}`);
-    }
-    log.info('reads', { count, routes, ms: clock.now() - since });
+    const news = [...counts.values()].map((one) => ({ one, count: one.answered + one.notModified - one.written }));
+    const routes = news.filter(({ count }) => count > 0).map(({ one, count }) => `${one.route} ${count}`);
+    for (const { one, count } of news) one.written += count;
+    log.info('reads', { count: news.reduce((sum, { count }) => sum + count, 0), routes, ms: clock.now() - since });
     since = null;
   };
   const begin = (): void => {

@@ -15,16 +15,15 @@ export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_field
     const names = unknown.map(({ path }) => path || 'a field without a name');
     return new Refusal('unexpected_fields', {
       detail: `Not known here: ${list(names)}.${total(unknown)}`,
-      errors: first(unknown),
+      errors: unknown.slice(0, MOST_ERRORS),
     });
   }
   const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
   const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  return new Refusal(otherwise, { detail: `Not acceptable: ${list(said)}.${total(errors)}`, errors: first(errors) });
-}
-
-function first<T>(errors: T[]): T[] {
-  return errors.slice(0, MOST_ERRORS);
+  return new Refusal(otherwise, {
+    detail: `Not acceptable: ${list(said)}.${total(errors)}`,
+    errors: errors.slice(0, MOST_ERRORS),
+  });
 }
 
 function total(errors: readonly unknown[]): string {

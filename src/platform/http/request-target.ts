@@ -29,28 +29,49 @@ export function decodeComponent(text: string): string | null {
 const MAX_PARAMETERS = 100;
 const NUL = '\u0000';
 
-/** Each parameter once, as text; what they may be is the schema's to say. */
-export function readQuery(query: string): Record<string, string> {
+/** Names and values as forms and queries spell them, each name once. What is wrong is made an error of by `refuse`. */
+export function readPairs(
+  text: string,
+  most: number,
+  refuse: (message: string, name: string) => Refusal,
+): Record<string, string> {
   const read: Record<string, string> = Object.create(null);
-  if (query === '') return read;
-  const pairs = query.split('&');
-  if (pairs.length > MAX_PARAMETERS) throw refuse('', 'has too many parameters');
+  if (text === '') return read;
+  const pairs = text.split('&');
+  if (pairs.length > most) throw refuse(`is one of more than ${most}`, '');
   for (const pair of pairs) {
     const mark = pair.indexOf('=');
     const name = decodeComponent(mark < 0 ? pair : pair.slice(0, mark));
     const value = mark < 0 ? '' : decodeComponent(pair.slice(mark + 1));
-    if (name === null || value === null) throw refuse(name ?? '', 'has malformed percent-encoding');
-    if (value.includes(NUL)) throw refuse(name, 'holds a NUL character');
-    if (name in read) throw refuse(name, 'is given more than once');
+    if (name === null || value === null) throw refuse('has malformed percent-encoding', name ?? '');
+    if (name.includes(NUL) || value.includes(NUL)) throw refuse('holds a NUL character', name);
+    if (name in read) throw refuse('is given more than once', name);
     read[name] = value;
   }
   return read;
 }
 
-function refuse(name: string, message: string): Refusal {
-  const path = name.slice(0, 100);
-  return new Refusal('invalid_query', {
-    detail: path === '' ? `The query ${message}.` : `The parameter ${path} ${message}.`,
-    errors: [{ path, message }],
+/** Each parameter once, as text; what they may be is the schema's to say. */
+export function readQuery(query: string): Record<string, string> {
+  return readPairs(query, MAX_PARAMETERS, (message, name) => {
+    const path = name.slice(0, 100);
+    const detail = path === '' ? `The query has a parameter that ${message}.` : `The parameter ${path} ${message}.`;
+    return new Refusal('invalid_query', { detail, errors: [{ path, message }] });
   });
+}
+
+/** The cookies of a request. A name that occurs twice is left out: one of the two was set by somebody else, and nobody can say which. */
+export function readCookies(header: string | undefined): Record<string, string> {
+  const read: Record<string, string> = Object.create(null);
+  if (header === undefined) return read;
+  const seen = new Set<string>();
+  for (const pair of header.split(';')) {
+    const mark = pair.indexOf('=');
+    if (mark < 0) continue;
+    const name = pair.slice(0, mark).trim();
+    if (seen.has(name)) delete read[name];
+    else read[name] = pair.slice(mark + 1).trim();
+    seen.add(name);
+  }
+  return read;
 }

@@ -22,14 +22,8 @@ export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
 }
 
 /** Of pages, and of what is mounted beside them. */
-export function factsOfPage(page: Pick<AnyPageRoute, 'ownOrigin' | 'unlimited'>): RouteFacts {
-  return {
-    cors: page.ownOrigin !== true,
-    payment: false,
-    claim: false,
-    unlimited: page.unlimited === true,
-    errors: [],
-  };
+export function factsOfPage({ ownOrigin, unlimited }: Pick<AnyPageRoute, 'ownOrigin' | 'unlimited'>): RouteFacts {
+  return { cors: ownOrigin !== true, payment: false, claim: false, unlimited: unlimited === true, errors: [] };
 }
 
 export interface AllowedMethod extends RouteFacts {

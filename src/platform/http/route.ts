@@ -4,13 +4,12 @@ import { isPairingCode, isRecoveryCode } from '../secret-format.ts';
 import type { SecretGuard } from '../secret-guard.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
 import { answerPage, type PageDoor } from './answer-page.ts';
-import { createCompressor } from './compress-documents.ts';
-import { refuseFailure } from './failure.ts';
+import { expectFailure } from './failure.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
-import type { Mount } from './mount.ts';
-import { FORM_LIMIT_BYTES } from './read-form.ts';
+import type { Inside, Mount } from './mount.ts';
+import { FORM_LIMIT_BYTES } from './read-body.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
-import type { Endpoints, ServerOptions } from './server-options.ts';
+import type { Endpoints, Face, ServerOptions } from './server-options.ts';
 
 export interface Route<Caller = unknown> {
   path: string;
@@ -57,9 +56,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
   });
   const by: PageDoor = {
     guard,
-    log: options.log,
-    compress: createCompressor(),
-    refuse: (error) => refuseFailure(error, (thrown) => options.classifyError?.(thrown, []) ?? null),
+    expect: (error, incoming) => expectFailure(options, error, incoming),
   };
   const pages = (options.pages ?? []).map((page) => ({
     path: page.path,
@@ -80,4 +77,32 @@ export function routeOfMount<Caller>(mount: Mount): Route<Caller> {
     facts: factsOfPage(mount),
     answer: (incoming: Incoming) => mount.answer(incoming),
   };
+}
+
+/**
+ * The routes as they are mounted, with the faces that some endpoints have for people. Whoever asks from inside the server gets what
+ * the endpoint itself answers.
+ */
+export function showFaces<E extends Endpoints, Context, Caller>(
+  routes: readonly Route<Caller>[],
+  { endpoints, faces }: Pick<ServerOptions<E, Context, Caller>, 'endpoints' | 'faces'>,
+  inside: Inside<Caller>,
+): readonly Route<Caller>[] {
+  const byRoute = new Map<string, Face | undefined>(
+    Object.entries<Face | undefined>(faces?.(inside) ?? {}).map(([name, face]) => {
+      const endpoint = endpoints[name];
+      if (endpoint?.method !== 'GET') throw new TypeError(`only what is read has a face, and ${name} is not`);
+      return [`GET ${endpoint.path}`, face] as const;
+    }),
+  );
+  return routes.map((route) => {
+    const face = byRoute.get(`${route.methods[0]} ${route.path}`);
+    return face === undefined ? route : { ...route, answer: (incoming) => answerWith(route, face, incoming) };
+  });
+}
+
+async function answerWith<Caller>(route: Route<Caller>, face: Face, incoming: Incoming): Promise<Outgoing> {
+  const { headers, ...rest } = (await face(incoming)) ?? (await route.answer(incoming));
+  const varies = headers['vary'];
+  return { ...rest, headers: { ...headers, vary: varies === undefined ? 'accept' : `accept, ${String(varies)}` } };
 }

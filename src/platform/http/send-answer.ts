@@ -1,8 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../log.ts';
 import type { Exchange } from './exchanges.ts';
-import { abandon, isPieces, type Outgoing, type Pieces } from './incoming.ts';
+import { abandon, isPieces, type Listener, type Outgoing, type Pieces } from './incoming.ts';
 
 type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
 
@@ -15,13 +16,14 @@ export function sendAnswer(reply: FastifyReply, { status, headers, body }: With<
   );
 }
 
-/** Also what comes in pieces, and what has to be given back. */
+/** Also what comes in pieces, what stays open, and what has to be given back. */
 export async function sendOutgoing(
   reply: FastifyReply,
   outgoing: Outgoing,
   at: { exchange: Exchange; log: Log },
 ): Promise<FastifyReply> {
-  const { body, headers, status, release } = outgoing;
+  const { body, headers, status, release, listen } = outgoing;
+  if (listen) return holdOpen(reply, { ...outgoing, listen }, at.exchange);
   if (!isPieces(body)) {
     if (release) at.exchange.atEnd(release);
     return sendAnswer(reply, { status, headers, body });
@@ -33,36 +35,81 @@ export async function sendOutgoing(
   const iterator = body[Symbol.asyncIterator]();
   // Pulled before anything is said, so that what fails at the start is answered like any other failure.
   const first = await iterator.next();
+  // Also where the client has gone before the first piece: a generator that was never begun would not pass `return` on.
+  at.exchange.atEnd(() => void iterator.return?.().catch(() => undefined));
   // Its buffer holds one piece; fastify destroys the connection when it fails, and it when the connection has gone.
   const pieces = Readable.from(resumed(first, iterator, at), { highWaterMark: 1 });
   return reply.code(status).headers(headers).send(pieces);
 }
 
-/** By hand, because a generator that was never begun would not pass `return` on. */
-function resumed(
+async function* resumed(
   first: IteratorResult<Uint8Array>,
   iterator: AsyncIterator<Uint8Array>,
   { exchange, log }: { exchange: Exchange; log: Log },
 ): Pieces {
-  let waiting: IteratorResult<Uint8Array> | null = first;
-  const next = async (): Promise<IteratorResult<Uint8Array>> => {
-    if (waiting === null) return await iterator.next();
-    const step = waiting;
-    waiting = null;
-    return step;
-  };
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () =>
-        next().catch((error: unknown) => {
-          exchange.notes['reason'] = 'internal_error';
-          log.error('answer_broke_off', { request_id: exchange.requestId, error });
-          throw error;
-        }),
-      return: async () => {
-        await iterator.return?.();
-        return { done: true, value: undefined };
-      },
-    }),
-  };
+  try {
+    for (let step = first; step.done !== true; step = await iterator.next()) yield step.value;
+  } catch (error) {
+    exchange.notes['reason'] = 'internal_error';
+    log.error('answer_broke_off', { request_id: exchange.requestId, error });
+    throw error;
+  }
+}
+
+type HeldOutgoing = Outgoing & Required<Pick<Outgoing, 'listen'>>;
+
+/**
+ * Answers with a head and leaves the connection to the listener. The body ends with the connection: without a length and without
+ * chunks, the same bytes go to everybody. The head leaves with the first of them. The server takes such an answer for finished: it
+ * holds up neither others nor a close.
+ */
+function holdOpen(reply: FastifyReply, outgoing: HeldOutgoing, exchange: Exchange): FastifyReply {
+  const { status, headers, listen, release } = outgoing;
+  if (release) exchange.atEnd(release);
+  reply.code(status).headers({ ...headers, connection: 'close' });
+  if (reply.request.method === 'HEAD') return reply.send();
+  reply.hijack();
+  const { raw } = reply;
+  raw.removeHeader('transfer-encoding');
+  raw.writeHead(status, reply.getHeaders() as Record<string, string | string[]>);
+  exchange.leave();
+  forgetHead(reply.request.raw);
+  listen(new HeldResponse(raw));
+  return reply;
+}
+
+/** Nobody reads it again, and what a browser says of itself takes as much memory as all the rest. */
+function forgetHead(request: IncomingMessage): void {
+  request.headers = {};
+  request.rawHeaders = [];
+}
+
+/** There are thousands of these: one field each. */
+class HeldResponse implements Listener {
+  readonly #response: ServerResponse;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  /** Writing to a connection that has just gone would be an error that nobody waits for. */
+  #takes(): boolean {
+    return !this.#response.destroyed && !this.#response.writableEnded;
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#takes() && this.#response.write(bytes);
+  }
+
+  onceDrained(run: () => void): void {
+    this.#response.once('drain', run);
+  }
+
+  end(bytes: Uint8Array): void {
+    if (this.#takes()) this.#response.end(bytes);
+  }
+
+  cut(): void {
+    this.#response.destroy();
+  }
 }

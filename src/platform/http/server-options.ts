@@ -5,8 +5,8 @@ import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Bounds } from './admission/bounds.ts';
+import type { ReadMeter } from './from-memory.ts';
 import type { Incoming, Outgoing } from './incoming.ts';
-import type { ReadMeter } from './measure-reads.ts';
 import type { Inside, Mount } from './mount.ts';
 import type { ReadOperation } from './operation.ts';
 import type { ReadFromMemory } from './prepared.ts';
@@ -57,8 +57,6 @@ export interface Page extends AnyPage {
   method: 'GET';
   /** As for endpoints, `public` is what is assumed; `immutable`: the address changes with the content. */
   cache?: 'public' | 'private' | 'immutable';
-  /** Its content seldom changes: sent as small as it gets to who accepts that. */
-  longLived?: true;
   handler(call: PageCall): PageAnswer | Promise<PageAnswer>;
 }
 

@@ -1,11 +1,12 @@
-import { type PublicFetch, PublicFetchFailure, readPublicJson } from '../../../platform/http/fetch-public.ts';
+import { OutboundFailure } from '../../../platform/http/ask-json.ts';
+import { type PublicFetch, readPublicJson } from '../../../platform/http/fetch-public.ts';
 import type { Market } from '../../context.ts';
 
 /** Documents of clients at addresses of theirs, and the keys of those that sign. */
 export interface Documents {
   /** Whether it would be read from a copy, or refused for what happened a moment ago. */
   asksNobody(url: string): boolean;
-  /** Throws a PublicFetchFailure. */
+  /** Throws an OutboundFailure. */
   read(url: string): Promise<unknown>;
 }
 
@@ -25,14 +26,14 @@ interface Copy {
 
 export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, fetchPublic: PublicFetch): Documents {
   const copies = new Map<string, Copy>();
-  const failures = new Map<string, { failure: PublicFetchFailure; at: number }>();
+  const failures = new Map<string, { failure: OutboundFailure; at: number }>();
   const asked = new Map<string, Promise<unknown>>();
 
   const freshCopy = (url: string): Copy | null => {
     const copy = copies.get(url);
     return copy !== undefined && clock.now() - copy.readAt < freshMs(copy.value) ? copy : null;
   };
-  const freshFailure = (url: string): PublicFetchFailure | null => {
+  const freshFailure = (url: string): OutboundFailure | null => {
     const failed = failures.get(url);
     return failed !== undefined && clock.now() - failed.at < FAILED_MS ? failed.failure : null;
   };
@@ -43,13 +44,13 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
       failures.delete(url);
       return value;
     } catch (error) {
-      if (!(error instanceof PublicFetchFailure)) throw error;
+      if (!(error instanceof OutboundFailure)) throw error;
       log.warn('client_document_not_read', { why: error.why, host: URL.parse(url)?.hostname });
       keep(failures, url, { failure: error, at: clock.now() });
       return staleCopy(url, error);
     }
   };
-  const staleCopy = (url: string, failure: PublicFetchFailure): unknown => {
+  const staleCopy = (url: string, failure: OutboundFailure): unknown => {
     const copy = copies.get(url);
     if (copy === undefined || clock.now() - copy.readAt >= STALE_MS) throw failure;
     return copy.value;

@@ -23,10 +23,9 @@ function readGuarded(
   ownPlaces: readonly string[],
 ): unknown {
   if (body.length === 0) return {};
-  const encoding = { contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
   let read: unknown;
   try {
-    read = readBody(body, encoding);
+    read = readBody(body, headers);
   } catch (error) {
     guardBody(guard, body, undefined);
     throw error;

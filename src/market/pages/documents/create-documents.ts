@@ -53,9 +53,9 @@ function written(path: string, write: () => Written | Promise<Written>): Page {
     const { title, summary, blocks } = document;
     return answerDocument(accept, { document, json: { title, summary, ...more, topics: topicsOf(blocks) }, path });
   };
-  return page({ method: 'GET', path, longLived: true, handler });
+  return page({ method: 'GET', path, handler });
 }
 
 function textPage(path: string, write: () => string): Page {
-  return page({ method: 'GET', path, longLived: true, handler: () => answerText(write()) });
+  return page({ method: 'GET', path, handler: () => answerText(write()) });
 }

@@ -45,5 +45,5 @@ export function createFound(config: MarketConfig): Page[] {
 
 function fixed(path: string, body: string, headers: Readonly<Record<string, string>>): Page {
   const answer: PageAnswer = { status: 200, headers, body };
-  return page({ method: 'GET', path, longLived: true, handler: () => answer });
+  return page({ method: 'GET', path, handler: () => answer });
 }

@@ -1,8 +1,7 @@
 import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
-import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
+import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, InsideRequest, Mount } from '../../../platform/http/mount.ts';
-import { readOutgoing } from '../../../platform/http/read-outgoing.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Merchant } from '../../context.ts';
 import { SHELL } from '../shell/assets.ts';

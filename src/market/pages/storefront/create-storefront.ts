@@ -1,11 +1,9 @@
-import { acceptsGzip } from '../../../platform/http/accept-encoding.ts';
+import { acceptsGzip } from '../../../platform/http/accept.ts';
 import { targetOf } from '../../../platform/http/ask-inside.ts';
-import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
-import { etagOf } from '../../../platform/http/etag.ts';
-import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
+import { cacheAnswer, etagOf } from '../../../platform/http/cache-answer.ts';
+import { type Incoming, type Outgoing, readOutgoing, textOf } from '../../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../../platform/http/mount.ts';
 import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../../../platform/http/prepared.ts';
-import { readOutgoing, textOf } from '../../../platform/http/read-outgoing.ts';
 import { splitTarget } from '../../../platform/http/request-target.ts';
 import type { PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';

@@ -1,6 +1,5 @@
-import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
+import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../../platform/http/mount.ts';
-import { readOutgoing } from '../../../platform/http/read-outgoing.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { SHELL } from '../shell/assets.ts';
 import { noncePolicy } from '../shell/policy.ts';

@@ -196,12 +196,6 @@ describe('places', () => {
     await expect.poll(other.statuses).toEqual([200]);
     expect(other.heard()).toMatch(/203\.0\.113\.1$/);
   });
-
-  it('are not taken by what answers at once', async () => {
-    const { url, server } = await listen(FEW);
-    expect((await fetch(`${url}/quick`)).status).toBe(200);
-    await expect.poll(() => server.admission().placesTaken).toBe(0);
-  });
 });
 
 describe('sockets', () => {

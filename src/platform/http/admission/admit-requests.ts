@@ -1,18 +1,15 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Refusal } from '../../refusal.ts';
-import { type Bounds, DEFAULT_BOUNDS, STARTED_IN_TURN } from './bounds.ts';
-import { type Connection, connectionOf } from './connection.ts';
+import { type Bounds, DEFAULT_BOUNDS, noneCounted, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
+import { type Connection, connectionOf, type Place } from './connection.ts';
 import { createClientNames } from './name-client.ts';
-import { createPlaces, type Place, type Places } from './places.ts';
-import { failedToProve } from './read-head.ts';
+import { createPlaces, failedToProve } from './places.ts';
 import { readInTurn } from './read-in-turn.ts';
-import { countRules, type Rule, type RuleCounts } from './rules.ts';
 import { createSockets } from './sockets.ts';
 import { createTurns } from './turns.ts';
-import { findLateness } from './watch-sockets.ts';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -41,7 +38,9 @@ export interface Admission {
   leave(request: IncomingMessage): void;
   /** What it showed as key, token or proof is none, where its status does not say so. */
   distrust(request: IncomingMessage): void;
-  count(rule: Rule): void;
+  /** Whether an answer on this socket is under way, so that nothing else may be written there. */
+  isAnswering(socket: Socket): boolean;
+  rules: RuleCounts;
   facts(): AdmissionFacts;
 }
 
@@ -53,43 +52,42 @@ const FORWARDED =
 export function createAdmission(options: AdmissionOptions): Admission {
   const { clock } = options;
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
-  const rules = countRules();
+  const rules = noneCounted();
   const names = createClientNames(options.trustProxy);
   const sockets = createSockets({ total: bounds.openSockets, clock, names, rules });
   const warnOnce = createWarning(options.log);
 
-  const clientOf = (request: IncomingMessage): string =>
-    connectionOf(request.socket)?.peer?.address ?? names.of(request);
+  const clientOf = (request: IncomingMessage): string => {
+    const { peer } = connectionOf(request.socket) ?? {};
+    return peer === null ? names.ofForwarded(request) : (peer?.address ?? names.of(request));
+  };
   const places = createPlaces({ total: bounds.requestsInFlight, clock, rules, clientOf });
   const turns = createTurns(clientOf);
-  const held = createHeldPlaces(places);
 
   const open = (socket: Socket): void => {
     const connection = sockets.admit(socket);
     if (connection !== null) readInTurn(connection);
   };
   const look = (): void => {
-    for (const connection of sockets.each()) {
-      const lateness = connection.socket.destroyed ? null : findLateness(connection, clock.now());
-      if (lateness === null) continue;
-      rules.count(lateness);
-      cut(connection, lateness === 'body_too_slow' ? options.sayTooSlow : null);
-    }
+    for (const connection of sockets.each()) cutIfLate(connection, options, rules);
+  };
+  const distrust = (place: Place | null): void => {
+    if (place?.isKept) places.loseLane(place.site);
   };
 
-  const start = (
-    answer: RequestListener,
-    connection: Connection,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): void => {
-    if (request.socket.destroyed) return;
-    const refusal = places.judge(request);
-    connection.refusal = refusal;
+  const start = (answer: RequestListener, connection: Connection): void => {
+    const { request, response } = connection;
+    if (request === null || response === null || request.socket.destroyed) return;
+    connection.refusal = places.judge(request);
     answer(request, response);
     // Nearly always what lies ready is out by now, and held no place.
     const isOut = response.writableEnded && response.writableLength === 0;
-    if (!isOut && refusal === null && !connection.isStream) held.hold(request, response);
+    if (isOut || connection.refusal !== null || connection.isStream) return;
+    connection.place = places.take(request);
+    response.once('close', () => {
+      const place = giveBack(connection);
+      if (failedToProve(request, response.statusCode)) distrust(place);
+    });
   };
   return {
     guard: (server, answer) => {
@@ -101,23 +99,24 @@ export function createAdmission(options: AdmissionOptions): Admission {
         connection.begin(request, response, clock);
         warnOnce(request, connection);
         // With few sockets open there cannot be many requests.
-        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection, request, response);
-        turns.run(request, () => start(answer, connection, request, response));
+        if (sockets.count() <= STARTED_IN_TURN) return void start(answer, connection);
+        turns.run(request, () => start(answer, connection));
       };
     },
     refusalOf: (request) => connectionOf(request.socket)?.refusal ?? undefined,
     clientOf,
     leave: (request) => {
-      held.giveBack(request);
       const connection = connectionOf(request.socket);
       if (connection === undefined) return;
+      giveBack(connection);
       sockets.leave(connection);
       // What waits behind an answer without an end would wait for ever.
       if (connection.isWaiting) request.socket.destroy();
     },
-    distrust: held.distrust,
-    count: rules.count,
-    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules: rules.list() }),
+    distrust: (request) => distrust(connectionOf(request.socket)?.place ?? null),
+    isAnswering: (socket) => connectionOf(socket)?.hasBegunToAnswer() === true,
+    rules,
+    facts: () => ({ placesTaken: places.taken(), socketsOpen: sockets.count(), rules }),
   };
 }
 
@@ -131,39 +130,23 @@ function createWarning(log: Log): (request: IncomingMessage, connection: Connect
   };
 }
 
-/** Who holds a place, until the answer is out. */
-function createHeldPlaces(places: Places) {
-  const held = new WeakMap<IncomingMessage, Place>();
-  const giveBack = (request: IncomingMessage): Place | undefined => {
-    const place = held.get(request);
-    held.delete(request);
-    place?.giveBack();
-    return place;
-  };
-  return {
-    giveBack,
-    hold: (request: IncomingMessage, response: ServerResponse): void => {
-      held.set(request, places.take(request));
-      response.once('close', () => {
-        const place = giveBack(request);
-        if (place?.isKept && failedToProve(request, response.statusCode)) places.loseLane(place.site);
-      });
-    },
-    distrust: (request: IncomingMessage): void => {
-      const place = held.get(request);
-      if (place?.isKept) places.loseLane(place.site);
-    },
-  };
+function giveBack(connection: Connection): Place | null {
+  const { place } = connection;
+  connection.place = null;
+  place?.giveBack();
+  return place;
 }
 
-function cut({ socket, response }: Connection, say: ((socket: Socket) => void) | null): void {
-  if (say === null || response === null || response.headersSent) {
-    socket.destroy();
-    return;
-  }
+/** Closes the connection of a client that is too slow by now. */
+function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptions, rules: RuleCounts): void {
+  const { socket, response } = connection;
+  const lateness = socket.destroyed ? null : connection.findLateness(clock.now());
+  if (lateness === null) return;
+  rules[lateness] += 1;
+  if (lateness !== 'body_too_slow' || response === null || response.headersSent) return void socket.destroy();
   // For the access log, and for the lane.
   response.statusCode = 408;
-  say(socket);
+  sayTooSlow(socket);
 }
 
 /** For as long as the server listens. */

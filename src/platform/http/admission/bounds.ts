@@ -36,3 +36,15 @@ export const STARTED_IN_TURN = 16;
 export function part(of: number, share: number): number {
   return Math.max(1, Math.floor(of / share));
 }
+
+/** Why something was turned away or cut, as metrics and log call it. */
+const RULES = [
+  ...(['server_full', 'network_share', 'address_share', 'long_bodies', 'sockets_full', 'sockets_of_network'] as const),
+  ...(['idle_closed', 'answer_not_taken', 'body_too_slow', 'request_late', 'lane_lost'] as const),
+];
+export type Rule = (typeof RULES)[number];
+export type RuleCounts = Record<Rule, number>;
+
+export function noneCounted(): RuleCounts {
+  return Object.fromEntries(RULES.map((rule) => [rule, 0])) as RuleCounts;
+}

@@ -2,6 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Refusal } from '../../refusal.ts';
+import { BODY_GRACE_MS, LEAST_BODY_BYTES_PER_SECOND, STALLED_ANSWER_MS } from './bounds.ts';
+
+/** What one request holds of the server. */
+export interface Place {
+  site: string;
+  /** One of those that are kept for requests with a key, token or proof. */
+  isKept: boolean;
+  /** To be called once. */
+  giveBack(): void;
+}
 
 const KNOWN = Symbol('connection');
 
@@ -28,10 +38,12 @@ export class Connection {
   isWaiting = false;
   /** Its answer goes on without an end. */
   isStream = false;
+  /** What it holds until its answer is out. */
+  place: Place | null = null;
   /** What has not been taken at the last look, all that was written until then, and since when neither has changed. */
-  queued = 0;
-  written = 0;
-  stalledSince = 0;
+  #queued = 0;
+  #written = 0;
+  #stalledSince = 0;
 
   constructor(socket: Socket, peer: Connection['peer']) {
     this.socket = socket;
@@ -56,6 +68,11 @@ export class Connection {
     return this.request?.complete === true && this.response?.writableFinished === false;
   }
 
+  /** The same where the answer has begun before all of the request had come. */
+  hasBegunToAnswer(): boolean {
+    return this.isAnswering() || (this.response?.headersSent === true && !this.response.writableFinished);
+  }
+
   isReadingBody(): boolean {
     return this.request !== null && !this.request.complete;
   }
@@ -64,4 +81,32 @@ export class Connection {
   isIdle(): boolean {
     return this.request?.complete === true && this.response?.writableFinished === true;
   }
+
+  /** What is wrong with the client's pace now; null: nothing. To be asked once a second or so. */
+  findLateness(now: number): 'answer_not_taken' | 'body_too_slow' | null {
+    if (this.#isStalled(now)) return 'answer_not_taken';
+    const due = ((now - this.headAt - BODY_GRACE_MS) / 1_000) * LEAST_BODY_BYTES_PER_SECOND;
+    const isSlow = this.isReadingBody() && due > 0 && this.socket.bytesRead - this.bytesAtHead < due;
+    return isSlow ? 'body_too_slow' : null;
+  }
+
+  #isStalled(now: number): boolean {
+    const queued = queuedBytes(this.socket);
+    const { bytesWritten } = this.socket;
+    if (queued > 0 && queued === this.#queued && bytesWritten === this.#written) {
+      return now - this.#stalledSince >= STALLED_ANSWER_MS;
+    }
+    this.#queued = queued;
+    this.#written = bytesWritten;
+    this.#stalledSince = now;
+    return false;
+  }
+}
+
+/** Handed to the system or waiting for that. What the system itself holds for a client is not seen, and is little. */
+function queuedBytes(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: unknown } };
+  const queued = handle?.writeQueueSize;
+  // The number falls with every byte that the system takes, which the stream's own count does not.
+  return typeof queued === 'number' && queued > 0 ? queued : socket.writableLength;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
-import { clientNetwork, firstAddress } from '../client-network.ts';
+import { isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { type Address, clientNetwork, networkOf, readAddress } from '../client-network.ts';
 
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
@@ -12,39 +13,42 @@ export interface ClientNames {
   /** Whether that peer may say for whom it asks. */
   isProxy(address: string | undefined): boolean;
   /** The counted network of who asks: the peer's, or the nearest that trusted proxies name. */
-  of(request: Pick<IncomingMessage, 'headers' | 'socket'>): string;
+  of(request: Asked): string;
+  /** The same where the peer is known to be a trusted proxy. */
+  ofForwarded(request: Asked): string;
 }
+
+type Asked = Pick<IncomingMessage, 'headers' | 'socket'>;
 
 /** The one place that reads X-Forwarded-For. */
 export function createClientNames(trusted: false | readonly string[]): ClientNames {
-  const list = trusted === false ? null : listOf(trusted);
-  const isProxy = (address: string | undefined): boolean => {
-    if (list === null || address === undefined) return false;
-    const plain = address.replace(/%.*$/, '');
-    if (isIPv4(plain)) return list.check(plain, 'ipv4');
-    return isIPv6(plain) && list.check(plain, 'ipv6');
+  const networks = (trusted || []).flatMap((name) => NAMED[name] ?? [name]);
+  const proxies = networks.map((network) =>
+    ipaddr.parseCIDR(network.includes('/') ? network : `${network}/${isIPv4(network) ? 32 : 128}`),
+  );
+  const matches = (address: Address): boolean =>
+    proxies.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+  const isProxy = (text: string | undefined): boolean => {
+    const address = proxies.length === 0 ? null : readAddress(text);
+    return address !== null && matches(address);
+  };
+  const ofForwarded = ({ headers, socket }: Asked): string => {
+    const hops = String(headers['x-forwarded-for'] ?? '').split(',');
+    // Nearest last; the first that is no proxy of ours is the client. What stands before it anybody may have written.
+    for (let at = hops.length - 1; at >= 0; at -= 1) {
+      const address = readAddress(hops[at]?.trim());
+      // A proxy may forward any text as an address.
+      if (address === null) break;
+      if (at === 0 || !matches(address)) return networkOf(address);
+    }
+    return clientNetwork(socket.remoteAddress);
   };
   return {
     isProxy,
-    of: ({ headers, socket }) => {
-      const peer = socket.remoteAddress;
-      const forwarded = headers['x-forwarded-for'];
-      if (forwarded === undefined || !isProxy(peer)) return clientNetwork(peer);
-      // Nearest last; the first that is no proxy of ours is the client. What stands before it anybody may have written.
-      const hops = String(forwarded).split(',');
-      let at = hops.length - 1;
-      while (at > 0 && isProxy(hops[at]?.trim())) at -= 1;
-      return clientNetwork(firstAddress(hops[at]?.trim(), peer));
+    ofForwarded,
+    of: (request) => {
+      const peer = request.socket.remoteAddress;
+      return isProxy(peer) ? ofForwarded(request) : clientNetwork(peer);
     },
   };
-}
-
-function listOf(trusted: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of trusted.flatMap((name) => NAMED[name] ?? [name])) {
-    const [address = '', bits] = network.split('/');
-    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-    list.addSubnet(address, bits === undefined ? (family === 'ipv4' ? 32 : 128) : Number(bits), family);
-  }
-  return list;
 }

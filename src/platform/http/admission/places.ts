@@ -2,35 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { Refusal } from '../../refusal.ts';
 import { networkLevels } from '../client-network.ts';
+import { PAYMENT_HEADER_NAMES } from '../payment-headers.ts';
 import * as bound from './bounds.ts';
-import { bringsLongBody, showsCredential } from './read-head.ts';
-import type { CountedRules } from './rules.ts';
-import { createTally } from './tally.ts';
-
-/** What one request holds until its answer is out. */
-export interface Place {
-  site: string;
-  /** One of those that are kept for requests with a key, token or proof. */
-  isKept: boolean;
-  /** To be called once. */
-  giveBack(): void;
-}
-
-export interface Places {
-  taken(): number;
-  /** Why this request gets no place now; null: it gets one. */
-  judge(request: IncomingMessage): Refusal | null;
-  take(request: IncomingMessage): Place;
-  /** What came on a kept place was worth nothing: its network takes none for a while. */
-  loseLane(site: string): void;
-}
-
-export interface PlacesOptions {
-  total: number;
-  clock: Clock;
-  rules: CountedRules;
-  clientOf(request: IncomingMessage): string;
-}
+import type { Place } from './connection.ts';
 
 const DETAILS = {
   server_full: 'The server has as many requests as it can take.',
@@ -41,8 +15,17 @@ const DETAILS = {
 /** Networks are forgotten together when there are more. */
 const MOST_LOST = 10_000;
 
+export interface PlacesOptions {
+  total: number;
+  clock: Clock;
+  rules: bound.RuleCounts;
+  clientOf(request: IncomingMessage): string;
+}
+
+export type Places = ReturnType<typeof createPlaces>;
+
 /** Requests in flight: who holds how many, and who still gets one. */
-export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions): Places {
+export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
   const open = total - Math.floor(total / bound.KEPT_PART);
   const ofNetwork = bound.part(total, bound.NETWORK_PART);
   const ofAddress = bound.part(total, bound.ADDRESS_PART);
@@ -51,11 +34,12 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions): 
   const byAddress = createTally();
   const keptBySite = createTally();
   const lostUntil = new Map<string, number>();
-  const longBodies = createLongBodies();
+  /** Bodies that may become long and are still on their way. Few, so they are counted by looking at each. */
+  const longBodies = new Map<IncomingMessage, string>();
   let taken = 0;
 
   const refuse = (rule: keyof typeof DETAILS): Refusal => {
-    rules.count(rule);
+    rules[rule] += 1;
     const options = { detail: DETAILS[rule], retryAfterSeconds: bound.RETRY_SECONDS };
     return new Refusal(rule === 'server_full' ? 'unavailable' : 'rate_limited', options);
   };
@@ -69,14 +53,20 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions): 
     if (byAddress.of(address) >= ofAddress) return refuse('address_share');
     return taken < open || hasLane(request, site) ? null : refuse('server_full');
   };
+  const hasRoomForLong = (site: string): boolean => {
+    const coming = [...longBodies].filter(([{ complete }]) => !complete);
+    const own = coming.filter(([, other]) => other === site);
+    return coming.length < bound.LONG_BODIES && own.length < bound.LONG_BODIES_PER_NETWORK;
+  };
   return {
     taken: () => taken,
-    judge: (request) => {
+    /** Why this request gets no place now; null: it gets one. */
+    judge: (request: IncomingMessage): Refusal | null => {
       const refusal = taken * 2 > total || taken >= open ? judgeBusy(request) : null;
       if (refusal !== null || !bringsLongBody(request)) return refusal;
-      return longBodies.hasRoom(networkLevels(clientOf(request)).site) ? null : refuse('long_bodies');
+      return hasRoomForLong(networkLevels(clientOf(request)).site) ? null : refuse('long_bodies');
     },
-    take: (request) => {
+    take: (request: IncomingMessage): Place => {
       const address = clientOf(request);
       const { site } = networkLevels(address);
       const isKept = taken >= open;
@@ -87,35 +77,53 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions): 
         if (isKept) keptBySite.add(site, by);
       };
       add(1);
-      const isLong = bringsLongBody(request);
-      if (isLong) longBodies.add(request, site);
+      if (bringsLongBody(request)) longBodies.set(request, site);
       return {
         site,
         isKept,
         giveBack: () => {
           add(-1);
-          if (isLong) longBodies.remove(request);
+          longBodies.delete(request);
         },
       };
     },
-    loseLane: (site) => {
-      rules.count('lane_lost');
+    /** What came on a kept place was worth nothing: its network takes none for a while. */
+    loseLane: (site: string): void => {
+      rules.lane_lost += 1;
       if (lostUntil.size >= MOST_LOST) lostUntil.clear();
       lostUntil.set(site, clock.now() + bound.LANE_LOST_MS);
     },
   };
 }
 
-/** Bodies that may become long and are still on their way. Few, so they are counted by looking at each. */
-function createLongBodies() {
-  const sites = new Map<IncomingMessage, string>();
+/** How many of something there are under each name. Names with none take no memory. */
+function createTally() {
+  const counts = new Map<string, number>();
   return {
-    hasRoom: (site: string): boolean => {
-      const coming = [...sites].filter(([request]) => !request.complete);
-      const own = coming.filter(([, other]) => other === site);
-      return coming.length < bound.LONG_BODIES && own.length < bound.LONG_BODIES_PER_NETWORK;
+    of: (name: string): number => counts.get(name) ?? 0,
+    add: (name: string, by: 1 | -1): void => {
+      const count = (counts.get(name) ?? 0) + by;
+      if (count > 0) counts.set(name, count);
+      else counts.delete(name);
     },
-    add: (request: IncomingMessage, site: string): void => void sites.set(request, site),
-    remove: (request: IncomingMessage): void => void sites.delete(request),
   };
+}
+
+/** A key, token or proof stands in the head. Whether it is one is looked at later. */
+function showsCredential({ headers }: IncomingMessage): boolean {
+  return headers.authorization !== undefined || PAYMENT_HEADER_NAMES.some((name) => headers[name] !== undefined);
+}
+
+function bringsLongBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  if (length !== undefined) return Number(length) > bound.SHORT_BODY_BYTES;
+  return headers['transfer-encoding'] !== undefined;
+}
+
+/** Whether what a request showed was found to be worth nothing, as far as the status of its answer says. */
+export function failedToProve({ headers }: IncomingMessage, status: number): boolean {
+  if (status === 401 || status === 408) return true;
+  if (status === 404) return headers['x-delivery-token'] !== undefined;
+  const hasProof = headers['x-payment'] !== undefined || headers['payment-signature'] !== undefined;
+  return hasProof && (status === 400 || status === 402);
 }

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Outgoing } from './incoming.ts';
-import { readOutgoing } from './read-outgoing.ts';
+import { type Outgoing, readOutgoing } from './incoming.ts';
 
 const TEXT = 'Zwölf Körbe, 十二籠';
 const BYTES = Buffer.from(TEXT);

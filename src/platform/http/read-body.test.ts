@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { readCookies } from './read-cookies.ts';
-import { readForm } from './read-form.ts';
+import { readForm } from './read-body.ts';
+import { readCookies } from './request-target.ts';
 
 const TYPE = 'application/x-www-form-urlencoded';
 const read = (text: string, contentType: string | undefined = TYPE, contentEncoding?: string) =>
-  readForm(Buffer.from(text), { contentType, contentEncoding });
+  readForm(Buffer.from(text), { 'content-type': contentType, 'content-encoding': contentEncoding });
 
 describe('a form', () => {
   it('is read as browsers send it', () => {
@@ -32,7 +32,7 @@ describe('a form', () => {
     [undefined, undefined],
     [TYPE, 'gzip'],
   ])('of type %s, encoded %s, is none', (type, encoding) => {
-    expect(() => readForm(Buffer.from('a=1'), { contentType: type, contentEncoding: encoding })).toThrow(
+    expect(() => readForm(Buffer.from('a=1'), { 'content-type': type, 'content-encoding': encoding })).toThrow(
       expect.objectContaining({ reason: 'unsupported_media_type' }),
     );
   });
