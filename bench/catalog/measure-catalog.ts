@@ -157,17 +157,12 @@ async function measure(stage: Stage, market: MarketServer): Promise<Measured> {
   }
   if (options.writes !== null) {
     const writers = await createWriters(databaseUrl, seeded);
-    if (options.only.length > 0)
-      return {
-        ...nothing,
-        writeKinds: await measureWriteKinds(options.only, writers, {
-          market: { url: market.url, pids: await market.family() },
-          writesTo: market.url,
-          rate: options.writes,
-          seconds: options.seconds,
-          tell,
-        }),
-      };
+    if (options.only.length > 0) {
+      const target = { url: market.url, pids: await market.family() };
+      if (stage.pinned) await leaveCoreTo(target.pids);
+      const order = { market: target, writesTo: market.url, rate: options.writes, seconds: options.seconds, tell };
+      return { ...nothing, writeKinds: await measureWriteKinds(options.only, writers, order) };
+    }
     const next = writers.mixed;
     const requests = await mixedRequests(stage, market);
     const target = { url: market.url, pids: await market.family() };
