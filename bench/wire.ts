@@ -23,18 +23,18 @@ interface Waiting {
 
 interface Head {
   status: number;
-  length: number;
+  /** Null: it comes in chunks. */
+  length: number | null;
   size: number;
   text: string;
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n');
+/** Ends an answer in chunks. With one request at a time nothing comes behind it, and in what is sent here it stands nowhere else. */
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 
-/**
- * Reads as little of an answer as it can: the client runs on the same cores as what it measures. Understands answers with a
- * content-length only, and says so when there is none.
- */
+/** Reads as little of an answer as it can: the client runs on the same cores as what it measures. Chunks are kept as they were sent. */
 export async function openWire(url: string, options: { keepBody: boolean }): Promise<Wire> {
   const { hostname, port } = new URL(url);
   const socket = await connected(hostname, Number(port));
@@ -43,6 +43,7 @@ export async function openWire(url: string, options: { keepBody: boolean }): Pro
   let kept: Buffer[] = [];
   let received = 0;
   let early: Buffer = NOTHING;
+  let tail: Buffer = NOTHING;
 
   const fail = (error: Error): void => {
     const { reject } = waiting ?? { reject: () => {} };
@@ -56,8 +57,17 @@ export async function openWire(url: string, options: { keepBody: boolean }): Pro
     waiting = null;
     head = null;
     kept = [];
+    tail = NOTHING;
     received = 0;
     resolve(answer);
+  };
+  const isWhole = ({ length }: Head, chunk: Buffer): boolean => {
+    if (length === null) {
+      tail = Buffer.concat([tail, chunk.subarray(-LAST_CHUNK.length)]).subarray(-LAST_CHUNK.length);
+      return tail.equals(LAST_CHUNK);
+    }
+    if (received > length) throw new Error('more bytes than the answer said');
+    return received === length;
   };
   const read = (given: Buffer): void => {
     let chunk = given;
@@ -71,8 +81,7 @@ export async function openWire(url: string, options: { keepBody: boolean }): Pro
     }
     received += chunk.length;
     if (options.keepBody) kept.push(chunk);
-    if (received > head.length) throw new Error('more bytes than the answer said');
-    if (received === head.length) finish(head);
+    if (isWhole(head, chunk)) finish(head);
   };
   socket.on('data', (chunk) => {
     try {
@@ -108,10 +117,11 @@ function connected(host: string, port: number): Promise<Socket> {
 function readHead(bytes: Buffer, end: number): Head {
   const text = bytes.toString('latin1', 0, end);
   const length = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1];
-  if (length === undefined) throw new Error(`an answer without a content-length: ${text.slice(0, 40)}`);
+  if (length === undefined && !/\r\ntransfer-encoding: *chunked/i.test(text))
+    throw new Error(`an answer of no length: ${text.slice(0, 40)}`);
   return {
     status: Number(text.slice(9, 12)),
-    length: Number(length),
+    length: length === undefined ? null : Number(length),
     size: end + HEAD_END.length,
     text,
   };

@@ -1,6 +1,6 @@
 /** What a page takes is rounded up to that. */
-const STEP_BYTES = 16 * 1024;
-const STEPS = 256;
+const STEP_BYTES = 4 * 1024;
+const STEPS = 1024;
 /** Of one slab; no page lies in two. Longer pages are rare. */
 const SLAB_BYTES = STEPS * STEP_BYTES;
 /** So much may wait for clients at a time, however little else is left. */
