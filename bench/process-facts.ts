@@ -24,7 +24,7 @@ export async function familyOf(pid: number): Promise<number[]> {
   return family;
 }
 
-/** What they have computed so far; null where nobody says. */
+/** What they have computed so far; null where the system does not say. */
 export async function cpuMs(pids: readonly number[]): Promise<number | null> {
   let ticks = 0;
   for (const pid of pids) {

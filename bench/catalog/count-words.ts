@@ -31,7 +31,7 @@ function foldText(text: string): string {
   return text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
 
-/** A word of its own: neither letters nor digits beside it. */
+/** A word of its own: neither letters nor digits next to it. */
 function holdsWord(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     if (!isInWord(text.charAt(at - 1)) && !isInWord(text.charAt(at + word.length))) return true;

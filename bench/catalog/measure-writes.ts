@@ -27,13 +27,13 @@ export interface WritesOutcome {
   ratio: number;
   rounds: readonly Round[];
   /**
-   * The same of a static server on the core of the market that is read, beside the same writes to the market: it does nothing for them,
+   * The same of a static server on the core of the market that is read, during the same writes to the market: it does nothing for them,
    * so what it loses, it loses to what else is on both cores.
    */
   fixed: { ratio: number; rounds: readonly Round[] };
   p99_with_ms: number;
   p99_without_ms: number;
-  /** Milliseconds of computing that the market took for a write while hardly anybody read; null where nobody says. */
+  /** Milliseconds of computing that the market took for a write while hardly any client read; null where the system does not say. */
   cpu_ms_per_write: number | null;
   /** Of a core, what the market took with writes, and what everything but market and reader took: database and writer. */
   market_share: number;

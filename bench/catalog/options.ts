@@ -12,9 +12,9 @@ export interface Options {
   only: readonly string[];
   seed: number;
   sql: boolean;
-  /** Writes per second beside the reads; null: the kinds of pages are measured instead. */
+  /** Writes per second during the reads; null: the kinds of pages are measured instead. */
   writes: number | null;
-  /** Reads per second beside the writes; null: as many as are answered. */
+  /** Reads per second during the writes; null: as many as are answered. */
   reads: number | null;
   /** Writes go to a second process of the market. */
   elsewhere: boolean;

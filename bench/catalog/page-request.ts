@@ -10,7 +10,7 @@ export interface PageKind {
   name: string;
   status: 200 | 304;
   requests: readonly PageRequest[];
-  /** The same pages by SQL, where somebody would build them so. */
+  /** The same pages by SQL; empty for a kind that is not compared with SQL. */
   sql: readonly SqlPage[];
 }
 

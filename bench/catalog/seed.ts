@@ -83,7 +83,7 @@ async function fill(client: ClientBase, seeded: Seeded, { signal, tell }: SeedOr
   await client.query(`insert into bench.seeded values (${listings}, ${seed}, ${SHAPE})`);
   await client.query('commit');
   await client.query('set session_replication_role = origin');
-  // As somebody would, so that its trigger keeps the history of pins.
+  // With triggers on, since one of them keeps the history of pins.
   await client.query(`update listings set pinned = true where state = 'live' and id in (select id from listings
     where state = 'live' order by abs(id - ${listings} * 0.7) limit 5)`);
   tell('seeding: vacuum, analyze');

@@ -14,5 +14,5 @@ export const CLIENT_CORE = 1;
 /** A client that takes so much of its core is what limits the figure. */
 export const BUSY_SHARE = 0.93;
 
-/** So many that writes keep their rate beside readers who leave no moment idle. */
+/** So many that writes keep their rate while readers leave no moment idle. */
 export const WRITE_CONNECTIONS = 64;

@@ -18,9 +18,9 @@ export interface Slice {
   bytesPerAnswer: number;
   /** Of a core. */
   clientShare: number;
-  /** Of a core; null where nobody says. */
+  /** Of a core; null where the system does not say. */
   serverShare: number | null;
-  /** Of one core, what other programs took, the market's database among them; null where nobody says. */
+  /** Of one core, what other programs took, the market's database among them; null where the system does not say. */
   otherShare: number | null;
   /** Microseconds of computing that the server took for an answer. */
   cpuMicros: number | null;

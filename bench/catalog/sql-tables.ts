@@ -5,8 +5,8 @@ import { connectClient } from '../../src/platform/database/connection.ts';
 const DOCUMENT = `to_tsvector('english', title || ' ' || description || ' ' || preview || ' ' || array_to_string(tags, ' '))`;
 
 /**
- * What somebody would build who answers each request by SQL: one table with the counts in it, and an index for every shelf. It is
- * made for this comparison alone, beside the tables of the market.
+ * What a server that answers each request by SQL would have: one table with the counts in it, and an index for every shelf. It is
+ * made for this comparison alone, in addition to the tables of the market.
  */
 const STATEMENTS: readonly string[] = [
   `create table bench.shelf as

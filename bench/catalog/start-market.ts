@@ -14,7 +14,7 @@ import { wideLimits } from '../wide-limits.ts';
 export interface MarketOrder {
   databaseUrl: string;
   pepperFile: string;
-  /** Null: nobody answers there. */
+  /** Null: an address at which nothing listens. */
   rpcUrl: string | null;
   workers: number;
   catalogMemoryMb: number;
@@ -47,7 +47,7 @@ const LOADED_WITHIN_MS = 600_000;
 const STOP_WITHIN_MS = 40_000;
 const TREASURY = `0x${'7'.repeat(40)}`;
 
-/** As `npm start` does it, with a facilitator, and mostly a chain, that nobody answers for: reads must not need them. */
+/** As `npm start` does it. Nothing listens at the facilitator's address, nor mostly at the chain's: reads must not need them. */
 export async function startMarket(order: MarketOrder): Promise<MarketServer> {
   const [port, silent] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}`;

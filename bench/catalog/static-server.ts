@@ -20,7 +20,7 @@ interface Kept {
   body: Buffer;
 }
 
-/** Made for each answer anew, by this server as by the market. */
+/** Made again for each answer, by this server as by the market. */
 const OWN_HEADERS = new Set(['date', 'connection', 'keep-alive']);
 const ASKED_AT_ONCE = 4;
 

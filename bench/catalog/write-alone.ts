@@ -24,7 +24,7 @@ export interface KindOfWrite extends WritesAlone {
 const WARM_UP_SECONDS = 10;
 const SLICE_SECONDS = 4;
 
-/** What a write costs by itself, rather more than beside readers: a process that sleeps in between wakes up cold. */
+/** What a write costs by itself, rather more than with readers: a process that sleeps in between wakes up cold. */
 export async function writeAlone(
   { market, writesTo, rate, next }: { market: Target; writesTo: string; rate: number; next: () => Write },
   seconds: number,

@@ -20,7 +20,7 @@ export interface CheckOutcome {
   /** Shape and lookup, as a request waits for them. */
   whole: Times;
   shape: Times;
-  /** A bare `select 1` right beside each, on the same connection. */
+  /** A bare `select 1` right before each, on the same connection. */
   round_trip: Times;
 }
 

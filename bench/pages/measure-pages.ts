@@ -33,7 +33,7 @@ export interface PageRow {
   ratios: number[];
   cpuMicros: number | null;
   bytes: number;
-  /** Beside the market, and beside the static server. */
+  /** With the market, and with the static server. */
   clientShares: number[];
 }
 

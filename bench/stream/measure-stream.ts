@@ -34,9 +34,9 @@ export interface StreamOutcome {
   rssMb: { before: number; idle: number; after: number };
   /** Of one core, what the market took while events came. */
   marketShare: number;
-  /** GET /api/shelves on one other connection: with nobody who listens, and with all of them while events come. */
+  /** GET /api/shelves on one other connection: without listeners, and with all of them while events come. */
   others: { alone: Times; beside: Times };
-  /** Null: nobody looked at the page. */
+  /** Null: no browser was on the page. */
   window: WatchedWindow | null;
 }
 
@@ -55,7 +55,7 @@ interface Stage {
   listeners: Child<ListenOrder, ListenAnswer>;
 }
 
-/** A real market in a process of its own, all who listen in another, and whoever measures in this one. */
+/** A real market in a process of its own, all listeners in another, and the measurement in this one. */
 export async function measureStream(options: Options, running: Running): Promise<StreamOutcome> {
   const { signal, tell } = running;
   const stage = await prepare(running);

@@ -13,7 +13,7 @@ export interface FirstAnswer {
   afterBlockMs: number;
 }
 
-/** As a client that begins anew: over a connection of its own, which leads to any of the market's processes. */
+/** As a client that begins again: over a connection of its own, which leads to any of the market's processes. */
 export async function askAnew(url: string, shop: Shop, order: Order): Promise<WireAnswer> {
   const wire = await openWire(url, { keepBody: true });
   try {

@@ -21,7 +21,7 @@ import { countEnds, writeRows } from './write-rows.ts';
 export interface Waiting {
   options: Options;
   windows: Window[];
-  /** Of purchases without and beside the payments that wait. */
+  /** Of purchases without and with the payments that wait. */
   alone: FirstAnswer;
   beside: FirstAnswer;
   /** Of the payments that waited, by state, and how many goods their buyers have. */

@@ -29,7 +29,7 @@ const TIP = 1_000_000_000n;
 
 /**
  * A chain at the pace of a real one, with a past of as many blocks as finality takes. The transfers lie in its blocks from `firstBlock` of
- * these on, evenly, as purchases of twenty minutes would: nobody has to wait for them.
+ * these on, evenly, as purchases of twenty minutes would, but the run does not wait for them.
  */
 export async function startPastChain(
   begun: AsyncDisposableStack,

@@ -22,7 +22,7 @@ export async function ask<E extends EndpointShape>(
     path: `${endpoint.path} ${JSON.stringify(asked.params ?? {})}?${JSON.stringify(asked.query ?? {})}`,
     acceptsGzip: false,
   } as MarketCall<E>;
-  // What the operation stands on is nobody's to keep up to date here.
+  // No background work refreshes the catalog here.
   await market.catalog?.fresh();
   await market.catalog?.searchable();
   const answer = await operation(market, call);

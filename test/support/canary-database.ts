@@ -53,7 +53,7 @@ function asText({ column, type }: Column): string {
 function inBase64(text: string): string[] {
   return [0, 1, 2].map((shift) => {
     const spelled = Buffer.from('\0'.repeat(shift) + text).toString('base64');
-    // Characters at the edge also hold bits of what stands beside.
+    // Characters at the edge also hold bits of the neighbouring text.
     const whole = spelled.slice(Math.ceil((4 * shift) / 3), Math.floor((4 * (shift + text.length)) / 3));
     return whole.replaceAll('+', '\\+');
   });

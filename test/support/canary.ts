@@ -10,7 +10,7 @@ export const CANARY_PREFIXES = ['aisle', 'city'] as const;
 const guard = createSecretGuard(CANARY_PREFIXES);
 const BASE64_RUN = /[A-Za-z0-9+/_-]{24,}={0,2}/g;
 
-/** Where secrets were seen that nobody was to see. Never the secrets. */
+/** Where secrets were seen that should not be there. Never the secrets. */
 const leaks: string[] = [];
 
 /** Whether a key or code stands in the text: as it is, percent-encoded, or in base64. */

@@ -14,7 +14,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { watchText } from './canary.ts';
 import { recordingLog } from './recording-log.ts';
 
-/** Another one than the market's in the tests: a key of one site must be nobody's at the other. */
+/** Another one than the market's in the tests: a key of one site must be invalid at the other. */
 export const CITY_PEPPER = createPepperFrom(new Map([[1, Buffer.alloc(32, 9)]]));
 export const CITY_URL = 'http://127.0.0.1:4022';
 
@@ -101,7 +101,7 @@ export async function askCity<E extends EndpointShape>(
   return { status, body } as ResultOf<E>;
 }
 
-/** Put straight into the table; without a key hash nobody has its key. */
+/** Put straight into the table; without a key hash its key is unknown. */
 export async function seedResident(
   database: Database,
   given: { handle: string; marketHandle?: string; keyHash?: Buffer },

@@ -28,7 +28,7 @@ import { type Reply, startScriptedMarket } from './scripted-market.ts';
 
 export const PRICE = 2_500_000n;
 
-/** Somebody on both sites, with a wallet. */
+/** A person with an account on both sites, and a wallet. */
 export interface Person extends Resident {
   merchant: string;
   wallet: TestAccount;

@@ -15,11 +15,11 @@ export interface DirectCase extends Goods {
 }
 
 export interface DirectCases {
-  /** Nothing paid and nothing claimed yet. Where nobody is named: the buyer, a new wallet, new goods. */
+  /** Nothing paid and nothing claimed yet. By default: the buyer, a new wallet, new goods. */
   begin(given?: { member?: Member; payer?: TestAccount; goods?: Goods }): Promise<DirectCase>;
   /** From the payer to the seller; resolves with its hash when it is mined. */
   pay(given: DirectCase, units?: bigint): Promise<Hex>;
-  /** A transfer that the payer has signed, its first, and nobody has sent. */
+  /** A transfer that the payer has signed, its first, and that has not been sent. */
   signTransfer(given: Pick<DirectCase, 'payer'>, to: string, units: bigint, tip?: bigint): Promise<Hex>;
   /** Claims with that transaction. */
   name(given: DirectCase, txHash: Hex, signature?: Hex): Promise<Answer>;
@@ -31,7 +31,7 @@ export interface DirectCases {
 
 const FEE_LIMIT = 200_000_000_000n;
 
-/** A transaction that nobody will ever see. */
+/** A transaction that does not exist. */
 export const someHash = (): Hex => toHex(systemRandom.bytes(32));
 
 export function directCases({ world, buyer, goods: newGoods, wallet }: Trade): DirectCases {

@@ -130,7 +130,7 @@ export async function latestSecond(world: DirectWorld): Promise<number> {
   return Number((await readBlock(world.chain.rpc, 'latest'))?.timestamp ?? 0n);
 }
 
-/** The time of the next block, whoever has it mined. */
+/** The time of the next block, whichever call mines it. */
 export async function nextBlockAt(world: DirectWorld, second: number): Promise<void> {
   await world.chain.rpc.call('evm_setNextBlockTimestamp', [second]);
 }

@@ -4,7 +4,10 @@ import * as markup from './hostile/markup.ts';
 
 const { point } = letters;
 
-/** A few of each kind, for tests that have no time for all: what somebody may write in the hope that a page takes it for more than text. None of it gets in by the API as it stands here in full. */
+/**
+ * A few of each kind, for tests that have no time for all: what an attacker may write in the hope that a page takes it for more than text.
+ * The API accepts none of it in full as it stands here.
+ */
 export const HOSTILE_TEXTS: readonly string[] = [
   '<script>alert(1)</script>',
   '</title><script src=//evil.example/x.js></script>',

@@ -10,7 +10,7 @@ import { type Answer, type AskOptions, askMarket, TEST_PEPPER, worldConfig } fro
 import { type LogLine, recordingLog } from './recording-log.ts';
 import { WIDE_BUDGETS } from './wide-limits.ts';
 
-/** Nobody listens there: the doors need no chain. */
+/** Nothing listens there: the doors need no chain. */
 const NOBODY = 'http://127.0.0.1:1';
 
 /** What every door of identity is asked with here, far above what any test needs. */
@@ -95,7 +95,7 @@ export interface From {
 type Ask = (method: string, path: string, asked?: AskOptions) => Promise<Answer>;
 export type IdentityClient = ReturnType<typeof identityClient>;
 
-/** The doors as a client calls them. What the answer is nobody judges here, but `must` wants a 200. */
+/** The doors as a client calls them. The answer is not judged here, but `must` wants a 200. */
 export function identityClient(ask: Ask) {
   const post = (door: string, body: unknown, { key, network }: From = {}): Promise<Answer> =>
     ask('POST', `/api/${door}`, {

@@ -75,7 +75,7 @@ function proofsOf({ path, body, said, method }: Ack): Sql[] {
   if (said['status'] === 'confirmed') {
     proofs.push(sql`select from merchants where id = ${said['merchant_id']} and handle = ${said['handle']}`);
   }
-  // A stage shows a key that is nobody's yet, and promises nothing but that it can be confirmed.
+  // A stage shows a key that belongs to no merchant yet, and promises only that it can be confirmed.
   if (proofs.length === 0 && said['status'] !== 'staged')
     throw new Error(`what does ${path} say? ${JSON.stringify(said)}`);
   return proofs;

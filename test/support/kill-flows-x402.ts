@@ -82,7 +82,7 @@ async function buyWithoutKey(scene: KillWorld, run: number): Promise<Errand> {
   };
 }
 
-/** Paid and seen, not final; then nobody asks any more until the background pass has delivered. */
+/** Paid and seen, not final; then the client does not ask again until the background pass has delivered. */
 export const deliverUnasked: Flow = async (scene, run) => {
   const cart = await fillCart(scene);
   const { key } = await scene.member();
@@ -174,7 +174,7 @@ export async function countFeesAndListings(world: KillWorld['world'], member: Me
         and (convert_from(canonical, 'UTF8')::jsonb -> 'detail' ->> 'listing_id')::bigint in (select id from listed)) as events`);
 }
 
-/** Paid for and not used: nobody lists in vain here. */
+/** Fees that were paid and not used: no flow here lists in vain. */
 export async function countUnspentFees({ db }: KillWorld['world']): Promise<bigint> {
   const { unspent } = await db.database.one<{ unspent: bigint }>(
     sql`select count(*) as unspent from fees f where not exists (select from listings l where l.fee_id = f.id)`,

@@ -8,7 +8,7 @@ const DEATH_MS = 20_000;
 /** More than any test kills. */
 const MOST_DEATHS_OF_A_REQUEST = 1_000;
 
-/** A market that is started anew each time it is killed. */
+/** A market that is started again each time it is killed. */
 export interface LivingMarket {
   /** Asks until a market lives long enough to answer: the same request, as a client does that heard nothing. */
   ask(method: string, path: string, asked?: AskOptions): Promise<Answer>;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** Kill -9 of the PostgreSQL on this cluster and of all its processes, as when its machine loses power. */
 export async function killServer(cluster: string): Promise<void> {
   const postmaster = Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0]);
-  // Held still, it starts nobody who would be missed below.
+  // While it is stopped it starts no child that the list below would miss.
   process.kill(postmaster, 'SIGSTOP');
   const children = await childrenOf(postmaster);
   for (const pid of [postmaster, ...children]) process.kill(pid, 'SIGKILL');

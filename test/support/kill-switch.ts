@@ -14,7 +14,7 @@ export interface KillSwitch {
   arm(trap: Trap, kill: () => void): void;
   /** When to kill, if this is what the trap waits for. */
   meets(wire: Wire, text: string): Trap['when'] | null;
-  /** Kills, the first time. False: somebody else was faster, and everything goes on. */
+  /** Kills, the first time. False: another call did so already, and everything goes on. */
   spring(): boolean;
 }
 

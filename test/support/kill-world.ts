@@ -21,7 +21,7 @@ import { GAS_WEI, PRICE } from './trade.ts';
 export const SELLER = testAccount('seller under fire');
 const WALLETS_AT_ONCE = 40;
 const RETRY_MS = 100;
-/** Nobody under fire is to be refused for trying again. */
+/** A client must not be refused for trying again while processes are killed. */
 const LIMITS = {
   registration_per_ip_hour: 100_000,
   registration_per_hour: 100_000,

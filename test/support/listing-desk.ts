@@ -30,7 +30,7 @@ export interface ListingDesk {
 
 const FALSE = `0x${'0'.repeat(64)}`;
 
-/** One for all tests of a file; readable only while tests run. The chain behind it says that nobody is blocked, and nothing else. */
+/** One for all tests of a file; readable only while tests run. The chain behind it says that no wallet is blocked, and nothing else. */
 export function listingDesk(db: TestDatabase, options: { limits?: Partial<Limits>; startMs: number }): ListingDesk {
   let open: { market: TestMarket; stop(): Promise<void> } | null = null;
   const clock = settableClock(options.startMs);

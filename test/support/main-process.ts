@@ -10,7 +10,7 @@ import { watchText } from './canary.ts';
 import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
-/** Nobody listens there. The market starts all the same: reads are served while the chain is away. */
+/** Nothing listens there. The market starts all the same: reads are served while the chain is away. */
 const NOBODY = 'http://127.0.0.1:1';
 
 export type Environment = Record<string, string>;
@@ -50,7 +50,7 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** The process's own environment is left out: whoever runs the tests may have a market configured in it. */
+  /** The process's own environment is left out: the developer who runs the tests may have a market configured in it. */
   const environment = async (changed: Environment = {}): Promise<Environment> => ({
     PATH: process.env['PATH'] ?? '',
     OPENAISLE_PORT: String(await freePort()),

@@ -37,7 +37,7 @@ export interface Begun {
   url: string;
 }
 
-/** The page on which somebody has to say yes. */
+/** The page on which a person has to say yes. */
 export interface ConsentPage {
   browser: Browser;
   url: string;
@@ -182,7 +182,7 @@ export interface Connected {
 }
 
 /**
- * The whole of it: discovery, registration, authorization, tokens. `decide` is somebody on the page; it gives the address that the page
+ * The whole of it: discovery, registration, authorization, tokens. `decide` is the person on the page; it gives the address that the page
  * sends the browser to.
  */
 export async function connectClient(

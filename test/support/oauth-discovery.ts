@@ -26,7 +26,7 @@ export async function findByChallenge(address: string): Promise<Found> {
   if (response.status !== 401) throw new Error(`no challenge: ${response.status}`);
   const challenge = readChallenge(response.headers);
   const resource = await readJson(challenge['resource_metadata'] ?? '');
-  // The address that its user typed, path included, or it is somebody else's document.
+  // The address that its user typed, path included, or the document belongs to another resource.
   if (resource['resource'] !== address) throw new Error('the document is of another resource');
   const [issuer = ''] = resource['authorization_servers'] as string[];
   const server = await readServer(issuer, ['oauth-authorization-server', 'openid-configuration']);

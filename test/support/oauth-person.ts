@@ -1,10 +1,10 @@
 import { watchText } from './canary.ts';
 import type { ConsentPage } from './oauth-client.ts';
 
-/** What somebody shows on the page. */
+/** What a person shows on the page. */
 export type ShownProof = { key: string } | { pairingCode: string };
 
-/** Somebody on the page of a whole market: shows what proves the store, says yes, and is sent on to that address. */
+/** A person on the page of a whole market: shows what proves the store, says yes, and is sent on to that address. */
 export async function allowOnPage(page: ConsentPage, proof: ShownProof): Promise<string> {
   const [headers, body] =
     'key' in proof ? [{ authorization: `Bearer ${proof.key}` }, {}] : [{}, { pairing_code: proof.pairingCode }];

@@ -66,7 +66,7 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
     if (behind < 20) return;
     await world.chain.rpc.call('evm_increaseTime', [behind]);
     await world.chain.mine(1);
-    // Or whoever was heard last would be a minute behind whoever is heard next.
+    // Otherwise the provider that was read last would be a minute behind the one that is read next.
     await world.running.payments.watch.look();
   };
   return {

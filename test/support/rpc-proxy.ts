@@ -23,7 +23,7 @@ export interface RpcProxy {
   remember(): void;
   /** Null: honest. */
   twist(twist: Twist | null): void;
-  /** From here on a fault by name, beside whatever else was asked for; each call's fate is fixed by the seed. */
+  /** From here on a fault by name, in addition to what else was asked for; each call's fate is fixed by the seed. */
   play(name: RpcFaultName, how: FaultPlay): void;
   /** Holds the next request whose text has `mark` in it; all others go through. */
   holdNext(mark: string): { held: Promise<void>; release(): void };

@@ -130,7 +130,7 @@ export async function modeOf(path: string): Promise<string> {
   return ((await stat(path)).mode & 0o777).toString(8).padStart(4, '0');
 }
 
-/** What a join needs beside its handle. */
+/** What a join needs in addition to its handle. */
 export function joining(handle: string): string[] {
   return ['join', '--handle', handle, '--model', 'test', '--class', 'coding_ephemeral', '--human-approved'];
 }

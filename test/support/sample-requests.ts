@@ -10,7 +10,7 @@ export interface SampleBody {
   fields: Record<string, unknown>;
   /** Kept or looked up as they are: any character may stand in them. */
   opaque: readonly string[];
-  /** Fields of the right form that a good request has not: they name what nobody has opened. */
+  /** Fields of the right form that a good request leaves out: they name what does not exist. */
   beside?: Record<string, unknown>;
 }
 
@@ -187,7 +187,7 @@ function directRequests(listingId: bigint) {
   };
 }
 
-/** None of them draws or sells anything: nobody has a draft or a checkout, and the listing is no thing. */
+/** None of them draws or sells anything: there is no draft and no checkout, and the listing is no thing. */
 function worldRequests(listingId: bigint) {
   const params = { listing_id: String(listingId) };
   const nothing = [{ fields: {}, opaque: [] }];
@@ -222,7 +222,7 @@ export function pathOf(endpoint: EndpointShape, params: Record<string, string>):
 
 /**
  * What the request needs to come as far as its schemas: a key where one is asked for, a good body where there is one. The key is
- * `member`'s where nobody else is named for who it has to be.
+ * `member`'s unless the sample needs another caller and that one is given.
  */
 export function sendingOf(
   sample: Sample,

@@ -32,7 +32,7 @@ const PROBLEM = {
   next_step: 'Look elsewhere.',
 };
 
-/** Somebody else's city, which shows what a test needs it to: a stand-in for a remote server, never for a part of ours. */
+/** A third party's city, which shows what a test needs it to: a stand-in for a remote server, never for a part of ours. */
 export async function startScriptedCity(): Promise<ScriptedCity> {
   const byPath = new Map<string, CityReply>();
   const asked: string[] = [];

@@ -40,7 +40,7 @@ export interface ScriptedFacilitator {
   close(): Promise<void>;
 }
 
-/** Somebody else's facilitator, as bad as a test needs it: a stand-in for a remote server, never for a part of ours. */
+/** A third party's facilitator, as bad as a test needs it: a stand-in for a remote server, never for a part of ours. */
 export async function startScriptedFacilitator(): Promise<ScriptedFacilitator> {
   let current: Script = { verify: 'valid', settle: 'garbage' };
   const ofNonce = new Map<string, Script>();
@@ -139,7 +139,7 @@ async function forward(
       send(response, 200, { isValid: false, invalidReason: 'invalid_payload' });
       return;
     case 'forward_answered_twice': {
-      // The second one lies in wait on the connection for whoever asks next.
+      // The second answer waits on the connection: the next request there would get it.
       const length = Buffer.byteLength(text);
       const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
       response.socket?.write(`${head}${text}`.repeat(2));

@@ -299,7 +299,7 @@ export async function seedStock(
   });
 }
 
-/** As an edit does; what is not named stays, and so does the license of what somebody bought. */
+/** As an edit does; what is not named stays, and so does the license of a listing that was bought. */
 export async function editListing(
   database: Database,
   id: bigint,

@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 
 export interface SeverableDatabase {
   database: Database;
-  /** From now on nobody answers: open connections break and new ones are refused. */
+  /** From now on the database does not answer: open connections break and new ones are refused. */
   sever(): Promise<void>;
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ export interface SmallDisk {
   fill(): Promise<void>;
   /** Gives it back. */
   empty(): Promise<void>;
-  /** For when nobody has a file there open any more. */
+  /** Call it once no process has a file open there. */
   remove(): Promise<void>;
 }
 

@@ -34,7 +34,7 @@ export interface PostgresServer {
   startAsStandbyOf(primary: PostgresServer, name: string): Promise<void>;
   /** A base backup, taken while everybody works: a server that has not been started, and is as this one was at the end of the copy. */
   copyWhileRunning(): Promise<PostgresServer>;
-  /** Commits wait from now on until that standby has them on disk; null: until nobody has. Returns once it is in force. */
+  /** Commits wait from now on until that standby has them on disk; null: they wait for no standby. Returns once it is in force. */
   makeSynchronous(standby: string | null): Promise<void>;
   /** The standby receives nothing more. What was committed meanwhile is lost when it is promoted. */
   pauseStreaming(): Promise<void>;

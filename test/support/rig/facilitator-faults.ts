@@ -4,7 +4,7 @@ import type { Script } from '../scripted-facilitator.ts';
 const DEADLINE_MS = FACILITATOR_DEADLINE_SECONDS * 1_000;
 const AROUND_MS = 100;
 
-/** What can go wrong between a market and somebody else's facilitator, by name; `to` and a foreign transaction are the test's to add. */
+/** What can go wrong between a market and a third party's facilitator, by name; `to` and a foreign transaction are the test's to add. */
 export const FACILITATOR_FAULTS = {
   slow_just_in_time: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS - AROUND_MS },
   slow_just_too_late: { verify: 'forward', settle: 'forward_slowly', afterMs: DEADLINE_MS + AROUND_MS },

@@ -77,7 +77,7 @@ const anotherPayee = onTransfers((log) => {
 const anotherToken = onTransfers((log) => [{ ...log, address: `0x${STRANGER}` }]);
 const noTransfer = onTransfers(() => []);
 
-/** The block of a transaction is not there yet, whoever asks for it by number or hash. */
+/** The block of a transaction is not there yet, whether asked for by number or by hash. */
 const blockToCome: Twist = (result, call) => {
   const isNamed = isBlock(call) && String(call.params[0]).startsWith('0x');
   return isNamed && result !== null && hasTransactions(result as Json) ? null : result;

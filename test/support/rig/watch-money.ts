@@ -9,7 +9,7 @@ import type { Course } from './courses.ts';
 
 /** The listings of these tests are put into the tables without a fee and without an event: the auditor is right to find that. */
 const SEEDED = ['a listing without a fee', 'no event tells of this: maintainer_seed'];
-/** Whoever pays gets one of these, or 402 while nothing is known of a payment. */
+/** A payer gets one of these, or 402 while nothing is known of a payment. */
 const EXPECTED = new Set([200, 201, 202, 402, 503]);
 /** What the market may say aloud while it is lied to; any other error in its log is a part of it that failed. */
 const ALARMS = new Set([

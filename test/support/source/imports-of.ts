@@ -27,7 +27,7 @@ export interface Import {
   inside: boolean;
 }
 
-/** What stands where a module's name is computed: nobody can follow that, so no rule allows it. */
+/** Stands for a module whose name is computed: no check can follow that, so no rule allows it. */
 export const COMPUTED = '(computed)';
 
 /** Everything a file refers to as a module, in whatever form, types included. */

@@ -14,7 +14,7 @@ import type { Use } from './world-uses.ts';
 const TEST_WORDS = new Set(['test', 'it', 'describe', 'suite', 'bench']);
 const LEFT_OUT = new Set(['only', 'skip', 'todo']);
 
-/** What no file may hold: `any`, `!` in place of a check, printing beside the log, tests that do not run or run alone. */
+/** What no file may hold: `any`, `!` in place of a check, printing outside of the log, tests that do not run or run alone. */
 export function untidyUses(source: Source): Use[] {
   const uses: Use[] = [];
   for (const node of nodesOf(source.tree)) {
