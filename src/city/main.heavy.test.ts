@@ -55,7 +55,7 @@ test('npm run city on its defaults brings a database and a pepper of its own, se
   const { stdout } = await command('recover', '--reason', 'a test', '--without-log-copy', '--json');
   expect(JSON.parse(stdout)).toMatchObject({ status: 'recovered', acts: { lost: 0, put_back: 0 } });
   await expect(command('recover', '--without-log-copy')).rejects.toMatchObject({ code: 1 });
-  // Beside a market's, not in its place.
+  // Next to a market's folder, not in its place.
   expect(await readdir(folder)).toEqual(['city']);
   expect((await stat(join(folder, 'city', 'pepper'))).mode & 0o777).toBe(0o600);
   child?.kill('SIGTERM');

@@ -5,7 +5,7 @@ import { wrongUse } from './cli-error.ts';
 const LONGEST_INPUT = 4_096;
 
 export interface Terminal {
-  /** Somebody is there to be asked. */
+  /** A person is there to be asked. */
   readonly canAsk: boolean;
   /** The standard output is a screen, neither a file nor a pipe. */
   readonly canReveal: boolean;

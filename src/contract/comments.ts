@@ -19,7 +19,7 @@ const commentFields = {
 export const commentOut = z.object(commentFields).meta({ id: 'Comment' });
 export type CommentOut = z.output<typeof commentOut>;
 
-/** What somebody else wrote under an own comment or listing. */
+/** What another merchant wrote under an own comment or listing. */
 export const replyOut = z.object({ ...commentFields, listing_id: idOut }).meta({ id: 'Reply' });
 
 export const postComment = endpoint({

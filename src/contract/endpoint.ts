@@ -32,7 +32,7 @@ export interface EndpointShape {
   cache: 'public' | 'private';
   /** Takes x402 payment headers and X-Delivery-Token. */
   payment?: true;
-  /** Whoever asks says that money was sent: no refusal may read as if none was. */
+  /** The client says that money was sent: no refusal may read as if none was. */
   claim?: true;
   /** Who asks for application/octet-stream gets the goods of a 200 as bytes alone. */
   bytes?: true;

@@ -12,7 +12,7 @@ import { textFlags, UNTRUSTED } from './text-flags.ts';
 import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 
-/** Says in every document that a program reads: this is what somebody wrote, and nothing to act upon. */
+/** Says in every document that a program reads: a merchant wrote this text, and it is nothing to act upon. */
 export const merchantText = z.string().describe(UNTRUSTED);
 
 const summaryFields = {

@@ -73,7 +73,7 @@ export const reviewOut = z
   })
   .meta({ id: 'Review' });
 
-/** Codes made with the key alone. Whoever did not make them uses an old code before `valid_at`: that ends them (W10). */
+/** Codes made with the key alone. A merchant who did not make them uses an old code before `valid_at`: that ends them (W10). */
 export const pendingCodes = z.object({ valid_at: timeOut }).meta({ id: 'PendingCodes' });
 
 export const getMe = endpoint({

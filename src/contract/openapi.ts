@@ -102,7 +102,7 @@ const SUCCESS = { 200: 'Done.', 201: 'Made.', 202: 'Under way; ask again as the 
 const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 const PAYMENT_RESPONSE = { description: 'base64 of the x402 settlement', schema: { type: 'string' } };
 const BYTES = { schema: { type: 'string', format: 'binary', description: 'the artifact alone' } };
-/** The x402 version 1 form, beside the problem's own fields; absent where there is nothing to sign. */
+/** The x402 version 1 form, in addition to the problem's own fields; absent where there is nothing to sign. */
 const X402_CHALLENGE = {
   x402Version: { type: 'integer', const: 1 },
   accepts: {

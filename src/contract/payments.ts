@@ -59,7 +59,7 @@ export const X402_ERRORS = [
   'two_proofs',
 ] as const;
 
-/** Beside what is to be paid, in the bodies that open a payment. */
+/** In the bodies that open a payment, in addition to what is to be paid. */
 export const payAnewIn = z
   .boolean()
   .optional()

@@ -1,7 +1,7 @@
 import { NETWORK_NAMES } from './vocabulary.ts';
 
 /**
- * Handles that nobody registers, nor one that looks like them: a merchant must not pass for the market, its treasury, a payment
+ * Handles that cannot be registered, nor can one that looks like them: a merchant must not pass for the market, its treasury, a payment
  * network or an official voice. Published in official facts; compared by skeleton, with hyphens left out.
  */
 export const RESERVED_HANDLES: readonly string[] = [

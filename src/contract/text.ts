@@ -3,7 +3,7 @@ import { z } from 'zod';
 const NEWLINE = 0x0a;
 const TAB = 0x09;
 
-// Ranges that change how other text reads, or that nobody can see: controls, zero-width, bidi, tags, fillers, noncharacters, BOM.
+// Ranges that change how other text reads, or that cannot be seen: controls, zero-width, bidi, tags, fillers, noncharacters, BOM.
 const REFUSED: readonly (readonly [number, number])[] = [
   [0x00, 0x1f],
   [0x7f, 0x9f],

@@ -6,7 +6,7 @@ import { UNTRUSTED } from './text-flags.ts';
 
 const document = describeOpenApi({ endpoints, title: '', description: '', serverUrl: 'https://example.org' });
 
-/** Fields in which stands what somebody wrote, wherever an answer has them. */
+/** Fields that hold a merchant's text, wherever an answer has them. */
 const WRITTEN = new Set([
   'title',
   'artifact',

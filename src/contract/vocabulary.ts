@@ -161,9 +161,9 @@ export const REQUEST_MEMORY_DAYS = 7;
 export const STAGE_MINUTES = 15;
 /** How long a transfer may be made for an intent. */
 export const INTENT_MINUTES = 10;
-/** How long after that an intent can be claimed. What nobody has claimed by then is cleared away. */
+/** How long after that an intent can be claimed. An intent without a claim by then is cleared away. */
 export const INTENT_KEPT_DAYS = 30;
-/** After that long nobody has decided on a payment in review: it ends as declined. */
+/** A payment in review without a decision after that long ends as declined. */
 export const REVIEW_DAYS = 30;
 export const RECOVERY_CODE_COUNT = 8;
 /** How long codes wait that were made with the key alone. */

@@ -10,7 +10,7 @@ import type { Mined } from './read-mined.ts';
 const OWN_CAUSES: readonly Cause[] = ['balance', 'unknown'];
 
 export interface Conclude {
-  /** Writes down that one of an entry's transactions was mined, what it cost, and what follows for its payer. Once, whoever sees it first. */
+  /** Writes down, once, that one of an entry's transactions was mined, what it cost, and what follows for its payer. */
   mined(entry: Readonly<Entry>, transaction: SignedTransaction, mined: Mined): Promise<void>;
   /** None of them can be mined any more. */
   lost(entry: Readonly<Entry>): Promise<void>;

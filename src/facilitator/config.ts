@@ -66,7 +66,7 @@ export function readFacilitatorConfig(env: Environment): FacilitatorConfig {
   };
 }
 
-/** Whoever reaches it has transfers settled at the operator's cost. */
+/** Every client that reaches it has transfers settled at the operator's cost. */
 function authFaults(env: Environment): string[] {
   const [host = '', auth = ''] = [env['FACILITATOR_HOST']?.trim(), env['FACILITATOR_AUTH']?.trim()];
   if (host === '' || LOOPBACK.test(host) || auth !== '') return [];

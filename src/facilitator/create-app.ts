@@ -19,12 +19,15 @@ export interface Served {
   context: Context;
   settle: Settle;
   flights: Pick<Flights, 'hold'>;
-  /** What callers send as Authorization; null: whoever reaches it may ask. */
+  /** What callers send as Authorization; null: every client that reaches it may ask. */
   auth: string | null;
   balanceFloorWei: bigint;
 }
 
-/** The routes of an x402 facilitator, and a word at the root for whoever follows the address that a market publishes. Answers keep the protocol's own shapes, failures too. */
+/**
+ * The routes of an x402 facilitator, and a word at the root for visitors who follow the address that a market publishes. Answers keep
+ * the protocol's own shapes, failures too.
+ */
 export function createApp(served: Served): FastifyInstance {
   const { context, settle } = served;
   const { clock, log, network } = context;

@@ -45,7 +45,7 @@ export interface FacilitatorOptions {
   timing?: Partial<Timing>;
   /** Below this it is not ready. */
   balanceFloorWei?: bigint;
-  /** What callers send as Authorization. Null, and when left out: whoever reaches it may have transfers settled. */
+  /** What callers send as Authorization. Null, and when left out: every client that reaches it may have transfers settled. */
   auth?: string | null;
   limits?: Partial<Limits>;
   /** What one ether is taken to be worth, in USDC. */

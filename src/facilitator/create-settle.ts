@@ -28,7 +28,7 @@ interface Parts extends Following {
 const BUSY_SECONDS = 10;
 
 /**
- * The same payment asked for several times at once is one settlement, and goes on when nobody waits for it any more. A request with
+ * Concurrent requests for the same payment share one settlement, which goes on when no request waits for it any more. A request with
  * another signature is another settlement: a forged one must not stand in the way. They meet in the sender, which signs once.
  */
 export function createSettle(parts: Parts): Settle {

@@ -7,8 +7,9 @@ import { type Entry, newestOf } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
 /**
- * Why a settlement was mined and failed. Somebody submitted the authorization or cancelled it, the token did not move money, it came too
- * late, or the money went elsewhere: all of that happens to honest payers. unknown is what only the payer's own contract can bring about.
+ * Why a settlement was mined and failed. Another transaction used or cancelled the authorization, the token did not move money, it came
+ * too late, or the money went elsewhere: all of that happens to honest payers. unknown is what only the payer's own contract can bring
+ * about.
  */
 export type Cause = 'nonce_used' | 'usdc_paused' | 'usdc_blocked' | 'expired' | 'balance' | 'unknown';
 

@@ -16,8 +16,8 @@ const LOOK_BACK_BLOCKS = 10_000n;
 const STEP_BLOCKS = 2_000n;
 
 /**
- * The transaction that has paid this authorization, whoever sent it: anybody may. Null when the nonce was cancelled, or used for another
- * payment, or longer ago than is looked. Throws when the chain could not be read.
+ * The transaction that has paid this authorization; any account may have sent it. Null when the nonce was cancelled, or used for
+ * another payment, or longer ago than is looked. Throws when the chain could not be read.
  */
 export async function findSettlement(context: Context, authorization: Authorization): Promise<Hex | null> {
   const { rpc, network } = context;

@@ -76,8 +76,8 @@ it.each(rounds(IN_BLOCKS))('killed at $point:$nth ($what) it settles each once',
 });
 
 /**
- * What was acknowledged is taken back from a process that has settled before, or has just begun; it comes again by itself, as nobody asks for
- * it any more.
+ * What was acknowledged is taken back from a process that has settled before, or has just begun. It comes again by itself, as no client
+ * asks for it any more.
  */
 async function takeBack(point: CrashPoint, hasSettled: boolean): Promise<void> {
   const snapshot = await rig.chain.rpc.call('evm_snapshot', []);

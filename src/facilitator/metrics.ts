@@ -16,7 +16,7 @@ interface Metric {
   read(): Sample[];
 }
 
-/** The facilitator's own port for measurements, if one is wanted. Read when somebody looks, so that settling pays nothing for them. */
+/** The facilitator's own port for measurements, if one is wanted. Read on request only, so that settling pays nothing for them. */
 export async function createMetrics(
   context: Context,
   { host, port }: { host: string; port: number },

@@ -6,7 +6,7 @@ export interface Pace {
   note(head: Head): void;
   /** How long to wait before the next look. */
   pauseMs(): number;
-  /** Somebody waits again, after nobody did. */
+  /** A request waits again, after none did. */
   restart(): void;
 }
 

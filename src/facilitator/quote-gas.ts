@@ -20,7 +20,7 @@ export interface Quote extends Fees {
   estimatedGas: bigint;
 }
 
-/** A transfer takes about 86,000. What a contract wallet does beyond this, it does at the expense of whoever runs this server. */
+/** A transfer takes about 86,000. What a contract wallet does beyond this, it does at the operator's expense. */
 const GAS_CAP = 500_000n;
 /** Between the estimate and the block a balance may come to be written for the first time. */
 const GAS_MARGIN = 40_000n;

@@ -7,7 +7,7 @@ import { makeAccount } from './make-account.ts';
 
 const SIZE_LIMIT_BYTES = 200;
 
-/** The signing key, from a file that nobody else on the machine can read. What goes wrong is told without the key. */
+/** The signing key, from a file that no other user of the machine can read. What goes wrong is told without the key. */
 export async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
   const file = await openFile(path);
   try {
@@ -15,7 +15,7 @@ export async function readKeyFile(path: string): Promise<PrivateKeyAccount> {
       if (!stats.isFile()) throw new ConfigError(['FACILITATOR_KEY_FILE must be a regular file']);
       return stats;
     });
-    // Asked of the open file, so that nobody can exchange it in between.
+    // Asked of the open file, so that the file cannot be exchanged in between.
     if ((mode & 0o777) !== 0o600) {
       const found = (mode & 0o777).toString(8).padStart(4, '0');
       throw new ConfigError([`FACILITATOR_KEY_FILE must have mode 0600, it has ${found}: chmod 600 it`]);

@@ -71,7 +71,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** The outcome of an act, unless a part of the world ends before, or somebody interrupts it. */
+/** The outcome of an act, unless a part of the world ends before, or the user interrupts it. */
 async function whileRunning(world: LocalWorld, signal: AbortSignal | null, act: Promise<void>): Promise<void> {
   const died = world.ended.then((name) => {
     throw new Error(`The ${name} ended by itself.`);

@@ -8,7 +8,7 @@ import { inheritedEnvironment } from './server-process.ts';
 
 const COMMAND = fileURLToPath(new URL('../market/maintainer.ts', import.meta.url));
 
-/** Makes merchant 1 by the operator's own command, beside the running market, unless the market has one. */
+/** Makes merchant 1 by the operator's own command, while the market runs, unless the market has one. */
 export async function makeMaintainer(options: {
   marketUrl: string;
   marketDataDir: string;

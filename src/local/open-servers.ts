@@ -10,7 +10,7 @@ import { type ServerProcess, startServer } from './server-process.ts';
 const LIMITS = { registration_per_ip_hour: 1_000, registration_per_hour: 1_000, confirm_per_ip_hour: 1_000 };
 /** Its programs all come from one address. */
 const BUDGETS = { chain_reads_per_ip_minute: 6_000, chain_reads_per_minute: 20_000, read_ms_per_ip_minute: 30_000 };
-/** Gas of the local chain costs a hundred times what the real one's does, and nobody pays for it. */
+/** Gas of the local chain costs a hundred times what the real one's does, and no real money pays for it. */
 const FACILITATOR_LIMITS = { gas_loss_hour_units: 1_000_000_000, gas_loss_day_units: 1_000_000_000 };
 
 /** What market and facilitator of one world know each other by: another one at each start, and on no disk. */

@@ -32,7 +32,7 @@ const STOP_WITHIN_MS = 45_000;
 const POLL_MS = 25;
 const ASK_MS = 2_000;
 const SHOWN_LINES = 8;
-/** Whoever starts the local world may have a real market configured: none of it is for these servers. */
+/** The user who starts the local world may have a real market configured: none of it is for these servers. */
 const NOT_PASSED_ON = /^(?:OPENAISLE_|FACILITATOR_|CITY_|DATABASE_URL$|PG|NODE_OPTIONS$|VITEST)/;
 
 /** Starts one of our servers as production does: a process of its own, told everything by its environment. Resolves when it serves. */
@@ -65,7 +65,7 @@ export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(kept.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/** Of this start alone; the one before is kept beside it. */
+/** Of this start alone; the one before is kept next to it. */
 function openLog(logFile: string): number {
   mkdirSync(dirname(logFile), { recursive: true });
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.before`);

@@ -1,6 +1,6 @@
 import { isAbsolute, relative } from 'node:path';
 
-/** As somebody in this folder would type it. */
+/** As a user in this folder would type it. */
 export function shownPath(path: string): string {
   const short = relative('', path);
   return short === '' || short.startsWith('..') || isAbsolute(short) ? path : short;

@@ -6,7 +6,7 @@ export interface Answered<Answer> {
   given: ArrayBuffer[];
 }
 
-/** What the program of a thread ends in. If `answer` throws, the thread ends, and whoever asked is told why. */
+/** What the program of a thread ends in. If `answer` throws, the thread ends, and the caller gets the error. */
 export function answerQuestions<Question, Answer>(answer: (question: Question) => Answered<Answer>): void {
   const port = parentPort;
   if (port === null) throw new Error('this program is for a thread');

@@ -5,7 +5,7 @@ import { redact } from './redact.ts';
 
 /**
  * The only names under which a line carries anything. A value under another name is left out and its name is listed in `left_out`, so
- * that nothing new reaches the log without somebody having put it here.
+ * that nothing new reaches the log before its name is added here.
  */
 export const LOG_FIELDS: ReadonlySet<string> = new Set([
   // Requests

@@ -7,7 +7,7 @@ export interface Passes<T> {
   ended(): Promise<void>;
 }
 
-/** So that passes that are asked for all the time leave room for other work: whoever comes in a pause shares the pass after it. */
+/** Spaces passes that are asked for all the time, so that other work has room: calls during a pause share the pass after it. */
 export interface Pace {
   clock: Clock;
   /** From the beginning of one pass to that of the next, on average. */
@@ -18,7 +18,7 @@ export interface Pace {
   atTimes?: { everyMs: number; now(): boolean };
 }
 
-/** One pass at a time, and at most one that waits: whoever comes meanwhile shares it. Many callers cost two passes. */
+/** One pass at a time, and at most one that waits: calls meanwhile share the one that waits. Many callers cost two passes. */
 export function createPasses<T>(pass: () => Promise<T>, pace: Pace | null = null): Passes<T> {
   const pauseMs = pace === null ? () => 0 : createPauses(pace);
   let running: Promise<T> | null = null;
@@ -57,7 +57,7 @@ function createPauses({ clock, atTimes, ...usually }: Pace): () => number {
   return () => {
     const now = clock.now();
     const { everyMs, atOnce } = atTimes?.now() ? { ...atTimes, atOnce: 1 } : usually;
-    // A clock that was put back, or stands still, makes nobody wait for longer than one pause.
+    // A clock that was put back, or stands still, delays no pass by more than one pause.
     dueMs = Math.min(Math.max(dueMs, now), now + atOnce * everyMs);
     const waitMs = Math.max(0, dueMs - now - (atOnce - 1) * everyMs);
     dueMs += everyMs;

@@ -12,8 +12,8 @@ const FORM = /^[A-Za-z0-9_-]+$/;
 const MOST_KNOWN = 8_192;
 
 /**
- * Opaque continuation marks. Anybody with the same key reads them, so they hold across processes and restarts; nobody without it
- * can make or change one. `walk` names the collection and its filters and is part of what is signed, not of the text.
+ * Opaque continuation marks. Every process with the same key reads them, so they hold across processes and restarts. Without the key
+ * they cannot be made or changed. `walk` names the collection and its filters and is part of what is signed, not of the text.
  */
 export interface Cursors {
   seal(walk: unknown, position: readonly number[]): string;

@@ -37,7 +37,7 @@ async function socketPath(folder: string): Promise<string> {
   return process.platform === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`);
 }
 
-/** Null when somebody else has the name. */
+/** Null when another process has the name. */
 async function listen(path: string): Promise<Server | null> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -54,7 +54,7 @@ async function listen(path: string): Promise<Server | null> {
   }
 }
 
-/** The owner's process id as it says itself; `gone` when nobody listens any more. */
+/** The owner's process id, as the owner says it; `gone` when no process listens any more. */
 function askOwner(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ path, timeout: ANSWER_MS });

@@ -49,7 +49,7 @@ export function createPepperFrom(peppers: ReadonlyMap<number, Buffer>): Pepper {
   const hashers = [...peppers]
     .sort(([a], [b]) => b - a)
     .map(([version, bytes]) => {
-      // Made once: made anew for each secret it costs four times the hash.
+      // Made once: a new key object for each secret costs four times the hash.
       const key = createSecretKey(bytes);
       return { version, hash: (secret: string) => createHmac('sha256', key).update(secret, 'utf8').digest() };
     });

@@ -9,7 +9,7 @@ export interface RefusalOptions {
   /** Overrides the table where only the case can tell. */
   doNotPayAgain?: boolean;
   nextStep?: string;
-  /** Fields of this route, beside those of every problem. */
+  /** Fields of this route, in addition to those of every problem. */
   fields?: Readonly<Record<string, unknown>>;
   headers?: Readonly<Record<string, string>>;
   /** The named limit that is used up: for the log and the metrics. */

@@ -26,7 +26,7 @@ export function openSealed(keys: readonly Uint8Array[], sealed: string): string 
     try {
       return Buffer.concat([decipher.update(content), decipher.final()]).toString('utf8');
     } catch {
-      // Of another key, or of nobody.
+      // Sealed with another key, or never sealed.
     }
   }
   return null;

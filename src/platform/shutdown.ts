@@ -41,7 +41,7 @@ export function handleShutdown(options: ShutdownOptions): Shutdown {
   let closed: Promise<number> | undefined;
 
   const stop = (reason: string): Promise<number> => {
-    // Before anything closes, so that whoever asks meanwhile is told.
+    // Set before anything closes, so that a caller that asks meanwhile is told.
     isStopping = true;
     closed ??= closeAll(options, reason);
     return closed;

@@ -158,7 +158,7 @@ function withoutWords<T>(schema: z.ZodType<T, string>): z.ZodType<T, string> {
   });
 }
 
-/** Where a server finds itself when nobody has told it. Nobody can follow a link to "every address"; the own machine is what is left. */
+/** The server's own URL if none is configured. A link to "every address" leads nowhere, so the own machine takes its place. */
 export function localUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;

@@ -16,7 +16,7 @@ export function buildRequest(
   }
   const mayBeLost = endpoint.payment === true || endpoint.claim === true;
   if (mayBeLost && given.recoverySlip !== undefined) headers['X-Recovery-Slip'] = given.recoverySlip;
-  // A redirect would carry key and proof to an address that nobody chose.
+  // A redirect would carry key and proof to an address that the caller did not choose.
   const init: RequestInit = { method: endpoint.method, headers, redirect: 'manual' };
   if (given.body !== undefined) {
     headers['content-type'] = 'application/json';

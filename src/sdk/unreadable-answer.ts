@@ -1,4 +1,7 @@
-/** `no_answer`: none came, or not whole. `redirect`: never followed. `too_large`, `not_json`. `not_a_problem`: a refusal by somebody else. `unexpected`: not what the contract says. */
+/**
+ * `no_answer`: none came, or not whole. `redirect`: never followed. `too_large`, `not_json`. `not_a_problem`: a refusal that is not the
+ * market's. `unexpected`: not what the contract says.
+ */
 export type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
 
 /** Nothing is known: the request may have been carried out or not. Repeat it as it was; never pay on the strength of it. */

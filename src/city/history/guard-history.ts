@@ -9,14 +9,14 @@ import type { City, Resident } from '../context.ts';
 type CityOperations = Operations<CityEndpoints, City, Resident>;
 type Act = (city: City, call: never) => Promise<unknown>;
 
-/** Read by whoever paid, and by a market: from books that lack a sale it would say that the thing is for sale. */
+/** Read by the payer, and by a market: from books that lack a sale it would say that the thing is for sale. */
 const TELL_OF_A_PAYMENT: ReadonlySet<CityEndpointName> = new Set(['getOffer']);
 
 function isPublicRead(name: CityEndpointName): boolean {
   return cityEndpoints[name].method === 'GET' && !TELL_OF_A_PAYMENT.has(name);
 }
 
-/** While history is lost nothing is written, and nobody is told of an offer from books that may lack its payment. */
+/** While history is lost nothing is written, and no caller is told of an offer from books that may lack its payment. */
 export function guardHistory(isLost: () => boolean, operations: CityOperations): CityOperations {
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as CityEndpointName)) return [name, operation];

@@ -3,7 +3,7 @@ import type { Offer } from './offer.ts';
 import { nextPhase, type OfferAct } from './offer-steps.ts';
 import { saveOffer } from './store.ts';
 
-/** What changes beside the phase. */
+/** What changes in addition to the phase. */
 export type OfferChanges = Partial<
   Pick<
     Offer,

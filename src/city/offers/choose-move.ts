@@ -3,13 +3,13 @@ import type { Hex } from '../../platform/hex.ts';
 import type { ClaimDecision, InvalidReason } from '../payments/decide-claim.ts';
 import type { WindowReading } from '../payments/find-transfer.ts';
 
-/** What a claimed transaction amounts to. `unread`: nobody could say. `new`: it was named after the chain was read. */
+/** What a claimed transaction amounts to. `unread`: the providers could not say. `new`: it was named after the chain was read. */
 export interface OpenClaim {
   txHash: Hex;
   decision: Exclude<ClaimDecision, { outcome: 'settled' | 'refused' }> | 'unread' | 'new';
 }
 
-/** How an offer stands that somebody holds, and of which no transaction is settled. */
+/** How a held offer stands of which no transaction is settled. */
 export interface HeldOffer {
   phase: Extract<OfferPhase, 'reserved' | 'payment_pending'>;
   /** In the order in which they were named. */

@@ -6,7 +6,7 @@ import { findOffer } from './store.ts';
 
 /**
  * The one way for an offer to move by what the chain shows: everything is read first, outside of any transaction; then one transaction
- * decides, on the offer as it stands by then. Null where nobody holds the offer.
+ * decides, on the offer as it stands by then. Null where the offer is not held.
  */
 export async function look(
   city: City,

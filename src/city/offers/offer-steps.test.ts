@@ -53,7 +53,7 @@ async function make(tx: Tx, thingId: bigint): Promise<Made> {
   return { offerId, thingId, reservationId };
 }
 
-/** With everything beside the phase that the schema asks of it, so that the step alone is judged. */
+/** With everything that the schema asks for in addition to the phase, so that the step alone is judged. */
 async function step(
   tx: Tx,
   { offerId, thingId, reservationId }: Made,

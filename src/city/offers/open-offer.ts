@@ -91,7 +91,7 @@ function missing(detail: string): Refusal {
   return new Refusal('link_missing', { detail });
 }
 
-/** The thing's row is held from before it is judged, so that nobody gives it away meanwhile, nor offers it twice. */
+/** The thing's row is locked before it is judged, so that no other transaction gives it away meanwhile or offers it twice. */
 async function open({ database }: City, terms: NewOffer): Promise<{ id: bigint; isNew: boolean }> {
   return database.transaction(async (tx) => {
     const thing = await lockThing(tx, terms.thingId);

@@ -11,15 +11,15 @@ const BATCH = 100;
 export interface Sweep {
   start(): void;
   stop(): Promise<void>;
-  /** One look at all of them, whoever is on duty. */
+  /** One look at all of them, whether or not this process is the leader. */
   sweepOnce(): Promise<void>;
   /** Whether this process is the one that does it. */
   isLeader(): boolean;
 }
 
 /**
- * Moves every held offer on by what the chain shows, as the duty of one process at a time. What is to be done is written in the rows, so
- * that another process goes on where one has died; two at once do no harm.
+ * Moves every held offer on by what the chain shows, as a singleton job. What is to be done is written in the rows, so that
+ * another process goes on where one has died; two at once do no harm.
  */
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;

@@ -33,7 +33,7 @@ export async function readHead(city: HeadNeeds): Promise<ChainHead> {
   let fallback: ChainHead | null = null;
   let failure: unknown = null;
   for (const health of city.providerHealth.leaders()) {
-    // Nobody waits for one that was silent before, where another has spoken.
+    // Skip failing providers once one has answered.
     if (fallback !== null && health.isFailing()) continue;
     try {
       const head = await readHeadOf(city, health, watermark);

@@ -36,7 +36,7 @@ export interface Act {
   canonical: string;
 }
 
-/** Nobody commits an act until the end of the transaction. */
+/** No other transaction commits an act until the end of this one. */
 export async function lockActs(tx: Tx): Promise<void> {
   await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('events', 0))`);
 }
@@ -83,14 +83,14 @@ export async function raiseReservations(tx: Tx, id: bigint): Promise<void> {
   await tx.run(sql`select setval(pg_get_serial_sequence('reservations', 'id'), ${id})`);
 }
 
-/** Whoever was about to register begins anew: whether it had done so in what was lost, its stage does not know. */
+/** Registrations under way have to begin again: their stages do not know whether what was lost held the confirm. */
 export async function endStages(tx: Tx, at: Date): Promise<void> {
   await tx.run(
     sql`update resident_stages set closed_at = ${at}, closed_as = 'canceled' where closed_at is null and created_at <= ${at}`,
   );
 }
 
-/** Nobody has its key, and nobody else can take its handle. False where somebody has taken it already. */
+/** Holds the handle of a lost resident: no key fits it, and no other resident can take it. False if the handle is taken already. */
 export async function holdHandle(tx: Tx, { canonical }: Act): Promise<boolean> {
   const touched = await tx.run(sql`
     insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)

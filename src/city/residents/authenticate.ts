@@ -2,7 +2,7 @@ import { isMerchantKey } from '../../platform/secret-format.ts';
 import type { City, Resident } from '../context.ts';
 import { findKeyOwner } from './store.ts';
 
-/** Whose key this is; null when it is nobody's here. A key of the market never is: each site knows its own by its own peppers. */
+/** Whose key this is; null if no resident has it. A key of the market never fits: each site knows its own by its own peppers. */
 export async function authenticate(
   { config, database, pepper }: Pick<City, 'config' | 'database' | 'pepper'>,
   bearer: string,

@@ -16,13 +16,13 @@ export interface ConfirmCall {
   clientNetwork: string;
 }
 
-/** Makes the resident real, once, for whoever shows the key that the stage gave. */
+/** Makes the resident real, once, for the client that shows the key that the stage gave. */
 export async function confirmResident(city: City, { body, bearer, clientNetwork }: ConfirmCall) {
   const { config, database, clock, pepper } = city;
   await takeNetworkQuota(city, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Judged first without any lock: what is refused anyway holds nobody up and uses nothing of the quota of all. In one
-  // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
+  // Judged first without any lock: a request that is refused anyway delays no other and uses nothing of the quota of all. In
+  // one snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
     const stage = await judgeStage(snapshot, { body, bearer }, { now, pepper, lock: false });
     await checkHandle(snapshot, body.handle ?? stage.handle);

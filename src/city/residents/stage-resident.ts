@@ -10,7 +10,7 @@ import { takeNetworkQuota } from './take-network-quota.ts';
 
 const KEPT_DAYS = 7;
 
-/** Makes a key and shows it, this once. Nobody exists and no handle is held until the confirm. */
+/** Makes a key and shows it, this once. No resident exists and no handle is held until the confirm. */
 export async function stageResident(city: City, body: StepBody<'stage'>, clientNetwork: string) {
   const { clock, config, database, pepper, random } = city;
   await takeNetworkQuota(city, 'registration_per_ip_hour', clientNetwork);
@@ -22,7 +22,7 @@ export async function stageResident(city: City, body: StepBody<'stage'>, clientN
   const expiresAt = new Date(now + STAGE_MINUTES * 60_000);
   await sweepStages(database, new Date(now - KEPT_DAYS * 86_400_000));
   await insertStage(database, {
-    // 256 random bits need no pepper: nobody finds them by trying.
+    // 256 random bits need no pepper: they cannot be found by trying.
     sessionHash: sha256(session),
     csrfHash: sha256(csrf),
     keyHash: pepper.hash(key),

@@ -10,7 +10,7 @@ import type { Finished } from '../stages/finish-pending.ts';
 import { type Begun, pendingOf, resumeDoor, runDoor } from '../stages/run-door.ts';
 import { usableCodes } from '../usable-codes.ts';
 
-/** A new key and eight new codes, for whoever has one of the codes in force. */
+/** A new key and eight new codes, for a caller who has one of the codes in force. */
 export async function recover(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options.resume === true) return told(await resumeDoor(cli, { path: await findFile(cli), door: 'recovery' }));
@@ -25,7 +25,7 @@ export async function recover(cli: Cli): Promise<Done> {
   );
 }
 
-/** A lost file is no obstacle where somebody can type a code. */
+/** A lost file is no obstacle where a person can type a code. */
 async function fileIfAny(cli: Cli): Promise<string | null> {
   try {
     return await findFile(cli);

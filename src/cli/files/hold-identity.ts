@@ -14,7 +14,7 @@ export interface HeldIdentity {
   remove(): Promise<void>;
 }
 
-/** One process at a time: between reading a file and writing it again nobody else's key may come in and be lost. */
+/** One process at a time: a key that another process saved between this one's read and write would be lost. */
 export async function holdIdentity<T>(path: string, work: (held: HeldIdentity) => Promise<T>): Promise<T> {
   await makeFolderOf(path);
   const lock = await lockFile(path);

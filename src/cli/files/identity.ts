@@ -32,7 +32,7 @@ const identity = z.strictObject({
   pending: pending.nullable().default(null),
   /** Saved once, and unknown to the market when it was asked: set aside until a confirm shows that it is over. */
   previous: z.array(z.strictObject({ merchant_key: secret, recovery_codes: codes.nullable() })).default([]),
-  /** Made with the key alone: in force later, if nobody uses an old code before (W10). */
+  /** Made with the key alone: in force later, if no old code is used before (W10). */
   waiting_codes: z.strictObject({ recovery_codes: codes, valid_from: time }).nullable().default(null),
   /** New codes were asked for and never seen: the ones above may be over. */
   codes_in_doubt_since: time.nullable().default(null),

@@ -48,7 +48,7 @@ async function socketName(path: string): Promise<string> {
   return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
 }
 
-/** Null when somebody else has the name. Forbidden: a sandbox without local sockets; there the look before each write has to do. */
+/** Null when another process has the name. Forbidden: a sandbox without local sockets; there the look before each write has to do. */
 async function listen(name: string): Promise<Server | 'forbidden' | null> {
   const server = createServer((socket) => socket.destroy());
   server.unref();

@@ -19,7 +19,7 @@ export async function makeFolderOf(path: string): Promise<void> {
  */
 export async function writePrivate(path: string, text: string, how: 'new' | 'replace'): Promise<void> {
   const beside = `${path}.tmp`;
-  // Left by a process that was killed in the middle: the lock says that nobody writes it now.
+  // Left by a process that was killed in the middle: the lock says that no process writes it now.
   await rm(beside, { force: true });
   const file = await open(beside, 'wx', 0o600);
   try {

@@ -50,7 +50,7 @@ async function inFile(cli: Cli, held: HeldIdentity, run: DoorRun, early: Begun |
     saved = beside(content, begun, market, path);
     await held.save(saved);
   } catch (error) {
-    // Nothing of it was kept, so nobody should be able to confirm it. If this fails too, it lapses by itself.
+    // Nothing of it was saved, so it must not be confirmed any more. If this fails too, it lapses by itself.
     const at = early === null ? market : run.market(null, '');
     if (begun !== null) await cancelStage(connectTo(cli, at), begun.pending).catch(() => {});
     throw error;
@@ -58,7 +58,7 @@ async function inFile(cli: Cli, held: HeldIdentity, run: DoorRun, early: Begun |
   return finishPending(cli, held, { market, content: saved, pending: begun.pending });
 }
 
-/** The new secrets beside what the file holds. */
+/** The new secrets added to what the file holds. */
 function beside(
   content: Identity | null,
   { pending, handle, currentKey }: Begun,

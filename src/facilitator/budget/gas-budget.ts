@@ -12,7 +12,7 @@ const WINDOWS = [
 ] as const;
 
 /**
- * Shares of the whole, in eighths. A quarter is kept: one eighth for whoever pays somebody known, and another that only known payers reach,
+ * Shares of the whole, in eighths. A quarter is kept: one eighth for payments to known payees, and another that only known payers reach,
  * who may use whatever the others have not used.
  */
 const EIGHTHS: Readonly<Record<Pool, bigint>> = { contract: 2n, plain: 4n, payee: 1n, known: 8n };

@@ -107,7 +107,7 @@ function createJournal(
       found.ending = ending;
       content.waiting.delete(found);
       if (rest !== null) content.rests.set(rest.payer, rest);
-      // How it ended the chain tells again, so that nobody has to wait for the disk.
+      // The chain can tell again how it ended, so that no caller has to wait for the disk.
       const items: Item[] = [[keyOf(entry.authorization), printRecord({ type: 'ended', ending })]];
       if (rest !== null) items.push(['rest', printRecord({ type: 'rest', rest })]);
       await append(items);
@@ -151,7 +151,7 @@ async function load(options: { folder: string; chainId: bigint; clock: Clock; lo
   const content = createContent(options.chainId);
   for (const line of read.lines) takeIn(content, line, options.chainId);
   if (read.damaged === 0) return content;
-  // The next start writes a fresh file; this one is kept for whoever has to find out what happened.
+  // The next start writes a fresh file; this one is kept for the operator, to find out what happened.
   const kept = `${path}.damaged-${isoTime(options.clock.now()).replaceAll(/[:.]/g, '-')}`;
   await writeFile(kept, text, { mode: 0o600 });
   options.log.error('journal_damaged', { path: kept, count: read.damaged });

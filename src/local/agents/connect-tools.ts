@@ -10,7 +10,7 @@ export type Revision = (typeof REVISIONS)[number];
 export interface ToolCall {
   name: string;
   arguments: Readonly<Record<string, unknown>>;
-  /** What travels beside the arguments. */
+  /** What travels next to the arguments. */
   meta?: Readonly<Record<string, unknown>>;
   /** Ask to be told how far it is; the market then waits with its answer. */
   follow?: boolean;
@@ -33,7 +33,7 @@ export interface Watcher {
 export interface ConnectOptions {
   baseUrl: string;
   revision: Revision;
-  /** A merchant's. It stands in Authorization and nowhere else; without one, whoever asks is anybody. */
+  /** A merchant's. It stands in Authorization and nowhere else; without one the caller is anonymous. */
   key?: string;
   environment?: Pick<Environment, 'fetch'>;
   watcher?: Watcher;
@@ -57,7 +57,7 @@ export async function connectTools(options: ConnectOptions): Promise<Tools> {
   );
   const transport = new StreamableHTTPClientTransport(new URL(`${baseUrl}/mcp`), {
     fetch: (url, init) => environment.fetch(String(url), init ?? {}),
-    // A redirect would carry the key to an address that nobody chose.
+    // A redirect would carry the key to an address that the caller did not choose.
     requestInit: { redirect: 'error', ...(key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }) },
   });
   await client.connect(transport);

@@ -61,7 +61,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
       // Blocks as large as the real network's, or a load test waits for room.
       ...['--accounts', '0', '--gas-limit', '300000000'],
       ...(blockTimeSeconds === null ? [] : ['--block-time', String(blockTimeSeconds)]),
-      // Its own choice is a folder in the home that nobody clears, and that fills the disk.
+      // Its own choice is a folder in the home that is never cleared, and that fills the disk.
       ...['--cache-path', states, '--max-persisted-states', String(KEPT_STATES)],
       ...stateOptions,
     ],
@@ -97,7 +97,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   };
   try {
     if (log === undefined) await rpc.call('anvil_setLoggingEnabled', [false]);
-    // A loaded chain has its old blocks but not their states: without new blocks nobody could read at the finalized head.
+    // A loaded chain has its old blocks but not their states: without new blocks the finalized head could not be read at.
     if (loaded) await chain.mine(finalityBlocks + 1);
   } catch (error) {
     await anvil.kill();
@@ -107,7 +107,7 @@ export async function startChain(options: ChainOptions = {}): Promise<LocalChain
   return chain;
 }
 
-/** Where there is a state file the folder has a fixed place beside it, so that the next start finds what a killed one left. */
+/** With a state file the folder has a fixed place next to it, so that the next start finds what a killed one left. */
 function openStatesFolder(stateFile: string | undefined): string {
   if (stateFile === undefined) return mkdtempSync(join(tmpdir(), 'openaisle-states-'));
   const folder = `${stateFile}.states`;

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { systemClock } from '../../platform/clock.ts';
 
 /**
- * anvil writes its state in place, so a crash in the middle would destroy it. It therefore writes beside the file it was started from,
- * and a whole one is moved over the old one at the next start and after every clean stop.
+ * anvil writes its state in place, so a crash in the middle would destroy it. It therefore writes to a file next to the one it was
+ * started from, and a whole one is moved over the old one at the next start and after every clean stop.
  */
 export function dumpPath(stateFile: string): string {
   return `${stateFile}.next`;

@@ -32,7 +32,7 @@ export function transferFinder(chain: LocalChain): FindTransfer {
       const atMs = Number(block?.timestamp ?? 0n) * 1_000;
       if (atMs >= Date.parse(since) && atMs < Date.parse(until)) fitting.push(log.transactionHash);
     }
-    // Of two nobody can tell which one was meant.
+    // Of two it cannot be told which one was meant.
     return fitting.length === 1 ? (fitting[0] ?? null) : null;
   };
 }

@@ -45,7 +45,7 @@ function asksExactly({ body }: Exchange, { payee, units }: Paid): boolean {
   return accepts.length === 1 && payTo === payee.address && offer?.['maxAmountRequired'] === units.toString();
 }
 
-/** 503: the transfer is on its way to a block. 202: it is in one. Both say that nobody should pay again. */
+/** 503: the transfer is on its way to a block. 202: it is in one. Both say not to pay again. */
 function isWaiting({ status, body }: Exchange): boolean {
   return (status === 202 || status === 503) && body['do_not_pay_again'] === true;
 }

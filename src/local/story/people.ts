@@ -26,7 +26,7 @@ export async function findPerson(world: LocalWorld, handle: string): Promise<Per
   }
 }
 
-/** Before the key is confirmed: it is shown once, and a merchant whose key nobody has is lost. */
+/** Before the key is confirmed: it is shown once, and a merchant whose key was not kept is lost. */
 export function keepKey(
   world: LocalWorld,
   staged: { handle: string; merchant_key: string; recovery_codes: string[] },

@@ -31,7 +31,7 @@ const FIRST: readonly Step[] = [
 /** In one where the first was told to its end. */
 const AGAIN: readonly Step[] = [foundAgainStep, listPricedStep, buyWithKeyStep, replayStep, booksStep];
 
-/** Told by tools in place of HTTP. What they need is there for development only, and loaded for nobody else. */
+/** Told by tools in place of HTTP. What they need is there for development only, and loaded for this way only. */
 async function byTools(): Promise<ReadonlyMap<Step, Step>> {
   const { agentListsStep } = await import('./agent-lists.ts');
   const { agentBuysStep } = await import('./agent-buys.ts');

@@ -21,7 +21,7 @@ export interface ToolUser extends AsyncDisposable {
   timesTold(): number;
 }
 
-/** A merchant's agent whose calls are told; what travels beside their arguments is told by its name alone. */
+/** A merchant's agent whose calls are told; what travels next to their arguments is told by its name alone. */
 export async function useTools(scene: Scene, handle: string, revision: Revision): Promise<ToolUser> {
   const { tell, world } = scene;
   const exchanges: ToolExchange[] = [];

@@ -106,7 +106,7 @@ async function readInTime(
   }
 }
 
-/** By their place in the configuration: whose nodes they are is nobody's business here. */
+/** By their place in the configuration: the answer does not tell whose nodes they are. */
 function providersStanding({ clock }: Market, { providerHealth }: HealthSources['payments']) {
   return providerHealth.all.map((standing) => {
     const { provider } = standing;

@@ -43,7 +43,7 @@ function matchPath(pattern: string, path: string): Record<string, string> | null
 }
 
 async function open(path: string, accept?: string, on: TestMarket = market()): Promise<PageAnswer & { text: string }> {
-  // Its last lines come out of memory, which nobody keeps up to date here.
+  // Its last lines come out of memory, which no job keeps up to date here.
   if (path === '/') await on.catalog.fresh();
   for (const page of pagesOf(on)) {
     const params = matchPath(page.path, path);

@@ -9,7 +9,7 @@ import { openApiText } from './openapi-page.ts';
 import { renderMarkdown } from './render-markdown.ts';
 
 const EXAMPLE_HOST = 'https://market.example';
-/** An instance of nobody's, as it comes out of the box. */
+/** An instance as it comes out of the box, without an operator's settings. */
 const EXAMPLE: GuideFacts = {
   baseUrl: EXAMPLE_HOST,
   network: DEFAULT_NETWORK,

@@ -120,7 +120,7 @@ describe('a share', () => {
       }
       return true;
     });
-    // Twenty one regions share 75 places: nine of ten get theirs, and nobody is refused for good.
+    // 21 regions share 75 places: nine of ten get theirs, and no region is refused for good.
     expect(shutOut.length, `shut out with seeds ${shutOut.join(', ')}`).toBeLessThan(seeds.length / 5);
   });
 

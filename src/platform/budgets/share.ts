@@ -4,7 +4,7 @@ const KEPT_PART = 4;
 const REGION_PART = 8;
 /** What one site may have of its region's. */
 const SITE_PART = 4;
-/** The kept part comes free bit by bit: whoever is quick at the start of a window does not get all of it. */
+/** The kept part is released slot by slot: the quickest clients at the start of a window do not get all of it. */
 export const SLOTS = 30;
 
 /** What all together may use in a window. */

@@ -14,7 +14,7 @@ export function tallied<T>(tally: Tally, act: () => Promise<T>): Promise<T> {
   return tallies.run(tally, act);
 }
 
-/** Of the request on whose behalf this runs; background work spends on nobody's. */
+/** Counts for the request that this code runs for. Background work counts for no request. */
 export function noteSpent(units: number): void {
   const tally = tallies.getStore();
   if (tally !== undefined) tally.units += units;

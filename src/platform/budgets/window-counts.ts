@@ -8,7 +8,7 @@ export interface Counted extends NetworkLevels {
 
 const LEVELS = ['network', 'site', 'siteKept', 'regionKept'] as const;
 type Level = (typeof LEVELS)[number];
-/** Where a table is full, whoever comes later shares this row. */
+/** Once a table is full, all regions without a row share this one. */
 const ELSEWHERE = 'elsewhere';
 
 /**
@@ -65,7 +65,7 @@ export function createWindowCounts(windowMs: number, most: number) {
       };
     },
     noteAsk: ({ region }: Counted): void => add(asks, rowOf(asks, region), 1),
-    /** Negative units give back. `part` null: for nobody but the one who used it. */
+    /** Negative units give back. `part` null: counts for the network and its site alone, for no part of the budget. */
     use({ network, site, region }: Counted, part: 'open' | 'kept' | null, units: number): void {
       add(used.network, network, units);
       add(used.site, site, units);

@@ -12,7 +12,7 @@ export interface Hearing<Key> {
   askOne(health: ProviderHealth): Promise<Objections<Key>>;
 }
 
-/** One other provider's objections, without those for which nobody waits. */
+/** One other provider's objections: none if it is left out, and never `behind` if it is late, since no decision waits for it. */
 export async function hearProvider<Key>(
   providerHealth: ProvidersHealth,
   health: ProviderHealth,

@@ -6,7 +6,7 @@ import type { FinalizedHead } from './sighting.ts';
 /** Why what one provider shows may not be relied on, by the word of another one. */
 export type Objection = 'silent' | 'behind' | 'disagrees';
 
-/** What the other provider has to be asked for, beside the payment itself. */
+/** What the other provider has to be asked for, in addition to the payment itself. */
 export interface Said {
   latest: Pick<Block, 'number' | 'timestamp'>;
   /** Its block at the height that the leader calls final; only where the decision rests on that. */

@@ -30,7 +30,7 @@ export interface ProviderHealth {
    * latest block that any provider has shown. `mute`: its head moves, but it cannot say anything about payments.
    */
   leftOut(best: bigint): LeftOut | null;
-  /** Its latest block is so old, by our own clock, that nobody waits for it. */
+  /** Its latest block is so old, by our own clock, that no decision waits for this provider. */
   isLate(): boolean;
   facts(): StandingFacts;
 }
@@ -45,8 +45,8 @@ export interface StandingFacts {
 }
 
 /**
- * Goes by what was seen alone, never by time that merely went by: after the machine has slept, nobody is late before having been
- * asked. What others claim of themselves makes no provider late, or one that lies could take the vote from the honest ones.
+ * Uses observations only, never time that merely went by: after the machine has slept, no provider is late before it was asked.
+ * What other providers claim of themselves makes none late, or one that lies could take the vote from the honest ones.
  */
 export function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealth {
   let head: Pick<Block, 'number' | 'timestamp'> | null = null;
@@ -92,7 +92,7 @@ export function createHealthOfProvider(provider: Provider, clock: Clock): Provid
   };
 }
 
-/** Something that fails again and again, from the first time to the last. What nobody saw for so long begins anew. */
+/** A run of failures, from the first to the last. A failure more than PATIENCE_MS after the last one begins a new run. */
 function createSpell(clock: Clock) {
   let spell: { from: number; to: number } | null = null;
   return {

@@ -55,7 +55,7 @@ export function readAnswers(answer: unknown, ids: readonly number[], asked: Aske
 function readAnswer(answer: unknown, asked: Asked): { id: unknown; answer: Answer } {
   if (!isRecord(answer) || answer['jsonrpc'] !== '2.0') throw malformed(asked, 'the answer is not JSON-RPC 2.0');
   const { id, result } = answer;
-  // Some nodes send `error: null` beside a result.
+  // Some nodes send `error: null` in addition to a result.
   const error = answer['error'] ?? undefined;
   if ((error === undefined) === (result === undefined)) {
     throw malformed(asked, 'the answer has neither or both of result and error');

@@ -7,7 +7,7 @@ export type RpcFailureKind = 'timeout' | 'transport' | 'http' | 'malformed' | 'e
 export class RpcFailure extends Error {
   readonly kind: RpcFailureKind;
   readonly code: number | null;
-  /** What the node put beside its error: the revert data of a call, as a rule. */
+  /** The `data` of the node's error: the revert data of a call, as a rule. */
   readonly data: unknown;
 
   constructor(kind: RpcFailureKind, message: string, details: { code?: number | null; data?: unknown } = {}) {

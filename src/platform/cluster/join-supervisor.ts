@@ -20,7 +20,7 @@ export interface SeatDuties {
   answer(): Promise<unknown>;
 }
 
-/** Resolves with the place that the supervisor gives to this process; null at once when it is nobody's worker. */
+/** Resolves with the place that the supervisor gives to this process; null at once when the process is no worker. */
 export function joinSupervisor(duties: SeatDuties): Promise<Seat> | null {
   const { worker } = cluster;
   if (worker === undefined || !cluster.isWorker) return null;

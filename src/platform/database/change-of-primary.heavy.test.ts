@@ -107,7 +107,7 @@ test('of several hosts the primary is found, whichever it is by now, and whichev
   await expect.poll(() => whyNot(write(database, 3)), patiently).toBe('done');
   expect(await database.withAdvisoryLock('lead', async () => 'held')).toEqual({ value: 'held' });
   await first.start();
-  // It has not heard that it is no primary any more: nobody goes back to it.
+  // The first server has not heard that it is no longer the primary: no connection may go back to it.
   await Promise.all([4, 5, 6, 7, 8].map((n) => write(database, n)));
   expect(await second.ask("select pid from pg_stat_activity where application_name = 'openaisle'")).not.toEqual([]);
   expect(await first.ask("select pid from pg_stat_activity where application_name = 'openaisle'")).toEqual([]);

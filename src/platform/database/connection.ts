@@ -48,8 +48,8 @@ const STANDBY =
   'the server is a standby, which takes no writes: name the primary, or several hosts with commas between them, of which the primary is taken';
 
 /**
- * What every connection starts with: dates in SQL mean the same wherever the server stands, and it is no standby. A standby lags, hands
- * out locks of its own and takes no writes: it is nobody to ask for anything.
+ * Prepares every new connection. UTC, so that dates in SQL mean the same wherever the server stands. A standby is refused: it lags, hands
+ * out locks of its own and takes no writes.
  */
 export async function prepareConnection(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby');

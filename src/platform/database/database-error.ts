@@ -83,7 +83,7 @@ export function isReadOnly(error: unknown): boolean {
   return sqlstateOf(error) === '25006';
 }
 
-/** In one word what is in the way, for operators; null where nobody said. */
+/** The cause in one word, for operators; null where the SQLSTATE names none. */
 export function whyUnavailable(error: unknown): string | null {
   const code = sqlstateOf(error);
   return WHYS.find(([prefix]) => code?.startsWith(prefix))?.[1] ?? null;

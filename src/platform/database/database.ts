@@ -18,12 +18,12 @@ export interface Queryable {
  */
 export interface Tx extends Queryable {
   /**
-   * Runs together with the statement that is asked next, or with the commit, so that it costs no turn of its own. Failing it fails
-   * that one, and with it the transaction; its answer is of interest to nobody.
+   * Runs together with the next statement, or with the commit, so that it costs no round trip of its own. If it fails, that statement
+   * fails, and with it the transaction. Its answer is dropped.
    */
   later(query: Sql): void;
   /**
-   * For the last statement: the commit goes to the server with it, so that it costs no turn of its own. Whatever its answer, it is
+   * For the last statement: the commit goes to the server with it, so that it costs no round trip of its own. Whatever its answer, it is
    * committed, unless the server refuses it; what is thrown after that takes nothing back. A statement after it throws.
    */
   last: Queryable;
@@ -62,14 +62,14 @@ export interface Database extends Queryable {
    */
   transaction<T>(act: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /**
-   * Runs `act` while nobody else, in any process, runs under the same key; null at once when somebody does (or when this
-   * process does already). The right dies with the process, and with the session that holds it: a cut connection ends it
-   * early (then `lost` is aborted), so what must never break is held by constraints and not by this alone.
+   * Runs `act` while no other call, in any process, runs under the same key; null at once while another one does (in this process, too).
+   * The right dies with the process, and with the session that holds it: a cut connection ends it early (then `lost` is aborted), so what
+   * must never break is held by constraints and not by this alone.
    * Keys here and keys of `Tx.lock` are separate.
    */
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
   /**
-   * Runs `act` on each new connection to another server than before, or to one that was started anew, before the connection is used for
+   * Runs `act` on each new connection to another server than before, or to a restarted one, before the connection is used for
    * anything else; when it throws, the connection is given up. One listener; it is not run for the server that is connected to now.
    */
   onOtherServer(act: (queryable: Queryable) => Promise<void>): void;

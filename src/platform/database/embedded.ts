@@ -74,7 +74,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
   }
 }
 
-/** The URL of the server that another process runs on this data folder at the moment, for a tool beside it; else null. */
+/** The URL of the server that another process now runs on this data folder, for a tool that runs at the same time; else null. */
 export async function findEmbeddedPostgres(dataDir: string): Promise<string | null> {
   const cluster = await realpath(join(dataDir, 'postgres', 'cluster')).catch(() => null);
   if (cluster === null) return null;

@@ -16,7 +16,7 @@ interface Session {
 
 /**
  * All keys a process holds are held by one session of its own, outside the pool: a held key costs no connection.
- * A session may take the same lock twice, hence the set of keys beside it.
+ * PostgreSQL grants a session the same lock twice, hence the set of keys that are held.
  */
 export function createExclusiveLocks(connect: (onLost: () => void) => Promise<Client>): ExclusiveLocks {
   const held = new Set<string>();
@@ -43,7 +43,7 @@ export function createExclusiveLocks(connect: (onLost: () => void) => Promise<Cl
   ): Promise<boolean> => {
     const query = { name: verb, text: `select ${verb}($1::int8) as done`, values: [lockKey('session', key)] };
     const answer = last.then(async () => (await session.client.query<{ done: boolean }>(query)).rows[0]?.done === true);
-    // Without an answer nobody knows whether the session holds the key. Ending the session frees it, and all others.
+    // Without an answer it is unknown whether the session holds the key. Ending the session frees it, and all others.
     last = answer.catch(() => session.client.end().catch(() => {}));
     return answer;
   };

@@ -21,8 +21,8 @@ const LOOK_AGAIN_MS = 100;
 /**
  * Brings the database at `url` up to the last file of the folder and returns the names of what it applied. A file is one
  * transaction, or several steps that are noted one by one. Two processes that start at once are safe: the second waits for
- * the first, then finds nothing to do. One that finds nothing to do waits for nobody. `rights` are statements that are run afterwards, in
- * one transaction. Throws `RightsMissing` where the role of `url` may not do what there is to do, or not read what is there.
+ * the first, then finds nothing to do. A process that finds nothing to do does not wait. `rights` are statements that are run afterwards,
+ * in one transaction. Throws `RightsMissing` where the role of `url` may not do what there is to do, or not read what is there.
  */
 export async function migrate(
   url: string,

@@ -6,8 +6,8 @@ import { isOutcomeUnknown } from './database-error.ts';
 export interface NotedDatabase {
   database: Database;
   /**
-   * A number that is another one after each statement or transaction that may have changed something, before whoever asked for it goes
-   * on. Null while one is under way: somebody may have seen what it has committed before this process has heard of it.
+   * A number that changes after each statement or transaction that may have changed something, before its caller goes on. Null while one
+   * is under way: another client may have seen what it has committed before this process has heard of it.
    */
   mark(): number | null;
 }

@@ -14,7 +14,7 @@ import { runTransaction, type TransactionScope } from './transaction.ts';
 export interface OpenDatabaseOptions {
   /** With several hosts (`one:5432,two:5432`) the one that is no standby. */
   url: string;
-  /** Connections kept at most, beside the one that holds locks. Default 16: more is slower on few cores. */
+  /** Connections kept at most, in addition to the one that holds locks. Default 16: more is slower on few cores. */
   poolSize?: number;
   /** Default 5,000; 0 for no limit. */
   statementTimeoutMs?: number;
@@ -42,7 +42,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
       await identity.check(client);
     },
   });
-  // An idle connection that breaks is thrown away by the pool; whoever asks next gets a new one, or the error.
+  // The pool drops an idle connection that breaks; the next caller gets a new one, or the error.
   pool.on('error', () => {});
   pool.on('connect', servers.arrived);
   const locks = createExclusiveLocks((onLost) => connectClient(connection, onLost));
@@ -65,11 +65,11 @@ function createDatabase(
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | null = null;
 
-  /** The pool would strand whoever still waits for a connection when it ends: so its end waits for all of these. */
+  /** A pool that ends would strand callers that still wait for a connection, so its end waits for all of these. */
   const onConnection = <T>(outcomeUnknown: boolean, act: (client: PoolClient) => Promise<T>): Promise<T> => {
     assert(closed === null, 'this database is closed');
     const lent = lendConnection(pool, servers, outcomeUnknown, act).catch((error: unknown) => {
-      // The primary is another one by now, or will be: who asks next looks for it, and so does who holds a lock.
+      // The primary has changed, or is about to: the next caller looks for it, and so does each holder of a lock.
       if (isReadOnly(error) && servers.leaveAll()) locks.drop();
       throw error;
     });

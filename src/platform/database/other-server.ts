@@ -12,7 +12,7 @@ export interface ServerCheck {
   listen(act: (queryable: Queryable) => Promise<void>): void;
 }
 
-/** Tells when connections begin to lead to another server, or to one that was started anew. */
+/** Reports when connections begin to lead to another server, or to a restarted one. */
 export function createServerCheck(): ServerCheck {
   let known: string | null = null;
   let listener: ((queryable: Queryable) => Promise<void>) | null = null;
@@ -20,7 +20,7 @@ export function createServerCheck(): ServerCheck {
     try {
       await listener?.(createQueryable((query) => runQuery(client, query)));
     } catch (error) {
-      // A server that could not be looked at serves nobody, as if it were away.
+      // A server that could not be looked at serves no caller, as if it were away.
       throw new DatabaseUnavailable(error, false);
     }
   };

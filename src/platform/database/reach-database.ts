@@ -3,7 +3,7 @@ import { startEmbeddedPostgres } from './embedded.ts';
 
 export interface ReachedDatabase {
   url: string;
-  /** Resolves when a database that this process runs has ended; never for one that somebody else runs. */
+  /** Resolves when a database that this process runs has ended; never for any other database. */
   ended: Promise<void>;
   stop(): Promise<void>;
 }

@@ -42,7 +42,7 @@ export async function runQuery(client: ClientBase, query: Sql): Promise<Answer> 
   return await answer.catch(traced);
 }
 
-/** Throws it on with the way to whoever asked, which is nowhere on the stack when the server's answer comes in. */
+/** Rethrows with the stack of the caller, which is gone by the time the server's answer comes in. */
 export function traced(error: unknown): never {
   if (error instanceof DatabaseError) Error.captureStackTrace(error);
   throw error;
@@ -76,20 +76,21 @@ async function guard<T>(client: ClientBase, answer: Promise<T>): Promise<T> {
 }
 
 /**
- * Most SQL errors leave the connection whole, also of a server whose disk is full; one that takes no writes is left. A prepared statement that no longer fits the tables, or is gone, would
- * fail for ever on it; and after anything that is not the server's answer nobody knows what is still on the wire.
+ * Most SQL errors leave the connection whole, also of a server whose disk is full; a server that takes no writes is left. A prepared
+ * statement that no longer fits the tables, or is gone, would fail for ever on it. After anything that is not the server's answer it is
+ * unknown what is still on the wire.
  */
 function leavesConnectionWhole(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || isReadOnly(error)) return false;
   return (isRefused(error) || !isUnavailable(error)) && error.code !== '0A000' && error.code !== '26000';
 }
 
-/** Whether nobody knows any more what is still on the wire. */
+/** Whether it is unknown what is still on the wire. */
 export function isSpoiled(client: ClientBase): boolean {
   return spoiled.has(client);
 }
 
-/** Whether the connection is between transactions and fit for somebody else's query. */
+/** Whether the connection is between transactions and fit for the query of another caller. */
 export function isReusable(client: ClientBase): boolean {
   return !spoiled.has(client) && client.getTransactionStatus() === 'I';
 }

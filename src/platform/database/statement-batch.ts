@@ -34,7 +34,7 @@ interface Shape {
 interface Prepared {
   names: Set<string>;
   shapes: Map<string, Shape>;
-  /** The batch under way, which is told when a statement was parsed: the driver passes that on to nobody. */
+  /** The batch under way, which is told when a statement was parsed: the driver does not pass that on. */
   running: { parsed(): void } | null;
 }
 
@@ -66,7 +66,7 @@ export function runBatch(client: ClientBase, statements: readonly Statement[], l
         outcomes.push({ resolve, reject });
       }),
   );
-  // All are handed out: whoever waits for none but the last still hears of every failure through it.
+  // All are handed out: a caller that waits for none but the last still hears of every failure through it.
   for (const answer of answers) answer.catch(() => {});
   try {
     client.query(Object.assign(createBatch(statements, outcomes), waitFor(client, statements.length, limitMs)));

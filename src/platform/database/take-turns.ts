@@ -6,7 +6,7 @@ import type { Answer, Statement } from './statement-batch.ts';
 /** The statements of one transaction on their way to the server: in the order in which they were handed in, one batch at a time. */
 export interface Turns {
   ask(statement: Statement): Promise<Answer>;
-  /** Never in one batch with another that somebody waits for: the failure of that one must not hinder it. */
+  /** Never in one batch with a statement that a caller waits for: the failure of that one must not hinder this one. */
   askAlone(statement: Statement): Promise<Answer>;
   /** The last one that is asked, and what ends the transaction along with it. Nothing may be handed in after that. */
   askLast(statement: Statement, ending: Statement): Promise<Answer>;

@@ -121,7 +121,7 @@ async function lostCommit(turns: Turns): Promise<DatabaseUnavailable | null> {
 }
 
 async function commit(turns: Turns): Promise<void> {
-  // What nobody waited for goes along. If the server says that it failed, there was no commit.
+  // Statements whose answers were not awaited go along. If the server says that one failed, there was no commit.
   const ending = turns.end(COMMIT);
   if (ending === null) return;
   for (const last of ending.trailing) {

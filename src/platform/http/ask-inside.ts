@@ -5,7 +5,7 @@ import type { Inside, InsideRequest } from './mount.ts';
 import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
 import type { Route } from './route.ts';
 
-/** How mounts ask the routes beside them: the same way through guard, schemas and operation, without a socket. */
+/** How mounts ask the server's own routes: the same way through guard, schemas and operation, without a socket. */
 export function createInside<Caller>(
   routes: readonly Route<Caller>[],
   guard: SecretGuard,

@@ -1,4 +1,4 @@
-/** On every answer, whatever it is, beside its request id. */
+/** On every answer, whatever it is, in addition to its request id. */
 export const STANDING_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',

@@ -47,7 +47,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     clientErrorHandler: options.onUnparsed,
     frameworkErrors: options.onRouterError,
   });
-  // Node does not even open what announces no body, so nobody may wait for its end.
+  // Node does not even open a body that was not announced, so the parser must not wait for its end.
   app.addHook('preParsing', (request, _reply, payload, done) => {
     const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
     const nothingComes = type !== undefined && length === undefined && coding === undefined;

@@ -130,7 +130,7 @@ function sayUnparsed({ clock, log, random, docsUrl }: Said, refusal: Refusal, so
 
 type Said = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
 
-/** Endpoints, pages, and what is mounted beside them. */
+/** Endpoints, pages and mounts. */
 function allRoutes<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,

@@ -86,7 +86,7 @@ function publicUrl(text: string): URL | null {
 function toResponse(message: IncomingMessage): Response {
   const type = message.headers['content-type'];
   const chunks: AsyncIterable<Uint8Array> = message;
-  // As a stream of the web, so that whoever hands in a fetch of another kind is read in the same way.
+  // As a stream of the web, so that a caller's fetch of another kind is read in the same way.
   const body = ReadableStream.from(chunks);
   return new Response(body, { headers: type === undefined ? {} : { 'content-type': type } });
 }

@@ -51,8 +51,8 @@ function carriesBody(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Whether address or headers hold a secret. Authorization is left out: where a route takes a key it is the key's own place, elsewhere
- * nobody reads it.
+ * Whether address or headers hold a secret. Authorization is left out: where a route takes a key it is the key's own place, and other
+ * routes do not read it.
  */
 export function secretInHead(guard: SecretGuard, target: Target, rawHeaders: readonly string[]): boolean {
   return secretInTarget(guard, target) || secretInHeaders(guard, rawHeaders);

@@ -38,7 +38,7 @@ async function callerOf<Caller>(bearer: string | null, by: Identification<Caller
   return caller;
 }
 
-/** The key as sent, for whoever judges it. A code there is a secret out of its place (W1). */
+/** The key as sent; it is not judged here. A code there is a secret out of its place (W1). */
 export function readBearer(
   rawHeaders: readonly string[],
   { isCode }: Pick<Identification<never>, 'isCode'>,

@@ -29,7 +29,7 @@ export interface Outgoing {
   etag?: string | null;
   /** To be called once, when the body is sent or given up. */
   release?(): void;
-  /** May be sent in gzip: nothing in it is a secret that stands beside text of who asks. */
+  /** May be sent in gzip: the body holds no secret next to text that the client has chosen. */
   compress?: boolean;
   /** In place of a body: the answer of a mount stays open, and goes on through this. Not called for HEAD. */
   listen?(listener: Listener): void;
@@ -39,7 +39,7 @@ export function isPieces(body: Outgoing['body']): body is Pieces {
   return typeof body !== 'string' && !(body instanceof Uint8Array);
 }
 
-/** Lets go of a body that nobody is going to read. */
+/** Lets go of a body that will not be read. */
 export function abandon({ body, release }: Outgoing): void {
   release?.();
   if (!isPieces(body)) return;
@@ -67,7 +67,7 @@ export function textOf(bytes: Uint8Array): string {
 
 /** A client whose answer goes on for as long as it stays. When it goes, the answer's `release` says so. */
 export interface Listener {
-  /** The bytes are not copied and may be shared by many. False: enough for now; whoever writes on without waiting fills the memory. */
+  /** The bytes are not copied and may be shared by many. False: enough for now; a writer that does not wait fills the memory. */
   write(bytes: Uint8Array): boolean;
   /** Runs once, when all that was written has been taken. */
   onceDrained(run: () => void): void;

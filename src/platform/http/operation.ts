@@ -43,7 +43,7 @@ export interface Call<E extends EndpointShape, Caller> {
   signal: AbortSignal;
 }
 
-/** Bytes in place of a body, for public reads: no schema looks at them, so whoever made them answers for what they hold. */
+/** Bytes in place of a body, for public reads: no schema looks at them, so the code that made them answers for what they hold. */
 export interface PreparedAnswer {
   status: 200;
   prepared: Prepared | PreparedStream;

@@ -17,7 +17,7 @@ export interface ProblemAnswer {
   body: string;
 }
 
-/** Refusals that come before anybody looked at the ledger. */
+/** Refusals that come before the ledger is looked at. */
 const UNLOOKED: ReadonlySet<number> = new Set([401, 429]);
 
 /** A refusal as it goes out (W2). */
@@ -26,7 +26,7 @@ export function buildProblem(refusal: Refusal, context: ProblemContext): Problem
   const detail = options.detail ?? row.title;
   const retryAfter =
     options.retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(options.retryAfterSeconds));
-  // Where nobody looked whether there is a payment, for a proof that was sent or behind a key, unknown is never "safe".
+  // The ledger was not looked at, so the proof that was sent, or the key, may have a payment: unknown is never "safe".
   const unlooked = context.payment && (context.payment.proofSent || row.status >= 500 || UNLOOKED.has(row.status));
   const doNotPayAgain = options.doNotPayAgain ?? row.do_not_pay_again ?? unlooked;
   const problem: Problem = {

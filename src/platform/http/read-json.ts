@@ -81,7 +81,7 @@ class Reader {
     this.#at += 1;
     for (let isFirst = true; this.#next() !== close; isFirst = false) {
       if (!isFirst && this.#take(/,/y) === null) throw this.#fault(`expected a comma or ${close}`);
-      // Each costs whoever looks at it later; so they are counted before there are many.
+      // Each costs time wherever it is looked at later, so they are counted before there are many.
       this.#members += 1;
       if (this.#members > BODY_MEMBERS) throw this.#fault(`more than ${BODY_MEMBERS} fields and items`);
       takeItem();

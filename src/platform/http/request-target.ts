@@ -60,7 +60,7 @@ export function readQuery(query: string): Record<string, string> {
   });
 }
 
-/** The cookies of a request. A name that occurs twice is left out: one of the two was set by somebody else, and nobody can say which. */
+/** The cookies of a request. A name that occurs twice is left out: one of the two is not ours, and the server cannot tell which. */
 export function readCookies(header: string | undefined): Record<string, string> {
   const read: Record<string, string> = Object.create(null);
   if (header === undefined) return read;

@@ -7,7 +7,7 @@ export interface RouteFacts {
   /** Read by scripts of any origin. No such route ever takes cookies, so this gives away nothing that a key does not. */
   cors: boolean;
   payment: boolean;
-  /** Whoever asks says that money was sent. */
+  /** The client says that money was sent. */
   claim: boolean;
   unlimited: boolean;
   /** What the endpoint may refuse with beyond what every route may. */
@@ -21,7 +21,7 @@ export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
   return { cors: open || payment, payment, claim, unlimited: false, errors: endpoint.errors };
 }
 
-/** Of pages, and of what is mounted beside them. */
+/** Of pages and mounts. */
 export function factsOfPage({ ownOrigin, unlimited }: Pick<AnyPageRoute, 'ownOrigin' | 'unlimited'>): RouteFacts {
   return { cors: ownOrigin !== true, payment: false, claim: false, unlimited: unlimited === true, errors: [] };
 }

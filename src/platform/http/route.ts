@@ -16,7 +16,7 @@ export interface Route<Caller = unknown> {
   methods: string[];
   bodyLimit: number;
   facts: RouteFacts;
-  /** `caller`: known already to whoever asks from inside; then Authorization is not looked at. */
+  /** `caller`: already known to code that asks from inside; then Authorization is not looked at. */
   answer(incoming: Incoming, caller?: Caller): Promise<Outgoing>;
 }
 
@@ -68,7 +68,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
   return [...endpoints, ...pages];
 }
 
-/** What is mounted beside them, as one of them. */
+/** A mount as a route. */
 export function routeOfMount<Caller>(mount: Mount): Route<Caller> {
   return {
     path: mount.path,
@@ -80,7 +80,7 @@ export function routeOfMount<Caller>(mount: Mount): Route<Caller> {
 }
 
 /**
- * The routes as they are mounted, with the faces that some endpoints have for people. Whoever asks from inside the server gets what
+ * The routes as they are mounted, with the faces that some endpoints have for people. Code that asks from inside the server gets what
  * the endpoint itself answers.
  */
 export function showFaces<E extends Endpoints, Context, Caller>(

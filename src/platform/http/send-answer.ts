@@ -78,7 +78,7 @@ function holdOpen(reply: FastifyReply, outgoing: HeldOutgoing, exchange: Exchang
   return reply;
 }
 
-/** Nobody reads it again, and what a browser says of itself takes as much memory as all the rest. */
+/** The head is not read again, and what a browser says of itself takes as much memory as all the rest. */
 function forgetHead(request: IncomingMessage): void {
   request.headers = {};
   request.rawHeaders = [];
@@ -92,7 +92,7 @@ class HeldResponse implements Listener {
     this.#response = response;
   }
 
-  /** Writing to a connection that has just gone would be an error that nobody waits for. */
+  /** Writing to a connection that has just gone would be an error that no code handles. */
   #takes(): boolean {
     return !this.#response.destroyed && !this.#response.writableEnded;
   }

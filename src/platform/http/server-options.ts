@@ -23,7 +23,7 @@ export interface PageCall {
   query: Readonly<Record<string, string>>;
   /** The Accept header; see accept.ts for reading it. */
   accept: string | undefined;
-  /** By name. One that was sent more than once is left out: nobody can say which of them is ours. */
+  /** By name. One that was sent more than once is left out: the server cannot tell which of them is ours. */
   cookies: Readonly<Record<string, string>>;
   /** Path and query as sent. */
   path: string;
@@ -106,7 +106,7 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   endpoints: E;
   operations: Operations<E, Context, Caller>;
   context: Context;
-  /** Whose key this is, null when it is nobody's. */
+  /** Whose key this is; null if no caller has it. */
   authenticate(bearer: string): Promise<Caller | null>;
   isMaintainer(caller: Caller): boolean;
   /** What the access log calls a caller. */

@@ -2,7 +2,7 @@ import type { LogEnd } from './copied-event.ts';
 import type { LogAtEnd } from './store.ts';
 
 /**
- * `same`: the log holds what the copy ends with. `unknown`: there is nothing to compare, or nobody to ask: a server in recovery may lag.
+ * `same`: the log holds what the copy ends with. `unknown`: there is nothing to compare, or the server is in recovery and may lag.
  * `lost`: what was public is not in the log, or other content has its id.
  */
 export type Comparison = 'same' | 'unknown' | 'lost';

@@ -28,7 +28,7 @@ interface Needs<Known extends Losses> {
   /** How far the log goes, as far as this process knows; one that does not know may say more. */
   newestId(): bigint;
   readLosses(queryable: Queryable): Promise<Known>;
-  /** Another history stands in the database: whatever was read of it has to be read anew. */
+  /** Another history stands in the database: whatever was read of it has to be read again. */
   onOtherHistory(): void;
 }
 
@@ -44,7 +44,7 @@ export function createHistory<Known extends Losses>(needs: Needs<Known>): Histor
   return {
     start: async () => {
       await watch.start();
-      // Before a connection to a server that was started anew, or to another one, is used for anything.
+      // Before a connection to a restarted server, or to another one, is used for anything.
       database.onOtherServer(watch.look);
       copy?.start();
     },

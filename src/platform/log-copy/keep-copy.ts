@@ -102,7 +102,7 @@ function createRounds(needs: Needs, copy: LogCopyWriter): () => Promise<void> {
 
   const reportBreak = async (at: bigint): Promise<void> => {
     await needs.onBreak();
-    // The copy's own end is in the log, and what comes after it is not made of it: nobody else says so.
+    // The copy's own end is in the log, but what comes after it does not follow from it: no other check reports this.
     if (!needs.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
   };
   const copyNew = async (): Promise<void> => {

@@ -59,7 +59,7 @@ async function readTail(path: string): Promise<Tail> {
 export interface LogCopyWriter {
   /** Null while nothing was ever copied. */
   end(): LogEnd | null;
-  /** On disk when it resolves. Rejects where the file was taken away: the copy has to be opened anew then. */
+  /** On disk when it resolves. Rejects where the file was taken away: then the copy has to be opened again. */
   append(events: readonly CopiedEvent[]): Promise<void>;
   close(): Promise<void>;
 }

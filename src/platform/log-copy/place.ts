@@ -46,7 +46,7 @@ const HOST = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\n$/;
 async function readHost(path: string, random: Random): Promise<string> {
   const found = await readFile(path, 'utf8').catch(nullIfMissing);
   if (found !== null && HOST.test(found)) return found.trim();
-  // It gets its name once it is whole: whoever finds the name finds all of it.
+  // The file gets its name once it is whole: a process that finds the name finds all of it.
   const own = `${path}.${random.uuid()}`;
   await writeFile(own, `${random.uuid()}\n`, { mode: 0o600, flush: true });
   if (found === null) await link(own, path).catch(passWhenThere);

@@ -80,7 +80,7 @@ export async function insertLoss(
   return touched === 1;
 }
 
-/** How far the losses are dealt with; a site adds what it has to know beside. */
+/** How far the losses are dealt with; a site adds what else it has to know. */
 export interface Losses {
   /** The loss that is not yet recovered. */
   open: bigint | null;

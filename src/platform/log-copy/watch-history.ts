@@ -21,7 +21,7 @@ interface Needs<Known extends Losses> {
   folder: string | null;
   host: string;
   readLosses(queryable: Queryable): Promise<Known>;
-  /** Another history stands in the database: whatever was read of it has to be read anew. */
+  /** Another history stands in the database: whatever was read of it has to be read again. */
   onOtherHistory(): void;
 }
 
@@ -31,7 +31,7 @@ export interface HistoryWatch<Known extends Losses> {
   stop(): Promise<void>;
   /** Compares now, by that connection where one is given. */
   look(queryable?: Queryable): Promise<void>;
-  /** While it is, nothing is written and nobody is asked to pay. */
+  /** While history is lost, nothing is written and no buyer is asked to pay. */
   isLost(): boolean;
   /** As they were last read; null before the first look. */
   losses(): Known | null;
@@ -102,7 +102,7 @@ export function watchHistory<Known extends Losses>(needs: Needs<Known>): History
   };
 }
 
-/** `loss` is null where nothing is missing, or nobody can tell. */
+/** `loss` is null if nothing is missing, or if that cannot be told. */
 async function findLoss(
   { clock, folder, host }: Pick<Needs<Losses>, 'clock' | 'folder' | 'host'>,
   queryable: Queryable,

@@ -1,8 +1,8 @@
 import { PageRefused } from './page-refused.ts';
 
 /**
- * How the ids of a walk run. `gapless`: newest first, falling by exactly one to 1, but where they began anew. `pinned_first`: newest first twice, first the pinned
- * rows. `any`: no rule but that none comes twice.
+ * How the ids of a walk run. `gapless`: newest first, falling by exactly one to 1, except where a loss has left a gap. `pinned_first`:
+ * newest first twice, first the pinned rows. `any`: no rule but that none comes twice.
  */
 export type Ids = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
 

@@ -19,7 +19,7 @@ export interface Collection<Row> {
   read(cursor: string | undefined): Promise<RawPage<Row>>;
   idOf(row: Row): number;
   ids: Ids;
-  /** Of a gapless collection: with which id numbers began anew, where a row says so. It comes before the rows that are missing. */
+  /** Of a gapless collection: the id with which numbers go on after a loss, where a row says so. It comes before the missing rows. */
   begunAt?(row: Row): number | null;
   /** Rows never leave: then the walk must yield exactly the first total. */
   appendOnly: boolean;

@@ -174,7 +174,7 @@ test('a lapsed payment is an error, also when called again, until the caller all
   const lapsed = refusalAnswer('authorization_lapsed');
   const { act, wallet, time, purchases } = await buyerBefore([asked, lapsed, lapsed, lapsed, asked, delivered]);
   await expect(act()).rejects.toMatchObject({ reason: 'authorization_lapsed', doNotPayAgain: false });
-  // Allowed, but the first authorization could still be submitted: nothing is signed beside it.
+  // Allowed, but the first authorization could still be submitted: no second one is signed meanwhile.
   await expect(act({ mayPayAgain: true })).rejects.toMatchObject({ reason: 'authorization_lapsed' });
   expect(wallet.signed).toBe(1);
   await time.sleep(121_000);

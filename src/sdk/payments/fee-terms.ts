@@ -3,7 +3,7 @@ import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../contract
 import type { PaymentOptions, Terms } from './pursuit.ts';
 import { TermsRefused } from './terms-refused.ts';
 
-/** Options of whoever lists, be it goods or a thing. */
+/** Options of every call that lists, be it goods or a thing. */
 export interface FeeOptions extends PaymentOptions {
   /** The most that may be signed for. Default: the fee of `LISTING_FEE_UNITS`. */
   maxFeeUsdc?: number;

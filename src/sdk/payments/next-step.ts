@@ -9,7 +9,7 @@ export type NextStep = 'wait' | 'sign' | 'collect' | 'sign_to_collect' | 'ask_ag
 export interface Standing {
   /** A proof was signed for it, in this process or before a restart. */
   signed: boolean;
-  /** What is left of the window of the proof in hand, by our clock. At 0 nobody can submit it any more. */
+  /** What is left of the window of the proof in hand, by our clock. At 0 it can no longer be submitted. */
   secondsLeft: number;
   /** An answer said that a payment of this buyer is under way. */
   knownToExist: boolean;
@@ -54,7 +54,7 @@ function patience(standing: Standing, unreadable: boolean): NextStep {
 
 function whenAsked(standing: Standing): NextStep {
   if (standing.collecting) return standing.signedToCollect ? 'stop' : 'sign_to_collect';
-  // A market that asks again after a proof may hold that proof: signing anew could pay twice.
+  // A market that asks again after a proof may hold that proof: a second signature could pay twice.
   if (standing.signed) return 'stop';
   return standing.knownToExist && !standing.mayPayAgain ? 'stop' : 'sign';
 }

@@ -46,14 +46,14 @@ export function createMemoryProofStore(): ProofStore {
 
 const memories = new WeakMap<Client, ProofStore>();
 
-/** The default: one store in memory per client, so that calling again after an error goes on instead of signing anew. */
+/** The default: one store in memory per client, so that calling again after an error goes on instead of signing again. */
 export function memoryOf(client: Client): ProofStore {
   const known = memories.get(client) ?? createMemoryProofStore();
   memories.set(client, known);
   return known;
 }
 
-/** What was saved. Something unreadable stops the buyer: signing anew beside an unknown payment could pay twice. */
+/** What was saved. Something unreadable stops the buyer: signing again while an unknown payment may exist could pay twice. */
 export async function loadPayment(store: ProofStore, key: string): Promise<SavedPayment | null> {
   const found = await store.load(key);
   if (found === null || found === undefined) return null;

@@ -51,7 +51,7 @@ export interface Ask {
   payment: PaymentHeader | undefined;
   deliveryToken: string | undefined;
   collect: boolean;
-  /** Beside a collecting signature. */
+  /** Sent with a collecting signature. */
   collectSalt: `0x${string}` | undefined;
   recoverySlip: string | undefined;
 }

@@ -28,8 +28,8 @@ export interface Collecting {
 const WINDOW_SECONDS = 120;
 
 /**
- * Signs to show who asks: an authorization of value 0 whose nonce says for which goods at which market. It could move nothing if somebody
- * carried it out. Where a market does not take it, nothing else is signed in its place.
+ * Signs to show who asks: an authorization of value 0 whose nonce says for which goods at which market. It moves
+ * nothing if it is submitted. Where a market does not take it, nothing else is signed in its place.
  */
 export async function signCollecting(collecting: Collecting): Promise<CollectProof> {
   const { client, wallet, listingId, asked } = collecting;

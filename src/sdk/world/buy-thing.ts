@@ -18,7 +18,7 @@ const stores = new WeakMap<Client, ThingStore>();
 /**
  * Buys a thing of the city: checkout on the market, reservation in the city, one transfer from `wallet`, claim, and the market's record of
  * the sale. Takes as long as finality takes. Sends one transfer, also when it is called again after a crash: throws `TermsRefused` or
- * the site's refusal before anything is sent, `ThingMayBePaid` when nobody knows whether a transfer was, `ThingRefused` when it came to
+ * the site's refusal before anything is sent, `ThingMayBePaid` when it is unknown whether a transfer was, `ThingRefused` when it came to
  * no sale, `ThingUndecided` when waiting ends first.
  */
 export async function buyThing(options: BuyThingOptions): Promise<WorldReceipt> {
@@ -61,7 +61,7 @@ async function payFor(options: BuyThingOptions, store: ThingStore, key: string):
   checkReservation(reservation, terms, market.environment.now());
   options.onProgress?.({ phase: 'reserved' });
   const payer_signature = await wallet.signMessage({ message: reservation.challenge });
-  // Whoever signs may have taken his time.
+  // The signer may have taken a long time.
   checkReservationTime(reservation, market.environment.now());
   signal?.throwIfAborted();
   const draft = draftOf(reservation, terms, payer_signature);

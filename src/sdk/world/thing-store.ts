@@ -53,7 +53,7 @@ export function createMemoryThingStore(): ThingStore {
   };
 }
 
-/** What was saved. Something unreadable stops the buyer: sending beside an unknown transfer could pay twice. */
+/** What was saved. Something unreadable stops the buyer: sending while an unknown transfer may exist could pay twice. */
 export async function loadThing(store: ThingStore, key: string): Promise<SavedThing | null> {
   const found = await store.load(key);
   if (found === null || found === undefined) return null;

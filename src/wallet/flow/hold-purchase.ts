@@ -14,7 +14,7 @@ export async function holdPurchase(scene: Scene, act: () => Promise<void>): Prom
   });
 }
 
-/** Resolves when whoever holds the purchase has let go of it, or was closed. */
+/** Resolves when the tab that holds the purchase has let go of it, or was closed. */
 export async function awaitRelease(scene: Scene): Promise<void> {
   await scene.locks.request(nameOf(scene), async () => {});
 }

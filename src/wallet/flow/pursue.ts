@@ -11,7 +11,7 @@ import type { Allowed, Scene } from './scene.ts';
 import { showDelivery } from './show-delivery.ts';
 import { showRefusal } from './show-refusal.ts';
 
-/** Somebody who has left the page open is not asked for ever. */
+/** A buyer who has left the page open is not asked for ever. */
 const MOST_MESSAGES = 15;
 /** A page that stays open waits as long as it takes. */
 const LONGEST_WAIT_SECONDS = 604_800;

@@ -34,12 +34,12 @@ async function goOn(scene: Scene, isAct: boolean): Promise<void> {
   }
   if (payer !== undefined) return await pursue(scene, asAddress(payer));
   if (record?.phase === 'bought') return await readAgain(scene, record);
-  // Whoever began it is gone, and nothing was signed.
+  // The tab that began it is gone, and nothing was signed.
   if (record !== null) keep.forget();
   offer(scene, isAct);
 }
 
-/** Nothing is kept: the page as it is for somebody who comes to buy. */
+/** Nothing is kept: the page as a new buyer sees it. */
 function offer(scene: Scene, isAct: boolean): void {
   const { deal, screen } = scene;
   if (deal.units === 0n) {
@@ -69,7 +69,7 @@ async function begin(scene: Scene, wallet: FoundWallet): Promise<void> {
   });
 }
 
-/** Somebody who paid with another browser, or whose data was cleared. */
+/** For a buyer who paid with another browser, or whose data was cleared. */
 function askWho(scene: Scene): void {
   const question = {
     title: 'Connect the wallet that paid',

@@ -1,4 +1,4 @@
-/** Characters that nobody sees, or that turn around what stands beside them; and marks piled on one letter. */
+/** Characters that cannot be seen, or that turn around the text next to them; and marks piled on one letter. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 const PILED = /(\p{M}{3})\p{M}+/gu;
 /** More marks than this would be a page of nothing else. */

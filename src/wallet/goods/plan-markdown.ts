@@ -118,7 +118,7 @@ function planTable({ header, rows }: Tokens.Table, inside: Inside): Planned {
   };
 }
 
-/** The address stands beside the words, so that nobody is led elsewhere than they read. */
+/** The host of the address stands next to the words, so that the reader sees where a link leads. */
 function planLink(href: string, words: Piece[]): Piece[] {
   if (!isFollowable(href)) return [...words, href === '' ? '' : ` (${href})`];
   const link: Planned = { tag: 'a', href, children: words };

@@ -9,7 +9,7 @@ export type Shelf = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 export interface Keep {
   /** For the SDK. Its `save` resolves when the proof can be read back. */
   proofs: ProofStore;
-  /** The payment under way, whoever pays. Throws on what cannot be read: signing beside it could pay twice. */
+  /** The payment under way, of any wallet. Throws on what cannot be read: signing while it may exist could pay twice. */
   saved(): Promise<SavedPayment | null>;
   record(): PurchaseRecord | null;
   write(record: PurchaseRecord): void;

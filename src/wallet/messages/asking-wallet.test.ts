@@ -18,7 +18,7 @@ interface Played {
   tell(accounts: readonly string[]): void;
 }
 
-/** A wallet of this test, which stands for somebody else's program. */
+/** A wallet of this test, which stands for a third party's program. */
 function play(given: Partial<Asking> & { said?: (method: string) => unknown } = {}): Played {
   const { said, ...parts } = given;
   const calls: string[] = [];

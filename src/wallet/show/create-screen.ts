@@ -50,12 +50,12 @@ export function createScreen(root: HTMLElement, deal: Deal, now: () => number): 
   };
 }
 
-/** A message that is made anew while somebody reads it stays unfolded. */
+/** A message that is rebuilt while the buyer reads it stays unfolded. */
 function isWholeOpen(): boolean {
   return document.getElementById('whole')?.hasAttribute('open') ?? false;
 }
 
-/** The same place again after what stood there was made anew. */
+/** Focuses the same place again after its content was rebuilt. */
 function keptFocus(root: HTMLElement): (root: HTMLElement) => void {
   const active = document.activeElement;
   if (active === null || !root.contains(active)) return () => {};

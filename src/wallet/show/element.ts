@@ -24,7 +24,7 @@ export function button(words: string, act: () => void, attributes: Attributes = 
   return made;
 }
 
-/** Somebody's words with every character that cannot be seen named in its place. */
+/** A user's words with every character that cannot be seen named in its place. */
 export function seenText(text: string): Node[] {
   return markUnseen(text).map((run) =>
     'text' in run

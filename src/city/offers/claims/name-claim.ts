@@ -11,7 +11,7 @@ import { dropClaim, findProvenOffer, insertClaim, listClaims, MOST_CLAIMS } from
 
 /**
  * Puts a transaction among those that the reservation names, in a transaction of its own: whatever happens afterwards, it is looked at.
- * It is refused where it has bought another thing, and nothing is named where the reservation is over by then: whoever asks rereads the
+ * It is refused where it has bought another thing. If the reservation is over by then, nothing is named, and the caller rereads the
  * offer. Beyond five, the oldest that is in no block makes room; where all are in blocks it has to wait.
  */
 export async function nameClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {

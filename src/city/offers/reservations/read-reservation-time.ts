@@ -17,7 +17,7 @@ export interface ReservationTime {
  */
 export async function readReservationTime(city: City): Promise<ReservationTime> {
   const { chainId, latest, floor } = await mustReadHead(city);
-  // Nobody is to begin a payment by another chain's time, nor by one that took back what was final.
+  // No payment may begin by another chain's time, nor by that of a chain that took back what was final.
   if (chainId !== city.config.network.chainId || floor === null) {
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
   }

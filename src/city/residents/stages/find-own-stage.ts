@@ -10,7 +10,7 @@ export interface StageIdentity {
   csrf: string;
 }
 
-/** The stage of this session. Somebody else's, shown by a wrong csrf, answers like one that never was. */
+/** The stage of this session. A stage of another client, shown by a wrong csrf, answers like one that never was. */
 export async function findOwnStage(
   database: Queryable,
   { session, csrf }: StageIdentity,

@@ -8,7 +8,7 @@ export interface KeyHash {
   pepperVersion: number;
 }
 
-/** Somebody who may become a resident. Nothing is in force and no handle is held before the confirm. */
+/** A registration under way. Nothing is in force and no handle is held before the confirm. */
 export interface Stage extends KeyHash {
   csrfHash: Buffer;
   handle: string;

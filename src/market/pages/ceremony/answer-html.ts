@@ -15,7 +15,7 @@ export interface CeremonyPage {
   cookie?: string | null;
 }
 
-/** A page of a ceremony: kept by nobody, running the two scripts of this answer and nothing else. */
+/** A page of a ceremony: it is not cached, and runs the two scripts of this answer and nothing else. */
 export function answerHtml(random: Random, page: CeremonyPage): PageAnswer {
   const { title, main, path, status = 200, headers = {}, cookie = null } = page;
   const nonce = random.bytes(18).toString('base64url');

@@ -67,7 +67,7 @@ export interface Words {
   unchanged: string;
   doneTitle: string;
   done(confirmed: Confirmed): readonly string[];
-  /** After somebody else's, or one's own earlier, confirm. */
+  /** For a stage that is confirmed already, by another person or earlier by this one. */
   doneElsewhere: string;
   next: { before: string; address: string; name: string; after: string };
 }

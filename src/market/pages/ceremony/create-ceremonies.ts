@@ -52,7 +52,7 @@ function withVary(answer: PageAnswer): PageAnswer {
   return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }
 
-/** What no step has an answer of its own for. After a failure of ours nobody knows yet whether the step was taken; the page itself shows it. */
+/** Answers refusals that no step answers. After a failure of ours it is unknown whether the step was taken; the page itself shows it. */
 function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: Ceremony, refusal: Refusal): PageAnswer {
   const isFailure = refusal.row.status >= 500;
   const title = isFailure ? 'No answer just now' : 'Not done';

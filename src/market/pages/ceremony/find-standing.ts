@@ -21,7 +21,7 @@ interface Begun {
   of: StageOf;
 }
 
-/** A cookie that names no stage, such as one that somebody else has set, is as good as none. */
+/** A cookie that names no stage, such as one that another site has set, counts as none. */
 export async function findStanding(
   { database, clock }: Pick<Market, 'database' | 'clock'>,
   cookies: Readonly<Record<string, string>>,

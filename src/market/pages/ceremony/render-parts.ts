@@ -4,7 +4,7 @@ import { isoTime } from '../../../platform/clock.ts';
 import type { Ceremony, Fault } from './ceremony.ts';
 import type { OverStanding } from './find-standing.ts';
 
-/** The time of day in UTC, with the whole of it for whoever asks. */
+/** The time of day in UTC; the tooltip has the whole time. */
 export function renderTime(at: Date): string {
   const iso = isoTime(at);
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 16)} UTC</time>`;

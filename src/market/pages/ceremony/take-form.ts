@@ -46,7 +46,7 @@ export async function takeForm(
   }
 }
 
-/** Nothing of what was sent is shown: it may be somebody else's. */
+/** Nothing of what was sent is shown: another site may have filled it in. */
 function answerElsewhere({ random }: Market, { path, words }: Ceremony): PageAnswer {
   return answerHtml(random, {
     title: 'Not done',

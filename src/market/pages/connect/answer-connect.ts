@@ -15,7 +15,7 @@ export interface ConnectPage {
 
 const KEPT_BY_NOBODY = { 'cache-control': 'private, no-store' };
 
-/** A page of the hosted connector: it runs its own script and asks nobody but us. */
+/** A page of the hosted connector: it runs its own script and asks this market alone. */
 export function answerConnectHtml(random: Random, { title, main, path, script, status = 200 }: ConnectPage): Outgoing {
   const nonce = random.bytes(18).toString('base64url');
   return {

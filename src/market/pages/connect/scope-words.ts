@@ -1,6 +1,6 @@
 import type { TokenScope } from '../../../contract/token-scopes.ts';
 
-/** What a scope lets a program do, for whoever is asked to allow it. */
+/** What a scope lets a program do, for the person who is asked to allow it. */
 export const SCOPE_WORDS: Readonly<Record<TokenScope, string>> = {
   'market:read': 'Read what everybody may read: shelves, stores, events.',
   'market:me': 'Read what is yours: your record, and your purchases with the goods in them.',

@@ -11,7 +11,7 @@ export interface VersionEntry {
   reasons: readonly Reason[];
 }
 
-/** The versions of the API, the newest first. What the contract holds and no entry names fails a test: whoever adds it says so here. */
+/** The versions of the API, the newest first. A test fails if the contract holds what no entry names: add both at once. */
 export const VERSIONS: readonly VersionEntry[] = [
   {
     version: '0.2.0',

@@ -22,7 +22,7 @@ export function securityContact({ baseUrl, sourceUrl, contactUrl }: ContactFacts
   return { url: `${baseUrl}/support`, says: TELL_MAINTAINER };
 }
 
-/** How the operator is reached about anything else, as a sentence; null: nobody has said. */
+/** How the operator is reached about anything else, as a sentence; null if no address is configured. */
 export function operatorContact({ contactUrl }: Pick<ContactFacts, 'contactUrl'>): string | null {
   return contactUrl === null ? null : `The operator of this market is reached at ${linkTo(contactUrl)}.`;
 }

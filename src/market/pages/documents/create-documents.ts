@@ -39,7 +39,7 @@ export function createDocuments({ config, clock, database }: Pick<Market, 'confi
 
 interface Written {
   document: Document;
-  /** What programs get beside title, summary and topics. */
+  /** What programs get in addition to title, summary and topics. */
   more?: object;
 }
 

@@ -29,7 +29,7 @@ const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
 
 /**
  * A refusal as people see it, made of the table of errors alone: nothing that was sent, and nothing that was thrown, is in it. Programs
- * get a problem, and so does whoever looks at the API.
+ * get a problem, and so does every request to the API.
  */
 export function refusedPage({ reason, row, options }: Refusal, request: RefusedRequest): RefusedPage | null {
   if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;

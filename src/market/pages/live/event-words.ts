@@ -47,7 +47,7 @@ const FINER_WORDS: Readonly<Record<string, string>> = {
   'moderation.fee_review': 'decided on a listing fee in review',
 };
 
-/** Who acts where the log names nobody. */
+/** Who acts where the log names `system`. */
 const NOBODY: Readonly<Partial<Record<EventKind, string>>> = {
   sale: 'A wallet without an account',
   world_canceled: 'The city',

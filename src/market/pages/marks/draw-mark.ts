@@ -93,7 +93,7 @@ function lineFrom(begins: readonly string[], line: number, first: number, thread
   return `${begins[line * MOST_THREADS + first]}${LENGTHS[threads - first]}`;
 }
 
-/** Dashes begin anew with each line of a path (SVG 2, 13.5.6). Of numbers and letters of our own: nothing to escape. */
+/** Dashes start again with each line of a path (SVG 2, 13.5.6). Of numbers and letters of our own: nothing to escape. */
 function path(name: string, dashes: string, lines: string): string {
   return dashes === '' || lines === '' ? '' : `<path class="${name}" stroke-dasharray="${dashes}" d="${lines}"/>`;
 }

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 export interface Cloth {
   /** Threads in each direction. */
   size: number;
-  /** For choices beside the cloth. */
+  /** For choices other than the cloth, such as its hue. */
   seed: number;
   /** The shaft of each warp thread. Those on one shaft look alike. */
   threading: readonly number[];

@@ -25,7 +25,7 @@ const INK = hexOfOklch(0.23, 0.015, 160);
 const MUTED = hexOfOklch(0.46, 0.016, 160);
 const ACCENT = hexOfOklch(0.42, 0.09, 157);
 
-/** What somebody sees of a page before they open it. */
+/** The picture by which a link shows a page before it is opened. */
 export function composeCard(card: CardQuestion, faces: Faces): string {
   const { colours, price } = card;
   const title = drawable(card.title, faces[700]) ?? card.otherwise;

@@ -20,8 +20,8 @@ const PROGRAM = new URL('./paint-thread.ts', import.meta.url);
 const RETRY_SECONDS = 2;
 
 /**
- * Pictures from a thread of its own, one at a time, so that nobody else waits for them. It begins with the first picture; one that
- * has failed is followed by another. What is wanted by several at once is painted once.
+ * Paints pictures in a thread of its own, one at a time, so that other requests do not wait for them. The thread begins with the first
+ * picture; one that has failed is followed by another. Requests for the same picture at the same time share one painting.
  */
 export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
   const kept = createKept(keptBytes);

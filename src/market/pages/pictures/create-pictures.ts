@@ -16,7 +16,7 @@ export interface Pictures {
   stop(): Promise<void>;
 }
 
-/** Whoever shows links asks once and keeps it. */
+/** A program that shows links asks once and keeps the picture. */
 const AN_HOUR = 'public, max-age=3600';
 const PNG = 'image/png';
 const ICON_SIZE = 32;
@@ -74,7 +74,7 @@ export function createPictures(): Pictures {
       },
       {
         ...{ method: 'GET', withHead: true, path: '/apple-touch-icon.png' },
-        // Corners are cut by whoever shows it.
+        // The device that shows it cuts the corners.
         answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, GROUND)), PNG, incoming),
       },
     ],

@@ -9,9 +9,9 @@ export interface ShellOptions {
   path?: string;
   /** For pages whose policy wants one. */
   nonce?: string;
-  /** Addresses of scripts beside the shell's own. */
+  /** Addresses of scripts in addition to the shell's own. */
   scripts?: readonly string[];
-  /** Addresses of stylesheets beside the shell's own. */
+  /** Addresses of stylesheets in addition to the shell's own. */
   styles?: readonly string[];
   /** HTML of the head: what this page says about itself. */
   head?: string;
@@ -50,7 +50,7 @@ interface Frame {
   foot: string;
 }
 
-/** The same on every page but for the mark on the one that somebody looks at, so written once. */
+/** The same on every page but for the mark on the current one, so rendered once. */
 const FRAMES = new Map([...PLACES, ...FOOT].map(({ path }) => [path, frame(path)]));
 const FRAME = frame(undefined);
 

@@ -21,7 +21,7 @@ export interface Shown {
   /** HTML of the head. */
   head?: string;
   scripts?: readonly string[];
-  /** Addresses of stylesheets beside those of every page here. */
+  /** Addresses of stylesheets in addition to those of every page here. */
   styles?: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export interface PagePlan {
   show(answer: string, scene: Scene): Shown;
   /** HTML between the heading and the way on, where a refusal can be put right on the page. */
   again?(problem: Problem): string;
-  /** Addresses of stylesheets that this needs beside those of every page here. */
+  /** Addresses of stylesheets that this needs in addition to those of every page here. */
   styles?: readonly string[];
   /** Where to go when it is refused. */
   back: { path: string; name: string };

@@ -6,7 +6,7 @@ import { renderLine, seen } from './render-written.ts';
 import { shelfPath } from './shelf-address.ts';
 import { renderDay, showNumber } from './show-facts.ts';
 
-/** What can be checked, beside the claims of the merchant. */
+/** What can be checked, in addition to the claims of the merchant. */
 export function renderEvidence(listing: ListingDetail, config: MarketConfig): string {
   return html`<section aria-labelledby="evidence">
 <h2 id="evidence">Evidence</h2>

@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import { TEXT_FLAGS, type TextFlag } from '../../../contract/text-flags.ts';
 
-/** Nobody sees them, and some turn around what stands beside them. None gets in today; a page does not rest on that. */
+/** Characters that cannot be seen; some turn around the text next to them. None is accepted today; a page does not rely on that. */
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
 /** A letter with more marks than any alphabet puts on one: they would be drawn over what stands around. */
 const PILED = /(\p{M}{3})\p{M}+/gu;
@@ -24,13 +24,13 @@ export const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
   encoded: 'holds encoded text',
 };
 
-/** What somebody wrote, made fit to be looked at. Not HTML yet. */
+/** A user's text, made fit to be looked at. Not HTML yet. */
 export function seen(text: string): string {
   if (PLAIN.test(text)) return text;
   return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
 }
 
-/** One line of somebody's words, kept apart from the direction of what stands around it. */
+/** One line of a user's text, kept apart from the direction of the text around it. */
 export function renderLine(text: string): string {
   return html`<bdi>${seen(text).replaceAll(/\s+/g, ' ').trim()}</bdi>`;
 }

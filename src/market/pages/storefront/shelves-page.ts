@@ -58,7 +58,7 @@ function showShelves(address: ShelfAddress, shelves: Shelves, { config, nowMs }:
   };
 }
 
-/** A place of its own, and not what somebody searched for. */
+/** An aisle, or all of them, without search, filter, order or cursor. */
 function isPlain({ aisle: _, ...others }: ShelfAddress): boolean {
   return Object.values(others).every((part) => part === '');
 }

@@ -31,7 +31,7 @@ export function showNumber(count: number): string {
   return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER.format(count);
 }
 
-/** How long ago, with the whole time for whoever points at it. */
+/** How long ago; the tooltip has the whole time. */
 export function renderAge(iso: string, nowMs: number): string {
   return html`<time datetime="${iso}" title="${iso}">${ageOf(Date.parse(iso), nowMs)}</time>`;
 }

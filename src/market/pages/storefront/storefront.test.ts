@@ -320,7 +320,7 @@ it('what the route refuses is a page of the same status for people, and a proble
   expect((await open('/shelves?price=much')).text).toContain('The highest price must be');
 });
 
-/** No element, attribute or address that is not ours comes of what somebody wrote. */
+/** No element, attribute or address that is not ours comes of a user's text. */
 async function mustBeOurs(path: string): Promise<Awaited<ReturnType<typeof open>>> {
   const page = await open(path);
   expect([path, strangeTags(page.tags)]).toEqual([path, []]);

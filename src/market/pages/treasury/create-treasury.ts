@@ -31,7 +31,7 @@ export function createTreasuryFace(
 ): Face {
   const { clock, config, database } = market;
   const readSums = keepSums(clock, async (): Promise<BookSums> => {
-    // One after the other: whoever looks at charts takes one connection at most.
+    // One after the other: a request for the charts takes one connection at most.
     const fees = await sumFees(database, TOP_MERCHANTS);
     const sales = await sumSales(database);
     return { fees, sales, freeListings: await countFreeListings(database) };

@@ -9,7 +9,7 @@ export interface KeptSums<Sums> {
   countedAtMs: number;
 }
 
-/** Counts at most once at a time, and not again for some seconds. A failure is told to all who wait for it, and kept for nobody. */
+/** Counts at most once at a time, and not again for some seconds. A failure reaches all callers that wait for it and is not kept. */
 export function keepSums<Sums>(clock: Clock, count: () => Promise<Sums>): () => Promise<KeptSums<Sums>> {
   let kept: (KeptSums<Sums> & { untilMs: number }) | null = null;
   let counting: Promise<KeptSums<Sums>> | null = null;

@@ -10,7 +10,7 @@ import { renderWalletPage } from './render-wallet-page.ts';
 
 const PATH = '/listing/:id/buy';
 
-/** The page on which somebody buys with a wallet in their browser. What it knows of the goods is what the route for programs answers. */
+/** The page on which a buyer pays with a wallet in the browser. What it knows of the goods is what the API answers. */
 export function createWalletPage(market: Market, inside: Inside<Merchant>): Mount[] {
   const answer = async (incoming: Incoming): Promise<Outgoing> => {
     const params = { id: incoming.params['id'] ?? '' };

@@ -4,7 +4,7 @@ import type { Binaries } from './find-binaries.ts';
 import { blockingFolder } from './server-user.ts';
 import type { ServerUser } from './system-user.ts';
 
-/** Where the server's user can run the binaries from: in place, or a copy beside the data, made once per version. */
+/** Where the server's user can run the binaries from: in place, or a copy next to the data, made once per version. */
 export async function placeBinaries(
   binaries: Binaries,
   home: string,

@@ -59,9 +59,9 @@ export async function stopOrphan(cluster: string, log: (line: string) => void): 
     await stopServer(cluster, left.pid);
   }
   if ((await readPostmaster(cluster)) !== null && isAlive(left.pid)) {
-    // It was killed, and its id is that of a dead process nobody has cleared away yet, or by now somebody else's.
-    // PostgreSQL would take that one for its predecessor and refuse to start, so the file goes. The file also is how
-    // it finds processes that outlive a killed server: look for them here instead.
+    // The server was killed, and its id is that of a dead process that was not reaped yet, or by now of another process.
+    // PostgreSQL would take that one for its predecessor and refuse to start, so the file goes. PostgreSQL also uses the
+    // file to find processes that outlive a killed server: look for them here instead.
     if (!(await waitUntil(async () => !(await isAttached(left.memoryId)), IMMEDIATE_SHUTDOWN_MS)))
       throw new Error(`processes of a killed PostgreSQL are still at work on ${cluster}: end them first`);
     await rm(join(cluster, 'postmaster.pid'), { force: true });

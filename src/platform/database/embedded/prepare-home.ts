@@ -39,7 +39,7 @@ export async function prepareHome(
   const cluster = join(folder, 'cluster');
   const user = await serverUser(cluster, log);
   if (user !== null) {
-    // Somebody may have closed the data folder again since the first start.
+    // The operator may have closed the data folder again since the first start.
     if (there?.isDirectory() === true) await letPass(dirname(wanted), user, log);
     const blocked = await blockingFolder(folder, user);
     if (blocked !== null) throw new Error(blockedMessage(blocked, user));

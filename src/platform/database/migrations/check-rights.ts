@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Migration } from '../migration-files.ts';
 import type { ReadRows } from './applied-migrations.ts';
 
-/** The role of this connection has not the rights that a start needs; somebody else has to act first. */
+/** The role of this connection lacks the rights that a start needs; the operator has to act first. */
 export class RightsMissing extends Error {
   override readonly name = 'RightsMissing';
   readonly role: string;

@@ -120,7 +120,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 }
 
-/** Whether the addresses of clients come through somebody who is not believed about them: said once. */
+/** Warns once when a peer that is no trusted proxy forwards the addresses of clients. */
 function createWarning(log: Log): (request: IncomingMessage, connection: Connection) => void {
   let hasWarned = false;
   return ({ headers }, { peer }) => {

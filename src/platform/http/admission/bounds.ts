@@ -15,7 +15,7 @@ export const NETWORK_PART = 10;
 /** The same for one address. */
 export const ADDRESS_PART = 40;
 
-/** A body that is longer, or of which nobody says how long it will be, takes one of these places besides. */
+/** A body that is longer, or whose length is not announced, takes one of these places as well. */
 export const SHORT_BODY_BYTES = 65_536;
 export const LONG_BODIES = 64;
 export const LONG_BODIES_PER_NETWORK = 8;

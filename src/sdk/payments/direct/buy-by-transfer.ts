@@ -23,7 +23,7 @@ export interface BuyByTransferOptions extends TransferOptions {
 /**
  * Buys one listing by a plain USDC transfer that the wallet sends itself, and resolves to the goods, checked against the commitment
  * that the listing published. Takes as long as finality takes. Needs a client with a key. Sends one transfer, also when it is called
- * again after a crash: throws `TermsRefused` before anything is sent, `TransferMayBeSent` when nobody knows whether the first one was,
+ * again after a crash: throws `TermsRefused` before anything is sent, `TransferMayBeSent` when it is unknown whether the first one was,
  * `TransferRefused` when the market refuses it, `TransferUndecided` when waiting ends first. What was bought before is collected.
  */
 export async function buyByTransfer(options: BuyByTransferOptions): Promise<Delivery> {

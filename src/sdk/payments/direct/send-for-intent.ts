@@ -32,7 +32,7 @@ export async function sendForIntent(run: TransferRun, terms: TransferTerms): Pro
       const known = await hashBefore(run, draft, isNew);
       const payer_signature = await wallet.signMessage({ message: intent.challenge });
       reportTransfer(run, 'signed', { intentId: intent.id });
-      // Whoever signs may have taken his time.
+      // The signer may have taken a long time.
       checkTimeLeft(intent, client.environment.now());
       signal?.throwIfAborted();
       const signed = { ...draft, payer_signature, tx_hash: known };

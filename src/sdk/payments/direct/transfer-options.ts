@@ -3,7 +3,7 @@ import type { Client } from '../../client.ts';
 import type { OnTransferProgress } from './transfer-progress.ts';
 import type { TransferStore } from './transfer-store.ts';
 
-/** What pays by a transfer: a key, a contract wallet, or somebody who is asked. */
+/** What pays by a transfer: a key, a contract wallet, or a person who is asked. */
 export interface TransferWallet {
   readonly address: Hex;
   /** personal_sign (EIP-191), or what a contract wallet takes for it (EIP-1271). */
@@ -27,7 +27,7 @@ export interface SoughtTransfer {
   until: string;
 }
 
-/** Looks on the chain. Null where there is none, or more than one so that nobody can tell which it is. */
+/** Looks on the chain. Null if there is none, or more than one, so that it cannot be told which it is. */
 export type FindTransfer = (sought: SoughtTransfer) => Promise<Hex | null>;
 
 /** Options that every payment by a transfer takes. */

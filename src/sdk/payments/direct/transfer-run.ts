@@ -24,7 +24,7 @@ export interface TransferDeal<Done> {
 /** How far it has come in this process. */
 export interface TransferRun<Done = unknown> extends TransferDeal<Done> {
   store: TransferStore;
-  /** The store outlives the process: what is not in it was not sent by whoever uses it. */
+  /** The store outlives the process: what is not in it was not sent by any process that uses it. */
   durable: boolean;
   startedMs: number;
 }

@@ -20,7 +20,7 @@ export const savedTransfer = z.object({
   created_at: z.string(),
   expires_at: z.string(),
   challenge: z.string(),
-  /** Null once the market has called it wrong: then it is asked for anew. */
+  /** Null once the market has called it wrong: then the wallet is asked for a new one. */
   payer_signature: hex.nullable(),
   /** Of the listing as it stood before anything was sent; null for fees. */
   artifact_commitment: z.string().nullable(),
@@ -68,7 +68,7 @@ export function createMemoryTransferStore(): TransferStore {
 /** What this process knows of the transfers of one client. */
 export interface TransferMemory {
   store: TransferStore;
-  /** Intents that were made for this client, so that nobody can have paid for them before. */
+  /** Intents that were made for this client: no earlier payment for them can exist. */
   opened: Set<string>;
 }
 
@@ -80,7 +80,7 @@ export function transferMemoryOf(client: Client): TransferMemory {
   return known;
 }
 
-/** What was saved. Something unreadable stops the payer: sending beside an unknown transfer could pay twice. */
+/** What was saved. Something unreadable stops the payer: sending while an unknown transfer may exist could pay twice. */
 export async function loadTransfer(store: TransferStore, key: string): Promise<SavedTransfer | null> {
   const found = await store.load(key);
   if (found === null || found === undefined) return null;

@@ -14,7 +14,7 @@ export interface Waiting<Done> {
   refused(error: MarketError): unknown;
 }
 
-/** Answers that nobody can read are borne this often in a row; silence as long as the caller's patience lasts. */
+/** Unreadable answers are borne this often in a row; silence as long as the caller's patience lasts. */
 const PATIENCE_UNREADABLE = 6;
 
 /** Sends the same request until it is decided, at the pace that the market asks for. */

@@ -20,7 +20,7 @@ const SHOW_WORDS: Readonly<Record<Show, { name: string; none: string }>> = {
   comments: { name: 'Removed comments', none: 'No comment was ever removed here.' },
 };
 
-/** What the maintainer has done with the powers that nobody else has, in public. */
+/** What the maintainer has done with the powers that no other merchant has, in public. */
 export function planModeration(query: Readonly<Record<string, string>>): PagePlan {
   const asked = query['show'] ?? '';
   const show = asked === '' ? 'removals' : SHOWS.find((one) => one === asked);
