@@ -82,7 +82,7 @@ export interface RunningMarket {
   eventsSettled(): Promise<void>;
 }
 
-/** How often undecided payments, all providers and the city are looked at, where nobody says otherwise. */
+/** How often undecided payments, all providers and the city are looked at, unless the options say otherwise. */
 const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 30_000, longestPauseMs: 30_000, worldEveryMs: 5_000 };
 
 const CHAIN_VARIABLES = { rpcUrls: 'OPENAISLE_RPC_URLS', usdc: 'OPENAISLE_USDC_ADDRESS' };
@@ -225,7 +225,7 @@ function serveHttp(
     operations: ownWrites.wrap(limitOperations(budgets, guardHistory(history, marketOperations(parts)))),
     context: market,
     authenticate: async (bearer) => {
-      // Whoever registered in what was lost must not be told that the key is wrong.
+      // A merchant whose registration was lost must not be told that the key is wrong.
       if (history.isLost()) throw historyLost();
       return await authenticate(market, bearer);
     },

@@ -13,8 +13,8 @@ import { type AppealRow, findAppeal, markDecided, markRestored } from './store.t
 type DecideCall = MarketCall<Endpoints['decideAppeal']>;
 
 /**
- * POST /api/mod/appeal. There is no other way to take a removal back, so the maintainer restores nothing for which nobody asked in
- * public. The same decision again changes nothing, not even its reason.
+ * POST /api/mod/appeal. There is no other way to take a removal back, so the maintainer restores nothing without a public appeal. The same
+ * decision again changes nothing, not even its reason.
  */
 export const decideAppeal: MarketOperation<Endpoints['decideAppeal']> = async (market, call) => {
   const appeal = await market.database.transaction((tx) => decide(tx, market, call));

@@ -56,7 +56,7 @@ export interface NoticeRow extends Omit<AppealRow, 'id' | 'statement' | 'created
   reason_code: string;
   reason: string;
   removed_at: Date;
-  /** Null: nobody appealed. */
+  /** Null: there was no appeal. */
   appeal_id: bigint | null;
   statement: string | null;
   created_at: Date | null;

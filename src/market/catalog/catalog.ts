@@ -26,7 +26,7 @@ export interface CatalogFacts {
 }
 
 export interface Catalog {
-  /** The copy as it is now. Take it anew for each answer: after a fault it is exchanged for another. */
+  /** The current copy. Call this again for each answer: after a fault another copy replaces it. */
   model(): Model;
   /** Reads what decides on the shelves, then begins to follow. Resolves when they can be served; the rest comes later. */
   start(): Promise<void>;
@@ -38,7 +38,7 @@ export interface Catalog {
    * many of them at a time some may still be without.
    */
   bring(ids: readonly number[]): Promise<void>;
-  /** Everything is read anew with the next step: the database holds another history than before. */
+  /** The next step reads everything again: the database now holds another history. */
   reload(): void;
   /** Resolves when words can be searched for. */
   searchable(): Promise<void>;
@@ -66,7 +66,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   };
   const { followers = [], isCrowded = () => false } = options;
   const feed = createFeed({ ...options, followers, stopped: stopping.signal, bring });
-  // Whoever waits for a listing's JSON reads.
+  // While a request waits for a listing's JSON, the longer pause does not apply.
   const atTimes = { everyMs: CROWDED_STEP_EVERY_MS, now: () => isCrowded() && feed.wanted.size === 0 };
   const pace = { clock, everyMs: STEP_EVERY_MS, atOnce: STEPS_AT_ONCE, atTimes };
   const passes = createPasses(() => stepForward(feed), pace);

@@ -11,7 +11,7 @@ let sleeps: number[];
 let process: ReturnType<typeof processOn>;
 
 beforeEach(async () => {
-  // Far from the end of a minute, after which all pages are made anew.
+  // Far from the end of a minute: in a new minute all pages are made again.
   now = Date.parse('2030-01-01T12:00:10.000Z');
   sleeps = [];
   const sleep = async (ms: number): Promise<void> => {

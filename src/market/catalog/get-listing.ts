@@ -45,7 +45,7 @@ export function makeGetListing(catalog: MarketCatalog): MarketRead<Endpoints['ge
     for (let round = 0; round < ROUNDS; round += 1) {
       if (!isListed(catalog.model(), id)) throw noListing(call.params.id);
       const { json: comments, buyers } = await readComments(catalog.model(), database, call.params.id, call.query);
-      // A purchase that makes a verified buyer is a sale of the listing beside it.
+      // A purchase that makes a verified buyer is also a sale of this listing: more buyers than sales means that the model lags.
       if (buyers > (catalog.model().columns.sales[id] ?? 0)) await catalog.fresh();
       const prepared = await answerWith(catalog, database, id, comments);
       if (prepared !== null) return { status: 200, prepared };

@@ -24,7 +24,7 @@ const LEAST_KEPT_SHARE = 0.1;
 const OTHERS_SHARE = 0.04 + 1 / 64;
 
 export interface MarketCatalogOptions extends CatalogOptions {
-  /** What all processes of a market share and nobody else has. */
+  /** All processes of a market share it; nothing outside the market has it. */
   pepper: { hash(secret: string): Buffer; hashes(secret: string): readonly { hash: Buffer }[] };
 }
 
@@ -39,7 +39,7 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
   // No secret of a merchant has this text's form.
   const use = 'key of the cursors of the shelves';
   const kept = pepper.hashes(use).map(({ hash }) => hash);
-  // Listings may grow also while nobody asks for anything.
+  // The listings may also grow while no requests come, so the cached answers are trimmed here.
   const fresh = async (): Promise<void> => {
     await catalog.fresh();
     answers.trim();

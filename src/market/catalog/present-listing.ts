@@ -12,8 +12,8 @@ import type { AppealFacts, ListingRow, ReceiptFacts, WorldFacts } from './store.
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
 /**
- * What a removed listing was called is kept, for the day on which it is restored, and shown to nobody. A thing that is removed may still
- * be sold: its state says so then, and it stays removed.
+ * The row of a removed listing keeps its title for a later restore, but no response shows it. A thing that is removed may still be sold:
+ * its state says so then, and it stays removed.
  */
 export function shownTitle(row: { removed_at: Date | null; title: string }): string {
   return row.removed_at === null ? row.title : REMOVAL_NOTICE;

@@ -14,7 +14,7 @@ import { type CommentToMake, insertUnlessSame, isCommentOn, sameComment } from '
 
 /** The lock under which comments get their ids. */
 const COMMENTS_LOCK = 'comments';
-/** So long the same words in the same place are the same comment: somebody asks again who got no answer. */
+/** So long the same words in the same place are the same comment: a client that got no answer asks again. */
 const SAME_MS = 86_400_000;
 
 /**
@@ -46,8 +46,8 @@ async function comeTo(
 ): Promise<{ id: bigint; made: boolean }> {
   const { listingId, parentId } = comment;
   const listing = await mustBeOpen(tx, comment);
-  // So that ids follow the order of commits: whoever has read up to one never meets a lower one later, and a walk from the newest never
-  // one too many. It also lets two requests with the same words meet here, of which the second finds the comment of the first.
+  // So that ids follow the order of commits: a reader who has read up to one never meets a lower one later, and a walk from the newest
+  // never one too many. It also makes two requests with the same words wait for each other: the second finds the comment of the first.
   await tx.lock(COMMENTS_LOCK);
   const now = market.clock.now();
   const written = await insertUnlessSame(tx, {

@@ -47,14 +47,14 @@ export interface StandingComment {
   removed: boolean;
 }
 
-/** Nobody else removes it until the end of the transaction; replies to it go on. */
+/** Until the end of the transaction no other one removes it; replies to it go on. */
 export async function lockComment(tx: Tx, id: bigint): Promise<StandingComment | null> {
   const row = await tx.maybe<{ listing_id: bigint; merchant_id: bigint; removed: boolean }>(sql`
     select listing_id, merchant_id, removed_at is not null as removed from comments where id = ${id} for no key update`);
   return row && { listingId: row.listing_id, merchantId: row.merchant_id, removed: row.removed };
 }
 
-/** What it said stays in the row, shown to nobody. */
+/** What it said stays in the row; no response shows it. */
 export function markCommentRemoved(
   tx: Tx,
   id: bigint,

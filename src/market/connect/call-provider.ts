@@ -102,7 +102,7 @@ function toOutgoing(
   return { status, headers, body: status >= 300 && status < 400 ? '' : body };
 }
 
-/** There are no sessions, so nobody needs the name of one. */
+/** There are no sessions, so no browser needs this cookie. */
 function isOfSession(line: string): boolean {
   return line.startsWith(COOKIE_NAMES.session);
 }

@@ -23,7 +23,7 @@ export interface Connector {
   /** Its own addresses and the discovery documents. */
   mounts(inside: Inside<Merchant>): Mount[];
   interactions: Interactions;
-  /** Whose token that is, and for here; null: nobody's, or no longer. */
+  /** The visitor whose token this is, if it is for this resource; null: the token is unknown, or no longer valid. */
   authenticate(token: string): Promise<Visitor | null>;
   /** A read of `me` was completed through this grant. */
   noteProven(visitor: Visitor): Promise<void>;

@@ -18,7 +18,7 @@ import {
 
 /** A client that registers itself and never finishes an authorization is forgotten. */
 const UNUSED_CLIENT_MS = 86_400_000;
-/** Expired for that long: nobody asks for it any more. */
+/** Expired for that long: no client asks for it any more. */
 const KEPT_MS = 3_600_000;
 
 export interface Artifacts {
@@ -44,7 +44,7 @@ export function idHash(id: string): Buffer {
 }
 
 const nothing = async (): Promise<undefined> => undefined;
-/** Every authorization asks anew, so nobody is ever remembered as logged in. */
+/** Every authorization asks the user again, so no user is ever remembered as logged in. */
 const NO_SESSIONS: Adapter = {
   ...{ upsert: nothing, find: nothing, findByUid: nothing, findByUserCode: nothing },
   ...{ consume: nothing, destroy: nothing, revokeByGrantId: nothing },

@@ -16,7 +16,7 @@ const DAY = 86_400;
 const TTL = {
   AccessToken: 60 * MINUTE,
   AuthorizationCode: MINUTE,
-  // Whoever authorized a client does so again after a year.
+  // After a year the user has to authorize a client again.
   Grant: 365 * DAY,
   IdToken: 60 * MINUTE,
   Interaction: 15 * MINUTE,
@@ -142,7 +142,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whoever names documents that nobody has read yet makes us ask strangers, and is counted like who registers clients. */
+/** A client id whose documents were not read before makes us ask a foreign host. It is counted like a registration of a client. */
 async function mayFetch(
   market: Market,
   documents: Documents,
@@ -158,7 +158,7 @@ async function mayFetch(
   return true;
 }
 
-/** By network and host: nobody may use us to ask a host for ever for what it does not have. */
+/** By network and host: a caller must not use us to ask a host for ever for what it does not have. */
 async function takeHostQuota(market: Market, clientNetwork: string, host: string): Promise<void> {
   const { limits, networkLimits } = market.config;
   const limit = limitFor(networkLimits, CLIENTS_LIMIT, clientNetwork, limits) * TIMES_FOR_HOSTS;

@@ -10,7 +10,7 @@ import { hostOfClient } from './clients/host-of-client.ts';
 import { PATHS } from './paths.ts';
 import { answerPerson, type ShowFault } from './show-fault.ts';
 
-/** What an authorization may say. All else is for OpenID Connect, or for nobody; those of the second line are refused by name. */
+/** The parameters of an authorization. All others (OpenID Connect, unknown) are dropped; those of the second line are refused by name. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   ...['client_id', 'redirect_uri', 'state', 'code_challenge', 'code_challenge_method', 'resource'],
   ...['request', 'request_uri', 'registration'],
@@ -18,7 +18,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 const SPECIAL: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
 /** A code, in the query: with any other of them even the refusal would be sent in another way. */
 const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
-/** Each authorization is asked for anew, in one step. */
+/** Each authorization asks the user again, in one step. */
 const ASK_ANEW = 'login consent';
 
 /** The two steps of an authorization in a browser, around the page. */
@@ -52,7 +52,7 @@ export function mountAuthorization(market: Market, calls: ProviderCalls, show: S
 
 /**
  * Whether the client stands behind an address of its own. One that registered itself may have any address to be sent back to: before its
- * user has seen a page of ours, a refusal that goes there would make a redirect of this site to wherever somebody likes.
+ * user has seen a page of ours, a refusal that goes there would make this site redirect to any address that an attacker likes.
  */
 function isPublished(query: string): boolean {
   return hostOfClient(new URLSearchParams(query).get('client_id') ?? '') !== null;

@@ -42,7 +42,7 @@ export function resourceDocument(config: Pick<MarketConfig, 'baseUrl'>) {
   };
 }
 
-/** RFC 8414, with what OpenID Connect Discovery wants beside it: some clients read only that, and check it against its own schema. */
+/** RFC 8414, plus what OpenID Connect Discovery wants: some clients read only that, and check it against its own schema. */
 export function serverDocument({ baseUrl }: Pick<MarketConfig, 'baseUrl'>) {
   return {
     issuer: baseUrl,

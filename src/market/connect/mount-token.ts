@@ -64,7 +64,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-/** Authorization stays behind: clients have no passwords here, and a key that somebody sends must not get further. */
+/** The Authorization header is not passed on: clients have no passwords here, and a key that a client sends must not get further. */
 async function send(
   calls: ProviderCalls,
   path: string,

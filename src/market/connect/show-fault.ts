@@ -24,7 +24,7 @@ export const showPlainly: ShowFault = ({ title, text }) => ({
   body: `${title}\n\n${text}\n`,
 });
 
-/** In a browser, where nobody can be sent back to the client. */
+/** In a browser, when the user cannot be sent back to the client. */
 export function answerPerson(fault: errors.OIDCProviderError, from: Incoming, show: ShowFault): Outgoing {
   from.notes['reason'] = fault.error;
   const told = tellPerson(fault);
@@ -53,7 +53,7 @@ function tellPerson(fault: errors.OIDCProviderError): ConnectFault {
   return { status, title: 'This program cannot be connected', text: describe(fault) };
 }
 
-/** To a program: the authorization server's own words, except where its client's host is the trouble, which is nobody's refusal. */
+/** To a program: the authorization server's own words, except where its client's host is the trouble. That is a 503 and no refusal. */
 export function answerProgram(answer: Outgoing, fault: errors.OIDCProviderError, from: Incoming): Outgoing {
   from.notes['reason'] = fault.error;
   const why = causeOf(fault);

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { TokenScope } from '../../contract/token-scopes.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 
-/** What the authorization server remembers. Nobody who reads the table holds it: see atRest in create-adapter.ts. */
+/** What the authorization server remembers. A reader of the table gets no token or code that works: see atRest in create-adapter.ts. */
 export interface Artifact {
   model: string;
   idHash: Buffer;

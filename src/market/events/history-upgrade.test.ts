@@ -65,7 +65,7 @@ it('is asked for by listing like one written since, numbered or not, and holds t
   await onServer(db.url, 'alter table events disable trigger events_tell_of_the_books');
   expect(await bytes()).toEqual(old);
   await number();
-  // A process of the version before, beside it.
+  // A process of the version before, at the same time.
   await write('{"listing_id":9}');
   await write('{"listing_id":9}');
   await numberAsBefore();

@@ -14,7 +14,7 @@ const PASS_EVERY_MS = 20;
 const PASSES_AT_ONCE = 4;
 const ALARM_MS = 5_000;
 const WATCH_MS = 1_000;
-/** Older than this, whoever sees it numbers it: the process whose duty it is may be frozen. */
+/** An event older than this is numbered by any process that sees it: the process whose duty it is may be frozen. */
 const OVERDUE_MS = 500;
 
 export interface Sequencer {
@@ -101,7 +101,7 @@ export function createSequencer({ database, clock, log }: Needs): Sequencer {
 interface Numbering {
   database: Database;
   log: Log;
-  /** Whether this process has queued something since it was last asked: then nobody has to look first. */
+  /** Whether this process has queued something since it was last asked: then no query has to look first. */
   takeQueued(): boolean;
   stopped: AbortSignal;
 }

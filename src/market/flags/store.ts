@@ -33,7 +33,7 @@ export function ownFlag({ type, id }: Target, merchantId: bigint): Sql {
   return sql`select id from flags where ${COLUMNS[type]} = ${id} and merchant_id = ${merchantId}`;
 }
 
-/** Null: there is one already. Whoever is just making the same is waited for. */
+/** Null: there is one already. Waits for a concurrent transaction that makes the same flag. */
 export async function insertFlag(
   tx: Tx,
   target: Target,

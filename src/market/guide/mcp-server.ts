@@ -7,7 +7,7 @@ export const CONNECT_PATH = '/mcp/connect';
 
 /** What the server calls itself, at connecting and in every document that leads to it. */
 export interface McpServer {
-  /** Reverse DNS of this instance's domain: what registries check when somebody publishes under it. */
+  /** Reverse DNS of this instance's domain: registries check it when a server is published under it. */
   name: string;
   title: string;
   version: string;
@@ -24,7 +24,7 @@ export function mcpServer(baseUrl: string): McpServer {
   };
 }
 
-/** An address is nobody's namespace: such an instance is a local one, and is named like one. */
+/** An IP address is not a namespace: such an instance is a local one, and is named like one. */
 function namespaceOf(host: string): string {
   return isIP(host.replaceAll(/[[\]]/g, '')) === 0 ? host.split('.').reverse().join('.') : 'localhost';
 }

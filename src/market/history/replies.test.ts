@@ -52,7 +52,7 @@ it('are what others said under the own listings and under the own comments, each
   const both = await say(other, mine, own);
   const elsewhere = await say(me, foreign);
   const answer = await say(other, foreign, elsewhere);
-  // Neither: the replier's own, and one that answers somebody else elsewhere.
+  // Not listed: my own reply, and one that answers another merchant elsewhere.
   await say(me, foreign, elsewhere);
   const third = await say(keeper, foreign);
   await say(other, foreign, third);
@@ -87,7 +87,7 @@ it('come by pages of 20 at most, and take for a cursor only what is or was one o
   const foreignOne = await say(keeper, foreign);
   for (const id of [own, foreignOne, 999_999])
     expect(await reasonOf(meOf({ replies_before_id: String(id) }))).toBe('cursor_invalid');
-  // Somebody else's reply is no cursor of mine.
+  // A reply to another merchant is no cursor of mine.
   expect(await reasonOf(meOf({ replies_before_id: String(ids[3]) }, other))).toBe('cursor_invalid');
   expect(endpoints.getMe.query.safeParse({ replies_limit: '21' }).success).toBe(false);
 });

@@ -6,7 +6,7 @@ import { findKeyOwner, type KeyOwner, noteKeyUse } from './store.ts';
 
 export type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
 
-/** Whose key this is; null when it is nobody's, or no longer. Nothing is remembered: a replaced key is dead at once, on every process. */
+/** The owner of this key; null if it has none, or has been revoked. No cache: a replaced key is dead at once, in every process. */
 export async function authenticate(market: Authenticator, bearer: string): Promise<Merchant | null> {
   const owner = await findOwner(market, bearer);
   if (owner === null) return null;

@@ -8,8 +8,8 @@ import { openStage } from './stages/open-stage.ts';
 import { findHandle, lockIdentity } from './store.ts';
 
 /**
- * Shows a key and eight codes that a confirm will put in force, to whoever has one of the codes in force. Codes that were made with the key
- * alone and still wait are over with this: a stolen key must not cut its owner off.
+ * For a caller who has one of the codes in force: shows a new key and eight new codes, which a confirm will put in force. Codes that were
+ * made with the key alone and still wait end with this: a stolen key must not cut its owner off.
  */
 export async function beginRecovery(market: Market, code: string, clientNetwork: string) {
   const { config, database, clock, random, pepper } = market;

@@ -16,7 +16,7 @@ export interface ConfirmRecoveryCall {
   clientNetwork: string;
 }
 
-/** Puts new key and codes in force and burns every older one, once, for whoever shows the key that the stage gave. */
+/** Puts new key and codes in force and burns all older ones, once, for a caller who shows the key that the stage gave. */
 export async function confirmRecovery(market: Market, { body, bearer, clientNetwork }: ConfirmRecoveryCall) {
   const { database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);

@@ -16,12 +16,12 @@ export interface ConfirmCall {
   clientNetwork: string;
 }
 
-/** Makes the merchant real, once, for whoever shows the key that the stage gave. */
+/** Makes the merchant real, once, for a caller who shows the key that the stage gave. */
 export async function confirmRegistration(market: Market, { body, bearer, clientNetwork }: ConfirmCall) {
   const { config, database, clock, pepper } = market;
   await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
   const now = clock.now();
-  // Judged first without any lock: what is refused anyway holds nobody up and uses nothing of the quota of all. In one
+  // Judged first without any lock: a request that is refused anyway makes no other one wait and uses nothing of the shared quota. In one
   // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
   await inSnapshot(database, async (snapshot) => {
     const stage = await judgeStage(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });

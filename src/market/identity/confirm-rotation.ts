@@ -32,7 +32,7 @@ export async function confirmRotation(market: Market, { body, bearer, clientNetw
   });
   const at = new Date(now);
   const handle = await database.transaction(async (tx) => {
-    // Before the stage's row: whoever holds this ends the merchant's other stages.
+    // Lock order: the identity, then the stage's row. The holder of the identity's lock ends the merchant's other stages.
     await lockIdentity(tx, merchantId);
     const stage = await judgeStage(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
     if ((await findCurrentKey(tx, merchantId)) !== stage.begunByKey) throw new Refusal('stage_closed');

@@ -25,7 +25,7 @@ export async function createMaintainer(
     throw error;
   });
   try {
-    // On the disk before the commit: a maintainer whose key nobody has could not be made again.
+    // On the disk before the commit: if the key were lost, the maintainer could not be made again.
     await writeSecrets(file, handle, secrets);
     await insertMaintainer(market, handle, secrets);
   } catch (error) {

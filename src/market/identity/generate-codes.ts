@@ -17,8 +17,8 @@ export interface GenerateCall {
 }
 
 /**
- * Eight new codes, shown this once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays in
- * force meanwhile: whoever stole the key alone can be undone by the codes.
+ * Eight new codes, shown this once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays
+ * in force meanwhile: with the old codes the owner can undo what a thief of the key alone did.
  */
 export async function generateCodes(market: Market, { body, bearer, clientNetwork }: GenerateCall) {
   const { config, database, clock, random, pepper } = market;

@@ -3,8 +3,8 @@ import { supersedeStages } from './stages/store.ts';
 import { endPairingCodes, revokeGrants } from './store.ts';
 
 /**
- * Ends whatever acts for a merchant, or could come to, beside its key and codes: hosted grants, pairing codes, open stages. In the
- * transaction that replaces the key, under the lock of its identity.
+ * Ends all access to a merchant, present or possible, except its key and codes: hosted grants, pairing codes, open stages. Call it in the
+ * transaction that replaces the key, under the lock of the identity.
  */
 export async function revokeAccess(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await supersedeStages(tx, merchantId, at);

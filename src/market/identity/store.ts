@@ -85,7 +85,7 @@ export interface KeyOwner {
   lastUsedOn: string | null;
 }
 
-/** A revoked key is nobody's. */
+/** A revoked key has no owner. */
 export async function findKeyOwner(database: Queryable, hashes: readonly Buffer[]): Promise<KeyOwner | null> {
   const row = await database.maybe<{
     key_id: bigint;

@@ -21,8 +21,8 @@ const TAKEN_BEFORE = 6;
 const READ_MS = 2;
 
 /**
- * Takes what an operation may spend out of its caller's budget before it begins: refused, it has asked nobody. Nothing that has begun is
- * cut short, so that no payment stops half-way.
+ * Charges the caller's budget before the operation begins: a refused operation has asked neither the chain nor the database. An operation
+ * that has begun is never cut short, so that no payment stops half-way.
  */
 export function limitOperations(budgets: Budgets, operations: MarketOperations): MarketOperations {
   const limited = Object.entries(operations).map(([name, operation]) => {

@@ -17,12 +17,12 @@ import type { Version } from './read-version.ts';
 import { findHandle, insertListing } from './store.ts';
 
 /**
- * The lock under which listings and fees get their ids, and under which whoever brings goods on the shelf looks whether others have
- * nearly the same.
+ * The lock under which listings and fees get their ids, and under which a transaction that lists goods looks whether others have nearly
+ * the same.
  *
- * Who takes more than one lock on the way to a listing, or to the end of its fee, takes them in this order, so that nobody waits in a
- * circle: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; rows of listings (a new
- * version holds the one that it supersedes); rows of the exact guard; `world_wallet:` and then the wallet's row.
+ * A transaction that takes more than one lock on the way to a listing, or to the end of its fee, takes them in this order, which prevents
+ * deadlocks: `fees:` or `credits:` of the merchant, or `world_drafts`; the payment's row; the draft's row; this one; rows of listings (a
+ * new version holds the one that it supersedes); rows of the exact guard; `world_wallet:` and then the wallet's row.
  */
 export const LISTINGS_LOCK = 'listings';
 
@@ -44,8 +44,8 @@ export interface Added {
 }
 
 /**
- * Puts goods on the shelf, with the event that says so. What was found before the fee was asked is looked at once more, now that nobody
- * else can come in between. The salt keeps the commitment from being guessed before the sale.
+ * Lists goods, with the event that says so. What was found before the fee was asked is looked at once more, now that no other transaction
+ * can come in between. The salt keeps the commitment from being guessed before the sale.
  */
 export async function addListing(tx: Tx, market: Market, given: ListingToAdd): Promise<Added> {
   const { shape, version } = given;

@@ -58,7 +58,7 @@ async function answerOrList(market: Market, payments: Payments, request: ListReq
   try {
     return await listAnew(market, payments, request);
   } catch (error) {
-    // Then the one that came through is the answer, and never a 402 to somebody who has paid.
+    // Then the one that came through is the answer, and never a 402 to a merchant who has paid.
     const bySelf = error instanceof Refusal && MAY_BE_OWN_DOING.has(error.reason);
     const rival = bySelf ? await answerEarlier(market, payments, request) : null;
     if (rival === null) throw error;

@@ -13,7 +13,7 @@ import { countPaidListings, findGuard, findWalletKind, type GuardOwner, type Wal
 const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000';
 const DAY_MS = 86_400_000;
 
-/** Goods that somebody means to list, after everything that can be read from the request alone. */
+/** Goods that a merchant means to list, after everything that can be read from the request alone. */
 export interface GoodsRequest {
   merchant: Merchant;
   goods: Goods;
@@ -24,7 +24,7 @@ export interface GoodsRequest {
 }
 
 /**
- * Nobody is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. Gives the
+ * No merchant is asked to pay for what would be refused: everything that can be wrong with a listing is found before the 402. Gives the
  * shape of the goods, for the look that comes when they go live.
  */
 export async function checkGoods(market: Market, request: GoodsRequest): Promise<Shape | null> {

@@ -27,7 +27,7 @@ export interface Subject {
   noun: 'goods' | 'a draft';
   /** What a paid fee is answered with that could not be spent on it. */
   unlistable: Extract<Reason, 'duplicate_listing' | 'offer_mismatch'>;
-  /** Nobody is asked to pay for what would be refused: throws whatever can be wrong with it. */
+  /** No merchant is asked to pay for what would be refused: throws whatever can be wrong with it. */
   check(): Promise<Checked>;
 }
 

@@ -49,7 +49,7 @@ function followersOf(standing: Standing, acts = ACTS): ListingState[] {
   return LISTING_STATES.filter((state) => state !== standing.state && steps.includes(state));
 }
 
-/** As plainly as SQL can, with whatever the columns beside it need. */
+/** As plainly as SQL can, with whatever the other columns need. */
 const moveTo = (id: bigint, state: ListingState) =>
   ruleAgainst(
     db.database.run(sql`

@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { findLostListing } from './store.ts';
 
-/** For an id without a listing, where somebody may have paid for it: after a loss of history it may have been shown (W16). */
+/** For an id without a listing: after a loss of history the listing may have been shown, and a buyer may have paid for it (W16). */
 export async function mustNotBeLost(queryable: Queryable, id: bigint): Promise<void> {
   const lost = await findLostListing(queryable, id);
   if (lost === null) return;

@@ -18,7 +18,7 @@ import { checkOpenFees } from './open-fee.ts';
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/listing (a thing of the city: /api/world/listing) with fee_payment. Goods can be tried with dry_run=true first.';
 
-/** POST /api/fee-intent (W6, W8): as for a purchase, with the treasury as payee. Nobody opens one to whom a fee is not due. */
+/** POST /api/fee-intent (W6, W8): as for a purchase, with the treasury as payee. A merchant who owes no fee cannot open one. */
 export function makeOpenFeeIntent(payments: Payments): MarketOperation<Endpoints['openFeeIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;

@@ -28,7 +28,7 @@ export async function openFee(
   });
 }
 
-/** Asked before the 402 too: nobody is asked to pay for what would then be refused. */
+/** Asked before the 402 too: no merchant is asked to pay for what would then be refused. */
 export async function checkOpenFees(queryable: Queryable, market: Market, merchantId: bigint): Promise<void> {
   const limit = market.config.limits.open_fee_attempts_per_merchant;
   if ((await countOpenFees(queryable, merchantId)) < limit) return;

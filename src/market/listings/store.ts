@@ -60,7 +60,7 @@ export async function findLostListing(queryable: Queryable, id: bigint): Promise
   return row && { payee: row.payee && toHex(row.payee) };
 }
 
-/** Until the end of the transaction nobody changes, withdraws or removes the listing; others may share. */
+/** Until the end of the transaction no other one changes, withdraws or removes the listing; others may share. */
 export async function shareListing(tx: Tx, id: bigint): Promise<ListingTerms | null> {
   const row = await tx.maybe<TermsRow>(sql`select ${termColumns} from listings where id = ${id} for share`);
   return row && termsOf(row);
@@ -173,7 +173,7 @@ export interface GuardTerm {
 }
 
 /**
- * Takes the place of these goods, or that of an expired owner or of an older version. False when somebody holds it. A fee under way
+ * Takes the place of these goods, or that of an expired owner or of an older version. False when another owner holds it. A fee under way
  * remembers from whom it took the place: it may have to be given back.
  */
 export async function holdGuard(
@@ -212,7 +212,7 @@ export async function dropGuard(tx: Tx, paymentId: bigint): Promise<void> {
     await tx.run(sql`delete from artifact_guards where payment_id = ${paymentId}`);
     return;
   }
-  // While the fee is there nobody else changes the row. Its listing is held before it is, as by everybody.
+  // While the fee is there no other transaction changes the row. Lock order, as everywhere: listing, then guard row.
   await keepListings(tx, [taken.taken_from]);
   await tx.run(
     sql`update artifact_guards set payment_id = null, listing_id = taken_from, expires_at = taken_until, taken_from = null,

@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 const owned = async (merchant = seller): Promise<number> => Number((await seedListing(db.database, merchant.id)).id);
 
-/** In a dry run and in earnest, without a payment: nobody is asked to pay for what would be refused. */
+/** In a dry run and in earnest, without a payment: no merchant is asked to pay for what would be refused. */
 async function refusalsOf(body: ReturnType<typeof newGoods>): Promise<unknown[]> {
   const all: unknown[] = [];
   for (const dryRun of ['true', undefined] as const) {

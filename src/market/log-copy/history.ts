@@ -11,7 +11,7 @@ import { type MarketLosses, readLosses } from './store.ts';
 export interface History extends Omit<SiteHistory<MarketLosses>, 'losses'> {
   /** Whether some merchants may do nothing but replace their key. */
   hasLocks(): boolean;
-  /** Whether somebody may have paid for what the books do not hold, and may pay again. */
+  /** Whether a buyer may have paid for what the books do not hold, and may pay again. */
   hasRecentRecovery(): boolean;
   /** When the last recovery was, as far as this process has heard; null: of none. It hears of one together with the loss's end. */
   recoveredAt(): Date | null;
@@ -24,7 +24,7 @@ interface Needs {
   /** Null: this process keeps no copy and only hears of what others notice. */
   place: LogCopyPlace | null;
   events: Pick<EventTail, 'version'>;
-  /** Read anew when another history stands in the database. */
+  /** Reloaded when the database holds another history. */
   catalog: Pick<Catalog, 'reload'>;
 }
 

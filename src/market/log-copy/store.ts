@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/database/database.ts';
 import { type Losses, lossColumns } from '../../platform/log-copy/store.ts';
 
 export interface MarketLosses extends Losses {
-  /** Whether a recovery waits for somebody to replace a key. */
+  /** Whether some merchant still has to replace its key after a recovery. */
   locks: boolean;
   /** When the last recovery was; null: there was none. */
   recoveredAt: Date | null;

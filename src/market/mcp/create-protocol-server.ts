@@ -20,7 +20,7 @@ const INSTRUCTIONS =
 const LASTING = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const MOMENT = { ttlMs: 1_000, cacheScope: 'public' } as const;
 
-/** What speaks the protocol for one message: made anew each time, since nothing is remembered between messages. */
+/** What speaks the protocol for one message: a new server each time, since nothing is remembered between messages. */
 export function createProtocolServer(by: Caller): Server {
   const server = new Server(serverInfo(by.market.config.baseUrl), {
     capabilities: { tools: {}, resources: {}, prompts: {} },

@@ -39,7 +39,7 @@ export function readMessage(
   return { message: { ...around, params: clean }, refusal: new Refusal('secret_in_payload') };
 }
 
-/** A delivery token has its own place beside the arguments of a tool, as it has in a header. */
+/** A delivery token has its own place next to the arguments of a tool, as it has in a header. */
 function holdsSecret(guard: SecretGuard, { method, params }: Message): boolean {
   const { _meta: meta, ...around } = (params ?? {}) as { _meta?: unknown };
   if (method !== 'tools/call' || typeof meta !== 'object' || meta === null) return guard.inValue(params);

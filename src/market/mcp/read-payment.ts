@@ -5,7 +5,7 @@ import { Refusal } from '../../platform/refusal.ts';
 type Meta = Readonly<Record<string, unknown>>;
 
 /**
- * Proof, delivery token and recovery slip as the headers that the route reads; they travel beside the arguments, where no model writes. A
+ * Proof, delivery token and recovery slip as the headers that the route reads; they travel next to the arguments, where no model writes. A
  * claim has its payment in its arguments, and is for an intent that may have been lost.
  */
 export function readPayment({ payment, claim }: EndpointShape, meta: Meta): Record<string, string> {

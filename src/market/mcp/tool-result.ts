@@ -11,7 +11,7 @@ export interface ToolResult {
   _meta?: Record<string, unknown>;
 }
 
-/** A route's answer as a tool's result: the body as it is, what HTTP says in headers beside it. */
+/** A route's answer as a tool's result: the body as it is, and next to it what HTTP says in headers. */
 export function toolResult(answer: ReadAnswer, holdsMerchantText: boolean): ToolResult {
   const body = JSON.parse(answer.text) as Record<string, unknown>;
   const asked = answer.status === 402 ? decoded(answer.headers['payment-required']) : null;

@@ -12,7 +12,7 @@ export interface Waiting {
   signal: AbortSignal;
 }
 
-/** Below what hosts wait for a tool when nobody tells them otherwise. */
+/** Below the time that hosts wait for a tool by default. */
 const LONGEST_WAIT_MS = 45_000;
 const LONGEST_PAUSE_MS = 5_000;
 const REPORT_EVERY_MS = 2_000;
@@ -58,7 +58,7 @@ async function keepReporting(
     if (done.aborted) return;
     // Progress must rise with each report, whatever the clock does.
     last = Math.max(last + 0.001, (clock.now() - told.since) / 1_000);
-    // Whoever followed along may be gone; the payment is not.
+    // The client that followed along may be gone; the payment is not.
     await report(last, told.total === undefined ? undefined : Math.max(told.total, last), told.message).catch(() => {});
   }
 }
@@ -84,7 +84,7 @@ function undecided({ status, text }: ReadAnswer): Undecided | null {
   };
 }
 
-/** The token is in the first answer only, and whoever has no key collects with it. */
+/** The token is in the first answer only, and a buyer without a key collects with it. */
 function remember(request: InsideRequest, answer: ReadAnswer): InsideRequest {
   const { delivery_token: token } = JSON.parse(answer.text) as { delivery_token?: unknown };
   if (typeof token !== 'string') return request;

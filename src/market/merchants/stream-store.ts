@@ -50,7 +50,7 @@ async function* piecesOf(
     }
     below = last;
     if (current.length > 0) {
-      // The buffer is written again by somebody else as soon as it is given back.
+      // As soon as the buffer is given back, another page may be written into it.
       const bytes = Buffer.concat([Buffer.from(sent > 0 ? ',' : ''), page.body]);
       sent += current.length;
       page.release();

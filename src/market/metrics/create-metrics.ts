@@ -27,7 +27,7 @@ export interface MetricsText {
 }
 
 export interface Metrics {
-  /** Each of these is asked whenever somebody looks; the last one given counts. */
+  /** Each of these is called whenever the metrics are read; the last one given counts. */
   observeCatalog(read: () => CatalogFacts): void;
   observeDuties(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;

@@ -53,7 +53,7 @@ function tell(registry: Registry, kind: 'gauge' | 'counter', name: string, help:
       labelNames,
       registers,
       collect() {
-        // Without labels a reset would say 0 of what nobody knows.
+        // Without labels a reset would report 0 for an unknown value.
         if (labelNames.length === 0) this.remove();
         else this.reset();
         for (const { labels, value } of read()) this.set({ ...labels }, value);

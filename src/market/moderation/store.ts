@@ -8,7 +8,7 @@ export interface Removal {
   now: Date;
 }
 
-/** Title and preview stay in the row, shown to nobody, for the day on which the listing is restored. */
+/** Title and preview stay in the row for a later restore; no response shows them. */
 export function markRemoved(tx: Tx, id: bigint, { reasonCode, reason, removedBy, now }: Removal): void {
   tx.later(
     sql`update listings set state = 'removed', removed_at = ${now}, removed_reason = ${reason},

@@ -15,7 +15,7 @@ export interface Subject {
 
 export interface Paid<Transfer> {
   transfer: Transfer;
-  /** Nobody but the payer is known to have brought the payment here. */
+  /** True: the transaction came from none of the facilitator's signers, so only the payer is known to have brought the payment here. */
   payerCollectsOnly: boolean;
   subject: Subject;
 }

@@ -28,7 +28,7 @@ function wayTo(status: PaymentStatus): PaymentStatus[] {
   throw new Error(`no way leads to ${status}`);
 }
 
-/** With everything beside the state that the schema asks of it, so that the step alone is judged. */
+/** Also sets the other columns that the schema asks for in that state, so that the step alone is judged. */
 async function step(tx: Tx, id: bigint, from: PaymentStatus, to: PaymentStatus): Promise<void> {
   const outcome = from !== 'needs_review' ? null : to === 'completed' ? 'deliver' : 'declined';
   const isOver = !isOpenStatus(to);

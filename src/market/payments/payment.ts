@@ -27,7 +27,7 @@ interface AnyPayment {
   /** Its own transfer in `txHash`; null while there is none, and where the transfer is what another payment was made with. */
   logIndex: number | null;
   endReason: string | null;
-  /** What a person decided about it; null while nobody had to, or has. */
+  /** The outcome of its review; null: there was no review, or it has not ended. */
   reviewOutcome: ReviewOutcome | null;
   /** When the money may first have been on its way. */
   settlingAt: Date | null;

@@ -86,10 +86,10 @@ export function createPayments(market: Market, completions: Completions, options
     settle: settler.settle,
     /** Which transfer is its own, where another payment has the proof of the transaction. */
     locate: async (payment: Payment) => pathOf(payment).locate(context, await heads.fresh(), payment),
-    /** The same for transactions that came beside a claim that is decided on. */
+    /** The same for further transactions of a claim that is already decided. */
     readSurplus: settler.readSurplus,
     reconcileOnce,
-    /** Ends reviews that nobody decided on in time. */
+    /** Ends reviews that were not decided in time. */
     declineOld,
     reconciler,
     /** How the providers stand, and what is undecided: for metrics and `/readyz`. */

@@ -41,7 +41,7 @@ function outcomeOf({ reviewOutcome, endReason }: Payment): { outcome?: string } 
   return outcome === null ? {} : { outcome };
 }
 
-/** What stands of an intent that nobody has claimed. */
+/** The view of an intent that has no claim. */
 export function presentIntent(intent: Intent, watermark: Watermark | null): PaymentOut {
   return {
     id: null,

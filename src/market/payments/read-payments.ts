@@ -81,7 +81,7 @@ const REMEMBERED = 20_000;
 
 /**
  * What this process has read of open payments, so that one that waits for finality is not read again while no block up to that reading has
- * gone: nothing can have changed, and nothing can be decided yet. It excludes nothing: once its block is final it is read anew.
+ * gone: nothing can have changed, and nothing can be decided yet. It excludes nothing: once its block is final it is read again.
  */
 function createMemory() {
   const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();

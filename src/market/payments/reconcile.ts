@@ -7,7 +7,7 @@ import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
-/** A lost machine or network may leave the lock with a session that nobody listens to. The pass only reads, so it goes on without. */
+/** A lost machine or network may leave the lock with a session whose client is gone. The pass only reads, so it goes on without. */
 const LOCK_PATIENCE_MS = 60_000;
 
 type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
@@ -61,7 +61,7 @@ export function createPass(
   };
 }
 
-/** What is done now and then beside the pass, by the process that does that. */
+/** Periodic work in addition to the pass, in the process that has the duty. */
 export interface Chore {
   name: string;
   act(): Promise<unknown>;
@@ -114,7 +114,7 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
     },
   });
 
-  /** Who is not on duty looks once in a while all the same: the holder may be frozen, and then nobody frees its lock. */
+  /** A process without the duty looks once in a while all the same: the holder may be frozen, and then its lock is not freed. */
   const lookNowAndThen = async (): Promise<void> => {
     await clock.sleep(LOCK_PATIENCE_MS, stopping.signal);
     if (stopping.signal.aborted) return;

@@ -127,7 +127,7 @@ export async function findToDrive(queryable: Queryable, id: bigint): Promise<ToD
   return row && { payment: paymentOf(row), isRemoved: row.removed, isHalted: row.halted };
 }
 
-/** Waits for whoever is changing the row. */
+/** Waits for the transaction that is changing the row. */
 export function lockPayment(tx: Tx, id: bigint): Promise<Payment | null> {
   return maybePayment(tx, sql`select ${columns} from payments where id = ${id} for update`);
 }
@@ -147,7 +147,7 @@ export function findByToken(queryable: Queryable, tokenHash: Buffer): Promise<Pa
   return maybePayment(queryable, sql`select ${columns} from payments where delivery_token_hash = ${tokenHash}`);
 }
 
-/** The payment of this listing that has not ended unpaid, whoever it is found by: merchant first. */
+/** The payment of this listing that has not ended unpaid, by its merchant or by its payer. */
 export function findHolding(
   queryable: Queryable,
   listingId: bigint,

@@ -2,7 +2,7 @@ import { MAX_TIMEOUT_SECONDS, type Network, type PaymentPurpose } from '../../co
 import type { Authorization } from '../../platform/chain/authorization.ts';
 import type { Hex } from '../../platform/hex.ts';
 
-/** What somebody is asked to pay, and for what. */
+/** What a payer is asked to pay, and for what. */
 export interface Terms {
   purpose: PaymentPurpose;
   payee: Hex;

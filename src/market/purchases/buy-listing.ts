@@ -25,13 +25,13 @@ import { reviewLost } from './review-lost.ts';
 import { type Found, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase } from './store.ts';
 
-/** Each round ends in an answer or in somebody else's row, which the next round finds. */
+/** Each round ends in an answer or in a row of another request, which the next round finds. */
 const MAX_ROUNDS = 4;
 
 /**
  * POST /api/buy/:id, in the order of W7: ledger, completed purchase, open attempt, what earlier buyers get free of charge, state of the
- * listing, 402. The order is what keeps a listing's end from hiding a purchase, and a client that signs anew at each call from paying
- * twice.
+ * listing, 402. The order keeps a listing's end from hiding a purchase, and keeps a client that signs a new authorization at each call
+ * from paying twice.
  */
 export function makeBuyListing(
   payments: Payments,
@@ -99,7 +99,7 @@ async function answerUnheld(
 ): Promise<BuyAnswer | null> {
   const { signedBy, lapsed } = found;
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing, found);
-  // Whoever shows that it bought an older version is never asked for money here, and a proof that came along is left alone.
+  // A buyer who shows that it bought an older version is never asked for money here, and a proof that came along is left alone.
   const entitled = await deliverEntitled(market, request, listing, signedBy);
   if (entitled !== null) return entitled;
   if (lapsed !== null) throw refuseLapsed(market, listing, lapsed);
@@ -130,7 +130,7 @@ async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnsw
   if (answer?.status === 200 && answer.body.collected_by === 'signature') await spendSignature(market, request, proof);
 }
 
-/** The old proof of a payment that has ended: the buyer may sign anew, while the listing is for sale. */
+/** The old proof of a payment that has ended: the buyer may sign a new one, while the listing is for sale. */
 function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
   if (isRefused(judgeStep(listing, 'buy'))) return new Refusal('authorization_lapsed');
   return askAnew(market.config, purchaseTerms(market, listing), ended);

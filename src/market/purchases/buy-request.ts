@@ -69,7 +69,7 @@ export function purchaseTerms(
   };
 }
 
-/** A thing changes hands in its city: here nobody is asked for money for it, in whatever state it is, and there is nothing to collect. */
+/** A thing changes hands in its city: this route asks no buyer for money for it, in any state, and there is nothing to collect. */
 export function mustBeGoods({ id, isThing }: Pick<ListingTerms, 'id' | 'isThing'>): void {
   if (!isThing) return;
   throw new Refusal('checkout_needed', {

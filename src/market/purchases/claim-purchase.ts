@@ -28,7 +28,7 @@ interface Claim {
 
 type ClaimAnswer = BuyAnswer | PendingClaim;
 
-/** Each round ends in an answer or in somebody else's row, which the next round finds. */
+/** Each round ends in an answer or in a row of another request, which the next round finds. */
 const MAX_ROUNDS = 4;
 
 /** POST /api/claim/:id (W8): a signed claim that a transfer was made for an intent. Sent again, it goes on or is answered the same. */
@@ -47,7 +47,7 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
   };
 }
 
-/** Whoever claims may have paid: no failure of ours may sound as if nothing had happened. */
+/** The claimant may have paid: no failure of ours may sound as if nothing had happened. */
 function keepPayment(market: Market, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   market.log.error('claim_answer_failed', { error });
@@ -77,8 +77,8 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
 }
 
 /**
- * A wallet that the intent names was looked at when it opened. Any other is judged as of that time: a seller that lists somebody's
- * wallet as its own after the buyer has begun to pay must not keep the goods back by it.
+ * A wallet that the intent names was checked when the intent opened. Any other is judged as of that time: a seller must not keep the
+ * goods back by listing the buyer's wallet as its own after the buyer has begun to pay.
  */
 async function checkPayer(market: Market, { intent, listing }: Claim, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;

@@ -48,7 +48,7 @@ export function mustBeOpening({ token, merchant, collectOnly }: Asker): void {
   if (collectOnly) throw refuseToken('goes with the request that opens a payment, and this one only collects');
 }
 
-/** A token alone that belongs to no payment for this listing: a 402 would ask for money from somebody who may have paid. */
+/** A token alone that belongs to no payment for this listing. The client may have paid, so a 402 must not ask it for money. */
 export function refuseStray({ token, merchant }: Asker, isFree: boolean): Refusal {
   if (token?.form === 'own' && isFree) return refuseToken(NOT_FOR_FREE);
   if (token?.form === 'own' && merchant !== null)

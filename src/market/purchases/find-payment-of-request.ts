@@ -20,7 +20,7 @@ export async function findInLedger(market: Market, request: BuyRequest): Promise
   return payment?.listingId === listingId && isMeant(request, payment) ? payment : null;
 }
 
-/** A token that a client has made is meant for the payment that its proof opens: beside the proof of another wallet it is of no use. */
+/** A token that a client has made is meant for the payment that its own proof opens: with another wallet's proof it is of no use. */
 function isMeant({ proof, token, collectOnly }: BuyRequest, { payer }: Payment): boolean {
   return proof === null || collectOnly || token?.form !== 'own' || proof.authorization.from === payer;
 }

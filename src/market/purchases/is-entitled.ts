@@ -6,7 +6,7 @@ import { type Buyer, isEarlierBuyer } from './store.ts';
 /**
  * Whether the goods are this buyer's without a payment, because an older version of them was bought (W6). A pure reading: an
  * entitlement is never written down, so nothing can collide with a payment of the same buyer (0027). It grows with purchases and ends
- * with a removal, as hidden goods go to nobody new then.
+ * with a removal, since hidden goods go to no new buyer then.
  */
 export async function isEntitled(
   queryable: Queryable,

@@ -25,7 +25,7 @@ import { isEntitled } from './is-entitled.ts';
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';
 
-/** POST /api/purchase-intent/:id (W8). An intent that is not claimed blocks nobody and costs nothing. */
+/** POST /api/purchase-intent/:id (W8). An intent that is not claimed blocks no buyer and costs nothing. */
 export function makeOpenPurchaseIntent(payments: Payments): MarketOperation<Endpoints['openPurchaseIntent']> {
   return async (market, call) => {
     const { caller: merchant } = call;
@@ -61,7 +61,7 @@ function termsOf({ id, sellerWallet, priceUnits }: ListingTerms): IntentTerms {
   return { purpose: 'purchase', listingId: id, payee: sellerWallet, minimumUnits: priceUnits };
 }
 
-/** Nobody is to pay for what an earlier purchase entitles to. */
+/** A buyer must not pay for what an earlier purchase entitles to. */
 function free({ id }: ListingTerms): Refusal {
   return new Refusal('free_listing', {
     detail: `An older version of this listing was bought before: POST /api/buy/${id} delivers this one without a payment.`,

@@ -47,7 +47,7 @@ export async function reviewLost(market: Market, payments: Payments, named: Name
   return answer;
 }
 
-/** The goods are handed over later, to whoever the key belongs to. */
+/** The goods are handed over later, to the merchant who owns the key. */
 async function mustBeBuyer(market: Market, { request, listing, payer }: Named): Promise<Merchant> {
   const { merchant } = request;
   if (listing.removedAt !== null) throw new Refusal('listing_removed');

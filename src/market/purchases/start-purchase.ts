@@ -52,7 +52,7 @@ export async function startPurchase(
 
 /**
  * Null when this very payment came through in another request meanwhile. Then its nonce is used, its money gone and the listing
- * perhaps withdrawn, and a refusal for any of that would send away, or ask to pay again, somebody who has paid.
+ * perhaps withdrawn. A refusal for any of that would send a buyer away who has paid, or ask that buyer to pay again.
  */
 async function openOrRefuse(
   market: Market,
@@ -108,7 +108,7 @@ async function checkPurchase(
   await checkSale(market, request, listing, signedBy);
   const terms = purchaseTerms(market, listing);
   if (listing.priceUnits < BigInt(market.config.limits.x402_floor_units)) throw belowFloor();
-  // Whose payment is known is told so, also while nobody can say whether the payee could receive another.
+  // A payer whose payment is known is told so first, even while it is unknown whether the payee could receive another.
   if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
   await payments.offers.beforeSigning(terms, check);

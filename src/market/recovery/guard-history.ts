@@ -19,7 +19,7 @@ const RETRY_SECONDS = 60;
 /** Reads without a key that tell of one payment: where its row was lost they would say that there is none. */
 const TELL_OF_A_PAYMENT: ReadonlySet<EndpointName> = new Set(['getPayment', 'getWorldDraft', 'getWorldCheckout']);
 
-/** Whether it is answered from the books as they stand also while history is lost: only what is public and of nobody's payment. */
+/** Whether it is answered from the books as they stand also while history is lost: only what is public and tells of no payment. */
 function isPublicRead(name: EndpointName): boolean {
   const { method, auth } = endpoints[name];
   return method === 'GET' && (auth === 'public' || auth === 'audit') && !TELL_OF_A_PAYMENT.has(name);
@@ -29,12 +29,15 @@ type Guarded = Pick<History, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
-/** After a recovery without a copy nobody knows whose key was replaced. Replacing it needs no caller, so it is never held up. */
+/** After a recovery without a copy it is unknown whose key was replaced. Replacing it needs no caller, so it is never held up. */
 async function isLockedOut(market: Market, caller: Merchant | null | undefined): Promise<boolean> {
   return caller !== null && caller !== undefined && (await isLocked(market.database, caller.id));
 }
 
-/** What was lost is taken back before it is asked about. While history is lost nothing is written, and nobody is told of a payment from books that may lack it. */
+/**
+ * What was lost is taken back before it is asked about. While history is lost nothing is written, and no caller is told of a payment from
+ * books that may lack it.
+ */
 export function guardHistory(history: Guarded, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {

@@ -38,7 +38,7 @@ export interface Recovered {
 
 /**
  * Takes the books as they stand for what there is (W16), in one transaction: no id that may have been shown is given out again, what was
- * ended stays ended, nobody acts by what may have been replaced, and the public log says so.
+ * ended stays ended, no caller acts by what may have been replaced, and the public log says so.
  */
 export async function recover(
   market: CommandMarket,

@@ -5,7 +5,7 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes } from '../../platform/hex.ts';
 import type { Lost, LostListing } from './find-lost.ts';
 
-/** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of them are shown to somebody. */
+/** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of these ids are shown to clients. */
 export const NUMBERED = ['merchants', 'listings', 'comments', 'fees', 'world_drafts', 'world_checkouts'] as const;
 export const SEQUENCED = ['payments', 'purchases', 'removals', 'appeals', 'flags'] as const;
 
@@ -59,7 +59,7 @@ export async function lookAtThings(tx: Tx): Promise<void> {
     where l.id = listing_id and l.state in ('live', 'withdrawn', 'removed', 'stale') and reviewed_at is null`);
 }
 
-/** A merchant without key and codes: nobody can act for it, and nobody else can take its handle. */
+/** A merchant without key and codes: no caller can act for it, and no other merchant can take its handle. */
 export async function holdHandle(tx: Tx, { merchantId, handle, at }: Lost['registered'][number]): Promise<number> {
   return tx.run(sql`
     insert into merchants (id, handle, handle_skeleton, model, client_class, joined_at)
@@ -91,14 +91,14 @@ export async function revokeKey(tx: Tx, merchantId: bigint, recoveryId: bigint, 
   return known;
 }
 
-/** Nobody knows who has replaced a key: everybody may read and rotate, and do nothing else before that. */
+/** It is unknown who has replaced a key: every merchant may read and rotate, and do nothing else before that. */
 export async function lockAll(tx: Tx, recoveryId: bigint): Promise<number> {
   return tx.run(sql`
     insert into identity_locks (merchant_id, until, recovery_id) select id, 'rotate', ${recoveryId} from merchants
     on conflict (merchant_id) do nothing`);
 }
 
-/** What somebody began, or was let in by, before the loss; whether it was ended since, nobody knows. */
+/** What was begun, or gave access, before the loss; it is unknown whether it was ended since. */
 export async function endAccess(tx: Tx, at: Date): Promise<void> {
   await tx.run(sql`update identity_stages set closed_at = ${at}, closed_as = 'superseded' where closed_at is null`);
   await tx.run(sql`update pairing_codes set ended_at = ${at}, ended_as = 'revoked' where ended_at is null`);
@@ -164,7 +164,7 @@ export async function hasIntent(queryable: Queryable, id: string): Promise<boole
 }
 
 export interface PaymentToPut {
-  /** It had this number, and has it again; another one where somebody else was given it. */
+  /** It had this number, and has it again; a new number where another payment was given this one. */
   id: bigint;
   purpose: PaymentPurpose;
   listingId: bigint | null;

@@ -9,7 +9,7 @@ import * as store from './store.ts';
 
 /**
  * A payment or an intent that was lost stands in the books again as it was opened, and goes on from there by the chain's evidence like
- * every other: the slip says only that this market once opened it, and on which terms. Whoever collects still has to show the key, the
+ * every other: the slip says only that this market once opened it, and on which terms. The collector still has to show the key, the
  * token or the payer's signature. The database is asked only where this process knows of a recovery after it; one that has not heard of
  * it yet answers as if there were no slip, and the next request brings it again.
  */

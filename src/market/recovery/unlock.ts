@@ -25,7 +25,7 @@ export interface UnlockOptions {
 }
 
 /**
- * New recovery codes for a merchant whose key and codes were lost with the log. The operator hands them to whoever it knows to be the
+ * New recovery codes for a merchant whose key and codes were lost with the log. The operator hands them to the person it knows to be the
  * merchant; the first one that is used makes a new key. The public log says that it was done, and why.
  */
 export async function unlock(
@@ -40,7 +40,7 @@ export async function unlock(
     throw error;
   });
   try {
-    // On the disk before the commit: codes that nobody has would have to be made again.
+    // On the disk before the commit: lost codes would have to be made again.
     await file.writeFile(`${JSON.stringify({ handle, recovery_codes: codes }, null, 2)}\n`);
     await file.sync();
     const merchantId = await database.transaction(async (tx) => {

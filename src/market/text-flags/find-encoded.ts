@@ -22,7 +22,7 @@ export function hasEncoded(text: string): boolean {
   );
 }
 
-/** Neither a ruler, nor a word that somebody leaned on, nor a path of small words. */
+/** Not a ruler, not a word with a letter held down, not a path of small words. */
 function isBase64(run: string): boolean {
   return /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run) && new Set(run).size >= DIFFERENT_LETTERS;
 }

@@ -25,7 +25,7 @@ const IN_WORDS: readonly RegExp[] = [
   `(?:ignore|disregard|override|bypass|violate|suspend) ${GAP}(?:safety|security) (?:protocols?|rules?|checks?|policies|measures|constraints|restrictions|filters|guidelines)`,
   `ignore (?:the |your )(?:users?|operators?|humans?) `,
   `(?:abandon|stop|drop|suspend) (?:your |the )?(?:current|normal|usual) (?:task|tasks|operations?|work)`,
-  // To make it somebody else.
+  // To give the reader another identity.
   `you are now (?!${NEAR}(?:owner|owners|ready|able|set|holder) )(?:a|an|the|my|acting|playing|called|dan|unrestricted|free|jailbroken|operating|running|in (?:[^ ]+ )?mode)`,
   `you are no longer (?:a|an|the|bound|restricted|limited|required|your)`,
   `from (?:now|here|this (?:point|moment)|this) (?:on|onward|onwards|forward) (?:you|your|always|only|never|ignore|act|answer|respond)`,
@@ -70,7 +70,7 @@ const SIGNED: readonly RegExp[] = [
   /(?:<!--|\[\/\/\]: ?# ?\()[^>\n]{0,60}\b(?:ai|agents?|assistants?|models?|disregard|hidden|instructions?|override|system)\b/u,
 ];
 
-/** What stands at the beginning of a sentence is said to somebody. */
+/** An imperative at the beginning of a sentence is said to the reader. */
 const IMPERATIVES =
   /(?:^|[\n.!?:;>*"-]) {0,4}(?:please |now |always |you must |you should |you will )?(?:act|behave|roleplay|role-play) as (?:a|an|my|the|if|though)\b/u;
 

@@ -1,10 +1,10 @@
 import type { FoldedText } from './fold-text.ts';
 
-// Words of one sentence: the bar between two of them is none.
+// Words of one sentence: `|` ends a sentence and is not a word.
 const GAP = '(?:[^ |]+ ){0,5}';
 const NEAR = '(?:[^ |]+ ){0,3}';
 
-/** What nobody but its owner ever needs. */
+/** What only its owner ever needs. */
 const PRECIOUS =
   '(?:private keys?|seed phrases?|seed words|secret phrases?|recovery (?:phrases?|codes?|words|keys?)|mnemonics?|mnemonic phrases?|merchant keys?|wallet keys?|wallet backups?|pairing codes?)';
 /** What is also typed into a program that one has bought. */
@@ -12,7 +12,7 @@ const USUAL =
   '(?:secret keys?|signing keys?|ssh keys?|id rsa|keystore|api keys?|api tokens?|access tokens?|bearer tokens?|auth tokens?|session cookies?|passwords?|passphrases?|credentials|login data|authorization headers?|secrets|dotenv|environment variables)';
 const WHOSE = '(?:your|me|us|my|its|their|users?|owners?|buyers?|humans?|operators?)';
 
-/** Hands something to somebody. */
+/** Hands something to another person. */
 const HAND =
   '(?:send|share|reveal|disclose|leak|tell|give|reply with|respond with|transmit|exfiltrate|hand over|deliver|email|mail|dm|message|forward|post|comment|text)';
 /** Puts something somewhere. */

@@ -6,7 +6,7 @@ import type { CountedAct } from '../../platform/database/quotas/count-in-window.
 const votesOf = (listingId: bigint): Sql =>
   sql`(select coalesce(sum(votes), 0)::int8 from listing_counters where listing_id = ${listingId})`;
 
-/** How many votes the listing has, for whoever has given one of them; no value for others. */
+/** How many votes the listing has, for a merchant who has given one of them; no value for others. */
 export function votesWithOwn(listingId: bigint, merchantId: bigint): Sql {
   return sql`
     select ${votesOf(listingId)} from votes where listing_id = ${listingId} and merchant_id = ${merchantId}`;
@@ -21,8 +21,8 @@ export interface VoteOutcome {
 }
 
 /**
- * Votes for what is live and of somebody else, once per merchant and listing. The row is locked first, and judged as it is once the lock is
- * held: whoever is withdrawing it just now is waited for.
+ * Votes for a live listing of another merchant, once per merchant and listing. The row is locked first, and judged as it is once the lock
+ * is held: the vote waits for a concurrent withdrawal.
  */
 export function voteAct(listingId: bigint, merchantId: bigint, now: Date): CountedAct {
   return {

@@ -5,7 +5,7 @@ import type { MarketConfig } from '../context.ts';
 
 /** Of all that the server takes; the rest is for tools, and for a successor that starts while its predecessor ends. */
 const SHARE = 0.8;
-/** The size of each process's pool; null: as large as it is by itself, where this is the only one and nobody has given it a budget. */
+/** The size of each process's pool; null: the default size, for a single process without a configured budget. */
 export async function sizePools(
   { workers, databaseConnections: budget }: Pick<MarketConfig, 'workers' | 'databaseConnections'>,
   url: string,

@@ -21,7 +21,7 @@ const SLABS_PER_BUDGET = 64;
 /** Garbage is an eighth of what is held at most, but for a few slabs: one is filled while another one is emptied. */
 const HELD_SHARE = 8 / 9;
 const SLABS_BESIDE = 4;
-/** However large a slab is beside the budget. */
+/** The limit of held bytes is at least this share of the budget, however large a slab is. */
 const LEAST_HELD_SHARE = 5 / 6;
 
 /** The JSON text of each listing summary, ready to be copied into a page. */
@@ -63,7 +63,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
   const store = createFragmentStore(slabBytes, usualMiddle);
   const { runs } = store;
   const mostHeld = Math.max(budgetBytes * LEAST_HELD_SHARE, (budgetBytes - SLABS_BESIDE * slabBytes) * HELD_SHARE);
-  // Ids below are never held again: whoever must leave first has no claim to come back before the others.
+  // Lower ids are never held again: they are evicted first, so they have no claim to come back before the others.
   let lowestHeld = 1;
   let puts = 0;
 
@@ -73,7 +73,7 @@ export function createFragments(options: FragmentsOptions): Fragments {
       if (!(head > 0 && head < size)) throw new RangeError(`fragment ${id} has no outline: ${head} of ${size} bytes`);
       reachId(store, id);
       const cut = cutOf(store, bytes, head);
-      // The bytes are compared, not the stamps: two texts of one stamp can be made by somebody who wants them.
+      // The bytes are compared, not the stamps: an attacker can make two texts with the same stamp.
       if (store.head[id] === head && isStored(store, id, bytes, cut)) return;
       store.size[id] = size;
       store.head[id] = head;

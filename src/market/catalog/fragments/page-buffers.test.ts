@@ -31,7 +31,7 @@ test('what is given back twice is never used for two pages at once', () => {
   const first = buffers.take(20 * KIB);
   first.release();
   const second = buffers.take(20 * KIB);
-  // Whoever held it before has no say any more.
+  // The previous holder cannot release it a second time.
   first.release();
   expect(sameMemory(first, second)).toBe(true);
   expect(sameMemory(first, buffers.take(20 * KIB))).toBe(false);

@@ -18,7 +18,7 @@ export interface PageBuffer {
  * memory of the machine yet.
  */
 export interface PageBuffers {
-  /** At least as long as asked for. What finds no room is a piece of memory of its own, which goes when nobody has it any more. */
+  /** At least as long as asked for. Without room in a slab it is a piece of memory of its own, freed once nothing refers to it. */
   take(byteCount: number): PageBuffer;
   /** New pages lie within the first so many bytes, and what is free behind them goes back to the machine. */
   keepWithin(byteCount: number): void;

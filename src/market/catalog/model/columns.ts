@@ -54,7 +54,7 @@ function sized(capacity: number): Columns {
   return { capacity, ...Object.fromEntries(made) };
 }
 
-/** Makes room for that id. Arrays are exchanged when it grows: nobody may keep one. */
+/** Makes room for that id. New arrays replace the old ones when it grows: callers must not keep a reference to an array. */
 export function reachId(columns: Columns, id: number): void {
   if (id < columns.capacity) return;
   // A quarter more, as a doubled copy of a million listings would be most of a memory budget.

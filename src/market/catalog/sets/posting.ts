@@ -60,7 +60,7 @@ export function memberBelow(posting: Posting, below: number): number {
 
 export function postingBytes(posting: Posting): number {
   const { dense } = posting;
-  // What the objects themselves take beside their arrays, as measured on Node 24.
+  // What the objects themselves take in addition to their arrays, as measured on Node 24.
   const objects = 280;
   if (dense === null) return objects + posting.entries.byteLength;
   return objects + denseBytesFor(dense.member.length * 32 - 1, dense.own);

@@ -42,7 +42,7 @@ function followBeginnings(sets: DerivedSets, state: TextState, tally: Tally): vo
       if (!(texts[word] ?? '').startsWith(entry.words[0] ?? '')) continue;
       const stem = stems[word] as number;
       if (entry.posting !== null) entry.pending = Math.max(entry.pending, levelInTally(tally, stem));
-      // The typed stem alone is no longer the answer: made anew when it is asked for.
+      // The typed stem alone is no longer the answer: the next query that needs the set builds it again.
       else if (state.stems.texts[stem] !== entry.stem) dropDerived(sets, entry.key);
     }
   }

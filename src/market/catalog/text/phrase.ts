@@ -44,8 +44,8 @@ export function planPhrase(state: TextState, words: readonly number[]): PhrasePl
 }
 
 /**
- * Builds the set in slices: whoever drives it may let other work go first after each. The loops are in functions of their own, as
- * they are compiled well while they run there, and not in a generator.
+ * Builds the set in slices: the caller may let other work run after each. The loops are in functions of their own, because they are
+ * compiled well while they run there, and not in a generator.
  */
 export function* buildPhrase(state: TextState, plan: PhrasePlan): Generator<void, Posting> {
   const built = createPosting();

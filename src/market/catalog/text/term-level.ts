@@ -4,8 +4,8 @@ export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
 const SATURATION = 1.2;
 const LENGTH_SHARE = 0.5;
 /**
- * A constant in place of the true average, so that the level of a word depends on its listing alone: then no change elsewhere moves
- * it, and an index built anew has the same levels as one that followed every change.
+ * A constant in place of the true average, so that the level of a word depends on its listing alone: then no change of another listing
+ * moves it, and a new index has the same levels as one that followed every change.
  */
 const USUAL_LENGTH = 150;
 /** So that once in the text, the seller, a tag and the title of a usual listing are different levels. */

@@ -1,7 +1,7 @@
 import { createCodeBuffer, writeCodes } from './code-buffer.ts';
 import { fold } from './fold.ts';
 
-/** Longer words are cut: what follows tells nobody anything, and nothing has to hold it. */
+/** Longer words are cut: the rest of such a word carries no meaning, and needs no memory. */
 const LONGEST_WORD = 64;
 
 const IDEOGRAPHS = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fc`;

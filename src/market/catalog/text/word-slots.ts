@@ -2,7 +2,7 @@ import { isWord, type WordChars } from './word-chars.ts';
 
 /**
  * Finds the number of a word from its characters within a longer text. A Map would need a string for each word that is looked up,
- * and its hash: half of the time of indexing. Open addressing with linear steps; the numbers stand beside their hashes.
+ * and its hash: half of the time of indexing. Open addressing with linear steps; each number is stored next to its hash.
  */
 export interface WordSlots {
   /** Number and hash in turn; number 0 is an empty slot. */

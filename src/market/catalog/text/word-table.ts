@@ -138,7 +138,7 @@ export function letterMask(word: string): number {
   return mask >>> 0;
 }
 
-/** An estimate: what the runtime keeps beside the columns can not be asked. */
+/** An estimate: what the runtime keeps in addition to the columns cannot be read. */
 export function wordBytes(table: WordTable): number {
   return table.slots.slots.byteLength + charsBytes(table.chars) + table.slots.count * 110 + table.listings.length * 20;
 }

@@ -30,7 +30,7 @@ export function addTranslated(
   elsewhere: WordsElsewhere,
   read: { tokens: Uint32Array; from: number; to: number },
 ): void {
-  // The number of a word that left may be another one's by now. That is rare, so all are looked up anew.
+  // The number of a removed word may belong to another word by now. Removals are rare, so all words are looked up again.
   if (elsewhere.removals !== table.removals) {
     elsewhere.numbers.fill(0);
     elsewhere.removals = table.removals;

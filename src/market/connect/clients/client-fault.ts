@@ -1,4 +1,4 @@
-/** Why a client is not taken as it describes itself. The text is for whoever wrote the description, and repeats none of it. */
+/** Why a client is not taken as it describes itself. The text is for the author of the description, and repeats none of it. */
 export class ClientFault extends Error {
   override readonly name = 'ClientFault';
   /** As in RFC 7591. */

@@ -13,7 +13,7 @@ const SHARED_SECRETS: ReadonlySet<unknown> = new Set([
 
 /**
  * A registration as the authorization server takes it. Real clients ask for more than they need, and leave out what they mean: what we do
- * not have is dropped, as RFC 7591 allows, and the answer says what was taken. Nobody gets a secret: PKCE does what it would.
+ * not have is dropped, as RFC 7591 allows, and the answer says what was taken. No client gets a secret: PKCE does what it would.
  */
 export function normalizeRegistration(body: Metadata): Metadata {
   return { ...common(body), token_endpoint_auth_method: 'none' };

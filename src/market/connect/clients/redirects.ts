@@ -47,7 +47,7 @@ function fault(what: string): ClientFault {
   return new ClientFault('invalid_redirect_uri', `redirect_uris ${what}.`);
 }
 
-/** Whether whoever is sent there stays on the machine on which they are: no host vouches for what listens. */
+/** Whether this redirect stays on the user's own machine: no host vouches for the program that listens there. */
 export function isOwnMachine(redirectUri: string): boolean {
   const { protocol, hostname } = new URL(redirectUri);
   return protocol !== 'https:' || LOOPBACK_HOSTS.has(hostname);

@@ -13,7 +13,7 @@ import { countWrongTry, holdAttempt, recordProof, redeemCode, sweepAttempts } fr
 export const MOST_WRONG_TRIES = 5;
 const KEPT_MS = 86_400_000;
 
-/** What somebody shows on the page: never kept, whatever it is. */
+/** What the user shows on the page: never kept, whatever it is. */
 export type Shown = { key: string } | { pairingCode: string };
 
 export interface ProofCall {

@@ -5,7 +5,7 @@ import { encodeEvent } from './encode-event.ts';
 import { readEventsAfter } from './store.ts';
 import type { StreamFilter } from './stream-filter.ts';
 
-/** For all clients together: whoever catches up leaves the database to those who buy. */
+/** For all clients together: clients that catch up leave the database to buyers. */
 const AT_ONCE = 2;
 const PAGE = 100;
 const RETRY_MS = 1_000;

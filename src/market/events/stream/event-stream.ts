@@ -28,7 +28,7 @@ export interface EventStreamOptions extends Partial<PlacesOptions> {
   log: Log;
   tail: EventTail;
   beatMs?: number;
-  /** Events in memory, and on a page that is read for somebody who is further behind. */
+  /** Events in memory, and on a page that is read for a client that is further behind. */
   kept?: number;
   page?: number;
 }
@@ -78,7 +78,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
   const flow = createFlow(options, stopped, () => tail.version());
   let running: Promise<unknown> | null = null;
 
-  /** Only when somebody listens is anything read. */
+  /** Events are read only while a client listens. */
   const start = (): Promise<unknown> => {
     flow.forget();
     const round = async (): Promise<void> => {

@@ -39,7 +39,7 @@ export interface RoundsOptions {
   stopped: AbortSignal;
 }
 
-/** A loop of its own: whoever rings may stand in the middle of a transaction, and a round asks the database. */
+/** A loop of its own: the caller that rings may be in the middle of a transaction, and a round asks the database. */
 export async function keepRounds(
   { clock, log, stopped }: RoundsOptions,
   bell: Bell,

@@ -30,7 +30,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 };
 
-/** The log pushed to whoever listens: the records of /api/events, oldest first. */
+/** The log pushed to each client that listens: the records of /api/events, oldest first. */
 export function mountEventStream(database: Database, stream: EventStream): Mount {
   return {
     method: 'GET',

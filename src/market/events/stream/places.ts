@@ -34,7 +34,7 @@ interface Holder {
 /**
  * How many may listen, in all and from one network or site. Most places go to who comes first; the rest is kept for networks that have
  * none, a few for each region. When those are full as well, a newcomer may draw the place of one of the region that holds most of
- * them: whoever loses it comes back with its last id and has missed nothing. Refuses, or gives what gives the place back.
+ * them: the client that loses it comes back with its last id and has missed nothing. Refuses, or gives what gives the place back.
  */
 export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: PlacesOptions) {
   const kept = Math.floor(most / KEPT_PART);
@@ -56,7 +56,7 @@ export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: 
     if (step > 0) keepers.set(holder.region, ofRegion.add(holder));
     else if (ofRegion.delete(holder) && ofRegion.size === 0) keepers.delete(holder.region);
   };
-  /** A kept place of somebody else, drawn in the region that holds most; null where no region holds more than one. */
+  /** A kept place of another client, drawn in the region that holds most; null where no region holds more than one. */
   const drawHolder = (): Holder | null => {
     const [fullest] = [...keepers.values()].sort((a, b) => b.size - a.size);
     if (fullest === undefined || fullest.size < 2) return null;

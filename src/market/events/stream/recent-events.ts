@@ -3,7 +3,7 @@ import { encodeEvent } from './encode-event.ts';
 import { readEventsAfter, type StreamRow } from './store.ts';
 import type { StreamFilter } from './stream-filter.ts';
 
-/** Whoever is further behind reads pages of the database. */
+/** A client that is further behind reads pages of the database. */
 const KEPT = 1_000;
 /** What is handed to a client at once: about what a connection takes without waiting. */
 const PORTION_BYTES = 65_536;
@@ -17,12 +17,12 @@ export interface Portion {
   upTo: number;
 }
 
-/** The newest events as they go out, encoded once for all clients. Behind a gap in the ids it begins anew, so an id is a place. */
+/** The newest events as they go out, encoded once for all clients. After a gap in the ids it starts again, so an id is a place. */
 export interface RecentEvents {
   /** Everything after this event is here, up to `last`. */
   base(): number;
   last(): number;
-  /** Drops everything: nobody listens. */
+  /** Drops everything: no client listens. */
   forget(upTo: number): void;
   /** Reads on, up to that event. */
   readTo(queryable: Queryable, upTo: number): Promise<void>;

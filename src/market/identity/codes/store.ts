@@ -16,8 +16,8 @@ export interface CodeOwner {
 }
 
 /**
- * Whose code this is; null for one that was never made, is over, or whose time has not come. For one that was never made the sets of somebody
- * else are looked through, so that it takes as long as one that is over.
+ * The owner of this code; null for one that was never made, is over, or is not yet in force. For a code that was never made the sets of
+ * another merchant are searched, so that it takes as long as for one that is over.
  */
 export async function findCodeOwner(
   database: Queryable,

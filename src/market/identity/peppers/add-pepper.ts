@@ -4,8 +4,8 @@ import { missingPepper, parsePeppers, readPrivate, syncFolder, writeDurably } fr
 import type { Random } from '../../../platform/random.ts';
 
 /**
- * Puts one more pepper behind the others, on the disk when this returns; its version. The file is written whole beside the old one and then takes
- * its place, so that neither a crash nor a market that starts meanwhile meets half a file. What is written first is also the lock.
+ * Appends one more pepper and returns its version; the file is on the disk by then. The whole file is written next to the old one and then
+ * replaces it, so that neither a crash nor a market that starts meanwhile meets half a file. The draft is also the lock.
  */
 export async function addPepper(named: string, random: Random): Promise<number> {
   const file = await realpath(named).catch(() => Promise.reject(missingPepper(named)));

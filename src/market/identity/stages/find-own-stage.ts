@@ -10,7 +10,7 @@ export interface StageIdentity {
   csrf: string;
 }
 
-/** The stage of this session. Somebody else's, shown by a wrong csrf, or that of another door answers like one that never was. */
+/** The stage of this session. A stage with a wrong csrf (another caller's) or of another kind is answered like one that never was. */
 export async function findOwnStage<Kind extends StageKind>(
   database: Queryable,
   kind: Kind,

@@ -25,7 +25,7 @@ export async function openStage(
   const session = random.bytes(32).toString('base64url');
   const csrf = random.bytes(32).toString('base64url');
   await sweepStages(database, new Date(now - KEPT_DAYS * 86_400_000));
-  // 256 random bits need no pepper: nobody finds them by trying.
+  // 256 random bits need no pepper: no attacker finds them by trying.
   const hashes = { sessionHash: sha256(session), csrfHash: sha256(csrf) };
   await insertStage(database, { ...hashes, createdAt: new Date(now), expiresAt, of });
   return { session, csrf, expires_at: isoTime(expiresAt) };

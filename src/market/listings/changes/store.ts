@@ -10,7 +10,7 @@ import type { Goods } from '../read-goods.ts';
 /** Goods as they were listed, without what is hidden. */
 export type ListedGoods = Omit<Goods, 'content'>;
 
-/** A listing as whoever wants to change it has to know it. */
+/** What a change has to know of a listing. */
 export interface ChangingListing {
   id: bigint;
   merchantId: bigint;
@@ -58,7 +58,7 @@ export async function findChanging(queryable: Queryable, id: bigint): Promise<Ch
 }
 
 /**
- * Alone with the listing until the end of the transaction: nobody buys, votes or changes it meanwhile. What stands in other tables
+ * Alone with the listing until the end of the transaction: no other one buys, votes or changes it meanwhile. What stands in other tables
  * about it is to be asked afterwards, in a statement of its own; this one does not see what it waited for.
  */
 export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing | null> {

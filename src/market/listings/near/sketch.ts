@@ -44,7 +44,7 @@ export function sketchOf(members: Uint32Array): Uint32Array {
   return values;
 }
 
-/** By the least member alone, which two sets have in common by the same chance. Nobody needs it to be a good estimate. */
+/** By the least member alone, which two sets have in common by the same chance. It need not be a good estimate. */
 function fillAtOnce(values: Uint32Array, filledIn: Int32Array, least: number): void {
   for (let slot = 0; slot < SLOTS; slot += 1) {
     if (filledIn[slot] === -1) values[slot] = mix(least ^ mix(slot));

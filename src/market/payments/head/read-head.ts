@@ -35,7 +35,7 @@ export async function readHead(
   let fallback: ChainHead | null = null;
   let failure: unknown = null;
   for (const health of providerHealth.leaders()) {
-    // Nobody waits for one that was silent before, where another has spoken.
+    // Skip failing providers once another one has answered.
     if (fallback !== null && health.isFailing()) continue;
     try {
       askAlso();
@@ -68,7 +68,7 @@ async function readHeadOf(market: HeadNeeds, health: ProviderHealth, state: Chai
   noteVerdict(market, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
   if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
   if ('unknown' in verdict) {
-    // Nobody is to begin a payment on a chain that does not hold what was final before.
+    // No payment may begin on a chain that does not hold what was final before.
     return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
   }
   const { accepted } = verdict;

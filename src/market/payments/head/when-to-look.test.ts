@@ -116,7 +116,7 @@ test('what another process has read lately tells how far a payment is from final
   if (finalized === null) throw new Error('no head');
   await raiseWatermark(db.database, CHAIN, finalized, { resets: 0, now: new Date(now) });
   expect([await looks.isFarFromFinal(payment), await looks.isOverdue()]).toEqual([true, false]);
-  // Nobody has looked for ten minutes; then not for so long that it should have been decided.
+  // No look for ten minutes; then none for so long that it should have been decided.
   now += 601_000;
   expect([await looks.isFarFromFinal(payment), await looks.isOverdue()]).toEqual([false, false]);
   now = BEGIN + BLOCK_SECONDS * FINALITY_BLOCKS * 1_000 + 31_000;

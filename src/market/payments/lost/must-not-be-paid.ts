@@ -24,8 +24,8 @@ const LEAST_BLOCKS = 2_000n;
 const TOO_LARGE: readonly (number | null)[] = [400, 413];
 
 /**
- * While a recovery is young, whoever paid in what was lost would pay again without knowing it: so the chain is asked for a transfer
- * that is in no book, of exactly this value from this payer to this payee. Without such a recovery this costs nothing.
+ * While a recovery is young, a buyer whose payment was lost might pay again without knowing it: so the chain is asked for a transfer that
+ * is in no book, of exactly this value from this payer to this payee. Without such a recovery this costs nothing.
  */
 export async function mustNotBePaid(
   market: Needs,
@@ -50,7 +50,7 @@ export async function mustNotBePaid(
   }
 }
 
-/** While nobody can look, paying is not called safe. */
+/** While the chain cannot be read, paying is not called safe. */
 export function withoutLook(market: Pick<Needs, 'hasRecentRecovery'>, refusal: Refusal): Refusal {
   if (refusal.reason !== 'payment_check_unavailable' || !market.hasRecentRecovery()) return refusal;
   return new Refusal(refusal.reason, { ...refusal.options, doNotPayAgain: true });

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
 
-/** For so long after a recovery nobody is let pay again unasked. */
+/** For so long after a recovery the chain is searched for a lost payment before a buyer may pay, unless the request waives that. */
 export const RECENT_RECOVERY_MS = 30 * 86_400_000;
 
 /** Blocks whose transfers may have been in books that were lost. */

@@ -65,7 +65,7 @@ export interface Presentation<P extends Payment> {
   settling: string;
   unpaid: string;
   collect: string;
-  /** By what its owner knows it, beside the view of it. */
+  /** The ids by which its owner knows it, in addition to the view of it. */
   fields(payment: P): Record<string, string>;
   /** What it was opened with, for a recovery slip; null: its intent has one. */
   slipTerms(payment: P): Record<string, unknown> | null;

@@ -3,7 +3,7 @@ import { direct } from './direct.ts';
 import type { PaymentPath } from './payment-path.ts';
 import { x402 } from './x402.ts';
 
-/** A new way to pay is a line here, and a file beside it. */
+/** A new way to pay is a line here, and a file next to this one. */
 export const PAYMENT_PATHS = { x402, direct } as const satisfies Record<Payment['path'], object>;
 
 /** The path of that payment, for all that treats payments alike. What one path reads as evidence, only the same path is given. */

@@ -18,7 +18,7 @@ export async function lookForConflict(market: Needs, providerHealth: ProvidersHe
   if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
 }
 
-/** Where there is one, both are asked anew: a balancer may have mixed two nodes, and only an operator ends a halt. */
+/** A conflict is read a second time from all providers: a balancer may have mixed two nodes, and only an operator ends a halt. */
 async function confirmConflict(market: Needs, providerHealth: ProvidersHealth): Promise<Conflict | null> {
   const claims = await readClaims(market, providerHealth);
   try {

@@ -10,7 +10,7 @@ import { endReview, listReviewsSince } from './store.ts';
 const DAY_MS = 86_400_000;
 const AT_ONCE = 50;
 
-/** Nobody waits for ever: a review that nobody ended in time is declined, publicly and by nobody. */
+/** No payer waits for ever: a review that was not decided in time is declined by the system, publicly. */
 export async function declineOldReviews(market: Market, completions: Completions): Promise<void> {
   const now = new Date(market.clock.now());
   const before = new Date(now.getTime() - REVIEW_DAYS * DAY_MS);

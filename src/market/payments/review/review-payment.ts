@@ -39,7 +39,7 @@ export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints
   };
 }
 
-/** A payment of which somebody else decides is as absent as an unknown one. */
+/** A payment that another merchant decides on is answered like an unknown one. */
 async function findReviewable(market: Market, completions: Completions, call: ReviewCall): Promise<Payment> {
   const payment = await findPayment(market.database, call.params.payment_id);
   const wasReviewed = payment?.status === 'needs_review' || payment?.reviewOutcome !== null;
@@ -149,7 +149,7 @@ async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | nul
   });
 }
 
-/** What came beside a claim sells nothing: to take it as paid the goods have to be the buyer's by the other payment. */
+/** A surplus payment sells nothing: it can be taken as paid only if the buyer already has the goods by the other payment. */
 async function mustBeBought(tx: Tx, payment: Payment): Promise<void> {
   const { listingId, merchantId, payer } = payment;
   if (!payment.surplus || listingId === null || merchantId === null) return;

@@ -5,7 +5,7 @@ import { readPayments } from '../store.ts';
 
 export interface ReviewEnd {
   outcome: ReviewOutcome;
-  /** Null: nobody decided in time. */
+  /** Null: the review was not decided in time. */
   by: bigint | null;
   note: string | null;
   /** Of the transfer that it was taken as paid by, where that was found only now. */

@@ -21,7 +21,7 @@ type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
 const CHECKOUTS_LOCK = 'world_checkouts';
 const OPEN_MS = CHECKOUT_MINUTES * 60_000;
 
-/** In these somebody may reserve: one that is reserved may be free again within the ten minutes. */
+/** In these phases a buyer may reserve: an offer that is reserved may be free again within the ten minutes. */
 const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
 
 /** POST /api/world/checkout/:listing_id (W12). It reserves nothing: it tells the city which merchant a resident buys for. */
@@ -49,7 +49,7 @@ function mustBeForeign(listing: WorldListing, { body, caller }: CheckoutCall): v
   if (listing.merchantId === caller.id || listing.sellerHandle === body.city_handle) throw new Refusal('own_goods');
 }
 
-/** What the city says of buyer and offer now. The city asks again when somebody reserves. */
+/** What the city says of buyer and offer now. The city asks again when the buyer reserves. */
 async function mustBeOpen(market: Market, listing: WorldListing, { body, caller }: CheckoutCall): Promise<void> {
   await mustBeLinkedAs(market, caller, body.city_handle);
   const found = await readListedOffer(market, listing);

@@ -2,7 +2,7 @@ import type { CheckoutOut } from '../../../contract/world-records.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { Checkout } from './store.ts';
 
-/** One whose time is over is shown so, whether or not somebody has written it down. */
+/** A checkout whose time is over is shown as expired, whether or not its row says so already. */
 export function presentCheckout(checkout: Checkout, nowMs: number): CheckoutOut {
   const isOver = checkout.state === 'open' && checkout.expiresAt.getTime() <= nowMs;
   return {

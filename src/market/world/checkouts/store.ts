@@ -112,7 +112,7 @@ export async function completeCheckout(tx: Tx, id: bigint): Promise<void> {
   await step(tx, 'complete', sql`id = ${id}`);
 }
 
-/** Nobody reserves by these any more. */
+/** No buyer reserves by these any more. */
 export async function closeCheckouts(tx: Tx, listingId: bigint): Promise<void> {
   await step(tx, 'close', sql`listing_id = ${listingId}`);
 }

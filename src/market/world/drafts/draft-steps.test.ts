@@ -32,7 +32,7 @@ function wayTo(state: DraftState): DraftState[] {
   throw new Error(`no way leads to ${state}`);
 }
 
-/** With everything beside the state that the schema asks of it, so that the step alone is judged. */
+/** Also sets the other columns that the schema asks for in that state, so that the step alone is judged. */
 async function step(tx: Tx, id: bigint, paymentId: bigint, to: DraftState): Promise<void> {
   const isHeld = to === 'fee_pending' || to === 'listed';
   const isOver = to !== 'pending' && to !== 'fee_pending';

@@ -74,7 +74,7 @@ export async function findDraft(queryable: Queryable, id: bigint): Promise<Draft
   return draftOf(await queryable.maybe<Row>(sql`${select} where d.id = ${id}`));
 }
 
-/** Until the end of the transaction nobody else moves it. */
+/** Until the end of the transaction no other one moves it. */
 export async function lockDraft(tx: Tx, id: bigint): Promise<Draft | null> {
   return draftOf(await tx.maybe<Row>(sql`${select} where d.id = ${id} for update of d`));
 }

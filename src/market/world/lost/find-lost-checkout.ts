@@ -11,7 +11,7 @@ export type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
 /**
  * The checkout that a claimed offer names. One that was lost is taken from what the city says of the reservation, where the books link
  * that merchant with that resident: what it allows is no more than to record a transfer that is on the chain. `checkout` is null where
- * nobody opened it, or nobody can tell who did.
+ * no merchant opened it, or where it is unknown who did.
  */
 export async function findClaimedCheckout(
   queryable: Queryable,

@@ -23,7 +23,7 @@ export interface LostCheckout {
 
 /**
  * The merchant of that handle, if it is linked with that resident here, was one by then, and a recovery is younger than the reservation;
- * else null. The city's word alone makes nobody a buyer.
+ * else null. The city's word alone makes no merchant a buyer.
  */
 export async function findLostBuyer(
   queryable: Queryable,
@@ -35,7 +35,7 @@ export async function findLostBuyer(
   return row?.id ?? null;
 }
 
-/** Under its own id, and done: nobody reserves by it any more. */
+/** Under its own id, and completed: no resident can reserve by it any more. */
 export async function putCheckout(tx: Tx, checkout: Checkout): Promise<void> {
   await tx.run(sql`
     insert into world_checkouts (id, listing_id, merchant_id, city_handle, offer_id, state, created_at, expires_at)

@@ -49,8 +49,9 @@ export type SaleDecision =
   | { outcome: 'unknown'; why: UnknownWhy };
 
 /**
- * The verdict on an offer that the city calls claimed: pure, and the only place that gives one. Silent, not final and contradictory are
- * unknown, for as long as it takes. A transaction that nobody shows is as well: a review is for good, and rests on a final one.
+ * The verdict on an offer that the city calls claimed: pure, and the only place that gives one. Evidence that is missing, not final or
+ * contradictory means unknown, for as long as it takes. So does a transaction that no provider shows: a review is for good, and rests on
+ * a final one.
  */
 export function decideSale(evidence: SaleEvidence, terms: SaleTerms): SaleDecision {
   const { finalized, receipt, block } = evidence;

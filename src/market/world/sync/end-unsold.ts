@@ -22,7 +22,7 @@ export function endBy(
  */
 export const STALE_AFTER_MS = 600_000;
 
-/** The city calls the offer canceled: nobody will buy by it any more. */
+/** The city calls the offer canceled: no resident can buy by it any more. */
 export async function endCanceled(market: Market, listingId: bigint): Promise<void> {
   await market.database.transaction(async (tx) => {
     const end = endBy(await lockWorldListing(tx, listingId), 'world_cancel');

@@ -81,11 +81,11 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
   },
 };
 
-/** How a listing stands, from the records here alone. `mayBePaid`: somebody may have reserved it once. */
+/** How a listing stands, from the records here alone. `mayBePaid`: a buyer may have reserved it once. */
 export function presentSync(listing: WorldListing, sale: WorldSale | null, mayBePaid: boolean): SyncAnswer {
   const status = statusOf(listing);
   const advice = ADVICE[status];
-  // What nobody could have paid for is sold to nobody any more.
+  // A stale listing that no buyer can have paid for will not be sold any more: there is nothing to ask again.
   const again = status === 'stale' && !mayBePaid ? null : advice.again;
   return {
     listing_id: Number(listing.id),

@@ -74,7 +74,7 @@ function tellContradiction({ log }: Market, { id }: WorldListing, decision: Sale
   if (why === 'contradiction' || why === 'wrong_chain') log.error('world_sale_contradicts', { listing_id: id, why });
 }
 
-/** Decided once more under the lock of the listing: somebody else may have ended it, or payments been halted, since the chain was read. */
+/** Decided once more under the lock of the listing: since the chain was read, another process may have ended it or payments been halted. */
 async function endClaimed(
   tx: Tx,
   market: Market,

@@ -198,7 +198,7 @@ export interface DueBy {
 const MOST_URGENT = 200;
 const MOST_OTHERS = 50;
 
-/** Of those whose end is not known, where money may be on its way, and then those that nobody has looked at for long. */
+/** Listings whose end is unknown: first those where money may be on its way, then those that were last looked at long ago. */
 export async function listDue(queryable: Queryable, by: DueBy): Promise<bigint[]> {
   const open = sql`world_listings w join listings l on l.id = w.listing_id
     where l.wallet_kind = 'world' and l.state in ('live', 'withdrawn', 'removed', 'stale') and w.city_origin = ${by.cityOrigin}

@@ -20,7 +20,7 @@ export async function syncListing(market: Market, payments: Payments, listingId:
   if (!isEnded(listing)) await look(market, payments, listing, mayBePaid);
   const after = await findOfWorld(market, listingId);
   const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
-  // By the records as they stand now, so that whoever asks again at once is told the same.
+  // By the records as they stand now, so that a caller who asks again at once is told the same.
   return presentSync(after, sale, await mayHaveBeenPaid(market, after));
 }
 
@@ -28,7 +28,7 @@ function isEnded({ state, reviewReason }: WorldListing): boolean {
   return state === 'sold' || state === 'canceled' || reviewReason !== null;
 }
 
-/** Whoever reserved did so by a checkout, or the city had told of it. */
+/** A buyer who reserved it had a checkout from here, or the city had told of the reservation. */
 async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }

@@ -7,7 +7,7 @@ import { syncListing } from './sync-listing.ts';
 
 /** A checkout, a reservation and two hours of recovery in the city: by then whatever it began has ended, and some time more. */
 const CHECKOUT_COUNTS_MS = 3 * 3_600_000;
-/** Where nobody is about to buy, it is enough to see now and then whether the offer is there still. */
+/** For a listing that no buyer is about to buy, it is enough to check now and then whether the offer still exists. */
 const OTHERS_EVERY_MS = 600_000;
 
 export interface WorldPass {

@@ -77,7 +77,7 @@ async function mustBeReadable(payments: Payments): Promise<void> {
 }
 
 /**
- * The wallet that the intent names was no contract yet, so nobody can say whether it signed: pending as long as its transfer is not
+ * The wallet that the intent names was no contract yet, so its signature cannot be checked: pending as long as its transfer is not
  * final. Nothing is stored. Null when it is a contract by now, and can be asked.
  */
 export async function answerUndeployed(

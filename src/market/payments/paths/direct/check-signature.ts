@@ -11,7 +11,7 @@ import type { Intent } from './store.ts';
 const NO_KEY_SIGNED =
   'It is not the canonical signature of a key: 65 bytes, low s, v 27 or 28. A contract wallet has to be named when the intent is opened.';
 
-/** `undeployed`: the named wallet has no code in the finalized block yet, so nobody can tell. */
+/** `undeployed`: the named wallet has no code in the finalized block yet, so the signature cannot be judged. */
 export type Signed = { payer: Hex } | { undeployed: Hex };
 
 /**
@@ -36,7 +36,7 @@ export async function checkSignature(
   try {
     const { rpc } = await payments.readHead();
     if ((await readCode(rpc, wallet, 'finalized')) === '0x') {
-      // A key's signature by somebody else will never be this wallet's, unless it becomes a contract.
+      // A signature by another wallet's key will never be this wallet's, unless this wallet becomes a contract.
       return { undeployed: wallet };
     }
     if (await checkContractSignature(rpc, wallet, digest, signature, { block: 'finalized' })) return { payer: wallet };

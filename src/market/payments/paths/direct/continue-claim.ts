@@ -75,7 +75,7 @@ export async function continueClaim<Answer>(
     : await answerDecided(market, payments, txHash, subject, ended);
 }
 
-/** Of a claim, or of what was paid beside it. */
+/** Answers with a decided claim, or with a decided surplus payment of it. */
 async function answerDecided<Answer>(
   market: Market,
   payments: Payments,

@@ -65,7 +65,7 @@ export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDe
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) {
-    // Whatever comes later is too late for the window; it can be claimed anew, and is reviewed then.
+    // Whatever comes later is too late for the window. The buyer can claim it again, and it is reviewed then.
     const over = finalized !== null && finalized.timestamp >= terms.windowTo;
     return over ? { outcome: 'refused', reason: 'transfer_not_found' } : unknown('not_mined');
   }
@@ -118,7 +118,7 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
     reason,
     transfer: found(of),
   });
-  // Signed for somebody's x402: it is not this claim's to use.
+  // The payer signed this transfer for an x402 payment: this claim must not use it.
   if (receipt.logs.some((log) => isAuthorizedBy(log, terms))) return review('authorized_transfer', largest);
   // One log has to be enough; parts are not added up.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);

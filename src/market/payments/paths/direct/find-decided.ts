@@ -46,7 +46,7 @@ async function nameSurplus(
   txHash: Hex,
 ): Promise<DirectPayment | null> {
   const { database } = market;
-  // Somebody else may have brought it to a review just now.
+  // Another request may have brought it to a review just now.
   if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
   const isNamed = await database.transaction(async (tx) => {
     await lockPayment(tx, claim.id);

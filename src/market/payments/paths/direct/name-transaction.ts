@@ -38,7 +38,7 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
   return false;
 }
 
-/** The payee has decided, and the buyer may pay anew, unless that is under way already. */
+/** The payee has decided, and the buyer may pay again, unless another payment is under way already. */
 export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
   const held = listingId === null ? null : await findHolding(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
@@ -53,7 +53,7 @@ export async function nameTransaction(tx: Tx, market: Market, claim: DirectPayme
   if (!(await tryToName(tx, claim, txHash))) throw await undecidedRefusal(tx, market, claim);
 }
 
-/** Beyond five, the oldest that nobody has seen on the chain makes room. False while all are seen. */
+/** Beyond five, the oldest transaction that was not seen on the chain makes room. False while all are seen. */
 export async function tryToName(tx: Tx, claim: DirectPayment, txHash: Hex): Promise<boolean> {
   const named = await listClaimHashes(tx, claim.id);
   if (named.some((one) => one.txHash === txHash && one.refusedReason === null)) return true;
@@ -78,8 +78,8 @@ export async function isBound(tx: Tx, claim: DirectPayment): Promise<boolean> {
 }
 
 /**
- * Another payment of the same buyer, or of the same goods, has to end first. Whoever named a wallet, or showed its signature, learns
- * nothing about what that wallet pays for another merchant.
+ * Another payment of the same buyer, or of the same goods, has to end first. A caller who named a wallet, or showed its signature,
+ * learns nothing about what that wallet pays for another merchant.
  */
 export async function undecidedRefusal(
   queryable: Queryable,

@@ -39,7 +39,7 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
     if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
     throw error;
   }
-  // Nobody is to begin a payment by another chain's time, nor by one that took back what was final.
+  // No payment may begin by another chain's time, nor by the time of a chain that took back what was final.
   if (head.chainId !== market.config.network.chainId || head.floor === null) {
     throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
   }
@@ -49,7 +49,7 @@ export async function readIntentTime(market: Market, readHead: () => Promise<Cha
   return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
 }
 
-/** As before a payment by x402 (W16). Whoever names no wallet has none that could be looked for. */
+/** As before a payment by x402 (W16). A caller who names no wallet has none whose transfers could be looked for. */
 export async function mustNotBeTransferred(
   market: Market,
   readHead: () => Promise<ChainHead>,

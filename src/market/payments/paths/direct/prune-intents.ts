@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 /** Short transactions, so that a claim that comes meanwhile does not wait. */
 const BATCH = 500;
 
-/** Clears away intents that nobody has claimed in all that time. Those that a claim names stay. Returns how many went. */
+/** Deletes intents that were not claimed in all that time. Those that a claim names stay. Returns how many went. */
 export async function pruneIntents({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
   const before = new Date(clock.now() - INTENT_KEPT_DAYS * DAY_MS);
   let count = 0;

@@ -121,7 +121,7 @@ async function judge(
     }
   }
   if (waits) return null;
-  // Of several the seller is shown first the one on which it can deliver without a loss; the others stand beside it.
+  // Of several the seller is shown first the one on which it can deliver without a loss; the others become surplus payments.
   const enoughFirst = toReview.toSorted((a, b) => Number(isTooLittle(a)) - Number(isTooLittle(b)));
   for (const { reason, transfer } of enoughFirst) {
     if (await prove(transfer)) return { status: 'needs_review', reason, transfer };

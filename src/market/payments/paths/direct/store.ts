@@ -117,7 +117,7 @@ export async function deleteOldIntents(queryable: Queryable, before: Date, most:
       order by expires_at limit ${most}))`);
 }
 
-/** The newest claim of an intent, whatever became of it; null while nobody has claimed it. */
+/** The newest claim of an intent, in any status; null while there is none. */
 export async function findClaim(queryable: Queryable, intentId: string): Promise<DirectPayment | null> {
   const [found] = await readPayments(
     queryable,
@@ -180,8 +180,8 @@ export async function hasBought(
 }
 
 /**
- * Another wallet has signed, before any transfer was final. What was refused for the wallet before it may fit this one: the newest of
- * those are judged once more, as many as there is room for beside the one that is named now.
+ * Another wallet has signed, before any transfer was final. A transaction that was refused for the previous wallet may fit this one: the
+ * newest of those are judged once more, as many as there is room for in addition to the one that is named now.
  */
 export async function rebindPayer(tx: Tx, id: bigint, payer: Hex, now: Date): Promise<void> {
   await tx.run(sql`update payments set payer = ${toBytes(payer)}, updated_at = ${now} where id = ${id}`);
@@ -287,7 +287,7 @@ export async function hasAuthorization(
   return found;
 }
 
-/** What a transaction pays beside a claim of that intent; null where it is none, or not yet. */
+/** The surplus payment of that intent by this transaction; null where there is none, or not yet. */
 export async function findSurplus(queryable: Queryable, intentId: string, txHash: Hex): Promise<DirectPayment | null> {
   const [found] = await readPayments(
     queryable,

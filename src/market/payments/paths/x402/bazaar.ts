@@ -93,7 +93,7 @@ function withParameters(discovery: Discovery, given: Readonly<Record<string, str
   return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...given } } } };
 }
 
-/** Without the words and the defaults: whoever wants to call reads them in the description of the interface. */
+/** Without descriptions and defaults: a client that wants to call reads them in the description of the interface. */
 function shorten(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isLong(key, value) ? undefined : value)));
 }

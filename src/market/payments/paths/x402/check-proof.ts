@@ -77,8 +77,8 @@ export async function checkProof(
 }
 
 /**
- * The signature, then the nonce, and only for an unused one whether terms and times fit: who is told to sign anew must not have paid by
- * this one. What nobody signed costs one call at most.
+ * The signature, then the nonce, and only for an unused one whether terms and times fit: a payer who is told to sign again must not have
+ * paid by this proof. A proof that its payer did not sign costs one call at most.
  */
 async function checkOnChain(
   market: Needs,

@@ -143,7 +143,7 @@ function decideFinalUse(use: Use, receipt: Receipt, sighting: Sighting, terms: A
   if (made === null) return unknown('use_without_transfer', sighting);
   if (made.to !== terms.payee || made.value !== terms.valueUnits) return refused('no_fitting_transfer');
   const transfer = { ...sighting, logIndex: made.logIndex, value: made.value };
-  // The money did go to the payee: a person says what for, and nobody is asked to pay meanwhile.
+  // The money did go to the payee: a reviewer says what for, and the buyer is not asked to pay meanwhile.
   if (sighting.blockNumber <= terms.openedBlock) return { outcome: 'review', reason: 'used_before_opening', transfer };
   if (terms.removedAt !== null && Number(sighting.blockTime) * 1000 >= terms.removedAt) {
     return { outcome: 'review', reason: 'listing_removed', transfer };

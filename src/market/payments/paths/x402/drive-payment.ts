@@ -43,7 +43,7 @@ export async function drive(
   return { current: payment, refusal: isOpen ? await settle(market, proof, terms) : null };
 }
 
-/** Nobody's money is moved while nobody can be handed anything for it. */
+/** Never settle while payments are halted: the payer could not be handed anything for the money. */
 function halted(): Refusal {
   return new Refusal('verification_pending', {
     detail: 'Payments are halted, as the providers of the chain contradict each other; nothing was submitted now.',
@@ -106,7 +106,7 @@ async function confirmRejection(market: Market, payment: X402Payment): Promise<s
       readBlacklisted(rpc, asset, payer),
       readBlacklisted(rpc, asset, payee),
     ]);
-    // Somebody submitted it: then a lower balance may be this very payment, and the reading that follows finds it.
+    // It was submitted already: then a lower balance may be this very payment, and the reading that follows finds it.
     if (used) return null;
     if (balance < payment.valueUnits) return 'The payer holds less USDC than the price.';
     if (paused) return 'USDC transfers are paused.';
@@ -158,7 +158,7 @@ async function maySettleStill(market: Market, payment: X402Payment): Promise<boo
 
 /**
  * Whether this proof is the very authorization of that payment, signed by its payer. Only then is it handed to the facilitator
- * once more; whoever shows anything else under the same nonce learns where the payment stands and moves nothing.
+ * once more; a caller who shows anything else under the same nonce learns where the payment stands and moves nothing.
  */
 export async function mayDrive(
   market: Pick<Market, 'rpc' | 'clock' | 'config'>,

@@ -9,7 +9,7 @@ type Needs = Pick<Market, 'config' | 'log' | 'clock'>;
 /** What a check of a proof came to; null: there was no proof. */
 type Checked = { payer: Hex } | { refusal: Refusal } | null;
 
-/** The gas of the facilitator covers less: then nobody is asked to sign for it any more. Who has signed is settled still. */
+/** If the facilitator's gas covers fewer settlements, no payer is asked to sign any more. What was signed already is settled still. */
 const LEAST_COVERED = 50;
 const STANDING_KEPT_MS = 10_000;
 /** A facilitator of another make has no such route, and is not asked again for a while. */
@@ -23,8 +23,9 @@ const WAY_OUT: Readonly<Record<Terms['purpose'], string>> = {
 };
 
 /**
- * Whether x402 can be offered now, by the facilitator's own word: asked before a payment is opened, so that nobody signs for, or waits for,
- * what would not be settled. One that does not say so, or does not answer, is taken as willing: then /verify decides. One per market.
+ * Whether x402 can be offered now, by the facilitator's own word: asked before a payment is opened, so that no payer signs for, or waits
+ * for, what would not be settled. A facilitator that does not say so, or does not answer, counts as willing: then /verify decides. One per
+ * market.
  */
 export function createOffers(market: Needs) {
   const { clock } = market;
@@ -50,7 +51,7 @@ export function createOffers(market: Needs) {
   const note = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
 
   return {
-    /** Where the answer would ask somebody to sign. Throws 503 settlement_unavailable. */
+    /** Where the answer would ask the payer to sign. Throws 503 settlement_unavailable. */
     async beforeSigning({ purpose }: Terms, check: Checked): Promise<void> {
       const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
       if (!asks) return;
