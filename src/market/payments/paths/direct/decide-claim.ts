@@ -118,7 +118,7 @@ function decideTransfers(receipt: Receipt, sighting: Sighting, terms: ClaimTerms
     reason,
     transfer: found(of),
   });
-  // The payer signed this transfer for an x402 payment: this claim must not use it.
+  // This transaction carries out an authorization of the payer, as x402 does. It may pay for something else, so a person decides.
   if (receipt.logs.some((log) => isAuthorizedBy(log, terms))) return review('authorized_transfer', largest);
   // One log has to be enough; parts are not added up.
   const enough = own.find(({ value }) => value >= terms.minimumUnits);
