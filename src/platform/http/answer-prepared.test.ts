@@ -178,7 +178,18 @@ describe('a prepared answer in pieces', () => {
     expect(answer.headers['cache-control']).toBe('private, no-store');
   });
 
-  it('is waited for when the server closes', async () => {
+  it('knows whether the client unpacks gzip', async () => {
+    const readThing: ReadThing = async (_, { acceptsGzip }) => ({
+      status: 200,
+      body: { name: `gzip: ${acceptsGzip}` },
+    });
+    const { server } = startSample({ operations: { ...sampleOperations, readThing } });
+    const ask = async (encoding: string) =>
+      (await server.inject({ url: '/api/thing/3', headers: { 'accept-encoding': encoding } })).json();
+    expect([await ask('gzip'), await ask('gzip;q=0')]).toEqual([{ name: 'gzip: true' }, { name: 'gzip: false' }]);
+  });
+
+  it('is waited for when the server closes, which takes no new connection meanwhile', async () => {
     let goOn = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
       goOn = resolve;
@@ -188,10 +199,11 @@ describe('a prepared answer in pieces', () => {
       await gate;
       yield Buffer.from('last');
     });
-    const { server, port } = await listenSample(answering(prepared));
+    const { server, port, url } = await listenSample(answering(prepared));
     const { heard } = await openSocket(port, get());
     await expect.poll(heard).toContain('first');
     const closing = server.close({ drainMs: 20_000 });
+    await expect(fetch(`${url}/api/thing/3`)).rejects.toThrow();
     goOn();
     await closing;
     await expect.poll(heard).toMatch(/last\r\n0\r\n\r\n$/);
