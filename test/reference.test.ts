@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { referenceFiles } from '../src/market/pages/reference-files.ts';
+import { referenceFiles } from '../src/market/pages/write-reference.ts';
 
 const folder = resolve(import.meta.dirname, '../docs/reference');
 

@@ -1,6 +1,5 @@
-import { likenessOf, MOST_DIFFERENT_BITS, type Shape, shapeOf } from '../../src/market/listings/near/shape.ts';
+import { likenessOf, MOST_DIFFERENT_BITS, type Shape, SLOTS, shapeOf } from '../../src/market/listings/near/shape.ts';
 import { SHINGLE_WORDS } from '../../src/market/listings/near/shingles.ts';
-import { SLOTS } from '../../src/market/listings/near/sketch.ts';
 
 /** From here on goods are nearly the same (W6). */
 export const NEAR = 0.9;

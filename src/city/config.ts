@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import { z } from 'zod';
 import { CITY_LIMITS, type CityLimits } from '../contract/city/endpoints.ts';
 import { type Environment, optional, readEnvironment } from '../platform/config.ts';
+import { readLimitsObject, readNamed, type Told } from '../platform/named-limits.ts';
 import {
   databaseUrlVariable,
   hostVariable,
@@ -17,8 +19,15 @@ import {
   wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
-import { readLimits } from './config-limits.ts';
 import type { CityConfig } from './context.ts';
+
+/** CITY_LIMITS: a JSON object that changes some of the named limits. */
+const readLimits: z.ZodType<CityLimits, string> = z.string().transform((text, context) => {
+  const tell: Told = (message) => context.addIssue({ code: 'custom', message });
+  const given = readLimitsObject(text, tell);
+  if (given === null) return z.NEVER;
+  return { ...CITY_LIMITS, ...readNamed(given, Object.keys(CITY_LIMITS), tell) };
+});
 
 const DEFAULT_PORT = 4022;
 const DEFAULT_FINALITY_MIN_AGE_SECONDS = 300;

@@ -1,24 +1,47 @@
-import { cityEndpoints } from '../contract/city/endpoints.ts';
+import { type CityEndpointName, type CityEndpoints, cityEndpoints } from '../contract/city/endpoints.ts';
+import type { Reason } from '../contract/errors.ts';
+import { sha256 } from '../platform/canonical-json.ts';
 import { checkNetworks } from '../platform/chain/check-networks.ts';
 import { createProviders } from '../platform/chain/provider.ts';
 import { createProviderHealth } from '../platform/chain/provider-health.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/database/database.ts';
+import type { Database, Tx } from '../platform/database/database.ts';
+import { takeQuota } from '../platform/database/quotas/take-quota.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
+import { refuseUnreadable } from '../platform/http/failure.ts';
+import type { Operations } from '../platform/http/server-options.ts';
 import type { Log } from '../platform/log.ts';
 import { createHistory, type History } from '../platform/log-copy/history.ts';
-import { historyLost } from '../platform/log-copy/history-lost.ts';
+import { historyLost, refuseLost } from '../platform/log-copy/history-lost.ts';
 import type { LogCopyPlace } from '../platform/log-copy/place.ts';
 import type { Losses } from '../platform/log-copy/store.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
-import type { City, CityConfig } from './context.ts';
-import { guardHistory, refuseByDatabase } from './history/guard-history.ts';
+import { Refusal } from '../platform/refusal.ts';
+import { isMerchantKey } from '../platform/secret-format.ts';
+import type { City, CityConfig, CityOperation, Resident } from './context.ts';
 import { readLosses } from './history/store.ts';
+import { cancelOffer } from './offers/cancel-offer.ts';
+import { claimOffer } from './offers/claim-offer.ts';
+import { look } from './offers/look.ts';
+import { mustFindOffer } from './offers/must-find-offer.ts';
+import { openOffer } from './offers/open-offer.ts';
+import { presentOffer } from './offers/present-offer.ts';
+import { reserveOffer } from './offers/reserve-offer.ts';
 import { createSweep } from './offers/sweep.ts';
-import { cityOperations } from './operations.ts';
+import { takeHourlyQuota } from './offers/take-hourly-quota.ts';
 import { createPages } from './pages/create-pages.ts';
-import { authenticate } from './residents/authenticate.ts';
+import { confirmResident } from './residents/confirm-resident.ts';
+import { mustFindResident } from './residents/must-find-resident.ts';
+import { presentResident } from './residents/present-resident.ts';
+import { stageResident } from './residents/stage-resident.ts';
+import { findOwnStage, type StageIdentity } from './residents/stages/find-own-stage.ts';
+import { stageClosed } from './residents/stages/stage-closed.ts';
+import { closeStage } from './residents/stages/store.ts';
+import { findKeyOwner, setMarketHandle } from './residents/store.ts';
+import { mustBeFree } from './things/must-be-free.ts';
+import { readThing } from './things/read-thing.ts';
+import { findResidentId, insertThing, lockThing, moveThing } from './things/store.ts';
 
 export interface CityOptions {
   config: CityConfig;
@@ -105,4 +128,155 @@ function watchOver({ database, clock, log, logCopy }: CityOptions): History<Loss
     ...{ database, clock, log, place: logCopy ?? null, readLosses, onOtherHistory },
     newestId: () => UNKNOWN_ID,
   });
+}
+
+/** Whose key this is; null if no resident has it. A key of the market never fits: each site knows its own by its own peppers. */
+export async function authenticate(
+  { config, database, pepper }: Pick<City, 'config' | 'database' | 'pepper'>,
+  bearer: string,
+): Promise<Resident | null> {
+  // The checksum tells most wrong keys apart without asking the database.
+  if (!isMerchantKey(bearer, config.keyPrefix)) return null;
+  const hashes = pepper.hashes(bearer).map(({ hash }) => hash);
+  return findKeyOwner(database, hashes);
+}
+
+const DAY_SECONDS = 86_400;
+
+/** Things are unique by their number; many may bear one name. */
+export const makeThing: CityOperation<CityEndpoints['makeThing']> = async (city, { body, caller }) => {
+  const { clock, config, database } = city;
+  await takeQuota(city, {
+    name: 'things_per_resident_day',
+    subject: String(caller.id),
+    limit: config.limits.things_per_resident_day,
+    windowSeconds: DAY_SECONDS,
+  });
+  const id = await database.transaction(async (tx) => {
+    await tx.lock('things');
+    return insertThing(tx, { name: body.name, makerId: caller.id, at: new Date(clock.now()) });
+  });
+  return { status: 201, body: { thing: await readThing(city, id) } };
+};
+
+/** A gift: at once, and for good. Giving to oneself changes nothing. */
+export const giveThing: CityOperation<CityEndpoints['giveThing']> = async (city, { params, body, caller }) => {
+  await city.database.transaction(async (tx) => {
+    await lockOwnThing(tx, params.id, caller.id);
+    await mustBeFree(tx, params.id);
+    const to = await findResidentId(tx, body.to.trim().replace(/^@/, '').toLowerCase());
+    if (to === null) throw new Refusal('not_found', { detail: 'There is no resident of that handle.' });
+    if (to === caller.id) return;
+    await moveThing(tx, { thingId: params.id, to, at: new Date(city.clock.now()), offerId: null });
+  });
+  return { status: 200, body: { thing: await readThing(city, params.id) } };
+};
+
+/** Holds the thing until the transaction ends, if it is the resident's. */
+async function lockOwnThing(tx: Tx, thingId: bigint, residentId: bigint): Promise<void> {
+  const thing = await lockThing(tx, thingId);
+  if (thing === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });
+  if (thing.ownerId !== residentId) throw new Refusal('not_thing_owner');
+}
+
+/** Makes a resident in two steps: W10 in small, without codes, so that a lost key is lost. */
+export const registerResident: CityOperation<CityEndpoints['registerResident']> = async (
+  city,
+  { body, bearer, clientNetwork },
+) => {
+  switch (body.action) {
+    case 'stage':
+      return { status: 200, body: await stageResident(city, body, clientNetwork) };
+    case 'confirm':
+      return { status: 200, body: await confirmResident(city, { body, bearer, clientNetwork }) };
+    case 'cancel':
+      return { status: 200, body: await cancelStage(city, body) };
+  }
+};
+
+/** Ends the stage; once more changes nothing. What was confirmed is not undone. */
+async function cancelStage({ database, clock }: Pick<City, 'database' | 'clock'>, identity: StageIdentity) {
+  await database.transaction(async (tx) => {
+    const stage = await findOwnStage(tx, identity, { lock: true });
+    if (stage.closedAs === 'confirmed') throw stageClosed();
+    if (stage.closedAs === null) await closeStage(tx, sha256(identity.session), 'canceled', new Date(clock.now()));
+  });
+  return { status: 'canceled' as const };
+}
+
+/** One side of a link, public as claimed. Whether the merchant names this resident too is looked at when something rests on it. */
+export const linkMarket: CityOperation<CityEndpoints['linkMarket']> = async ({ database }, { body, caller }) => {
+  const row = await database.transaction(async (tx) => {
+    await setMarketHandle(tx, caller.id, body.market_handle);
+    return mustFindResident(tx, caller.handle);
+  });
+  return { status: 200, body: { resident: presentResident(row) } };
+};
+
+/** POST /api/world/offer/:id/reconcile, for any resident: what the background pass does, now. */
+export const reconcileOffer: CityOperation<CityEndpoints['reconcileOffer']> = async (city, { params, caller }) => {
+  await takeHourlyQuota(city, 'reconciles_per_resident_hour', caller);
+  await mustFindOffer(city.database, params.id);
+  await look(city, params.id);
+  return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, params.id)) } };
+};
+
+/** GET /api/world/offer/:id. Says what is written; the chain is looked at by others. */
+export const getOffer: CityOperation<CityEndpoints['getOffer']> = async (city, { params }) => ({
+  status: 200,
+  body: { offer: presentOffer(city, await mustFindOffer(city.database, params.id)) },
+});
+
+export const getResident: CityOperation<CityEndpoints['getResident']> = async ({ database }, { params }) => {
+  return { status: 200, body: { resident: presentResident(await mustFindResident(database, params.handle)) } };
+};
+
+export const getThing: CityOperation<CityEndpoints['getThing']> = async (city, { params }) => {
+  return { status: 200, body: { thing: await readThing(city, params.id) } };
+};
+
+/** Every endpoint of the contract and the operation that answers it: a missing one does not compile. */
+const cityOperations: Operations<CityEndpoints, City, Resident> = {
+  registerResident,
+  linkMarket,
+  getResident,
+  makeThing,
+  giveThing,
+  getThing,
+  openOffer,
+  getOffer,
+  reserveOffer,
+  claimOffer,
+  reconcileOffer,
+  cancelOffer,
+};
+
+type CityOperations = Operations<CityEndpoints, City, Resident>;
+type Act = (city: City, call: never) => Promise<unknown>;
+
+/** Read by the payer, and by a market: from books that lack a sale it would say that the thing is for sale. */
+const TELL_OF_A_PAYMENT: ReadonlySet<CityEndpointName> = new Set(['getOffer']);
+
+function isPublicRead(name: CityEndpointName): boolean {
+  return cityEndpoints[name].method === 'GET' && !TELL_OF_A_PAYMENT.has(name);
+}
+
+/** While history is lost nothing is written, and no caller is told of an offer from books that may lack its payment. */
+function guardHistory(isLost: () => boolean, operations: CityOperations): CityOperations {
+  const guarded = Object.entries(operations).map(([name, operation]) => {
+    if (isPublicRead(name as CityEndpointName)) return [name, operation];
+    // Each operation has types of its own, which a table of them can only be walked without.
+    const act = operation as unknown as Act;
+    const asked: Act = async (city, call) => {
+      if (isLost()) throw historyLost();
+      return await act(city, call);
+    };
+    return [name, asked];
+  });
+  return Object.fromEntries(guarded);
+}
+
+/** What the database refuses before this process has heard of a loss; and whatever else means that it cannot answer now. */
+function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Refusal | null {
+  return refuseLost(error) ?? refuseUnreadable(error, reasons);
 }

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { EndpointShape } from './endpoint.ts';
-import { ERRORS, type Reason } from './errors.ts';
+import { ERRORS, errorClass, REASONS, type Reason } from './errors.ts';
 import { createSchemaPool, type JsonSchema, type SchemaPool } from './json-schemas.ts';
-import { problemSchema } from './problem-schema.ts';
 import { reasonsOf } from './reasons-of.ts';
 import { API_VERSION } from './vocabulary.ts';
 
@@ -166,4 +165,43 @@ function describeRefusals(endpoint: EndpointShape): JsonSchema {
       },
     ]),
   );
+}
+
+/** The Problem type of errors.ts as JSON Schema. */
+function problemSchema(): JsonSchema {
+  const text = { type: 'string' };
+  return {
+    type: 'object',
+    description: 'A refused request (RFC 9457). A route may add fields of its own.',
+    properties: {
+      type: { type: 'string', format: 'uri', description: 'the page that explains this reason' },
+      title: text,
+      status: { type: 'integer' },
+      detail: text,
+      reason: { type: 'string', enum: REASONS },
+      error_class: { type: 'string', enum: [...new Set(REASONS.map((reason) => errorClass(ERRORS[reason].status)))] },
+      error: { type: 'string', description: 'the same text as detail' },
+      next_step: text,
+      request_id: text,
+      retry: { type: 'string', enum: ['same_request', 'same_proof', 'after_fix', 'never'] },
+      retry_after_seconds: { type: 'integer', minimum: 1, description: 'equal to the Retry-After header' },
+      do_not_pay_again: { type: 'boolean', description: 'on every payment answer: true when a payment may exist' },
+      errors: {
+        type: 'array',
+        items: { type: 'object', properties: { path: text, message: text }, required: ['path', 'message'] },
+      },
+    },
+    required: [
+      'type',
+      'title',
+      'status',
+      'detail',
+      'reason',
+      'error_class',
+      'error',
+      'next_step',
+      'request_id',
+      'retry',
+    ],
+  };
 }

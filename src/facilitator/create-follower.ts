@@ -1,8 +1,8 @@
 import { RpcFailure } from '../platform/chain/rpc.ts';
 import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
+import type { Head } from './head.ts';
 import type { Entry } from './journal/entry.ts';
-import { createPace } from './pace.ts';
 import { createScanBlocks } from './scan-blocks.ts';
 
 /** Follows the head of the chain for all settlements at once, while requests wait for one of them. */
@@ -64,5 +64,75 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
         waiters.add({ entry, deadlineAt, done });
         if (!isRunning) void run();
       }),
+  };
+}
+
+/** When to look for the next block: a look too early costs a call, one too late costs the payer time. */
+interface Pace {
+  /** What a look found. */
+  note(head: Head): void;
+  /** How long to wait before the next look. */
+  pauseMs(): number;
+  /** A request waits again, after none did. */
+  restart(): void;
+}
+
+const FIRST_PAUSE_MS = 10;
+/** Looks for a block that is late come so often. */
+const LATE_PAUSE_MS = 20;
+/** So many equal distances in a row are a chain with a beat of its own. */
+const EQUAL_SPACINGS = 3;
+const MOST_SPACING_SECONDS = 2n;
+/** After a block that was there already it is looked for a little earlier. */
+const EARLIER_MS = 10;
+/** A sleep towards the next block is never longer than this many polls: the beat may have been chance. */
+const MOST_POLLS = 10;
+
+/**
+ * Where blocks come at even times, as on Base, the next look is when the next block is due. Elsewhere looks become rarer from
+ * `FIRST_PAUSE_MS` to `pollMs`, from each new block on: a chain that mines at once has a transaction almost at once.
+ */
+export function createPace(pollMs: number, now: () => number): Pace {
+  let last: Head | null = null;
+  let spacing = 0n;
+  let equal = 0;
+  /** How long after the time in its head a block is to be seen. */
+  let lagMs = 0;
+  let looksForNext = 0;
+
+  const dueInMs = (): number | null => {
+    if (last === null || equal < EQUAL_SPACINGS) return null;
+    const spacingMs = Number(spacing) * 1000;
+    const sinceLast = now() - Number(last.timestamp) * 1000 - lagMs;
+    // Far from the wall clock, or a block was left out: there is no beat to go by.
+    if (sinceLast < -spacingMs) return null;
+    return spacingMs - (Math.max(0, sinceLast) % spacingMs);
+  };
+  return {
+    note: (head) => {
+      looksForNext += 1;
+      if (last?.hash === head.hash) return;
+      if (last !== null && head.number === last.number + 1n) {
+        const next = head.timestamp - last.timestamp;
+        equal = next > 0n && next <= MOST_SPACING_SECONDS && next === spacing ? equal + 1 : 0;
+        spacing = next;
+      } else if (last !== null && head.timestamp - last.timestamp !== (head.number - last.number) * spacing) {
+        equal = 0;
+      }
+      const seenLagMs = now() - Number(head.timestamp) * 1000;
+      const wasThere = last !== null && looksForNext === 1;
+      lagMs = wasThere ? Math.min(lagMs, seenLagMs) - EARLIER_MS : seenLagMs;
+      last = head;
+      looksForNext = 0;
+    },
+    pauseMs: () => {
+      const due = looksForNext === 0 ? dueInMs() : null;
+      if (due !== null) return Math.min(due, MOST_POLLS * pollMs);
+      const first = equal >= EQUAL_SPACINGS ? LATE_PAUSE_MS : FIRST_PAUSE_MS;
+      return Math.min(first * 2 ** Math.min(looksForNext, 10), pollMs);
+    },
+    restart: () => {
+      looksForNext = 0;
+    },
   };
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { privateKeyToAccount, sign } from 'viem/accounts';
 import { expect, test } from 'vitest';
 import { type Hex, toBytes, toHex } from '../platform/hex.ts';
-import { makeAccount, signDigest } from './make-account.ts';
+import { makeAccount, signDigest } from './main.ts';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const SEED = Number(process.env['OPENAISLE_SEED'] ?? Date.now() % 2 ** 31);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { createPace } from './create-follower.ts';
 import type { Head } from './head.ts';
-import { createPace } from './pace.ts';
 
 const POLL_MS = 200;
 const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const;

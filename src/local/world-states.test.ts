@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { worldStates } from './world-states.ts';
+import { worldStates } from './write-states.ts';
 
 test('the diagrams are drawn from the tables of today; otherwise: npm run docs', () => {
   const page = resolve(import.meta.dirname, '../../docs/world-states.md');

@@ -1,13 +1,59 @@
-import { mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { execFile } from 'node:child_process';
+import { createWriteStream, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { readBalance } from '../platform/chain/usdc-reads.ts';
 import { systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder-lock.ts';
-import type { LocalChain } from './chain/start-chain.ts';
-import { makeMaintainer } from './maintainer-file.ts';
-import { openChain } from './open-chain.ts';
+import { createClient } from '../sdk/client.ts';
+import { WORLD_ACCOUNTS } from './chain/accounts.ts';
+import { deployUsdc } from './chain/deploy-usdc.ts';
+import { type Funding, fund } from './chain/fund.ts';
+import { type LocalChain, startChain } from './chain/start-chain.ts';
+import { USDC_ADDRESS } from './chain/usdc-contract.ts';
 import { makeFacilitatorAuth, openCity, openFacilitator, openMarket } from './open-servers.ts';
 import { checkPortsFree, type Ports } from './ports.ts';
-import type { ServerProcess } from './server-process.ts';
+import { inheritedEnvironment, type ServerProcess } from './server-process.ts';
+
+const LOW_UNITS = 100_000_000n;
+const REFILL_UNITS = 1_000_000_000n;
+const FACILITATOR_WEI = 1_000n * 10n ** 18n;
+
+/** The chain as it was left, or a new one, with USDC on it and money in the wallets of the story. */
+async function openChain(
+  dataDir: string,
+  { ports, finalityBlocks }: { ports: Ports; finalityBlocks: number },
+): Promise<LocalChain> {
+  mkdirSync(join(dataDir, 'logs'), { recursive: true });
+  const lines = createWriteStream(join(dataDir, 'logs', 'chain.log'), { mode: 0o600 });
+  const chain = await startChain({
+    port: ports.chain,
+    finalityBlocks,
+    blockTimeSeconds: 1,
+    stateFile: join(dataDir, 'chain', 'state.json'),
+    log: (line) => void lines.write(`${line}\n`),
+  });
+  try {
+    await deployUsdc(chain);
+    await fundWallets(chain);
+    return chain;
+  } catch (error) {
+    await chain.stop();
+    throw error;
+  }
+}
+
+/** The treasury gets nothing: what it holds are fees. */
+async function fundWallets(chain: LocalChain): Promise<void> {
+  const { treasury, facilitator, ...others } = WORLD_ACCOUNTS;
+  const poor: Funding[] = [];
+  for (const { address } of Object.values(others)) {
+    const units = await readBalance(chain.rpc, USDC_ADDRESS, address);
+    if (units < LOW_UNITS) poor.push({ address, usdcUnits: REFILL_UNITS });
+  }
+  await fund(chain, [...poor, { address: facilitator.address, wei: FACILITATOR_WEI }]);
+}
 
 export interface WorldOptions {
   dataDir: string;
@@ -131,4 +177,29 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+const COMMAND = fileURLToPath(new URL('../market/maintainer.ts', import.meta.url));
+
+/** Makes merchant 1 by the operator's own command, while the market runs, unless the market has one. */
+async function makeMaintainer(options: {
+  marketUrl: string;
+  marketDataDir: string;
+  handle: string;
+  file: string;
+}): Promise<'made' | 'found'> {
+  const { marketUrl, marketDataDir, handle, file } = options;
+  const { body } = await createClient({ baseUrl: marketUrl }).listMerchants({ query: { limit: 1 } });
+  if (body.merchants[0]?.maintainer === true) {
+    if (existsSync(file)) return 'found';
+    throw new Error(
+      `The market has a maintainer whose key is gone with ${file}: remove the data folder and start again.`,
+    );
+  }
+  // Left over from a start that was broken off before the merchant existed.
+  rmSync(file, { force: true });
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const env = { ...inheritedEnvironment(), OPENAISLE_DATA_DIR: marketDataDir };
+  await promisify(execFile)(process.execPath, [COMMAND, '--handle', handle, '--out', file], { env });
+  return 'made';
 }

@@ -1,6 +1,72 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { worldStates } from './world-states.ts';
+import { OFFER_STEPS } from '../city/offers/offer-steps.ts';
+import { CHECKOUT_STATES, DRAFT_STATES, OFFER_PHASES } from '../contract/world-records.ts';
+import { CHECKOUT_STEPS } from '../market/world/checkouts/checkout-steps.ts';
+import { DRAFT_STEPS } from '../market/world/drafts/draft-steps.ts';
+
+interface Table {
+  title: string;
+  source: string;
+  says: string;
+  states: readonly string[];
+  steps: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+const TABLES: readonly Table[] = [
+  {
+    title: 'An offer in the city',
+    source: 'src/city/offers/offer-steps.ts',
+    says: 'The thing is locked in all phases but `claimed` and `canceled`.',
+    states: OFFER_PHASES,
+    steps: OFFER_STEPS,
+  },
+  {
+    title: 'A draft on the market',
+    source: 'src/market/world/drafts/draft-steps.ts',
+    says: 'One hour, and longer while its fee is under way.',
+    states: DRAFT_STATES,
+    steps: DRAFT_STEPS,
+  },
+  {
+    title: 'A checkout on the market',
+    source: 'src/market/world/checkouts/checkout-steps.ts',
+    says: 'Ten minutes. It reserves nothing.',
+    states: CHECKOUT_STATES,
+    steps: CHECKOUT_STEPS,
+  },
+];
+
+/** docs/world-states.md: the tables that the code asks, drawn. */
+export function worldStates(): string {
+  const head = [
+    '# States of a sale in the world aisle',
+    '',
+    'Drawn by `npm run docs` from the tables that the code asks. Triggers of the databases hold the same steps, and tests compare the two.',
+    'What is not drawn is not allowed; a state without a way out is an end.',
+  ];
+  return `${[...head, ...TABLES.flatMap(drawn)].join('\n')}\n`;
+}
+
+function drawn({ title, source, says, states, steps }: Table): string[] {
+  const arrows = Object.entries(steps).flatMap(([act, ways]) =>
+    Object.entries(ways).map(([from, to]) => ({ act, from, to })),
+  );
+  const ends = states.filter((state) => !arrows.some(({ from }) => from === state));
+  return [
+    '',
+    `## ${title}`,
+    '',
+    `From \`${source}\`. ${says}`,
+    '',
+    '```mermaid',
+    'stateDiagram-v2',
+    `  [*] --> ${states[0]}`,
+    ...arrows.map(({ act, from, to }) => `  ${from} --> ${to}: ${act}`),
+    ...ends.map((state) => `  ${state} --> [*]`),
+    '```',
+  ];
+}
 
 // Writes docs/world-states.md. With --check it writes nothing, and fails where the file is not what it would write.
 const file = new URL('../../docs/world-states.md', import.meta.url);

@@ -1,8 +1,10 @@
+import { isIP, isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor } from '../contract/vocabulary.ts';
-import { ConfigError, type Environment, optional, readEnvironment } from '../platform/config.ts';
+import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor, type Limits } from '../contract/vocabulary.ts';
+import { ConfigError, type Environment, optional, readEnvironment, type Variable } from '../platform/config.ts';
 import { readGitCommit } from '../platform/git-commit.ts';
+import { readLimitsObject, readNamed, type Told } from '../platform/named-limits.ts';
 import {
   databaseUrlVariable,
   hostVariable,
@@ -22,10 +24,99 @@ import {
   wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
-import { contactVariable } from './config-contact.ts';
-import { type ConfiguredLimits, readLimits } from './config-limits.ts';
-import { readProxies } from './config-proxies.ts';
-import type { MarketConfig } from './context.ts';
+import type { MarketConfig, NetworkRule } from './context.ts';
+import { NETWORK_LIMITS, readNetwork } from './limits/network-limits.ts';
+
+// The body of a listing has a fixed limit; a larger artifact would never arrive.
+const MOST = new Map([['artifact_bytes', 2 * DEFAULT_LIMITS.artifact_bytes]]);
+const NETWORKS = 'networks';
+
+interface ConfiguredLimits {
+  limits: Limits;
+  networkLimits: readonly NetworkRule[];
+}
+
+/** OPENAISLE_LIMITS: a JSON object that changes some of the named limits, for everybody or, under `networks`, for some. */
+const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((text, context) => {
+  const tell: Told = (message) => context.addIssue({ code: 'custom', message });
+  const given = readLimitsObject(text, tell);
+  if (given === null) return z.NEVER;
+  const { [NETWORKS]: networks = {}, ...named } = given;
+  const limits = { ...DEFAULT_LIMITS, ...readNamed(named, Object.keys(DEFAULT_LIMITS), tell, MOST) } as Limits;
+  return { limits, networkLimits: readNetworks(networks, tell) };
+});
+
+function readNetworks(given: unknown, tell: Told): NetworkRule[] {
+  if (!isObject(given)) {
+    tell(`${NETWORKS} is no object of networks, each with limits of its own`);
+    return [];
+  }
+  const rules: NetworkRule[] = [];
+  for (const [text, own] of Object.entries(given)) {
+    const network = readNetwork(text);
+    if (network === null) {
+      tell(
+        `${NETWORKS} names what is no network: 203.0.113.0/24 or 2001:db8::/48, of IPv6 at most /64, no bit beyond the length`,
+      );
+    } else if (rules.some((rule) => isSame(rule, network))) tell(`${NETWORKS} names one network twice`);
+    else if (!isObject(own)) tell(`${NETWORKS}: a network has no object of limits`);
+    else {
+      const limits: NetworkRule['limits'] = readNamed(own, NETWORK_LIMITS, (message) =>
+        tell(`${NETWORKS}: ${message}`),
+      );
+      rules.push({ ...network, limits });
+    }
+  }
+  return rules;
+}
+
+function isSame(a: Omit<NetworkRule, 'limits'>, b: Omit<NetworkRule, 'limits'>): boolean {
+  return a.length === b.length && a.bits.width === b.bits.width && a.bits.value === b.bits.value;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** One address, without headers. */
+const MAILTO = /^mailto:[a-z0-9.!#$%&*+=?^_{|}~-]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i;
+/** Nothing that would end a link where it is written in Markdown or HTML. */
+const HTTPS = /^https:\/\/[a-z0-9._~:/?=&%+,;@!*$-]{1,500}$/i;
+
+/** Where people reach the operator of this market in private. */
+function contactVariable(): Variable<string | null> {
+  const schema = z.string().transform((text, context) => {
+    if (isContact(text)) return text;
+    context.addIssue({ code: 'invalid_format', format: 'url' });
+    return z.NEVER;
+  });
+  const must = 'mailto: with one address, or an https URL without user, password, fragment and brackets';
+  return optional<string | null>(schema, must, null);
+}
+
+function isContact(text: string): boolean {
+  if (MAILTO.test(text)) return true;
+  const url = HTTPS.test(text) ? URL.parse(text) : null;
+  return url !== null && url.username === '' && url.password === '';
+}
+
+const NAMED = ['loopback', 'linklocal', 'uniquelocal'];
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, rest] = text.split('/');
+  if (isIP(address) === 0 || rest !== undefined) return false;
+  return bits === undefined || (/^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= (isIPv4(address) ? 32 : 128));
+}
+
+/** OPENAISLE_TRUST_PROXY: whom to believe about the client's address. Never "everybody": then every client could name itself. */
+const readProxies: z.ZodType<false | string[], string> = z.string().transform((text, context) => {
+  if (text === 'off') return false;
+  const proxies = text.split(',').map((proxy) => proxy.trim());
+  const all = proxies.every((proxy) => NAMED.includes(proxy) || (isNetwork(proxy) && !proxy.endsWith('/0')));
+  if (all) return proxies;
+  context.addIssue({ code: 'invalid_format', format: 'cidr' });
+  return z.NEVER;
+});
 
 const DEFAULT_PORT = 4020;
 const HIGHEST_PORT = 65_535;

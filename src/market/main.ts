@@ -6,11 +6,22 @@ import { holdSignals } from '../platform/hold-signals.ts';
 import type { Log } from '../platform/log.ts';
 import { handleShutdown } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
-import type { MarketConfig } from './context.ts';
-import { CRASH_POINTS } from './crash-points.ts';
+import type { CrashPoint, MarketConfig } from './context.ts';
 import { type MarketRun, runMarket } from './run-market.ts';
 import { runSupervisor } from './run-supervisor.ts';
 import { runWorker } from './run-worker.ts';
+
+const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
+  before_verify: true,
+  after_settling_committed: true,
+  after_settle_before_answer: true,
+  after_claim_committed: true,
+  after_watermark_raised: true,
+  after_head_read: true,
+  after_evidence_gathered: true,
+  after_final_before_delivery: true,
+  after_commit_before_answer: true,
+};
 
 /** Two calls to the facilitator, 8 s each, and a margin. */
 const DRAIN_MS = 25_000;

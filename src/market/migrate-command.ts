@@ -1,12 +1,28 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type CheckedMigration, checkMigrations, worstOf } from '../platform/database/migrations/check-migrations.ts';
 import type { Verdict } from '../platform/database/migrations/judge-statement.ts';
 import type { Progress } from '../platform/database/migrations/run-steps.ts';
+import { splitStatements } from '../platform/database/migrations/split-statements.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { visitDatabase } from '../platform/database/visit-database.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
-import { readAppRights } from './app-role.ts';
 import { MIGRATIONS, migrateMarket } from './prepare-ground.ts';
+
+const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
+/** The name that the script gives the role. */
+const NAMED = /\bopenaisle_app\b/g;
+
+/**
+ * The statements that give a role what the market needs of the tables. What the script takes away first is left out: the version before may
+ * be running under this role, and need it.
+ */
+async function readAppRights(role: string): Promise<string[]> {
+  const quoted = `"${role.replaceAll('"', '""')}"`;
+  const statements = splitStatements(await readFile(SCRIPT, 'utf8'));
+  return statements.filter((one) => /^grant /i.test(one)).map((one) => one.replaceAll(NAMED, () => quoted));
+}
 
 const HELP = `Brings the tables of the market up to this version. A start of the market does the same by itself, under a role that may.
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLog } from './create-log.ts';
+import { createLog, redact } from './create-log.ts';
 import { systemRandom } from './random.ts';
-import { redact } from './redact.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from './secret-format.ts';
 
 function start(options: Parameters<typeof createLog>[0] = {}) {

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { makeBundle } from './make-bundle.ts';
-import { makeNotices } from './make-notices.ts';
+import { makeBundle, makeNotices } from './write-bundle.ts';
 
 const served = (name: string): string =>
   readFileSync(new URL(`../market/pages/shell/files/${name}`, import.meta.url), 'utf8');

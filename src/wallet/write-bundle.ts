@@ -1,7 +1,102 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { makeBundle } from './make-bundle.ts';
-import { makeNotices } from './make-notices.ts';
+import { rolldown } from 'rolldown';
+
+/** What else of others leaves this server: the fonts as files, and as shapes in pictures. */
+const SERVED = [
+  '@expo-google-fonts/inter',
+  '@fontsource-variable/inter',
+  '@fontsource-variable/jetbrains-mono',
+  '@fontsource-variable/source-serif-4',
+];
+/** Draws the pictures. Its package brings no text of its licence, so the place of both is named. */
+const RUN = ['@resvg/resvg-wasm'];
+
+const LICENCE_FILE = /^(?:licen[cs]e|copying|notice)(?:[._-].*)?$/i;
+
+const INTRODUCTION = `Third-party notices
+
+Openaisle itself is under the Apache License 2.0. What it serves contains works of others, under the licences below:
+the wallet script (packages it is made with), the fonts, and the program that draws pictures.
+Written by \`npm run bundle\`.
+`;
+
+interface Manifest {
+  name: string;
+  version: string;
+  license: string;
+  repository?: string | { url: string };
+  homepage?: string;
+}
+
+/** The licences of the packages that the script's files come from, and of everything else that is served. */
+export function makeNotices(modules: readonly string[]): string {
+  const bundled = modules.filter((path) => path.includes('/node_modules/')).map(packageFolder);
+  const others = [...SERVED, ...RUN].map((name) =>
+    fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url)),
+  );
+  const notices = [...new Set([...bundled, ...others])].map(notice).sort();
+  return `${[INTRODUCTION, ...notices].join(`\n${'-'.repeat(100)}\n\n`).trimEnd()}\n`;
+}
+
+/** The nearest folder above with a named manifest: packages have nameless ones inside, for kinds of modules. */
+function packageFolder(path: string): string {
+  const folder = dirname(path);
+  const manifest = join(folder, 'package.json');
+  const isPackage = existsSync(manifest) && readManifest(folder).name !== undefined;
+  return isPackage ? folder : packageFolder(folder);
+}
+
+function notice(folder: string): string {
+  const { name, version, license, repository, homepage } = readManifest(folder) as Manifest;
+  const source = homepage ?? (typeof repository === 'string' ? repository : repository?.url) ?? '';
+  const head = `${name} ${version}\nLicence: ${license}\nSource: ${source}\n`;
+  const files = readdirSync(folder).filter((file) => LICENCE_FILE.test(file));
+  const texts = files.map((file) => readFileSync(join(folder, file), 'utf8'));
+  if (texts.length > 0) return [head, ...texts.map(plain)].join('\n');
+  const known = LICENCE_TEXTS[license];
+  if (known === undefined) throw new Error(`${name} brings no licence file: say where its licence is`);
+  return `${head}\n${known}\n`;
+}
+
+const LICENCE_TEXTS: Readonly<Record<string, string>> = {
+  'MPL-2.0': 'The text of the Mozilla Public License 2.0 is at https://www.mozilla.org/en-US/MPL/2.0/',
+};
+
+function readManifest(folder: string): Partial<Manifest> {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Partial<Manifest>;
+}
+
+function plain(text: string): string {
+  const lines = text.replaceAll('\r\n', '\n').replace(/^\uFEFF/, '');
+  return `${lines.replaceAll(/[ \t]+$/gm, '').trim()}\n`;
+}
+
+/** Names the address where the licences of the packages in it are served. */
+const HEAD = '/*! Openaisle, with code of others: /third-party-notices.txt */';
+
+interface Bundle {
+  code: string;
+  /** The files that something of it comes from. */
+  modules: readonly string[];
+}
+
+/** One script for browsers, the same bytes from the same sources and packages. */
+export async function makeBundle(): Promise<Bundle> {
+  const bundle = await rolldown({
+    input: fileURLToPath(new URL('./main.ts', import.meta.url)),
+    platform: 'browser',
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    transform: { target: 'es2022' },
+  });
+  try {
+    const { output } = await bundle.generate({ format: 'iife', minify: true, comments: { legal: true } });
+    return { code: `${HEAD}\n${output[0].code}`, modules: Object.keys(output[0].modules) };
+  } finally {
+    await bundle.close();
+  }
+}
 
 // `npm run bundle`: the script of the page for wallets, and the licences of what is served, where the pages have their files.
 const file = (name: string): string => fileURLToPath(new URL(`../market/pages/shell/files/${name}`, import.meta.url));

@@ -1,5 +1,5 @@
 import type { City } from '../../src/city/context.ts';
-import { registerResident } from '../../src/city/residents/register-resident.ts';
+import { registerResident } from '../../src/city/create-city.ts';
 import { cityEndpoints } from '../../src/contract/city/endpoints.ts';
 import { askCity } from './city-context.ts';
 

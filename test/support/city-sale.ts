@@ -1,10 +1,9 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { City, Resident } from '../../src/city/context.ts';
+import { getOffer, reconcileOffer } from '../../src/city/create-city.ts';
 import { cancelOffer } from '../../src/city/offers/cancel-offer.ts';
 import { claimOffer } from '../../src/city/offers/claim-offer.ts';
-import { getOffer } from '../../src/city/offers/get-offer.ts';
 import { openOffer } from '../../src/city/offers/open-offer.ts';
-import { reconcileOffer } from '../../src/city/offers/reconcile-offer.ts';
 import { reserveOffer } from '../../src/city/offers/reserve-offer.ts';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { type CityEndpoints, type CityLimits, cityEndpoints } from '../../src/contract/city/endpoints.ts';

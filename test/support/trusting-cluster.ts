@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/platform/clock.ts';
 import { findBinaries } from '../../src/platform/database/embedded/find-binaries.ts';
-import { placeBinaries } from '../../src/platform/database/embedded/place-binaries.ts';
 import { type Launch, launchOptions, runBinary } from '../../src/platform/database/embedded/run-binary.ts';
-import { linkSharedLibraries } from '../../src/platform/database/embedded/shared-libraries.ts';
 import { findUser, type ServerUser } from '../../src/platform/database/embedded/system-user.ts';
+import { linkSharedLibraries, placeBinaries } from '../../src/platform/database/embedded.ts';
 import { onServer } from './on-server.ts';
 
 /** Whom the earlier versions ran PostgreSQL as. */

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
+import { giveThing } from '../../src/city/create-city.ts';
 import { openOffer } from '../../src/city/offers/open-offer.ts';
-import { giveThing } from '../../src/city/things/give-thing.ts';
 import { checksummed } from '../../src/contract/chain-values.ts';
 import { cityEndpoints } from '../../src/contract/city/endpoints.ts';
 import type { CheckoutOut, DraftOut } from '../../src/contract/world-records.ts';

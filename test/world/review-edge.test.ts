@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
-import { declineOldReviews } from '../../src/market/payments/review/decline-old-reviews.ts';
+import { declineOldReviews } from '../../src/market/payments/payments.ts';
 import { claimCases } from './review-cases.ts';
 import { reviewStage } from './review-stage.ts';
 

@@ -1,16 +1,22 @@
+import { hashMessage } from 'viem/utils';
 import type { CityEndpoints } from '../../contract/city/endpoints.ts';
 import type { AnswerOf } from '../../contract/endpoint.ts';
+import { checkContractSignature } from '../../platform/chain/contract-signature.ts';
+import { readCode, readReceipt } from '../../platform/chain/reads.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { recoverSigner } from '../../platform/chain/signature.ts';
+import type { Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityOperation, Resident } from '../context.ts';
-import { checkSignature } from './claims/check-signature.ts';
-import { nameClaim } from './claims/name-claim.ts';
-import { type Claim, findProvenOffer, listClaims } from './claims/store.ts';
+import { readHead } from '../payments/read-head.ts';
+import { type Claim, dropClaim, findProvenOffer, insertClaim, listClaims, MOST_CLAIMS } from './claims/store.ts';
 import { look } from './look.ts';
 import { mustFindOffer } from './must-find-offer.ts';
 import type { Offer, Reservation } from './offer.ts';
 import { presentOffer } from './present-offer.ts';
 import type { OfferReading } from './read-offer.ts';
+import { lockOffer } from './store.ts';
 import { takeHourlyQuota } from './take-hourly-quota.ts';
 
 type Answer = AnswerOf<CityEndpoints['claimOffer']>;
@@ -114,4 +120,81 @@ function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: He
   if (block === undefined || head === null || head.floor === null) return LEAST_RETRY_SECONDS;
   const seconds = (Math.max(0, Number(block - head.floor.number)) * config.network.blockSeconds) / 4;
   return Math.min(MOST_RETRY_SECONDS, Math.max(LEAST_RETRY_SECONDS, Math.ceil(seconds)));
+}
+
+/** That the payer's wallet signed the challenge: its own key, or a contract that says so as of the finalized block. */
+async function checkSignature(
+  city: City,
+  { challenge, payerWallet }: Pick<Reservation, 'challenge' | 'payerWallet'>,
+  given: string,
+): Promise<void> {
+  // Hex digits of any case are the same bytes.
+  const signature = given.toLowerCase() as Hex;
+  const digest = hashMessage(challenge);
+  if ((await recoverSigner(digest, signature)) === payerWallet) return;
+  try {
+    const { provider, chainId } = await readHead(city);
+    if (chainId !== city.config.network.chainId) throw new Refusal('payment_preserved', { retryAfterSeconds: 10 });
+    const hasCode = (await readCode(provider, payerWallet, 'finalized')) !== '0x';
+    const isGood =
+      hasCode && (await checkContractSignature(provider, payerWallet, digest, signature, { block: 'finalized' }));
+    if (isGood) return;
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+  throw new Refusal('signature_invalid', {
+    detail: 'It is not payer_wallet’s signature of the reservation’s challenge.',
+    nextStep: 'Sign the exact challenge of the reservation with personal_sign and payer_wallet, and claim again.',
+  });
+}
+
+/**
+ * Puts a transaction among those that the reservation names, in a transaction of its own: whatever happens afterwards, it is looked at.
+ * It is refused where it has bought another thing. If the reservation is over by then, nothing is named, and the caller rereads the
+ * offer. Beyond five, the oldest that is in no block makes room; where all are in blocks it has to wait.
+ */
+async function nameClaim(city: City, { id, offerId }: Reservation, txHash: Hex): Promise<void> {
+  const { database, clock } = city;
+  const toDrop = await listDispensable(city, id, txHash);
+  await database.transaction(async (tx) => {
+    const offer = await lockOffer(tx, offerId);
+    if (offer === null || offer.reservation?.id !== id) return;
+    if (offer.phase !== 'reserved' && offer.phase !== 'payment_pending') return;
+    const bought = await findProvenOffer(tx, txHash);
+    if (bought !== null) throw new Refusal('transaction_used');
+    const claims = await listClaims(tx, id);
+    if (claims.some((claim) => claim.txHash === txHash)) return;
+    const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);
+    if (undecided.length >= MOST_CLAIMS && !(await makeRoom(tx, id, undecided, toDrop))) return;
+    await insertClaim(tx, id, txHash, new Date(clock.now()));
+  });
+}
+
+async function makeRoom(
+  tx: Tx,
+  reservationId: bigint,
+  undecided: readonly Hex[],
+  toDrop: ReadonlySet<Hex>,
+): Promise<boolean> {
+  const oldest = undecided.find((hash) => toDrop.has(hash));
+  if (oldest === undefined) return false;
+  await dropClaim(tx, reservationId, oldest);
+  return true;
+}
+
+/** Of five undecided ones those that are in no block. Asked outside of any transaction. */
+async function listDispensable(city: City, reservationId: bigint, txHash: Hex): Promise<ReadonlySet<Hex>> {
+  const claims = await listClaims(city.database, reservationId);
+  const undecided = claims.filter(({ refused }) => refused === null).map((claim) => claim.txHash);
+  if (undecided.length < MOST_CLAIMS || claims.some((claim) => claim.txHash === txHash)) return new Set();
+  try {
+    const { provider } = await readHead(city);
+    const receipts = await Promise.all(undecided.map((hash) => readReceipt(provider, hash)));
+    return new Set(undecided.filter((_, at) => receipts[at] === null));
+  } catch (error) {
+    // It cannot be stored, and what was named before is not given up for it.
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
 }

@@ -1,20 +1,23 @@
+import type { z } from 'zod';
+import { checksummed } from '../../contract/chain-values.ts';
 import type { CityEndpoints } from '../../contract/city/endpoints.ts';
+import type { reservationOut } from '../../contract/city/offers.ts';
 import { RESERVATION_MINUTES, RESERVATION_PAUSE_MINUTES } from '../../contract/vocabulary.ts';
 import type { CheckoutOut } from '../../contract/world-records.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { City, CityOperation, Resident } from '../context.ts';
+import type { City, CityConfig, CityOperation, Resident } from '../context.ts';
+import { readCheckout } from '../market/fetch-market.ts';
+import { type ChainHead, readHead } from '../payments/read-head.ts';
 import { applyAct } from './apply-act.ts';
 import { heldFor } from './held-for.ts';
 import { look } from './look.ts';
 import { mustFindOffer } from './must-find-offer.ts';
 import type { Offer, Reservation } from './offer.ts';
 import { nextPhase } from './offer-steps.ts';
-import { challengeOf } from './reservations/challenge.ts';
-import { presentReservation } from './reservations/present-reservation.ts';
-import { mustFitListing, readFittingCheckout } from './reservations/read-fitting-checkout.ts';
-import { type ReservationTime, readReservationTime } from './reservations/read-reservation-time.ts';
 import { findLastLapse, insertReservation, nextReservationId } from './reservations/store.ts';
 import { lockOffer } from './store.ts';
 import { takeHourlyQuota } from './take-hourly-quota.ts';
@@ -110,4 +113,117 @@ async function makeReservation(
   };
   const challenge = challengeOf(config, offer, { ...terms, marketListingId: BigInt(checkout.listing_id) });
   return { ...terms, residentId: caller.id, challenge, seenTxHash: null, lapsedAt: null };
+}
+
+const NEXT_STEP =
+  'Transfer at least amount_units of asset from payer_wallet to seller_wallet in one transfer, so that its block has a time before reserved_until. Then POST the claim with tx_hash and payer_wallet’s signature of challenge. Do not pay twice.';
+
+function presentReservation(offer: Offer, reservation: Reservation): z.input<typeof reservationOut> {
+  return {
+    id: Number(reservation.id),
+    offer_id: Number(offer.id),
+    city_handle: reservation.handle,
+    payer_wallet: checksummed(reservation.payerWallet),
+    seller_wallet: checksummed(offer.sellerWallet),
+    amount_units: offer.priceUnits.toString(),
+    asset: checksummed(offer.asset),
+    chain_id: Number(offer.chainId),
+    reserved_at: isoTime(reservation.reservedAt),
+    reserved_until: isoTime(reservation.reservedUntil),
+    challenge: reservation.challenge,
+    next_step: NEXT_STEP,
+  };
+}
+
+/** The checkout as the market shows it now. It has to be open, of this offer, and made out to the caller. */
+async function readFittingCheckout(
+  city: City,
+  offer: Offer,
+  caller: Resident,
+  checkoutId: bigint,
+): Promise<CheckoutOut> {
+  const checkout = await readCheckout(city, checkoutId);
+  if (checkout === null) throw mismatch('The market has no such checkout.');
+  if (checkout.city_offer_id !== Number(offer.id)) throw mismatch(`It is for the offer ${checkout.city_offer_id}.`);
+  if (checkout.city_handle !== caller.handle) throw mismatch(`It is made out to ${checkout.city_handle}.`);
+  if (checkout.market_buyer === offer.marketSeller) throw mismatch('Its buyer is the seller.');
+  if (checkout.state !== 'open') throw mismatch(`It is ${checkout.state}, not open.`);
+  if (Date.parse(checkout.expires_at) <= city.clock.now()) throw mismatch('It has expired.');
+  mustFitListing(offer, checkout);
+  return checkout;
+}
+
+/** The first reservation says which listing it is; another one of the same offer is none. */
+function mustFitListing({ marketListingId }: Offer, { listing_id }: CheckoutOut): void {
+  if (marketListingId === null || marketListingId === BigInt(listing_id)) return;
+  throw mismatch(`It is for the listing ${listing_id}, and this offer is listed as ${marketListingId}.`);
+}
+
+function mismatch(detail: string): Refusal {
+  return new Refusal('checkout_mismatch', { detail });
+}
+
+const SERVICE = 'Openaisle city';
+
+type ChallengeTerms = Omit<Reservation, 'challenge' | 'residentId' | 'seenTxHash' | 'lapsedAt'> & {
+  marketListingId: bigint;
+};
+
+/** What the payer signs: every term of the reservation, one a line, so that a signature can serve for nothing else (W12). */
+function challengeOf({ baseUrl }: Pick<CityConfig, 'baseUrl'>, offer: Offer, terms: ChallengeTerms): string {
+  const lines: [string, string][] = [
+    ['service', SERVICE],
+    ['city_origin', baseUrl],
+    ['market_origin', offer.marketOrigin],
+    ['chain_id', offer.chainId.toString()],
+    ['reservation_id', terms.id.toString()],
+    ['purpose', 'city_ownership'],
+    ['offer_id', offer.id.toString()],
+    ['thing_id', offer.thingId.toString()],
+    ['market_listing_id', terms.marketListingId.toString()],
+    ['market_checkout_id', terms.marketCheckoutId.toString()],
+    ['city_handle', terms.handle],
+    ['market_buyer', terms.marketBuyer],
+    ['payer', checksummed(terms.payerWallet)],
+    ['payee', checksummed(offer.sellerWallet)],
+    ['asset', checksummed(offer.asset)],
+    ['minimum_amount_units', offer.priceUnits.toString()],
+    ['nonce', terms.nonce],
+    ['reserved_at', isoTime(terms.reservedAt)],
+    ['reserved_until', isoTime(terms.reservedUntil)],
+  ];
+  return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
+}
+
+const MOST_DRIFT_MS = 30_000;
+
+/** When a reservation may begin, and the block that is final by then. */
+interface ReservationTime {
+  reservedAt: Date;
+  openedBlock: bigint;
+}
+
+/**
+ * The earlier of our clock and the chain's, in whole seconds, so that no transfer made after the answer lies before it. 503 where the two
+ * disagree, since the transfer's block time decides.
+ */
+async function readReservationTime(city: City): Promise<ReservationTime> {
+  const { chainId, latest, floor } = await mustReadHead(city);
+  // No payment may begin by another chain's time, nor by that of a chain that took back what was final.
+  if (chainId !== city.config.network.chainId || floor === null) {
+    throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
+  }
+  const now = city.clock.now();
+  const chain = Number(latest.timestamp) * 1_000;
+  if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
+  return { reservedAt: new Date(Math.floor(Math.min(now, chain) / 1_000) * 1_000), openedBlock: floor.number };
+}
+
+async function mustReadHead(city: City): Promise<ChainHead> {
+  try {
+    return await readHead(city);
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
+    throw error;
+  }
 }

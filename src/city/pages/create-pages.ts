@@ -1,16 +1,29 @@
-import { createWriteProbe } from '../../platform/database/write-probe.ts';
-import { type AnyPageRoute, type Page, page } from '../../platform/http/server-options.ts';
+import { html } from 'ghtml';
+import { cityEndpoints } from '../../contract/city/endpoints.ts';
+import { describeOpenApi } from '../../contract/openapi.ts';
+import { idParam } from '../../contract/paging.ts';
+import { API_VERSION } from '../../contract/vocabulary.ts';
+import type { ThingOut } from '../../contract/world-records.ts';
+import { isUnavailable, whyUnavailable } from '../../platform/database/database-error.ts';
+import { inSnapshot } from '../../platform/database/in-snapshot.ts';
+import { migrationsSuffice } from '../../platform/database/migrate.ts';
+import { createWriteProbe, type WriteProbe } from '../../platform/database/write-probe.ts';
+import { type AnyPageRoute, type Page, type PageAnswer, page } from '../../platform/http/server-options.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
-import { answerRefused } from './answer-html.ts';
+import { MIGRATIONS } from '../migrations.ts';
+import { mustFindResident } from '../residents/must-find-resident.ts';
+import type { ResidentRow } from '../residents/store.ts';
+import { drawEmblem } from '../things/draw-emblem.ts';
+import { readThing } from '../things/read-thing.ts';
+import { findThing } from '../things/store.ts';
+import { answerHtml, answerRefused } from './answer-html.ts';
 import { answerAsset } from './assets.ts';
 import { errorIndex, errorPage } from './error-pages.ts';
-import { frontPage } from './front-page.ts';
-import { type HealthSources, healthz, readyz } from './health.ts';
+import { frontPage, SUMMARY } from './front-page.ts';
 import { offerPage } from './offer-page.ts';
-import { createOpenApiPage } from './openapi-page.ts';
-import { readId } from './read-id.ts';
-import { residentPage } from './resident-page.ts';
-import { thingPage, thingPicture } from './thing-page.ts';
+import { renderFacts, renderOffer, renderResident, renderTiles, renderTime } from './render-parts.ts';
+import { listThingsOf, type TileRow } from './store.ts';
 
 /** Every address that is not an endpoint of the contract. */
 export function createPages(city: City, sources: Omit<HealthSources, 'writes'>): AnyPageRoute[] {
@@ -50,4 +63,140 @@ export function createPages(city: City, sources: Omit<HealthSources, 'writes'>):
       handler: ({ query }) => readyz(city, { ...sources, writes }, query['strict'] !== undefined),
     }),
   ];
+}
+
+/** The id in a page's address, by the rule of the API. */
+function readId(params: Readonly<Record<string, string>>): bigint {
+  const read = idParam.safeParse({ id: params['id'] });
+  if (!read.success) throw new Refusal('not_found');
+  return read.data.id;
+}
+
+/** The contract does not change while a process runs, so the document is made once. */
+function createOpenApiPage(serverUrl: string): () => PageAnswer {
+  let body: string | null = null;
+  return () => {
+    body ??= JSON.stringify(
+      describeOpenApi({ endpoints: cityEndpoints, title: 'Openaisle city', description: SUMMARY, serverUrl }),
+    );
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+  };
+}
+
+const MOST_TILES = 100;
+
+async function residentPage(city: City, handle: string): Promise<PageAnswer> {
+  const [resident, things] = await inSnapshot(city.database, async (snapshot) => [
+    await mustFindResident(snapshot, handle),
+    await listThingsOf(snapshot, handle, MOST_TILES),
+  ]);
+  const merchant =
+    resident.market_handle === null
+      ? 'none named'
+      : html`${resident.market_handle}, as this resident says; the merchant has to name the resident too`;
+  const main = html`<h1>${resident.handle}</h1>
+!${renderFacts([
+    ['Merchant on the market', merchant],
+    ['Joined', renderTime(resident.joined_at)],
+  ])}
+<h2>Things</h2>
+!${renderThings(resident, things)}`;
+  return answerHtml(city, { title: resident.handle, main, json: `/api/resident/${resident.handle}` });
+}
+
+function renderThings({ things_total: total }: ResidentRow, things: readonly TileRow[]): string {
+  if (things.length === 0) return html`<p>This resident owns nothing now.</p>`;
+  const showing = total > BigInt(things.length) ? html`<p class="quiet">showing ${things.length} of ${total}</p>` : '';
+  return renderTiles(things) + showing;
+}
+
+interface HealthSources {
+  writes: WriteProbe;
+  /** Whether this process looks after the offers. */
+  sweeps(): boolean;
+  /** Whether anything here would notice that the database went back. */
+  memory(): 'kept' | 'none';
+}
+
+/** The process answers. Nothing else is looked at: a database that is away is no reason to start another process. */
+function healthz(): PageAnswer {
+  return answer(200, { status: 'ok', api_version: API_VERSION });
+}
+
+/**
+ * Whether this process can read and write. Payments that wait for the chain do not take that away, nor does a lost history: then only
+ * who asks strictly is told 503.
+ */
+async function readyz(
+  { database, isLost }: Pick<City, 'database' | 'isLost'>,
+  { writes, sweeps, memory }: HealthSources,
+  strict = false,
+): Promise<PageAnswer> {
+  try {
+    const complete = await migrationsSuffice(database, MIGRATIONS);
+    if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
+    const standing = { database: 'reachable', migrations: 'complete' };
+    const why = await writes.look();
+    if (why !== null) return answer(503, { status: 'not_ready', ...standing, writes: 'refused', why });
+    const history = { history: isLost() ? 'lost' : 'whole', log_copy: memory() };
+    const body = { status: 'ready', ...standing, writes: 'accepted', ...history, sweeps_offers: sweeps() };
+    return answer(strict && isLost() ? 503 : 200, body);
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    const why = whyUnavailable(error);
+    return answer(503, { status: 'not_ready', database: 'unreachable', ...(why === null ? {} : { why }) });
+  }
+}
+
+function answer(status: number, body: Readonly<Record<string, unknown>>): PageAnswer {
+  return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(body) };
+}
+
+async function thingPage(city: City, id: bigint): Promise<PageAnswer> {
+  const thing = await readThing(city, id);
+  const main = html`<h1>${thing.name}</h1>
+<img class="picture" src="/thing/${thing.id}/picture.svg" width="400" height="400" alt="">
+!${renderFacts([
+    ['Owner', renderResident(thing.owner)],
+    ['State', stateOf(thing)],
+    ['Number', html`<code>${thing.id}</code>`],
+    ['Made', renderTime(thing.created_at)],
+  ])}
+<h2>Who owned it</h2>
+!${renderHistory(thing)}`;
+  return answerHtml(city, { title: thing.name, main, json: `/api/thing/${thing.id}` });
+}
+
+function stateOf({ offer_id: offerId }: ThingOut): string {
+  return offerId === null ? 'not for sale' : html`under !${renderOffer(offerId)}; it cannot be moved until that ends`;
+}
+
+function renderHistory(thing: ThingOut): string {
+  const { history, history_total: total } = thing;
+  const rows = history.map(
+    ({ owner, from, offer_id: offerId }, at) =>
+      html`<tr><td>!${renderResident(owner)}</td><td>!${renderTime(from)}</td><td>!${cameBy(offerId, total - at)}</td></tr>`,
+  );
+  const showing = total > history.length ? html`<p class="quiet">showing ${history.length} of ${total}</p>` : '';
+  return html`<table><thead><tr><th>Owner</th><th>Since</th><th>By</th></tr></thead><tbody>!${rows}</tbody></table>!${showing}`;
+}
+
+/** `nth` is 1 for who made it. */
+function cameBy(offerId: number | null, nth: number): string {
+  if (offerId !== null) return html`sale, !${renderOffer(offerId)}`;
+  return nth === 1 ? 'made it' : 'gift';
+}
+
+/** Neither id nor name of a thing ever changes, and so its picture does not. */
+async function thingPicture({ database }: Pick<City, 'database'>, id: bigint): Promise<PageAnswer> {
+  const thing = await findThing(database, id);
+  if (thing === null) throw new Refusal('not_found', { detail: 'There is no such thing.' });
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'image/svg+xml; charset=utf-8',
+      'content-security-policy': "default-src 'none'; sandbox",
+    },
+    body: drawEmblem(thing),
+  };
 }

@@ -4,7 +4,7 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { createPepperFrom } from '../../platform/pepper.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { makeMerchantKey } from '../../platform/secret-format.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate } from '../create-city.ts';
 
 const db = testDatabase({ site: 'city' });
 const first = Buffer.alloc(32, 1);

@@ -4,8 +4,7 @@ import { askCity, cityContext, seedResident, seedThing } from '../../../test/sup
 import { testDatabase } from '../../../test/support/database.ts';
 import { cityEndpoints } from '../../contract/city/endpoints.ts';
 import type { Resident } from '../context.ts';
-import { getResident } from './get-resident.ts';
-import { linkMarket } from './link-market.ts';
+import { getResident, linkMarket } from '../create-city.ts';
 
 const db = testDatabase({ site: 'city' });
 const city = () => cityContext({ database: db.database });

@@ -6,9 +6,7 @@ import { heldOpen, ruleAgainst, untilWaiting } from '../../../test/support/listi
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import { type CityLimits, cityEndpoints } from '../../contract/city/endpoints.ts';
 import type { Resident } from '../context.ts';
-import { getThing } from './get-thing.ts';
-import { giveThing } from './give-thing.ts';
-import { makeThing } from './make-thing.ts';
+import { getThing, giveThing, makeThing } from '../create-city.ts';
 import { lockThing } from './store.ts';
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');

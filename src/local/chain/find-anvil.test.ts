@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findAnvil } from './find-anvil.ts';
+import { findAnvil } from './start-chain.ts';
 
 let folder = '';
 beforeAll(() => {

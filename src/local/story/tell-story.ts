@@ -1,19 +1,122 @@
+import { readReceipt } from '../../platform/chain/reads.ts';
+import { isHex } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
+import { MarketError } from '../../sdk/market-error.ts';
+import { buy } from '../../sdk/payments/buy.ts';
+import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Tell } from '../tell.ts';
-import type { LocalWorld } from '../world.ts';
+import { type LocalWorld, MAINTAINER } from '../world.ts';
 import { booksStep } from './books.ts';
-import { buyWithKeyStep } from './buy-with-key.ts';
 import { buyWithWalletStep } from './buy-with-wallet.ts';
-import { foundAgainStep } from './found-again.ts';
 import { maintainerListsStep, takeFreeStep } from './free-goods.ts';
 import { joinStep } from './join.ts';
 import { listPricedStep } from './list-priced.ts';
 import { type Memory, readMemory, writeMemory } from './memory.ts';
+import { holdPaidInOrder, proofsIn } from './paid-in-order.ts';
 import { payDirectlyStep } from './pay-directly.ts';
-import { replayStep } from './replay.ts';
-import type { Scene } from './scene.ts';
+import { BUYER, findPerson, SELLER } from './people.ts';
+import { balanceOf, explain, given, hold, type Scene, speakAs } from './scene.ts';
 import { sellThingStep } from './sell-thing.ts';
 import type { Step } from './step.ts';
+import { unitsOf } from './units.ts';
+
+const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
+
+const buyWithKeyStep: Step = {
+  name: 'buy-with-key',
+  title: `${BUYER}, a merchant with a key, buys it by x402 v2`,
+  run: async (scene) => {
+    const goods = given(scene.goods, 'goods');
+    const { client, exchanges } = speakAs(scene, BUYER);
+    const before = await balances(scene);
+    const wallet = buyerOne.signer;
+    const { id: listingId, priceUsdc: maxPriceUsdc } = goods;
+    const delivery = await buy({ client, wallet, listingId, maxPriceUsdc, x402Version: 2, signal: scene.signal });
+    const asked = holdPaidInOrder(scene, exchanges, {
+      path: `/api/buy/${listingId}`,
+      payee: sellerOne,
+      payeeName: `${SELLER}'s wallet`,
+      units: unitsOf(goods.priceUsdc),
+      last: 200,
+    });
+    const early = asked.slice(0, -1).map(({ text }) => text);
+    hold(scene, !early.join().includes(goods.artifact), 'no answer before the last held anything of the goods');
+    hold(
+      scene,
+      delivery.artifact === goods.artifact,
+      `the goods are byte for byte what ${SELLER} put in, and match the commitment`,
+    );
+    const after = await balances(scene);
+    const price = unitsOf(goods.priceUsdc);
+    const moved = before.buyer - after.buyer === price && after.seller - before.seller === price;
+    hold(scene, moved, `${goods.priceUsdc} USDC went from wallet to wallet, once; the market never held them`);
+    const { receipt, purchase } = delivery;
+    hold(scene, purchase?.verified_via === 'x402' && receipt !== null, `purchase ${purchase?.id} is ${BUYER}'s`);
+    explain(
+      scene,
+      'The buyer signed one transfer; a facilitator put it on the chain, and the market found it there before it delivered.',
+    );
+    const [proof] = proofsIn(asked);
+    scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value: given(proof, 'proof') } };
+  },
+};
+
+async function balances(scene: Scene): Promise<{ buyer: bigint; seller: bigint }> {
+  return { buyer: await balanceOf(scene, buyerOne), seller: await balanceOf(scene, sellerOne) };
+}
+
+const foundAgainStep: Step = {
+  name: 'found-again',
+  title: 'Everything from the start before is found again',
+  run: async (scene) => {
+    for (const handle of [MAINTAINER, SELLER, BUYER]) {
+      const found = await findPerson(scene.world, handle);
+      hold(scene, found !== null, `${handle} is there, under the key that was kept: merchant ${found?.id}`);
+      scene.people.set(handle, given(found, handle));
+    }
+    const { client } = speakAs(scene, null);
+    const { body } = await client.listEvents({ query: { limit: 1 } });
+    hold(scene, body.total >= scene.memory.events_total, `the log still has its ${scene.memory.events_total} events`);
+    await collectAgain(scene);
+    explain(scene, 'Database and chain are kept in the data folder; the market goes on where it stopped.');
+  },
+};
+
+async function collectAgain(scene: Scene): Promise<void> {
+  const first = given(scene.memory.first_sale, 'first sale');
+  const hash = first.tx_hash.toLowerCase();
+  if (!isHex(hash, 32)) throw new TypeError('the remembered hash is none');
+  const receipt = await readReceipt(scene.world.chain.rpc, hash);
+  const there = receipt?.status === 'success' && receipt.blockNumber === BigInt(first.block_number);
+  hold(scene, there, `the chain still has the first sale's transfer, in block ${first.block_number}`);
+  const before = await balanceOf(scene, WORLD_ACCOUNTS.buyerOne);
+  const { client } = speakAs(scene, BUYER);
+  const { status, body } = await client.buyListing({ params: { id: first.listing_id } });
+  const same =
+    status === 200 && 'artifact' in body && body.artifact === first.artifact && body.receipt?.tx_hash === first.tx_hash;
+  hold(scene, same, 'what was bought is delivered again');
+  hold(scene, (await balanceOf(scene, WORLD_ACCOUNTS.buyerOne)) === before, 'and nothing is paid for it again');
+}
+
+const replayStep: Step = {
+  name: 'replay',
+  title: 'A stranger sends a proof that was already used',
+  run: async (scene) => {
+    const goods = given(scene.goods, 'goods');
+    const { proof } = given(scene.sale, 'sale');
+    const { client, exchanges } = speakAs(scene, null);
+    const answer: unknown = await client
+      .buyListing({ params: { id: goods.id }, payment: proof })
+      .catch((error: unknown) => error);
+    const refused = answer instanceof MarketError && answer.status === 409 && answer.reason === 'sign_to_collect';
+    hold(scene, refused, 'the proof alone collects nothing: 409, sign to show that the wallet is yours');
+    hold(scene, !exchanges.some(({ text }) => text.includes(goods.artifact)), 'the answer holds nothing of the goods');
+    explain(
+      scene,
+      'Once it is on the chain everybody can read a proof, so it shows that somebody paid and not who is asking.',
+    );
+  },
+};
 
 /** In a new data folder. */
 const FIRST: readonly Step[] = [

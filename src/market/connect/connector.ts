@@ -1,18 +1,26 @@
+import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
+import { cacheAnswer } from '../../platform/http/cache-answer.ts';
 import { fetchPublic, type PublicFetch } from '../../platform/http/fetch-public.ts';
+import { guardBody } from '../../platform/http/guard-request.ts';
+import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../platform/http/mount.ts';
-import type { Market, Merchant } from '../context.ts';
-import { authenticateVisitor, noteProven } from './authenticate-visitor.ts';
-import { createProviderCalls } from './call-provider.ts';
+import { readBody } from '../../platform/http/read-body.ts';
+import type { SecretGuard } from '../../platform/secret-guard.ts';
+import type { Market, MarketConfig, Merchant } from '../context.ts';
+import { createProviderCalls, type ProviderCalls } from './call-provider.ts';
+import { ClientFault } from './clients/client-fault.ts';
+import { type Metadata, normalizeRegistration } from './clients/normalize-client.ts';
 import { createDocuments } from './clients/read-documents.ts';
-import { createArtifacts } from './create-adapter.ts';
+import { createArtifacts, idHash } from './create-adapter.ts';
 import { createInteractions } from './create-interactions.ts';
-import { createProvider } from './create-provider.ts';
+import { createProvider, takeClientQuota } from './create-provider.ts';
 import type { Interactions } from './interaction.ts';
 import { mountAuthorization } from './mount-authorization.ts';
-import { mountDiscovery } from './mount-discovery.ts';
-import { mountRegistration } from './mount-registration.ts';
-import { mountToken } from './mount-token.ts';
-import { type ShowFault, showPlainly } from './show-fault.ts';
+import { mountToken, OAUTH_BODY_BYTES } from './mount-token.ts';
+import { PATHS, RESOURCE_PATH, resourceOf } from './paths.ts';
+import { answerProgram, oauthError, type ShowFault, showPlainly } from './show-fault.ts';
+import { findVisitor, noteGrantProven, noteHostProven } from './store.ts';
 import type { Visitor } from './visitor.ts';
 
 /** Reads a client's metadata document. Tests bring one of their own for addresses that exist elsewhere only. */
@@ -51,5 +59,147 @@ export function createConnector(market: Market, options: ConnectorOptions): Conn
     interactions: createInteractions({ market, provider, calls, artifacts }),
     authenticate: (token) => authenticateVisitor(market, token),
     noteProven: (visitor) => noteProven(market, visitor),
+  };
+}
+
+/** As the authorization server makes them: 256 bits. Anything else need not be looked for. */
+const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+
+/** Nothing is remembered: a token that was revoked is dead at once, on every process. */
+async function authenticateVisitor(market: Market, token: string): Promise<Visitor | null> {
+  if (!TOKEN.test(token)) return null;
+  const { clock, config, database } = market;
+  const row = await findVisitor(database, idHash(token), new Date(clock.now()));
+  if (row === null || row.aud !== resourceOf(config)) return null;
+  const { merchant_id: id, handle, key_id: keyId, client_host: clientHost } = row;
+  const held = row.scope?.split(' ') ?? [];
+  const isOfHosts = clientHost !== null && config.hostedHosts.includes(clientHost);
+  return {
+    merchant: { id, handle, maintainer: id === BigInt(MAINTAINER_MERCHANT_ID), keyId },
+    grantId: row.grant_id,
+    scopes: new Set(TOKEN_SCOPES.filter((scope) => held.includes(scope) && row.granted.includes(scope))),
+    clientHost,
+    proven: row.is_grant_proven || (isOfHosts && row.is_host_proven),
+  };
+}
+
+/** A host that anybody could name says nothing for others: only those of the configuration become public. */
+async function noteProven({ clock, config, database }: Market, visitor: Visitor): Promise<void> {
+  const at = new Date(clock.now());
+  const { grantId, clientHost } = visitor;
+  await noteGrantProven(database, grantId, at);
+  if (clientHost !== null && config.hostedHosts.includes(clientHost)) await noteHostProven(database, clientHost, at);
+}
+
+/** Clients that register themselves (RFC 7591), and read what they registered. */
+function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGuard): Mount[] {
+  return [
+    {
+      method: 'POST',
+      path: PATHS.registration,
+      bodyLimit: OAUTH_BODY_BYTES,
+      answer: async (incoming) => {
+        await takeClientQuota(market, incoming.clientNetwork);
+        return await register(calls, readMetadata(guard, incoming), incoming);
+      },
+    },
+    {
+      method: 'GET',
+      path: `${PATHS.registration}/:client_id`,
+      answer: async (incoming) => {
+        const path = `${PATHS.registration}/${encodeURIComponent(incoming.params['client_id'] ?? '')}`;
+        const { authorization } = incoming.headers;
+        const headers = authorization === undefined ? {} : { authorization };
+        const { answer, fault } = await calls.ask({ method: 'GET', path, headers }, incoming);
+        return fault === null ? answer : answerProgram(answer, fault, incoming);
+      },
+    },
+  ];
+}
+
+/** The guard comes before any word about the body's shape. */
+function readMetadata(guard: SecretGuard, { body, headers }: Incoming): Metadata {
+  guardBody(guard, body, undefined);
+  const metadata = readBody(body, headers);
+  guardBody(guard, metadata, undefined);
+  return metadata;
+}
+
+async function register(calls: ProviderCalls, given: Metadata, incoming: Incoming): Promise<Outgoing> {
+  try {
+    const body = JSON.stringify(normalizeRegistration(given));
+    const headers = { 'content-type': 'application/json' };
+    const { answer, fault } = await calls.ask({ method: 'POST', path: PATHS.registration, headers, body }, incoming);
+    return fault === null ? answer : answerProgram(answer, fault, incoming);
+  } catch (error) {
+    if (!(error instanceof ClientFault)) throw error;
+    incoming.notes['reason'] = error.code;
+    return oauthError({ status: 400, error: error.code, text: error.message });
+  }
+}
+
+/** Hosts look for the authorization server at either, with the path of what they were given or without it. */
+const SERVER_PATHS = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'].flatMap(
+  (path) => [path, path + RESOURCE_PATH],
+);
+
+/** Where clients find out how to get a token. There is no document for /mcp, which takes none. */
+function mountDiscovery(config: Pick<MarketConfig, 'baseUrl'>): Mount[] {
+  const resource = JSON.stringify(resourceDocument(config));
+  const server = JSON.stringify(serverDocument(config));
+  return [
+    mountDocument(`/.well-known/oauth-protected-resource${RESOURCE_PATH}`, resource),
+    ...SERVER_PATHS.map((path) => mountDocument(path, server)),
+  ];
+}
+
+function mountDocument(path: string, body: string): Mount {
+  return {
+    method: 'GET',
+    path,
+    answer: async ({ headers }) => {
+      const answer = { status: 200, headers: { 'content-type': 'application/json' }, body };
+      return cacheAnswer(answer, 'public', headers['if-none-match']);
+    },
+  };
+}
+
+/** RFC 9728. */
+function resourceDocument(config: Pick<MarketConfig, 'baseUrl'>) {
+  return {
+    resource: resourceOf(config),
+    authorization_servers: [config.baseUrl],
+    scopes_supported: TOKEN_SCOPES,
+    bearer_methods_supported: ['header'],
+    resource_name: 'Openaisle',
+    resource_documentation: resourceOf(config),
+  };
+}
+
+/** RFC 8414, plus what OpenID Connect Discovery wants: some clients read only that, and check it against its own schema. */
+function serverDocument({ baseUrl }: Pick<MarketConfig, 'baseUrl'>) {
+  return {
+    issuer: baseUrl,
+    authorization_endpoint: baseUrl + PATHS.authorization,
+    token_endpoint: baseUrl + PATHS.token,
+    registration_endpoint: baseUrl + PATHS.registration,
+    revocation_endpoint: baseUrl + PATHS.revocation,
+    jwks_uri: baseUrl + PATHS.jwks,
+    // Here only: it asks for a refresh token, and the resource has no such scope.
+    scopes_supported: [...TOKEN_SCOPES, 'offline_access'],
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+    token_endpoint_auth_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'],
+    revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+    revocation_endpoint_auth_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'],
+    code_challenge_methods_supported: ['S256'],
+    client_id_metadata_document_supported: true,
+    authorization_response_iss_parameter_supported: true,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
   };
 }

@@ -1,13 +1,19 @@
-import Provider, { type AdapterFactory, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { createECDH } from 'node:crypto';
+import Provider, {
+  type AdapterFactory,
+  type Configuration,
+  errors,
+  type JWK,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
 import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
 import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
-import type { Market } from '../context.ts';
+import type { Market, Pepper } from '../context.ts';
 import { limitFor } from '../limits/network-limits.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';
 import { hostOfClient } from './clients/host-of-client.ts';
 import { normalizeDocument } from './clients/normalize-client.ts';
 import type { Documents } from './clients/read-documents.ts';
-import { cookieKeys, signingKey } from './derive-keys.ts';
 import { PATHS, resourceOf } from './paths.ts';
 
 const MINUTE = 60;
@@ -168,4 +174,40 @@ async function takeHostQuota(market: Market, clientNetwork: string, host: string
 /** Every client that this network makes us learn of. */
 export async function takeClientQuota(market: Market, clientNetwork: string): Promise<void> {
   await takeNetworkQuota(market, CLIENTS_LIMIT, clientNetwork);
+}
+
+/**
+ * Everything that signs comes from the pepper, so that all processes have the same and a restart breaks off nothing. Cookies are read under
+ * every pepper that is kept.
+ */
+export function cookieKeys(pepper: Pepper): string[] {
+  return pepper.hashes('openaisle oauth cookies').map(({ hash }) => hash.toString('base64url'));
+}
+
+const MOST_TRIES = 8;
+
+/** Nothing is signed with it today: tokens are opaque. Discovery wants a key set all the same. */
+export function signingKey(pepper: Pepper): JWK {
+  for (let nth = 1; nth <= MOST_TRIES; nth += 1) {
+    const jwk = p256(pepper.hash(`openaisle oauth es256 ${nth}`));
+    if (jwk !== null) return jwk;
+  }
+  throw new Error('no hash is a key of the curve');
+}
+
+/** Null for a number that is none of the curve's, which one in four thousand million is. */
+export function p256(scalar: Uint8Array): JWK | null {
+  const curve = createECDH('prime256v1');
+  try {
+    curve.setPrivateKey(scalar);
+  } catch {
+    return null;
+  }
+  // 0x04, then both coordinates.
+  const point = curve.getPublicKey();
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
+  return {
+    ...{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' },
+    ...{ x: text(point.subarray(1, 33)), y: text(point.subarray(33)), d: text(scalar) },
+  };
 }

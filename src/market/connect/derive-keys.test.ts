@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, createSign, createVerify } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createPepperFrom } from '../../platform/pepper.ts';
-import { cookieKeys, p256, signingKey } from './derive-keys.ts';
+import { cookieKeys, p256, signingKey } from './create-provider.ts';
 
 const old = Buffer.alloc(32, 1);
 const fresh = Buffer.alloc(32, 2);

@@ -1,15 +1,31 @@
+import type { z } from 'zod';
+import { checksummed } from '../../contract/chain-values.ts';
 import type { Endpoints } from '../../contract/index.ts';
+import type { reviewOut } from '../../contract/merchants.ts';
+import { usdcOfUnits } from '../../contract/money.ts';
+import { REVIEW_DAYS } from '../../contract/vocabulary.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { inSnapshot } from '../../platform/database/in-snapshot.ts';
+import { readQuota } from '../../platform/database/quotas/read-quota.ts';
+import { toHex } from '../../platform/hex.ts';
+import { readRemovalNotices } from '../appeals/read-removal-notices.ts';
 import { presentReply } from '../catalog/comments/present-comment.ts';
 import { presentDetail } from '../catalog/present-listing.ts';
 import { readListingsOf } from '../catalog/store.ts';
-import type { MarketOperation } from '../context.ts';
+import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { countCredits } from '../fees/store.ts';
+import { presentFlag } from '../flags/present-flag.ts';
+import { readFlags } from '../flags/store.ts';
+import { findWaitingSet } from '../identity/codes/store.ts';
+import { type DailyQuota, dailyQuota } from '../limits/daily-quota.ts';
+import { presentMerchant } from '../merchants/present-merchant.ts';
+import { readMerchant } from '../merchants/store.ts';
 import { readOwnHistory } from '../purchases/lock-histories.ts';
 import { presentPurchase, presentSale } from './present-purchase.ts';
 import { type History, readHistory } from './read-history.ts';
-import { readStanding } from './read-standing.ts';
 import * as store from './store.ts';
+import { type ReviewRow, readReviews } from './store.ts';
 
 export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) => {
   const { query, caller } = call;
@@ -76,4 +92,62 @@ function section<Name extends string, Item>(name: Name, history: History<Item>, 
     [`${name}_has_more`]: history.hasMore,
     [`${name}_next_before_id`]: history.nextBeforeId,
   } as Section<Name, Item>;
+}
+
+/** Each ends within weeks; more than that at a time are shown as room is made. */
+const MOST_REVIEWS = 200;
+const MOST_FLAGS = 200;
+const SHOWN_QUOTAS: readonly DailyQuota[] = [
+  'guard_runs_per_merchant_day',
+  'votes_per_merchant_day',
+  'voices_per_merchant_day',
+];
+
+/** What a merchant's own record says beyond what can be walked. To be given an open snapshot. */
+async function readStanding(market: Market, snapshot: Queryable, caller: Merchant) {
+  const merchant = await readMerchant(snapshot, caller.id);
+  if (merchant === null) throw new Error(`merchant ${caller.id} has a key and no row`);
+  const reviews = await readReviews(snapshot, caller, MOST_REVIEWS);
+  const flags = caller.maintainer ? await readFlags(snapshot, MOST_FLAGS) : [];
+  return {
+    merchant: presentMerchant(merchant),
+    credits: Number(await countCredits(snapshot, caller.id)),
+    reviews: reviews.map(presentReview),
+    removal_notices: await readRemovalNotices(snapshot, caller.id),
+    flags: flags.map(presentFlag),
+    quotas: await readQuotas(market, snapshot, caller.id),
+    pending_codes: await readPendingCodes(market, snapshot, caller.id),
+  };
+}
+
+async function readQuotas(market: Market, snapshot: Queryable, merchantId: bigint) {
+  const now = market.clock.now();
+  const quotas = SHOWN_QUOTAS.map(async (name) => {
+    const { limit, used, resetsAt } = await readQuota(snapshot, now, dailyQuota(market, name, merchantId));
+    return [name, { limit, used, resets_at: isoTime(resetsAt) }] as const;
+  });
+  return Object.fromEntries(await Promise.all(quotas));
+}
+
+async function readPendingCodes({ clock }: Market, snapshot: Queryable, merchantId: bigint) {
+  const waiting = await findWaitingSet(snapshot, merchantId, new Date(clock.now()));
+  return waiting === null ? null : { valid_at: isoTime(waiting) };
+}
+
+const DAY_MS = 86_400_000;
+
+function presentReview(row: ReviewRow): z.input<typeof reviewOut> {
+  return {
+    payment_id: Number(row.id),
+    purpose: row.purpose,
+    listing_id: row.listing_id === null ? null : Number(row.listing_id),
+    reason: row.end_reason,
+    payer_wallet: checksummed(toHex(row.payer)),
+    payee_wallet: checksummed(toHex(row.payee)),
+    asked_usdc: usdcOfUnits(row.asked_units),
+    received_usdc: usdcOfUnits(row.received_units),
+    tx_hash: row.tx_hash && toHex(row.tx_hash),
+    block_time: row.block_time && isoTime(row.block_time),
+    decide_by: isoTime(row.ended_at.getTime() + REVIEW_DAYS * DAY_MS),
+  };
 }

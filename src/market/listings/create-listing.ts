@@ -2,16 +2,22 @@ import type { AnswerOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
+import type { Tx } from '../../platform/database/database.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { countCredits } from '../fees/store.ts';
+import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
+import { addListing } from './add-listing.ts';
 import { answerListRequest } from './answer-list-request.ts';
-import type { GoodsRequest } from './check-goods.ts';
-import { goodsToList } from './goods-to-list.ts';
-import type { ListRequest } from './list-request.ts';
+import { checkGoods, duplicate, type GoodsRequest, takeGuardRun } from './check-goods.ts';
+import { checkVersion } from './check-version.ts';
+import { bodyBytes, type ListRequest, type Subject } from './list-request.ts';
+import { MEMORY_MS } from './memory.ts';
+import type { Shape } from './near/shape.ts';
 import { readFeePayment } from './read-fee-payment.ts';
 import { guardKeyOf, readGoods } from './read-goods.ts';
 import { readVersion } from './read-version.ts';
+import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
 
 type CreateCall = MarketCall<Endpoints['createListing']>;
 
@@ -48,4 +54,63 @@ async function dryRun(
   await subject.check();
   const free = merchant.maintainer || (await countCredits(market.database, merchant.id)) > 0n;
   return { status: 200, body: { dry_run: true, would_cost_usdc: free ? 0 : usdcOfUnits(LISTING_FEE_UNITS) } };
+}
+
+/** Goods as what a fee is paid for. */
+function goodsToList(market: Market, request: GoodsRequest): Subject {
+  return {
+    path: '/api/listing',
+    noun: 'goods',
+    unlistable: 'duplicate_listing',
+    check: async () => {
+      await takeGuardRun(market, request);
+      const shape = await checkGoods(market, request);
+      return {
+        hold: (tx, payment) => holdGoods(tx, market, request, payment),
+        list: (tx, feeId) => listGoods(tx, market, request, { shape, feeId }),
+      };
+    },
+  };
+}
+
+/** The place of the goods and their exact body, for a payment that was just opened. */
+export async function holdGoods(tx: Tx, market: Market, request: GoodsRequest, payment: Payment): Promise<void> {
+  const line = await checkVersion(tx, request.merchant.id, request.version);
+  // Before the guard's row, which may be one of theirs: an edit too has its listing first and then moves the guard.
+  await keepListings(tx, line);
+  const now = market.clock.now();
+  await holdPlace(tx, request, { listingId: null, paymentId: payment.id }, { until: 'infinity', now, line });
+  await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(request.rawBody), draftId: null });
+}
+
+async function listGoods(
+  tx: Tx,
+  market: Market,
+  request: GoodsRequest,
+  { shape, feeId }: { shape: Shape | null; feeId: bigint | null },
+): Promise<bigint> {
+  const { merchant, goods, version, bodyHash } = request;
+  const { id, line } = await addListing(tx, market, {
+    merchantId: merchant.id,
+    goods,
+    shape,
+    version,
+    bodyHash,
+    feeId,
+  });
+  const now = market.clock.now();
+  await holdPlace(tx, request, { listingId: id, paymentId: null }, { until: new Date(now + MEMORY_MS), now, line });
+  return id;
+}
+
+async function holdPlace(
+  tx: Tx,
+  { merchant, guardKey }: GoodsRequest,
+  by: { listingId: bigint | null; paymentId: bigint | null },
+  term: { until: Date | 'infinity'; now: number; line: readonly bigint[] },
+): Promise<void> {
+  const now = new Date(term.now);
+  const owner = { merchantId: merchant.id, ...by };
+  if (await holdGuard(tx, guardKey, owner, { ...term, now })) return;
+  throw duplicate(merchant.id, (await findGuard(tx, guardKey, now)) ?? owner);
 }

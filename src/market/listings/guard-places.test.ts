@@ -11,7 +11,7 @@ import { toHex } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { openAttempt } from '../payments/paths/x402/store.ts';
 import type { GoodsRequest } from './check-goods.ts';
-import { holdGoods } from './goods-to-list.ts';
+import { holdGoods } from './create-listing.ts';
 import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
 import { readVersion } from './read-version.ts';
 import { dropGuard } from './store.ts';

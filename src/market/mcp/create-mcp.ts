@@ -1,11 +1,18 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
+import { DEFAULT_TOKEN_SCOPES, type TokenScope } from '../../contract/token-scopes.ts';
+import { scopeOf } from '../../contract/tools.ts';
+import type { Incoming } from '../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../platform/http/mount.ts';
+import { headerValues } from '../../platform/http/payment-headers.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Connector } from '../connect/connector.ts';
+import type { Visitor } from '../connect/visitor.ts';
 import type { Market, Merchant } from '../context.ts';
-import { admitHosted, CONNECT_PATH } from './admit-hosted.ts';
 import type { Caller } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
 import { type McpMountOptions, mountMcp } from './mount-mcp.ts';
+import type { Message } from './read-message.ts';
+import { findTool } from './tool-book.ts';
 
 const MOST_LISTENERS = 32;
 
@@ -38,4 +45,49 @@ export function createMcp(market: Market, connector: Connector, inside: Inside<M
       admit: (incoming, message) => admitHosted(connector, baseUrl, incoming, message),
     }),
   ];
+}
+
+const CONNECT_PATH = '/mcp/connect';
+
+const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
+
+/** Whom a message to the hosted connector is for. Without a token that holds here the answer says where to get one. */
+async function admitHosted(
+  connector: Pick<Connector, 'authenticate'>,
+  baseUrl: string,
+  incoming: Incoming,
+  message: Message,
+): Promise<Visitor> {
+  const [header, another] = headerValues(incoming.rawHeaders, 'authorization');
+  const token = another === undefined ? BEARER.exec(header?.trim() ?? '')?.[1] : undefined;
+  const visitor = token === undefined ? null : await connector.authenticate(token);
+  if (visitor === null) {
+    const fault = header === undefined ? {} : { error: 'invalid_token' };
+    throw new Refusal('token_required', {
+      headers: challenge(baseUrl, { ...fault, scope: DEFAULT_TOKEN_SCOPES.join(' ') }),
+    });
+  }
+  incoming.notes['merchant_id'] = visitor.merchant.id;
+  mustCover(visitor, message, baseUrl);
+  return visitor;
+}
+
+/** Whether the token covers the tool. A connection that is not proven yet is told so first, by the tool itself. */
+function mustCover({ scopes, proven }: Visitor, { method, params }: Message, baseUrl: string): void {
+  if (method !== 'tools/call') return;
+  const { name } = (params ?? {}) as { name?: unknown };
+  const tool = typeof name === 'string' ? findTool(name) : undefined;
+  if (tool === undefined || scopes.has(scopeOf(tool))) return;
+  if (!proven && tool.kind !== 'public' && tool.name !== 'me') return;
+  const needed: TokenScope[] = [...new Set([...scopes, scopeOf(tool)])];
+  throw new Refusal('insufficient_scope', {
+    headers: challenge(baseUrl, { error: 'insufficient_scope', scope: needed.join(' ') }),
+    fields: { scope: needed.join(' ') },
+  });
+}
+
+function challenge(baseUrl: string, fields: Readonly<Record<string, string>>): Record<string, string> {
+  const all = { ...fields, resource_metadata: `${baseUrl}/.well-known/oauth-protected-resource${CONNECT_PATH}` };
+  const words = Object.entries(all).map(([name, value]) => `${name}="${value}"`);
+  return { 'www-authenticate': `Bearer ${words.join(', ')}` };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { recordingLog } from '../../../test/support/recording-log.ts';
-import { countRequests } from './count-requests.ts';
+import { countRequests } from '../serve-market.ts';
 import { createMetrics } from './create-metrics.ts';
 import { createJoinedMetrics } from './join-metrics.ts';
 

@@ -52,7 +52,7 @@ describe('the published powers', () => {
   /** Every file that asks who the maintainer is, and for which powers; null where it only says so, or lets it in. */
   const PLACES: Readonly<Record<string, string | readonly string[] | null>> = {
     // As with a key: who calls is told to the routes, which ask for themselves.
-    'src/market/connect/authenticate-visitor.ts': null,
+    'src/market/connect/connector.ts': null,
     'src/market/create-market.ts': null,
     'src/market/identity/authenticate.ts': null,
     'src/market/identity/create-maintainer.ts': null,
@@ -62,7 +62,7 @@ describe('the published powers', () => {
     'src/platform/http/identify-caller.ts': null,
     'src/platform/http/route.ts': null,
     'src/platform/http/server-options.ts': null,
-    'src/market/history/read-standing.ts': 'GET /api/me',
+    'src/market/history/get-me.ts': 'GET /api/me',
     'src/market/history/store.ts': 'POST /api/review/:payment_id',
     'src/market/listings/complete-fee.ts': 'POST /api/review/:payment_id',
     'src/market/listings/answer-list-request.ts': ['POST /api/listing', 'POST /api/world/listing'],

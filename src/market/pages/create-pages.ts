@@ -1,16 +1,44 @@
+import type { EndpointShape } from '../../contract/endpoint.ts';
+import { endpoints } from '../../contract/index.ts';
+import { API_VERSION } from '../../contract/vocabulary.ts';
+import { isoTime } from '../../platform/clock.ts';
 import { createWriteProbe } from '../../platform/database/write-probe.ts';
-import { type AnyPageRoute, type PageAnswer, type PageCall, page } from '../../platform/http/server-options.ts';
+import {
+  type AnyPageRoute,
+  type Page,
+  type PageAnswer,
+  type PageCall,
+  page,
+} from '../../platform/http/server-options.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Market } from '../context.ts';
-import { createCeremonies } from './ceremony/create-ceremonies.ts';
-import { createDocuments } from './documents/create-documents.ts';
+import type { Market, MarketConfig } from '../context.ts';
+import { STREAM_PATH } from '../events/stream/mount-event-stream.ts';
+import { type Block, type Document, heading, list, text } from '../guide/document.ts';
+import { guide, SUMMARY } from '../guide/guide.ts';
+import { readHelp } from '../guide/read-help.ts';
+import { topicsOf } from '../guide/read-topics.ts';
+import { readPublishedFacts } from '../official/store.ts';
+import { answerDocument, answerText } from './answer-document.ts';
+import { CEREMONIES, createCeremonies } from './ceremony/create-ceremonies.ts';
+import { aboutDocument } from './documents/about.ts';
+import { VERSIONS, type VersionEntry } from './documents/changes.ts';
+import { cityBridgeDocument } from './documents/city-bridge.ts';
+import { type ContactFacts, SECURITY_PATH, securityContact } from './documents/contact.ts';
+import { docsDocument, docsJson } from './documents/docs-index.ts';
+import { privacyDocument } from './documents/privacy.ts';
+import { supportDocument } from './documents/support.ts';
+import { termsDocument } from './documents/terms.ts';
+import { ENDPOINTS, endpointLines } from './endpoint-lines.ts';
 import { errorIndex, errorPage } from './error-docs.ts';
+import { API_CATALOG_PATH } from './found/catalogs.ts';
 import { createFound } from './found/create-found.ts';
-import { helpPage } from './found/help-page.ts';
+import { SKILL_PATH } from './found/skills-index.ts';
 import { type HealthSources, healthz, readyz } from './health.ts';
-import { llmsText } from './llms-text.ts';
 import { createOpenApiPage } from './openapi-page.ts';
-import { answerAsset } from './shell/answer-asset.ts';
+import { renderMarkdown } from './render-markdown.ts';
+import { ASSETS } from './shell/assets.ts';
+import { NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/third-party-notices.ts';
 
 export interface PageSources extends Omit<HealthSources, 'writes'> {
   catalog: Pick<Catalog, 'facts' | 'fresh'>;
@@ -50,4 +78,153 @@ export function createPages(market: Market, { payments, catalog, history, front 
       handler: ({ query }) => readyz(market, { payments, catalog, history, writes }, query['strict'] !== undefined),
     }),
   ];
+}
+
+/** A file of the shell, by its name with the hash in it. */
+function answerAsset(name: string): PageAnswer {
+  const asset = ASSETS.get(`/assets/${name}`);
+  if (asset === undefined) throw new Refusal('not_found', { detail: 'There is no such file.' });
+  return { status: 200, headers: { 'content-type': asset.type }, body: asset.body };
+}
+
+/** The guide alone, without the list of addresses and without what happened last. */
+function helpPage(config: MarketConfig, accept: string | undefined): PageAnswer {
+  const document = {
+    title: 'Help',
+    summary: 'How to buy, sell and get a key here, step by step.',
+    blocks: [...guide(config), text('Every address of this market stands on its [front door](/).')],
+  };
+  return answerDocument(accept, { document, json: readHelp(config), path: '/help' });
+}
+
+function llmsText({ config }: Market): PageAnswer {
+  const at = (path: string): string => `[${path}](${config.baseUrl}${path})`;
+  const blocks = [
+    heading('Documents'),
+    list([
+      `${at('/api/official')}: the facts to trust, for programs`,
+      `${at('/openapi.json')}: every address with its schemas`,
+      `${at('/docs/errors')}: every reason for a refusal, and what to do about it`,
+      `${at(SKILL_PATH)}: this market as an agent skill`,
+      `${at(API_CATALOG_PATH)}: every interface, MCP included, with what describes it`,
+    ]),
+    ...guide(config),
+    heading('Every address'),
+    list(endpointLines()),
+  ];
+  return answerText(renderMarkdown({ title: 'Openaisle', summary: SUMMARY, blocks }));
+}
+
+/** What there is to say about this market itself, in the three forms of every document, and two texts for programs. */
+function createDocuments({ config, clock, database }: Pick<Market, 'config' | 'clock' | 'database'>): Page[] {
+  const robots = robotsText();
+  return [
+    written('/about', async () => {
+      // Merchant 1 may join while this process runs.
+      const { maintainer } = await readPublishedFacts(database, config.network.chainId, config.facilitatorUrl);
+      return { document: aboutDocument(config, maintainer) };
+    }),
+    fixed('/terms', termsDocument()),
+    fixed('/privacy', privacyDocument(config)),
+    fixed('/support', supportDocument(config)),
+    fixed('/changelog', changelogDocument(), changelogJson()),
+    fixed('/city-bridge', cityBridgeDocument(config)),
+    fixed('/docs', docsDocument(config), docsJson(config)),
+    textPage('/robots.txt', () => robots),
+    textPage(NOTICES_PATH, () => THIRD_PARTY_NOTICES),
+    textPage(SECURITY_PATH, () => securityText(config, clock.now())),
+  ];
+}
+
+interface Written {
+  document: Document;
+  /** What programs get in addition to title, summary and topics. */
+  more?: object;
+}
+
+function fixed(path: string, document: Document, more: object = {}): Page {
+  return written(path, () => ({ document, more }));
+}
+
+function written(path: string, write: () => Written | Promise<Written>): Page {
+  const handler = async ({ accept }: PageCall): Promise<PageAnswer> => {
+    const { document, more = {} } = await write();
+    const { title, summary, blocks } = document;
+    return answerDocument(accept, { document, json: { title, summary, ...more, topics: topicsOf(blocks) }, path });
+  };
+  return page({ method: 'GET', path, handler });
+}
+
+function textPage(path: string, write: () => string): Page {
+  return page({ method: 'GET', path, handler: () => answerText(write()) });
+}
+
+const DAY_MS = 86_400_000;
+/** Less than a year, as RFC 9116 wants it. */
+const GOOD_FOR_DAYS = 180;
+
+/** Who to tell of a vulnerability, in the form that finders look for (RFC 9116). The same bytes all day. */
+export function securityText(config: ContactFacts, nowMs: number): string {
+  const { baseUrl } = config;
+  const expires = (Math.floor(nowMs / DAY_MS) + GOOD_FOR_DAYS) * DAY_MS;
+  return [
+    `Contact: ${securityContact(config).url}`,
+    `Expires: ${isoTime(expires)}`,
+    'Preferred-Languages: en',
+    `Canonical: ${baseUrl}${SECURITY_PATH}`,
+    `Policy: ${baseUrl}/support`,
+    '',
+  ].join('\n');
+}
+
+/** Everything public may be read by every program. What cannot be read, is one person's own, or never ends is not worth the visit (RFC 9309). */
+export function robotsText(): string {
+  const open = new Set(ENDPOINTS.filter(isPublicRead).map(toPattern));
+  const closed = ENDPOINTS.map(toPattern).filter((pattern) => !open.has(pattern));
+  const paths = [...CEREMONIES.map(({ path }) => path), '/oauth/', STREAM_PATH, ...new Set(closed)];
+  return ['User-agent: *', 'Allow: /', ...paths.map((path) => `Disallow: ${path}`), ''].join('\n');
+}
+
+function isPublicRead({ method, auth }: EndpointShape): boolean {
+  return method === 'GET' && (auth === 'audit' || auth === 'public');
+}
+
+/** Closed with `$`, so that what lies below stays open. */
+function toPattern({ path }: EndpointShape): string {
+  return `${path.replaceAll(/:[a-z_]+/g, '*')}$`;
+}
+
+const RULE =
+  'Fields, addresses, event kinds and reasons may be added at any time: leave alone what you do not know. Nothing is changed or taken away without an entry here.';
+
+function changelogDocument(): Document {
+  return {
+    title: 'Changelog',
+    summary: `What changed for programs. The API here is version ${API_VERSION}.`,
+    blocks: [heading('What may change'), text(RULE), ...VERSIONS.flatMap(describe)],
+  };
+}
+
+/** The same for programs, which can tell from it what a version holds. */
+export function changelogJson() {
+  return {
+    api_version: API_VERSION,
+    rule: RULE,
+    versions: VERSIONS.map((entry) => ({ ...entry, endpoints: entry.endpoints.map(toEndpoint) })),
+  };
+}
+
+function describe({ version, changes, endpoints: names, reasons }: VersionEntry): Block[] {
+  return [
+    heading(version),
+    list(changes),
+    text(
+      `New: ${names.length} endpoints and ${reasons.length} reasons. [openapi.json](/openapi.json) describes all that are in force, [Refusals](/docs/errors) explains the reasons; this page as JSON names them by version.`,
+    ),
+  ];
+}
+
+function toEndpoint(name: VersionEntry['endpoints'][number]) {
+  const { method, path } = endpoints[name];
+  return { name, method, path };
 }

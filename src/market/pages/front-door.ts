@@ -2,10 +2,10 @@ import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { MarketConfig } from '../context.ts';
 import type { EventTail } from '../events/event-tail.ts';
+import type { EventRecord } from '../events/read-event-page.ts';
 import { type Document, heading, list, text } from '../guide/document.ts';
 import { guide, SUMMARY } from '../guide/guide.ts';
 import { readHelp } from '../guide/read-help.ts';
-import { type Activity, readActivity } from './activity.ts';
 import { answerDocument } from './answer-document.ts';
 import { ENDPOINTS, endpointLines, KEY_USE } from './endpoint-lines.ts';
 import { FOUND_LINKS } from './found/create-found.ts';
@@ -55,4 +55,24 @@ function toJson(config: MarketConfig, activity: Activity) {
     })),
     activity: { showing: activity.showing, more_url: '/api/events?scope=door', events: activity.events },
   };
+}
+
+const LINES = 5;
+
+interface Activity {
+  /** The newest events of the door scope, one line each. */
+  lines: string[];
+  showing: string;
+  events: EventRecord[];
+}
+
+function readActivity(tail: EventTail): Activity {
+  const { events, total } = tail.newest('door', LINES);
+  return { lines: events.map(toLine), showing: `showing ${events.length} of ${total}`, events };
+}
+
+function toLine({ at, kind, actor, detail }: EventRecord): string {
+  const listing = detail['listing_id'];
+  const where = typeof listing === 'number' ? `, [listing ${listing}](/api/listing/${listing})` : '';
+  return `${at} \`${kind}\` by ${actor}${where}`;
 }

@@ -15,8 +15,8 @@ import { completePurchase } from '../purchases/complete-purchase.ts';
 import { heldThings } from '../world/listing/held-things.ts';
 import { createPages } from './create-pages.ts';
 import { frontDoor } from './front-door.ts';
-import { referenceFiles } from './reference-files.ts';
-import { STOREFRONT_PATHS } from './storefront/plan-page.ts';
+import { STOREFRONT_PATHS } from './storefront/create-storefront.ts';
+import { referenceFiles } from './write-reference.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 const NOW_MS = Date.UTC(2026, 0, 6);

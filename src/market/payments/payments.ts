@@ -1,24 +1,27 @@
+import { REVIEW_DAYS } from '../../contract/vocabulary.ts';
 import { createProviderHealth } from '../../platform/chain/provider-health.ts';
+import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
-import { createAdvance } from './advance-payment.ts';
 import type { Completions } from './completion.ts';
-import { createPaymentFacts } from './facts/payment-facts.ts';
+import { countOpenPayments, countReviews, type OpenPayments } from './facts/store.ts';
 import { followHeads } from './head/follow-heads.ts';
 import { type ChainHead, readHead } from './head/read-head.ts';
 import { createWhenToLook } from './head/when-to-look.ts';
 import { pruneIntents } from './paths/direct/prune-intents.ts';
+import type { Driven, PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { createPayeeCheck } from './paths/x402/check-payee.ts';
 import { createOffers } from './paths/x402/offers.ts';
 import { createSignerRefresh, refreshSigners } from './paths/x402/refresh-signers.ts';
-import type { Payment } from './payment.ts';
+import { isOpen, type Payment } from './payment.ts';
 import { createCorroboration } from './providers/corroborate.ts';
 import { createWatch } from './providers/watch-providers.ts';
-import { pruneAttempts } from './prune-attempts.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
-import { declineOldReviews } from './review/decline-old-reviews.ts';
+import { recordReview } from './review/record-review.ts';
+import { endReview, listReviewsSince } from './review/store.ts';
 import { createSettler } from './settle-payment.ts';
-import { findPayment } from './store.ts';
+import { deleteLapsedAttempts, findPayment, lockPayment } from './store.ts';
+import type { Proof, Terms } from './terms.ts';
 
 export interface PaymentsOptions {
   reconcileEveryMs: number;
@@ -109,4 +112,123 @@ function choresOf(market: Market, given: { declineOld(): Promise<void>; count():
     { name: 'prune_intents', act: () => pruneIntents(market), everyMs: PRUNE_EVERY_MS },
     { name: 'count_payments', act: given.count, everyMs: COUNT_EVERY_MS },
   ];
+}
+
+/** The trigger asks for thirty days by the clock of the database; one more keeps the two clocks apart. */
+const KEPT_MS = 31 * 86_400_000;
+const BATCH = 500;
+
+/** Rows of attempts that came to nothing do not pile up. Short transactions: a purchase never waits for this. */
+export async function pruneAttempts({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
+  const before = new Date(clock.now() - KEPT_MS);
+  let count = 0;
+  for (;;) {
+    const deleted = await deleteLapsedAttempts(database, before, BATCH);
+    count += deleted;
+    if (deleted < BATCH) return count;
+  }
+}
+
+const DAY_MS = 86_400_000;
+const AT_ONCE = 50;
+
+/** No payer waits for ever: a review that was not decided in time is declined by the system, publicly. */
+export async function declineOldReviews(market: Market, completions: Completions): Promise<void> {
+  const now = new Date(market.clock.now());
+  const before = new Date(now.getTime() - REVIEW_DAYS * DAY_MS);
+  for (const payment of await listReviewsSince(market.database, before, AT_ONCE)) {
+    try {
+      await market.database.transaction((tx) => decline(tx, market, completions, payment, now));
+    } catch (error) {
+      // The others must not wait for what ails this one.
+      market.log.error('review_not_ended', { payment_id: payment.id, error });
+    }
+  }
+}
+
+async function decline(tx: Tx, market: Market, completions: Completions, payment: Payment, now: Date): Promise<void> {
+  await completions[payment.purpose].lockSubject(tx, payment);
+  const locked = await lockPayment(tx, payment.id);
+  if (locked?.status !== 'needs_review') return;
+  await endReview(tx, locked.id, { outcome: 'declined', by: null, note: null, logIndex: null, now });
+  await recordReview(tx, market, locked, { outcome: 'declined', actor: 'system' });
+}
+
+/** What is told of payments: by the process that has the duty, or they would be told as often as there are processes. */
+interface PaymentFacts {
+  open: readonly OpenPayments[];
+  reviews: number;
+  /** The last pass over all open payments that came to its end; null: none yet. Milliseconds. */
+  pass: { tookMs: number; endedAt: number } | null;
+}
+
+interface PaymentFactsKeeper {
+  /** Asks the database. */
+  count(): Promise<void>;
+  /** Runs a pass and notes how long it took. */
+  timed(pass: () => Promise<void>): () => Promise<void>;
+  /** Null until something has been counted. */
+  facts(): PaymentFacts | null;
+}
+
+function createPaymentFacts({ database, clock }: Pick<Market, 'database' | 'clock'>): PaymentFactsKeeper {
+  let counted: Omit<PaymentFacts, 'pass'> | null = null;
+  let last: PaymentFacts['pass'] = null;
+  return {
+    count: async () => {
+      counted = { open: await countOpenPayments(database), reviews: await countReviews(database) };
+    },
+    timed: (pass) => async () => {
+      const startedAt = clock.now();
+      await pass();
+      const endedAt = clock.now();
+      last = { tookMs: endedAt - startedAt, endedAt };
+    },
+    facts: () => counted && { ...counted, pass: last },
+  };
+}
+
+/**
+ * Moves a payment on as far as its proof and the chain allow: the proof is handed on, then the chain is read. A proof that is not the
+ * payment's own moves nothing.
+ */
+function createAdvance(context: PathContext, settle: (payment: Payment) => Promise<Payment>) {
+  const drive = createDriver(context);
+
+  return async function advance(given: Payment, proof: Proof | null, terms: Terms): Promise<Driven> {
+    let { current, refusal }: Driven = { current: given, refusal: null };
+    for (;;) {
+      // What stands in a block is submitted already.
+      const isDriven = proof !== null && current.blockNumber === null;
+      if (isDriven && (await pathOf(current).mayDrive(context, current, proof))) {
+        ({ current, refusal } = await drive(current, proof, terms));
+      }
+      current = await settle(current);
+      // Its block is gone: it is handed on once more.
+      const isGone = proof !== null && !isDriven && isOpen(current) && current.blockNumber === null;
+      if (!isGone) return { current, refusal };
+    }
+  };
+}
+
+/** One driver per payment at a time, across all processes; others wait here or go by what the row says. */
+function createDriver(context: PathContext) {
+  const { database } = context.market;
+  const underway = new Map<bigint, Promise<Driven>>();
+
+  return async function drive(payment: Payment, proof: Proof, terms: Terms): Promise<Driven> {
+    const running = underway.get(payment.id);
+    if (running) return await running;
+    const run = database
+      .withAdvisoryLock(`payment:${payment.id}`, () => pathOf(payment).drive(context, payment, proof, terms))
+      .then(async (held): Promise<Driven> => {
+        return held?.value ?? { current: (await findPayment(database, payment.id)) ?? payment, refusal: null };
+      });
+    underway.set(payment.id, run);
+    try {
+      return await run;
+    } finally {
+      underway.delete(payment.id);
+    }
+  };
 }

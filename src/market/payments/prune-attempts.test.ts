@@ -4,7 +4,7 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { openPayment } from '../../../test/support/listing-life.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { pruneAttempts } from './prune-attempts.ts';
+import { pruneAttempts } from './payments.ts';
 
 const DAY_SECONDS = 86_400;
 const db = testDatabase();

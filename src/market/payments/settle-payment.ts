@@ -1,10 +1,11 @@
+import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createPasses, type Passes } from '../../platform/create-passes.ts';
+import type { Market } from '../context.ts';
 import type { FollowedHead } from './head/follow-heads.ts';
 import type { WhenToLook } from './head/when-to-look.ts';
 import type { PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
-import { createPaymentReader, type Shown } from './read-payments.ts';
 import { findPayment } from './store.ts';
 
 /** Requests that look at one payment share a reading. Null: it shows nothing new. */
@@ -74,4 +75,110 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
       }
     },
   };
+}
+
+/** A payment, and what the chain shows of it: for its own path to decide on. */
+interface Shown {
+  payment: Payment;
+  evidence: unknown;
+  seenIn: readonly (bigint | null)[];
+}
+
+interface PaymentReader {
+  /** Of one payment: all that are asked for at the same time share a reading. Undefined where it cannot be read, or has not changed. */
+  readOne(payment: Payment): Promise<Shown | undefined>;
+  /** By payment; without those that cannot be read, or have not changed. */
+  readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>>;
+}
+
+interface Needs {
+  context: PathContext;
+  readHead(): Promise<FollowedHead>;
+}
+
+/** So many readings a second for live requests: under load more payments share each, and the provider is asked no more often. */
+const READING_EVERY_MS = 25;
+const READINGS_AT_ONCE = 4;
+
+/** Reads the chain about payments. The heads and the logs cost the same for one payment as for a hundred. */
+function createPaymentReader({ context, readHead }: Needs): PaymentReader {
+  const { market } = context;
+  const waiting = new Map<bigint, Payment>();
+  const memory = createMemory();
+  const pace = { clock: market.clock, everyMs: READING_EVERY_MS, atOnce: READINGS_AT_ONCE };
+  const readings = createPasses(async () => {
+    const payments = [...waiting.values()];
+    waiting.clear();
+    const head = await orNothing(market, readHead);
+    return head === null ? new Map<bigint, Shown>() : await readMany(payments, head);
+  }, pace);
+
+  async function readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>> {
+    market.crashPoint('after_head_read');
+    const assets = [...Map.groupBy(payments, ({ asset }) => asset).values()];
+    const shown = (await Promise.all(assets.map((ofOne) => readOfAsset(ofOne, head)))).flat();
+    if (shown.length > 0) market.crashPoint('after_evidence_gathered');
+    for (const one of shown) memory.note(one, head);
+    return new Map(shown.map((one) => [one.payment.id, one]));
+  }
+
+  async function readOfAsset(payments: readonly Payment[], head: FollowedHead): Promise<Shown[]> {
+    const isUnchanged = (payment: Payment, seenIn: readonly (bigint | null)[]): boolean =>
+      memory.isUnchanged(payment, seenIn, head);
+    // One of a network that this market was on before is decided where its chain is read, and left as it is here.
+    const here = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
+    const byPath = [...Map.groupBy(here, ({ path }) => path).values()];
+    const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<Shown[]> => {
+      const path = pathOf(some[0]);
+      const evidences = await orNothing(market, () => path.evidence(context, { head, isUnchanged }, some));
+      return some.flatMap((payment) => {
+        const evidence = evidences?.get(payment.id);
+        return evidence === undefined ? [] : [{ payment, evidence, seenIn: path.seenIn(evidence as never) }];
+      });
+    };
+    return (await Promise.all(byPath.map((some) => ofPath(some as [Payment, ...Payment[]])))).flat();
+  }
+
+  return {
+    readMany,
+    readOne: async (payment) => {
+      waiting.set(payment.id, payment);
+      return (await readings.fresh()).get(payment.id);
+    },
+  };
+}
+
+const REMEMBERED = 20_000;
+
+/**
+ * What this process has read of open payments, so that one that waits for finality is not read again while no block up to that reading has
+ * gone: nothing can have changed, and nothing can be decided yet. It excludes nothing: once its block is final it is read again.
+ */
+function createMemory() {
+  const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();
+  const spelled = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
+  return {
+    note: (shown: Shown, { rewrites, latest }: FollowedHead): void => {
+      if (read.size >= REMEMBERED) read.clear();
+      read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spelled(shown.seenIn) });
+    },
+    isUnchanged: ({ id }: Payment, seenIn: readonly (bigint | null)[], head: FollowedHead): boolean => {
+      const before = read.get(id);
+      if (before?.rewrites !== head.rewrites || before.seenIn !== spelled(seenIn)) return false;
+      const { finalized } = head;
+      return seenIn.every(
+        (block) => block !== null && block <= before.upTo && (finalized === null || block > finalized.number),
+      );
+    },
+  };
+}
+
+async function orNothing<T>(market: Market, read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    market.log.warn('chain_unreadable', { error });
+    return null;
+  }
 }

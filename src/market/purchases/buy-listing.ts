@@ -6,14 +6,16 @@ import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
 import { mustNotBeLost } from '../listings/must-not-be-lost.ts';
 import { findListingTerms, type ListingTerms, shareListing } from '../listings/store.ts';
+import { withoutLook } from '../payments/lost/must-not-be-paid.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
 import { askAnew } from '../payments/paths/x402/ask-payment.ts';
+import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
+import { findHolding } from '../payments/store.ts';
 import { answerPayment } from './answer-payment.ts';
 import { type BuyRequest, mustBeGoods, purchaseTerms, readBuyRequest } from './buy-request.ts';
-import { checkFresh } from './check-fresh.ts';
-import { isWithoutValue, spendSignature } from './collecting.ts';
+import { checkCollecting, isWithoutValue, spendSignature } from './collecting.ts';
 import { collectorOf } from './collector.ts';
 import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
@@ -184,4 +186,31 @@ export async function takeFreeGoods(
   });
   const purchase = await findPurchase(market.database, listing.id, { merchantId: merchant.id });
   return await deliver(market, listing.id, purchase, 'key');
+}
+
+/** A proof that is not in the ledger may be fresh: then it shows who controls the wallet. Null where there is none to check. */
+async function checkFresh(
+  market: Market,
+  payments: Payments,
+  request: BuyRequest,
+  listing: ListingTerms,
+): Promise<ProofCheck | null> {
+  const { proof } = request;
+  if (proof === null) return null;
+  if (!isWithoutValue(proof) && listing.priceUnits === 0n) return null;
+  const check = isWithoutValue(proof)
+    ? await checkCollecting(market, payments, request, listing, proof)
+    : await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
+  if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
+  // Whether it is the payer's own cannot be told now. Where that payer has a payment, no answer may call paying again safe.
+  const held = await findHolding(market.database, listing.id, { payer: proof.authorization.from });
+  return { refusal: held === null ? withoutLook(market, check.refusal) : uncheckedWhilePaying(check.refusal) };
+}
+
+function uncheckedWhilePaying(refusal: Refusal): Refusal {
+  return new Refusal(refusal.reason, {
+    ...refusal.options,
+    doNotPayAgain: true,
+    nextStep: 'A payment of that wallet for this listing is known. Send the same request again. Do not pay again.',
+  });
 }

@@ -6,8 +6,9 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { mustBeOnNetwork } from '../listings/check-network.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { isSellerWallet, type ListingTerms } from '../listings/store.ts';
+import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { mustNotBePaid } from '../payments/lost/must-not-be-paid.ts';
+import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import { askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payment } from '../payments/payment.ts';
@@ -20,7 +21,7 @@ import { collectorOf } from './collector.ts';
 import type { BuyAnswer } from './deliver.ts';
 import { mustBeOpening, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
 import { findHeld, findInLedger } from './find-payment-of-request.ts';
-import { openPurchase } from './open-purchase.ts';
+import { isEarlierBuyer } from './store.ts';
 
 /** What was found about a request before the listing has its say. */
 export interface Found {
@@ -187,4 +188,37 @@ export async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open:
   } finally {
     taken.settle(isLeft ? 1 : 0);
   }
+}
+
+interface PurchaseToOpen {
+  request: Pick<BuyRequest, 'merchant'>;
+  listing: ListingTerms;
+  proof: Proof;
+  /** The finalized block of the moment when the nonce was read as unused. */
+  floor: bigint;
+  /** The hash of the token that collects; null for a caller with a key. */
+  token: Buffer | null;
+}
+
+/**
+ * Commits the attempt before the facilitator hears of it, with terms and state read under a share lock of the listing. Null when a
+ * unique rule gives the authorization, the payer or the merchant to another attempt: then that one is the answer. Null also when an
+ * older version has become this buyer's meanwhile, so that nothing is to be paid.
+ */
+export async function openPurchase(market: Market, given: PurchaseToOpen): Promise<Payment | null> {
+  const { request } = given;
+  const { authorization } = given.proof;
+  return await market.database.transaction(async (tx) => {
+    const { id } = given.listing;
+    const buyer = { merchantId: request.merchant?.id ?? null, payer: authorization.from };
+    const [shared, entitled] = await Promise.all([shareListing(tx, id), isEarlierBuyer(tx, id, buyer)]);
+    if (shared === null) throw new Refusal('listing_unavailable');
+    mustStep(shared, 'buy');
+    if (entitled) return null;
+    return await PAYMENT_PATHS.x402.open(market, tx, {
+      ...{ purpose: 'purchase', listingId: shared.id, merchantId: buyer.merchantId, bodyHash: null },
+      ...{ payee: shared.sellerWallet, valueUnits: shared.priceUnits },
+      ...{ proof: given.proof, openedBlock: given.floor, deliveryTokenHash: given.token },
+    });
+  });
 }

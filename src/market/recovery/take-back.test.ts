@@ -5,8 +5,8 @@ import { marketContext } from '../../../test/support/market-context.ts';
 import { seedMerchant } from '../../../test/support/seed.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
 import { slipOfIntent } from '../payments/recovery-slip.ts';
+import { takeBack } from './guard-history.ts';
 import { hasIntent } from './store.ts';
-import { takeBack } from './take-back.ts';
 
 const db = testDatabase();
 const ID = 'a'.repeat(32);

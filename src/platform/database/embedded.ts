@@ -1,17 +1,33 @@
-import { realpath } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import {
+  chmod,
+  chown,
+  cp,
+  lchown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { lockDataFolder } from '../data-folder-lock.ts';
+import { isMissing } from '../is-missing.ts';
 import { readSecret, secureCluster } from './embedded/authentication.ts';
 import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
-import { initCluster } from './embedded/init-cluster.ts';
-import { placeBinaries } from './embedded/place-binaries.ts';
 import { isServerOf, readPostmaster, stopOrphan } from './embedded/postmaster.ts';
 import { type Home, prepareHome } from './embedded/prepare-home.ts';
 import { type Launch, runBinary } from './embedded/run-binary.ts';
 import { socketUrl, startServer } from './embedded/server-process.ts';
-import { linkSharedLibraries } from './embedded/shared-libraries.ts';
+import { blockingFolder } from './embedded/server-user.ts';
 import { makeSocketFolder, removeSocketFolder } from './embedded/socket-folder.ts';
-import { takeOver } from './embedded/take-over.ts';
+import { SUPERUSER } from './embedded/superuser.ts';
+import type { ServerUser } from './embedded/system-user.ts';
 
 export interface EmbeddedOptions {
   dataDir: string;
@@ -97,4 +113,131 @@ async function prepareLaunch(binaries: Binaries, home: Home, log: (line: string)
     );
   }
   return launch;
+}
+
+/**
+ * The package ships its libraries under full version names and leaves the short names to an install script, which may
+ * be off. Makes the short names in a folder of our own and returns what goes into LD_LIBRARY_PATH.
+ */
+export async function linkSharedLibraries(binaries: string, folder: string): Promise<string> {
+  const lib = join(binaries, 'lib');
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  const links = await readFile(join(binaries, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(links) as { source: string; target: string }[]) {
+    // Other links than those of libraries do not matter to a server.
+    if (source.startsWith('native/lib/')) await symlink(join(lib, basename(source)), join(folder, basename(target)));
+  }
+  return `${folder}:${lib}`;
+}
+
+/**
+ * Gives data that an earlier version left with a shared user to the server's own one. No server may run on it. The folder
+ * itself is root's meanwhile, so that the earlier owner's programs cannot enter any more; a start that is cut off here is
+ * followed by one that begins again.
+ */
+async function takeOver({ cluster, user }: Home, log: (line: string) => void): Promise<void> {
+  if (user === null) return;
+  const owner = await lstat(cluster).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (owner === null || owner.uid === user.uid) return;
+  log(`the database in ${cluster} belongs to user id ${owner.uid} and is given to ${user.name} (${user.uid})`);
+  await lchown(cluster, 0, 0);
+  await giveContent(cluster, user);
+  await lchown(cluster, user.uid, user.gid);
+}
+
+async function giveContent(folder: string, user: ServerUser): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    const { nlink } = await lstat(path);
+    // PostgreSQL makes no second names. One that is there may be of another program's file, which is not given away.
+    if (!entry.isDirectory() && nlink > 1)
+      throw new Error(`${path} is a file with more than one name: it is not PostgreSQL's; remove it and start again`);
+    // A link stays what it is: what it points to is not followed.
+    await lchown(path, user.uid, user.gid);
+    if (entry.isDirectory()) await giveContent(path, user);
+  }
+}
+
+/** Creates the cluster on the first start. Half-made ones of a start that was cut off are thrown away. */
+async function initCluster(home: Home, launch: Launch, major: string): Promise<void> {
+  const found = await readFile(join(home.cluster, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (found !== null) {
+    if (found.trim() === major) return;
+    throw new Error(
+      `the database in ${home.cluster} has the format of PostgreSQL ${found.trim()} and the installed one is ${major}: ` +
+        'install the packages it was made with, or move the data over with a dump',
+    );
+  }
+  for (const name of await readdir(home.folder))
+    if (name.startsWith('cluster-partial-')) await rm(join(home.folder, name), { recursive: true, force: true });
+  const partial = await mkdtemp(join(home.folder, 'cluster-partial-'));
+  await chmod(partial, 0o700);
+  if (home.user !== null) await chown(partial, home.user.uid, home.user.gid);
+  await runBinary(launch, 'initdb', [
+    `--pgdata=${partial}`,
+    `--username=${SUPERUSER}`,
+    // Until `secureCluster` has set the password.
+    '--auth-local=reject',
+    '--auth-host=reject',
+    '--encoding=UTF8',
+    // The builtin provider sorts and folds case the same on every machine, whatever locales it has.
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--locale=C',
+    '--data-checksums',
+    '--no-instructions',
+  ]);
+  await rename(partial, home.cluster);
+  // Without this a power cut could undo the name after rows were acknowledged, and the next start would find no cluster.
+  const folder = await open(home.folder);
+  await folder.sync();
+  await folder.close();
+}
+
+/** Where the server's user can run the binaries from: in place, or a copy next to the data, made once per version. */
+export async function placeBinaries(
+  binaries: Binaries,
+  home: string,
+  user: ServerUser | null,
+  log: (line: string) => void,
+): Promise<string> {
+  if (user === null || (await canRunIn(binaries.folder, user))) return binaries.folder;
+  const copy = join(home, `binaries-${binaries.version}`);
+  if (await isThere(copy)) return copy;
+  log(`copying the PostgreSQL binaries to ${copy}: ${user.name} may not read ${binaries.folder}`);
+  const partial = `${copy}.partial`;
+  await rm(partial, { recursive: true, force: true });
+  await cp(binaries.folder, partial, { recursive: true, verbatimSymlinks: true });
+  await openToAll(partial);
+  await rename(partial, copy);
+  return copy;
+}
+
+async function canRunIn(folder: string, user: ServerUser): Promise<boolean> {
+  const { mode } = await stat(join(folder, 'bin', 'postgres'));
+  return (mode & 0o005) === 0o005 && (await blockingFolder(join(folder, 'lib'), user)) === null;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Lets everybody read and pass, whatever mask the packages were installed under. */
+async function openToAll(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await openToAll(path);
+    else if (entry.isFile()) await chmod(path, (await stat(path)).mode & 0o100 ? 0o755 : 0o644);
+  }
 }

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Pool, type PoolClient } from 'pg';
+import { type ClientBase, Pool, type PoolClient } from 'pg';
 import sql from 'sql-template-tag';
 import { chooseServer, type ServerChoice } from './choose-server.ts';
 import { clientConfig, connectClient, prepareConnection } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
-import { isReadOnly, isUnavailable, withAvailability } from './database-error.ts';
+import { DatabaseUnavailable, isReadOnly, isUnavailable, withAvailability } from './database-error.ts';
 import { createExclusiveLocks, type ExclusiveLocks } from './exclusive-locks.ts';
-import { createServerCheck, type ServerCheck } from './other-server.ts';
 import { createQueryable, isReusable, runQuery } from './run-query.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
@@ -182,4 +181,39 @@ async function checkServer(database: Queryable, allowUnsafe: boolean): Promise<v
         `the PostgreSQL setting ${setting} is off: a crash could lose acknowledged payments; set it to on`,
       );
   }
+}
+
+/** Which server, since when, and which database of it: another answer means that what was read before may not be there. */
+const IDENTITY = `select pg_postmaster_start_time()::text || ' ' || oid as identity from pg_database where datname = current_database()`;
+
+interface ServerCheck {
+  /** For each new connection, before its first use. */
+  check(client: ClientBase): Promise<void>;
+  listen(act: (queryable: Queryable) => Promise<void>): void;
+}
+
+/** Reports when connections begin to lead to another server, or to a restarted one. */
+function createServerCheck(): ServerCheck {
+  let known: string | null = null;
+  let listener: ((queryable: Queryable) => Promise<void>) | null = null;
+  const look = async (client: ClientBase): Promise<void> => {
+    try {
+      await listener?.(createQueryable((query) => runQuery(client, query)));
+    } catch (error) {
+      // A server that could not be looked at serves no caller, as if it were away.
+      throw new DatabaseUnavailable(error, false);
+    }
+  };
+  return {
+    check: async (client) => {
+      const { rows } = await client.query<{ identity: string }>(IDENTITY);
+      const identity = rows[0]?.identity ?? '';
+      // Known only once it was looked at: until then every new connection looks.
+      if (known !== null && identity !== known) await look(client);
+      known = identity;
+    },
+    listen: (act) => {
+      listener = act;
+    },
+  };
 }

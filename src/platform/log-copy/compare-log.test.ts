@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareLog } from './compare-log.ts';
+import { compareLog } from './watch-history.ts';
 
 const hash = Buffer.alloc(32, 1);
 const copy = { id: 10n, hash };

@@ -2,10 +2,9 @@ import type { Clock } from '../clock.ts';
 import type { Database, Queryable } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
-import { compareLog } from './compare-log.ts';
 import type { LogEnd } from './copied-event.ts';
 import { readLogEnd } from './log-copy.ts';
-import { findOtherEnd, insertLoss, type Losses, readLogAtEnd } from './store.ts';
+import { findOtherEnd, insertLoss, type LogAtEnd, type Losses, readLogAtEnd } from './store.ts';
 
 const COMPARE_EVERY_MS = 10_000;
 /** What another process has noticed. */
@@ -117,4 +116,17 @@ async function findLoss(
   await clock.sleep(SECOND_READING_MS);
   const second = await readLogAtEnd(queryable, copy.id);
   return compareLog(copy, second) === 'lost' ? { ...nothing, loss: { copy, foundId: second.newestId } } : nothing;
+}
+
+/**
+ * `same`: the log holds what the copy ends with. `unknown`: there is nothing to compare, or the server is in recovery and may lag.
+ * `lost`: what was public is not in the log, or other content has its id.
+ */
+type Comparison = 'same' | 'unknown' | 'lost';
+
+export function compareLog(copy: LogEnd | null, log: LogAtEnd): Comparison {
+  if (log.inRecovery || copy === null) return 'unknown';
+  if (log.leftOut) return 'same';
+  if (log.newestId < copy.id) return 'lost';
+  return log.hash?.equals(copy.hash) === true ? 'same' : 'lost';
 }

@@ -1,5 +1,3 @@
-import { checkCursor } from './check-cursor.ts';
-import { checkRows, type Ids } from './check-rows.ts';
 import { PageRefused } from './page-refused.ts';
 
 /** One page as the contract gives it, under common names. */
@@ -114,5 +112,74 @@ function checkEnd(page: RawPage<unknown>, appendOnly: boolean, walk: Walk, compl
   }
   if (!complete && page.has_more && count >= walk.firstTotal) {
     throw new PageRefused('more_than_total', `more than the ${walk.firstTotal} rows of the first total are promised`);
+  }
+}
+
+interface Continued {
+  has_more: boolean;
+  next: number | string | null;
+}
+
+interface Position {
+  cursors: Set<string>;
+  lastId: number | null;
+}
+
+/** The cursor to go on with, or null at the end. */
+function checkCursor(page: Continued, rule: Ids, walk: Position): string | null {
+  const { has_more, next } = page;
+  if (!has_more) {
+    if (next !== null) throw new PageRefused('cursor_after_the_end', 'a cursor came with the last page');
+    return null;
+  }
+  if (next === null) throw new PageRefused('missing_cursor', 'more pages are promised without a cursor');
+  const text = String(next);
+  if (walk.cursors.has(text)) throw new PageRefused('repeated_cursor', 'a cursor came a second time');
+  walk.cursors.add(text);
+  if (typeof next === 'number') checkNumeric(next, rule, walk.lastId);
+  return text;
+}
+
+// A numeric cursor is the id of the last row read: before it rows would repeat, beyond it rows would be left out.
+function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
+  if (lastId === null || next === lastId) return;
+  const beyond = rule === 'oldest_first' ? next > lastId : next < lastId;
+  if (beyond) throw new PageRefused('cursor_skips_rows', `the cursor ${next} skips rows after ${lastId}`);
+  throw new PageRefused('cursor_does_not_advance', `the cursor ${next} does not pass row ${lastId}`);
+}
+
+/**
+ * How the ids of a walk run. `gapless`: newest first, falling by exactly one to 1, except where a loss has left a gap. `pinned_first`:
+ * newest first twice, first the pinned rows. `any`: no rule but that none comes twice.
+ */
+type Ids = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
+
+interface Seen {
+  seen: Set<number>;
+  lastId: number | null;
+  rises: number;
+  /** Ids below which some may be missing: the market has recovered from a loss, and says so. */
+  begun: ReadonlySet<number>;
+}
+
+/** Takes the ids of one more page into what was seen, unless they contradict it. */
+function checkRows(ids: readonly number[], rule: Ids, walk: Seen): void {
+  for (const id of ids) {
+    if (walk.seen.has(id)) throw new PageRefused('repeated_row', `row ${id} came twice`);
+    if (walk.lastId !== null) checkOrder(walk.lastId, id, rule, walk);
+    walk.seen.add(id);
+    walk.lastId = id;
+  }
+}
+
+function checkOrder(before: number, id: number, rule: Ids, walk: Seen): void {
+  const rises = id > before;
+  if (rises) walk.rises += 1;
+  const allowedRises = { newest_first: 0, gapless: 0, pinned_first: 1, oldest_first: Infinity, any: Infinity }[rule];
+  if (walk.rises > allowedRises || (rule === 'oldest_first' && !rises)) {
+    throw new PageRefused('out_of_order', `row ${id} came after row ${before}`);
+  }
+  if (rule === 'gapless' && id !== before - 1 && !walk.begun.has(before)) {
+    throw new PageRefused('missing_row', `between rows ${before} and ${id} some are missing`);
   }
 }

@@ -3,7 +3,7 @@ import { problem } from '../../../test/support/market-answers.ts';
 import { isDeliveryToken } from '../../platform/secret-format.ts';
 import { systemEnvironment } from '../environment.ts';
 import { MarketError } from '../market-error.ts';
-import { makeDeliveryToken } from './delivery-token.ts';
+import { makeDeliveryToken } from './pursue-payment.ts';
 
 function asked(fields: Record<string, unknown>): MarketError {
   return new MarketError({

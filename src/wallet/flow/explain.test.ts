@@ -4,8 +4,8 @@ import { MarketError } from '../../sdk/market-error.ts';
 import { PaymentMayBeLost } from '../../sdk/payments/payment-may-be-lost.ts';
 import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
 import { WalletTrouble } from '../wallets/provider.ts';
-import { endsAttempt, maySignAnew } from './ends-attempt.ts';
 import { explain, type Standing, sayMoney } from './explain.ts';
+import { endsAttempt, maySignAnew } from './show-refusal.ts';
 
 const NOTHING: Standing = { hasProof: false, isPaid: false, hasEnded: false, until: null };
 

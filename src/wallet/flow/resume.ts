@@ -1,14 +1,15 @@
+import { buy } from '../../sdk/payments/buy.ts';
 import type { PurchaseRecord } from '../keep/purchase-record.ts';
 import { type Address, readAccounts } from '../wallets/connect-wallet.ts';
+import { WalletTrouble } from '../wallets/provider.ts';
 import type { FoundWallet } from '../wallets/read-announcement.ts';
 import { mustHoldEnough } from '../wallets/read-balance.ts';
 import { connectTo, showWallets } from './choose-wallet.ts';
 import { collectBySignature, collectByToken } from './collect.ts';
-import { getFree } from './get-free.ts';
-import { awaitRelease, holdPurchase } from './hold-purchase.ts';
+import { explain } from './explain.ts';
 import { pursue } from './pursue.ts';
 import type { Scene } from './scene.ts';
-import { forget } from './show-delivery.ts';
+import { forget, showDelivery } from './show-delivery.ts';
 import { showRefusal } from './show-refusal.ts';
 
 /** Looks at what is kept, and goes on from there. What another tab has in hand is followed, and taken over when that tab is closed. */
@@ -111,4 +112,53 @@ export async function held(scene: Scene, act: () => Promise<void>): Promise<void
 
 function asAddress(text: string): Address {
   return readAccounts([text])[0] ?? '0x';
+}
+
+/** Does it while no other tab of this browser does anything for the same listing; false where one does. */
+async function holdPurchase(scene: Scene, act: () => Promise<void>): Promise<boolean> {
+  return await scene.locks.request(nameOf(scene), { ifAvailable: true }, async (lock) => {
+    if (lock === null) return false;
+    scene.isHolding = true;
+    try {
+      await act();
+    } finally {
+      scene.isHolding = false;
+    }
+    return true;
+  });
+}
+
+/** Resolves when the tab that holds the purchase has let go of it, or was closed. */
+async function awaitRelease(scene: Scene): Promise<void> {
+  await scene.locks.request(nameOf(scene), async () => {});
+}
+
+function nameOf({ deal }: Scene): string {
+  return `openaisle:buy:${deal.id}`;
+}
+
+const NOBODY = `0x${'0'.repeat(40)}` as const;
+
+/** What costs nothing: asked for, and checked like everything that is bought. There is no wallet that could sign. */
+async function getFree(scene: Scene): Promise<void> {
+  const { client, deal, keep, screen } = scene;
+  try {
+    const delivery = await buy({
+      ...{ client, listingId: deal.id, maxPriceUsdc: 0, network: deal.network, proofStore: keep.proofs },
+      wallet: { address: NOBODY, signTypedData: () => Promise.reject(new WalletTrouble('unusable')) },
+    });
+    showDelivery(scene, delivery);
+  } catch (error) {
+    const trouble = explain(error, { hasProof: false, isPaid: false, hasEnded: false, until: null });
+    const actions = [{ words: 'Try again', act: () => void getFree(scene), isMain: true }];
+    screen.show(
+      {
+        kind: 'trouble',
+        trouble: { ...trouble, money: 'It costs nothing, and nothing was signed.' },
+        actions,
+        record: null,
+      },
+      true,
+    );
+  }
 }

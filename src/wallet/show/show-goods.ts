@@ -2,8 +2,7 @@ import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../contract/listing-fields.ts';
 import type { Delivery } from '../../contract/listings.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
 import { safeFileName } from '../goods/file-name.ts';
-import { planMarkdown } from '../goods/plan-markdown.ts';
-import { buildPieces } from './build-pieces.ts';
+import { type Piece, planMarkdown } from '../goods/plan-markdown.ts';
 import { button, type Child, element, seenText } from './element.ts';
 import type { View } from './view.ts';
 
@@ -110,4 +109,20 @@ function showDownload(delivery: Delivery): HTMLElement {
   const bytes = new Uint8Array(artifactBytes(delivery));
   const address = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }));
   return element('a', { class: 'button', href: address, download: name, id: 'save' }, `Save ${name}`);
+}
+
+/** A plan as nodes: elements by name, and everything else as text. */
+function buildPieces(pieces: readonly Piece[]): Node[] {
+  return pieces.flatMap((piece) => {
+    if (typeof piece === 'string') return seenText(piece);
+    const { tag, href, start, children } = piece;
+    const link = href === undefined ? {} : { href, rel: 'nofollow ugc noopener' };
+    const first = start === undefined ? {} : { start };
+    const focus = tag === 'pre' ? { tabindex: 0 } : {};
+    const made = element(tag, { ...link, ...first, ...focus }, ...buildPieces(children));
+    // A wide table scrolls by itself, and the page stays as wide as it is.
+    return tag === 'table'
+      ? [element('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Table' }, made)]
+      : [made];
+  });
 }

@@ -1,8 +1,8 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-const DECIDED = 'src/market/payments/paths/direct/find-decided.ts';
+const DECIDED = 'src/market/payments/paths/direct/continue-claim.ts';
 const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
-const RECORD = 'src/market/payments/paths/direct/record-surplus.ts';
+const RECORD = 'src/market/payments/paths/direct/settle-claim.ts';
 const STORE = 'src/market/payments/paths/direct/store.ts';
 const REVIEW = 'src/market/payments/review/review-payment.ts';
 const TESTS = world('direct-beside', 'direct-beside-fee');

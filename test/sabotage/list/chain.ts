@@ -4,7 +4,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 // is none (both verdicts, tried elsewhere, and the check of a proof ask for the chain again).
 
 const HEAD = 'src/platform/chain/accept-head.ts';
-const JUDGE = 'src/market/payments/providers/judge-evidence.ts';
+const JUDGE = 'src/market/payments/providers/corroborate.ts';
 const UNIT = ['src/platform/chain/accept-head.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -79,7 +79,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'two-final-blocks-are-no-conflict',
-    'src/market/payments/providers/find-conflict.ts',
+    'src/market/payments/providers/watch-providers.ts',
     'mine.hash !== theirs.hash',
     'mine.hash === theirs.hash && number < 0n',
     world('two-providers-halt'),
@@ -107,7 +107,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-payment-ends-while-halted',
-    'src/market/payments/paths/x402/end-payment.ts',
+    'src/market/payments/paths/payment-paths.ts',
     ' || (await isHalted(tx, locked.chainId))',
     '',
     world('two-providers-halt'),
@@ -121,7 +121,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-vanished-transfer-stays-noted',
-    'src/market/payments/paths/x402/end-payment.ts',
+    'src/market/payments/paths/payment-paths.ts',
     'return await note(market, payment, decision.sighting, now);',
     'return decision.sighting === null ? payment : await note(market, payment, decision.sighting, now);',
     world('reorg'),
@@ -135,7 +135,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'what-was-read-before-a-reorganisation-is-believed',
-    'src/market/payments/read-payments.ts',
+    'src/market/payments/settle-payment.ts',
     'before?.rewrites !== head.rewrites || ',
     'before === undefined || ',
     world('background-pass'),

@@ -5,7 +5,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 const INTENT = 'src/market/payments/paths/direct/open-intent.ts';
 const OPEN = 'src/market/purchases/open-purchase-intent.ts';
 const NAME = 'src/market/payments/paths/direct/name-transaction.ts';
-const SIGNED = 'src/market/payments/paths/direct/check-signature.ts';
+const SIGNED = 'src/market/payments/paths/direct/continue-claim.ts';
 const SETTLE = 'src/market/payments/paths/direct/settle-claim.ts';
 const ANSWER = 'src/market/payments/paths/direct/answer-claim.ts';
 const GATHER = 'src/market/payments/paths/direct/gather-claims.ts';
@@ -251,7 +251,7 @@ const payingAgain: readonly Sabotage[] = [
   ),
   bug(
     'unchecked-proof-forgets-do-not-pay-again',
-    'src/market/purchases/check-fresh.ts',
+    'src/market/purchases/buy-listing.ts',
     'doNotPayAgain: true',
     'doNotPayAgain: false',
     world('chain-corners'),

@@ -1,6 +1,6 @@
 import type { Sabotage } from '../sabotage.ts';
 
-const COMPARE = 'src/platform/log-copy/compare-log.ts';
+const COMPARE = 'src/platform/log-copy/watch-history.ts';
 const COPIED = 'src/platform/log-copy/copied-event.ts';
 const LOST = 'src/market/recovery/find-lost.ts';
 const HASHES = 'migrations/market/0019-hash-of-the-log.sql';

@@ -44,7 +44,7 @@ export const RECORDS: readonly Sabotage[] = [
   ]),
   bug(
     'a-payment-header-in-the-log',
-    'src/platform/redact.ts',
+    'src/platform/create-log.ts',
     'x-payment-response|x-payment|payment-signature',
     'x-payment-response|payment-signature',
     LOG,

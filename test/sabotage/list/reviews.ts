@@ -1,8 +1,8 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
 const REVIEW = 'src/market/payments/review/review-payment.ts';
-const REFUND = 'src/market/payments/review/decide-refund.ts';
-const OLD = 'src/market/payments/review/decline-old-reviews.ts';
+const REFUND = 'src/market/payments/review/review-payment.ts';
+const OLD = 'src/market/payments/payments.ts';
 const UNIT = ['src/market/payments/review/decide-refund.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {

@@ -1,12 +1,12 @@
 import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
 const DECIDE_SALE = 'src/market/world/sync/decide-sale.ts';
-const RECORD = 'src/market/world/sync/record-claimed.ts';
-const THING = 'src/market/world/listing/thing-to-list.ts';
+const RECORD = 'src/market/world/sync/sync-listing.ts';
+const THING = 'src/market/world/listing/list-world.ts';
 const HELD = 'src/market/world/listing/held-things.ts';
 const DRAFTS = 'src/market/world/drafts/store.ts';
 const CITY_CLAIM = 'src/city/payments/decide-claim.ts';
-const CITY_MOVE = 'src/city/offers/move-offer.ts';
+const CITY_MOVE = 'src/city/offers/look.ts';
 const OFFERS_SQL = 'migrations/city/0003-offers.sql';
 /** The trigger that holds it a second time. */
 const UNPROVEN: Edit = {
@@ -118,7 +118,7 @@ const SALES: readonly Sabotage[] = [
   bug('thing-sold-without-lock', 'src/market/world/sync/store.ts', 'id} for update', 'id}', world('world-sale')),
   bug(
     'sale-not-shown-to-others',
-    'src/market/world/sync/gather-sale.ts',
+    'src/market/world/sync/sync-listing.ts',
     '(await chain.corroborate(head, asked, evidence)) && ',
     '',
     world('world-sale'),
@@ -141,14 +141,14 @@ const CITY: readonly Sabotage[] = [
   ),
   bug(
     'paid-reservation-lapses',
-    'src/city/offers/choose-move.ts',
+    'src/city/offers/look.ts',
     "  if (window.transfer !== null) return { act: 'await_payment', seen: window.transfer };\n",
     '',
     ['src/city/offers/choose-move.test.ts'],
   ),
   bug(
     'unread-reservation-lapses',
-    'src/city/offers/choose-move.ts',
+    'src/city/offers/look.ts',
     "  if (typeof window === 'string') return { act: null, seen: null };\n  if (window.transfer",
     "  if (typeof window !== 'string' && window.transfer",
     ['src/city/offers/choose-move.test.ts'],

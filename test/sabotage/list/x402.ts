@@ -5,7 +5,7 @@ import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
 const CHECK = 'src/market/payments/paths/x402/check-proof.ts';
 const DRIVE = 'src/market/payments/paths/x402/drive-payment.ts';
-const END = 'src/market/payments/paths/x402/end-payment.ts';
+const END = 'src/market/payments/paths/payment-paths.ts';
 const SIGNATURE = 'src/platform/chain/signature.ts';
 const ANSWER = 'src/market/purchases/answer-payment.ts';
 const BUY = 'src/market/purchases/buy-listing.ts';
@@ -115,7 +115,7 @@ const RAW_KEY: readonly Edit[] = [
     put: 'const { from: payer } = proof.authorization; const nonce = (proof.authorization.nonce.slice(0, 65) + proof.version) as Hex;',
   },
   {
-    file: 'src/market/purchases/open-purchase.ts',
+    file: 'src/market/purchases/start-purchase.ts',
     find: '{ proof: given.proof,',
     put: '{ proof: { authorization: { ...authorization, nonce: (authorization.nonce.slice(0, 65) + given.proof.version) as never } },',
   },
@@ -245,7 +245,7 @@ const answers: readonly Sabotage[] = [
   ),
 ];
 
-const OPEN = 'src/market/purchases/open-purchase.ts';
+const OPEN = 'src/market/purchases/start-purchase.ts';
 const START = 'src/market/purchases/start-purchase.ts';
 const ON_SALE = "  mustStep(listing, 'buy');\n";
 

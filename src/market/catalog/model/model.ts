@@ -9,7 +9,6 @@ import { createPosting, type Posting } from '../sets/posting.ts';
 import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
 import { createTextIndex, type TextIndex } from '../text/text-index.ts';
 import { type Columns, createColumns, READ_FIGURE } from './columns.ts';
-import { createFilling, type Filling } from './filling.ts';
 import type { Pin } from './pins.ts';
 import { ORDERS, type OrderName, RISING, type RisingSort } from './sorts.ts';
 import { createValueSums, type ValueSums } from './value-sums.ts';
@@ -144,4 +143,29 @@ function createOrders(columns: Columns): Model['orders'] {
     return [name, createSortedIds((id) => read(columns, id), direction)] as const;
   });
   return Object.fromEntries(made) as Model['orders'];
+}
+
+/** How far the JSON of a model's listings has been read, in the order of their ids; Infinity once nothing more will be. */
+interface Filling {
+  upTo(): number;
+  rise(upTo: number): void;
+  /** Resolves as soon as more than these have their JSON, with how many. */
+  past(id: number): Promise<number>;
+}
+
+function createFilling(): Filling {
+  let reached = 0;
+  let next = Promise.withResolvers<void>();
+  return {
+    upTo: () => reached,
+    rise: (upTo) => {
+      reached = upTo;
+      next.resolve();
+      next = Promise.withResolvers();
+    },
+    past: async (id) => {
+      while (reached <= id) await next.promise;
+      return reached;
+    },
+  };
 }

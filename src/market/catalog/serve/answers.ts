@@ -1,14 +1,15 @@
+import { hash } from 'node:crypto';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Prepared } from '../../../platform/http/prepared.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Catalog } from '../catalog.ts';
+import type { Fragments } from '../fragments/fragments.ts';
 import { joinGzipPage, joinPage, type PageParts } from '../fragments/page-bytes.ts';
 import { areFilled } from '../model/is-filled.ts';
 import type { Model } from '../model/model.ts';
 import { readAbsent } from './read-absent.ts';
 import { type CachedResponse, createResponseCache, type ResponseCache, useResponse } from './response-cache.ts';
-import { tagOfParts } from './tag-of-parts.ts';
 
 /** The listings of a page and what stands around them; null: that cannot be said at once. May throw a Refusal. */
 export type Build = (model: Model) => PageParts | null;
@@ -155,4 +156,28 @@ async function readFull(parts: Parts, asked: Asked, build: (model: Model) => Pag
     await catalog.fresh();
   }
   throw new Refusal('unavailable', { retryAfterSeconds: 1 });
+}
+
+const STAMP_BYTES = 8;
+const TAG_CHARACTERS = 27;
+let scratch = Buffer.alloc(16_384);
+
+/**
+ * A strong ETag without its quotes, of bytes that need not exist yet: everything that the page is made of decides it, and a listing
+ * stands for itself by its stamp. So it is the same in every process and after every restart.
+ */
+function tagOfParts(fragments: Fragments, { prefix, ids, suffix, outline }: PageParts): string {
+  const length = 8 + prefix.length + ids.length * STAMP_BYTES + suffix.length + 1;
+  if (scratch.length < length) scratch = Buffer.alloc(length * 2);
+  // With both lengths no part can take the place of its neighbour.
+  let at = scratch.writeUInt32LE(ids.length, scratch.writeUInt32LE(prefix.length, 0));
+  scratch.set(prefix, at);
+  at += prefix.length;
+  for (const id of ids) {
+    fragments.stampInto(id, scratch, at);
+    at += STAMP_BYTES;
+  }
+  scratch.set(suffix, at);
+  scratch[at + suffix.length] = outline ? 1 : 0;
+  return hash('sha256', scratch.subarray(0, length), 'base64url').slice(0, TAG_CHARACTERS);
 }

@@ -3,9 +3,7 @@ import type { PageParts } from '../fragments/page-bytes.ts';
 import type { Model } from '../model/model.ts';
 import type { Search } from '../text/text-index.ts';
 import { aislesOf } from './aisles.ts';
-import { didYouMean } from './did-you-mean.ts';
 import { countShelf, type ShelfPlan, selectShelf } from './plan-shelf.ts';
-import { toPosition, toWalk } from './position.ts';
 import { reachOf } from './reach.ts';
 import { type Walk, walkShelf } from './walk-shelf.ts';
 
@@ -56,4 +54,49 @@ export function shelfParts(model: Model, cursors: Cursors, asked: ShelfAsked): P
   };
   const suffix = Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
   return { prefix: aislesOf(model).prefix, ids, suffix, outline: plan.outline };
+}
+
+/** A near spelling of the words that matches something under the same filters. */
+function didYouMean(model: Model, plan: ShelfPlan): string | null {
+  const { typed } = plan;
+  if (typed === null) return null;
+  const known = plan.suggested;
+  if (known !== null && known.model === model && known.version === model.version) return known.words;
+  const suggestion = model.text.suggest(typed, (near) => {
+    const search = model.text.compile(near);
+    if (search === null) return false;
+    return countShelf(model, { ...plan, counted: null }, selectShelf(model, plan, search)) > 0;
+  });
+  plan.suggested = { model, version: model.version, words: suggestion };
+  return suggestion;
+}
+
+/** A weight is far below that, and never 0. Five of them in a number make the cursor of the longest query as short as it has to be. */
+const WEIGHT = 512;
+const PACKED = 5;
+
+/** A walk as the numbers that its cursor holds. */
+export function toPosition({ act, left, newest, leads, key, id, reach, weights }: Walk): number[] {
+  return [act, left, newest, leads ? 1 : 0, key, id, reach, ...pack(weights)];
+}
+
+export function toWalk(position: readonly number[]): Walk {
+  const [act = 0, left = 0, newest = 0, leads = 0, key = 0, id = 0, reach = 0, ...packed] = position;
+  return { act, left, newest, leads: leads === 1, key, id, reach, weights: unpack(packed) };
+}
+
+function pack(weights: readonly number[]): number[] {
+  const packed: number[] = [];
+  for (let from = 0; from < weights.length; from += PACKED) {
+    packed.push(weights.slice(from, from + PACKED).reduceRight((sum, weight) => sum * WEIGHT + weight, 0));
+  }
+  return packed;
+}
+
+function unpack(packed: readonly number[]): number[] {
+  const weights: number[] = [];
+  for (const some of packed) {
+    for (let rest = some; rest > 0; rest = Math.floor(rest / WEIGHT)) weights.push(rest % WEIGHT);
+  }
+  return weights;
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fold } from './fold.ts';
-import { isIdeograph, tokenize } from './tokenize.ts';
+import { fold, isIdeograph, tokenize } from './tokenize.ts';
 
 /** Any character, halves of characters among them. */
 const anyUnit = fc.integer({ min: 0, max: 0x10ffff }).map((point) => String.fromCodePoint(point));

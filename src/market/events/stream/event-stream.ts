@@ -7,7 +7,6 @@ import { systemRandom } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { EventTail } from '../event-tail.ts';
 import { createBacklog } from './backlog.ts';
-import { type FollowedTail, followTail } from './follow-tail.ts';
 import { createBell, each, keepRounds } from './keep-rounds.ts';
 import { createPlaces, type PlacesOptions, placesOf } from './places.ts';
 import { createRecentEvents } from './recent-events.ts';
@@ -195,5 +194,24 @@ function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () 
     },
     readNews: () => recent.readTo(options.database, head()),
     forget: () => recent.forget(head()),
+  };
+}
+
+/** What has to be known of a tail to keep it up to date. */
+type FollowedTail = Pick<EventTail, 'read'>;
+
+/** The same tail, that tells whenever something was taken in. It may do so in the middle of a transaction. */
+function followTail(tail: EventTail, tell: () => void): FollowedTail {
+  return {
+    read: async (queryable) => {
+      const apply = await tail.read(queryable);
+      return (
+        apply &&
+        (() => {
+          apply();
+          tell();
+        })
+      );
+    },
   };
 }

@@ -8,9 +8,8 @@ import { listingDesk } from '../../../../test/support/listing-desk.ts';
 import { nearText, ownText } from '../../../../test/support/near-texts.ts';
 import { type SeededMerchant, seedMerchant } from '../../../../test/support/seed.ts';
 import { renewShapes } from './renew-shapes.ts';
-import { shapeOf } from './shape.ts';
+import { shapeOf, sketchOf } from './shape.ts';
 import { shinglesOf } from './shingles.ts';
-import { sketchOf } from './sketch.ts';
 
 const db = testDatabase();
 const desk = listingDesk(db, { startMs: Date.UTC(2026, 0, 20, 12) });

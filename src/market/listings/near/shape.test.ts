@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LEAST_CHARACTERS, likenessOf, MOST_DIFFERENT_BITS, type Shape, shapeOf } from './shape.ts';
-import { mix, SHINGLE_WORDS, shinglesOf } from './shingles.ts';
-import { SLOTS, sketchOf } from './sketch.ts';
-import { splitWords } from './split-words.ts';
+import { LEAST_CHARACTERS, likenessOf, MOST_DIFFERENT_BITS, type Shape, SLOTS, shapeOf, sketchOf } from './shape.ts';
+import { mix, SHINGLE_WORDS, shinglesOf, splitWords } from './shingles.ts';
 
 const of = (text: string): Shape | null => shapeOf(Buffer.from(text));
 const mustHave = (text: string): Shape => of(text) ?? expect.fail('a long text without a shape');

@@ -1,19 +1,131 @@
 import { type AnyPageRoute, formPage, type PageAnswer, page } from '../../../platform/http/server-options.ts';
 import type { Refusal } from '../../../platform/refusal.ts';
-import type { Market } from '../../context.ts';
+import type { Market, MarketConfig } from '../../context.ts';
+import { list, text } from '../../guide/document.ts';
+import { beginRecovery } from '../../identity/begin-recovery.ts';
+import { beginRotation } from '../../identity/begin-rotation.ts';
+import { confirmRecovery } from '../../identity/confirm-recovery.ts';
+import { confirmRotation } from '../../identity/confirm-rotation.ts';
+import { answerDocument } from '../answer-document.ts';
 import { chooseForm } from '../choose-form.ts';
 import { answerHtml } from './answer-html.ts';
 import type { Ceremony } from './ceremony.ts';
-import { describeDoor } from './describe-door.ts';
 import { explainRefusal, retryHeaders, statusOf } from './explain-refusal.ts';
+import { renderTextField } from './fields.ts';
 import { join } from './join.ts';
 import { openCeremony } from './open-ceremony.ts';
-import { recover } from './recover.ts';
 import { renderMessage } from './render-end.ts';
-import { rotate } from './rotate.ts';
 import type { CeremonyParts } from './step.ts';
 import { takeForm } from './take-form.ts';
 import { TYPED_BACK_FIELDS } from './typed-back.ts';
+
+const keyOf = (form: Readonly<Record<string, string>>): string => (form['merchant_key'] ?? '').trim();
+
+const rotate: Ceremony = {
+  kind: 'rotate',
+  door: 'rotate',
+  path: '/rotate',
+  showsCodes: false,
+  secretFields: ['merchant_key'],
+  words: {
+    title: 'Rotate a key',
+    lead: 'Replace your merchant key by a new one. The recovery codes stay as they are.',
+    before: [
+      'Have a safe place ready: the new key is shown once.',
+      'Until you confirm, the old key is the key. From then on it is dead everywhere, and so is whatever was linked with it.',
+    ],
+    beginButton: 'Show a new key',
+    secrets: 'The new key',
+    confirmButton: 'Replace the old key',
+    unchanged: 'The old key is still the key.',
+    doneTitle: 'The key is replaced',
+    done: ({ handle }) => [
+      `The new key of ${handle} is in force.`,
+      'The old key is dead, on every machine that had it.',
+      'Hosts that were linked, and pairing codes that were open, are out. The recovery codes are the same as before.',
+    ],
+    doneElsewhere: 'The old key is dead, and the key that was shown is in force.',
+    next: {
+      before: 'Put the new key where your agent reads it. If the old one may have been stolen, ',
+      address: '/recovery',
+      name: 'recover',
+      after: ' as well: that replaces the codes.',
+    },
+  },
+
+  renderFields: (_typed, faults) =>
+    renderTextField({
+      name: 'merchant_key',
+      label: 'Current merchant key',
+      hint: 'It is only held against the key in force, and not kept.',
+      faults,
+      type: 'password',
+      autocomplete: 'current-password',
+      isMachine: true,
+      isSecret: true,
+    }),
+
+  check: (form) =>
+    keyOf(form) === '' ? [{ field: 'merchant_key', message: 'Type or paste the key that is in force.' }] : [],
+
+  begin: (market, form, clientNetwork) => beginRotation(market, keyOf(form), clientNetwork),
+
+  confirm: (market, { session, csrf, key, clientNetwork }) =>
+    confirmRotation(market, { body: { action: 'confirm', session, csrf }, bearer: key, clientNetwork }),
+};
+
+const codeOf = (form: Readonly<Record<string, string>>): string => (form['recovery_code'] ?? '').trim();
+
+const recover: Ceremony = {
+  kind: 'recovery',
+  door: 'recovery',
+  path: '/recovery',
+  showsCodes: true,
+  secretFields: ['recovery_code'],
+  words: {
+    title: 'Recover a store',
+    lead: 'With one recovery code you get a new key and eight new codes, also when the old key is lost or stolen.',
+    before: [
+      'Have a safe place ready: the new key and the new codes are shown once.',
+      'Until you confirm, the old key and the old codes hold. From then on all of them are dead everywhere.',
+    ],
+    beginButton: 'Show a new key and codes',
+    secrets: 'The new key and the eight new codes',
+    confirmButton: 'Put them in force',
+    unchanged: 'The old key and the old codes hold as before.',
+    doneTitle: 'The store is yours again',
+    done: ({ handle }) => [
+      `The new key of ${handle} is in force, and so are the eight new codes.`,
+      'The old key and every older code are dead, on every machine that had them.',
+      'Hosts that were linked, and pairing codes that were open, are out.',
+    ],
+    doneElsewhere: 'The old key and codes are dead, and those that were shown are in force.',
+    next: {
+      before: 'Put the new key where your agent reads it, and destroy the old codes. What happened lately is in the ',
+      address: '/api/events',
+      name: 'public log',
+      after: '.',
+    },
+  },
+
+  renderFields: (_typed, faults) =>
+    renderTextField({
+      name: 'recovery_code',
+      label: 'Recovery code',
+      hint: 'Any one of the eight, in any case.',
+      faults,
+      isMachine: true,
+      isSecret: true,
+    }),
+
+  check: (form) =>
+    codeOf(form) === '' ? [{ field: 'recovery_code', message: 'Type one of the codes that you saved.' }] : [],
+
+  begin: (market, form, clientNetwork) => beginRecovery(market, codeOf(form), clientNetwork),
+
+  confirm: (market, { session, csrf, key, clientNetwork }) =>
+    confirmRecovery(market, { body: { action: 'confirm', session, csrf }, bearer: key, clientNetwork }),
+};
 
 export const CEREMONIES: readonly Ceremony[] = [join, rotate, recover];
 
@@ -69,4 +181,41 @@ function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: Cere
       },
     }),
   });
+}
+
+type Door = Pick<Ceremony, 'path' | 'door' | 'words'>;
+
+/** Where programs send their requests: the page itself is for a browser and a person. */
+const ROUTES: Readonly<Record<Ceremony['path'], string>> = {
+  '/join': '/api/register',
+  '/rotate': '/api/rotate',
+  '/recovery': '/api/recovery',
+};
+
+/** A door for people as a program reads it: what it is for, and the route behind it. There is nothing of a ceremony in it. */
+function describeDoor(config: MarketConfig, { path, door, words }: Door, accept: string | undefined): PageAnswer {
+  const isOpen = config.openDoors.has(door);
+  const route = ROUTES[path];
+  const answer = answerDocument(accept, {
+    path,
+    document: {
+      title: words.title,
+      summary: words.lead,
+      blocks: [
+        text(isOpen ? 'This door is open.' : 'This door is closed for now.'),
+        list([
+          `For a person, in a browser: [${config.baseUrl}${path}](${path}).`,
+          `For a program, in two steps: \`POST ${route}\`, as [/openapi.json](/openapi.json) says. Key and codes are shown once.`,
+        ]),
+      ],
+    },
+    json: {
+      title: words.title,
+      summary: words.lead,
+      open: isOpen,
+      page: `${config.baseUrl}${path}`,
+      route: `POST ${route}`,
+    },
+  });
+  return { ...answer, headers: { ...answer.headers, vary: 'accept' } };
 }

@@ -1,13 +1,13 @@
+import { html } from 'ghtml';
 import type { PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import type { Market } from '../../context.ts';
 import { answerHtml, type CeremonyPage } from './answer-html.ts';
-import type { Ceremony } from './ceremony.ts';
+import type { Ceremony, Fault, Form } from './ceremony.ts';
 import { findStanding, type Standing } from './find-standing.ts';
 import { type FormToken, formToken } from './form-token.ts';
 import { renderAgain } from './render-again.ts';
-import { type BeginPage, renderBegin } from './render-begin.ts';
 import { renderElsewhere, renderMessage } from './render-end.ts';
-import { noticeOfOver } from './render-parts.ts';
+import { type Notice, noticeOfOver, renderFaults, renderHidden, renderNotice } from './render-parts.ts';
 
 export interface OpeningParts {
   ceremonies: readonly Ceremony[];
@@ -76,4 +76,26 @@ export function answerClosed({ random }: Pick<Market, 'random'>, { path, words }
       link: { before: 'Which doors are open is in the ', address: '/api/official', name: 'official facts', after: '.' },
     }),
   });
+}
+
+interface BeginPage {
+  token: string;
+  typed?: Form;
+  faults?: readonly Fault[];
+  notice?: Notice | null;
+}
+
+/** The first step: what it is for, what to have ready, and the form. */
+function renderBegin(ceremony: Ceremony, { token, typed = {}, faults = [], notice = null }: BeginPage): string {
+  const { path, words } = ceremony;
+  return html`!${renderFaults(faults)}
+!${renderNotice(notice)}
+<h1>${words.title}</h1>
+<p class="summary">${words.lead}</p>
+<ul>!${words.before.map((line) => html`<li>${line}</li>`)}</ul>
+<form method="post" action="${path}" novalidate autocomplete="off" data-begin>
+!${renderHidden({ action: 'begin', token })}
+!${ceremony.renderFields(typed, faults)}
+<div class="row"><button class="main" type="submit">${words.beginButton}</button></div>
+</form>`;
 }

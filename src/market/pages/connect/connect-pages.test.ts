@@ -12,7 +12,7 @@ import { makePairingCode, makeRecoveryCode } from '../../../platform/secret-form
 import type { Interaction, Interactions, Proof } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { createConnectPages } from './create-connect-pages.ts';
-import { showName } from './show-name.ts';
+import { showName } from './render-interaction.ts';
 
 const db = testDatabase();
 const clock = settableClock(Date.parse('2030-01-01T12:00:00.000Z'));

@@ -1,13 +1,115 @@
+import { html } from 'ghtml';
+import { z } from 'zod';
+import { TOKEN_SCOPES } from '../../../contract/token-scopes.ts';
+import { readBearer } from '../../../platform/http/identify-caller.ts';
 import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../../platform/http/mount.ts';
-import type { Interactions } from '../../connect/interaction.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import { isPairingCode, isRecoveryCode } from '../../../platform/secret-format.ts';
+import type { Interaction, Interactions } from '../../connect/interaction.ts';
+import { allowAttempt, cancelAttempt, readStanding, reopenAttempt } from '../../connect/proofs/decide-attempt.ts';
+import { proveAttempt, type Shown } from '../../connect/proofs/prove-attempt.ts';
 import type { Market, Merchant } from '../../context.ts';
+import { renderMessage } from '../ceremony/render-end.ts';
+import { SHELL } from '../shell/assets.ts';
+import { answerConnectHtml, answerConnectJson } from './answer-connect.ts';
 import { answerConnectPage } from './answer-connect-page.ts';
 import type { ConnectParts } from './connect-parts.ts';
-import { openInteraction } from './open-interaction.ts';
-import { answerGrantsPage } from './render-grants.ts';
-import { takeDecision } from './take-decision.ts';
-import { takeProof } from './take-proof.ts';
+import { mustBeOwnPage } from './must-be-own-page.ts';
+import { readStep } from './read-step.ts';
+import { renderInteraction } from './render-interaction.ts';
+import { renderSecretField } from './render-secret-field.ts';
+import { SCOPE_WORDS } from './scope-words.ts';
+
+const PATH = '/mcp/connect/grants';
+
+/** GET /mcp/connect/grants: what may act for a merchant. The page itself is the same for everybody; its script asks with the key. */
+async function answerGrantsPage({ market }: ConnectParts, _incoming: Incoming): Promise<Outgoing> {
+  return answerConnectHtml(market.random, {
+    title: 'What acts for you',
+    ...{ main: renderGrants(), path: PATH, script: SHELL.grants },
+  });
+}
+
+function renderGrants(): string {
+  const key = renderSecretField({
+    id: 'merchant-key',
+    label: 'Merchant key',
+    hint: 'Sent in a header of its own. This page holds it until you leave or ten minutes are over, so that you can revoke.',
+    type: 'password',
+  });
+  return html`<h1>What acts for you</h1>
+<p class="summary">Programs that you allowed to act for your store, without its key. Each of them can be ended here, at once.</p>
+<noscript><div class="notice danger">
+<h2>This page needs its script</h2>
+<p>It sends the key in a header of its own, so that it stands in no form and no address. Without it: GET /api/grants and POST /api/grants/:id/revoke, with the key in Authorization.</p>
+</div></noscript>
+<section id="ask" hidden>
+<form id="by-key" autocomplete="off" novalidate>
+!${key}
+<div class="row"><button class="main" type="submit">Show them</button></div>
+</form>
+</section>
+<p id="said" class="state" role="status"></p>
+<section id="grants" tabindex="-1" aria-labelledby="grants-title" hidden>
+<h2 id="grants-title">In force, and past</h2>
+<p id="none" hidden>Nothing acts for this store, and nothing ever did. <a href="/mcp/connect">How to connect a program</a>.</p>
+<ul class="grants" id="list"></ul>
+</section>
+<template id="grant">
+<li>
+<h3 tabindex="-1"><bdi data-name></bdi></h3>
+<dl class="facts">
+<dt>Known by</dt><dd data-host></dd>
+<dt>Went back to</dt><dd><code data-redirect></code></dd>
+<dt>May</dt><dd data-scopes></dd>
+<dt>Allowed</dt><dd data-granted></dd>
+<dt>Stands</dt><dd data-standing></dd>
+</dl>
+<div class="row"><button type="button" data-revoke>Revoke</button></div>
+</li>
+</template>
+<dl hidden id="scope-words">!${TOKEN_SCOPES.map((scope) => html`<dt>${scope}</dt><dd>${SCOPE_WORDS[scope]}</dd>`)}</dl>
+<h2>Another way to end everything</h2>
+<p>A <a href="/rotate">new key</a> ends all of them together, and so does a <a href="/recovery">recovery</a>.</p>`;
+}
+
+const decisionIn = z.strictObject({ decision: z.enum(['allow', 'cancel']) });
+
+/**
+ * POST /oauth/interaction/:uid/decide. The address to go on at is handed to the page's script and not redirected to: browsers hold the
+ * redirects of a form against `form-action`, which would have to name every client's host.
+ */
+async function takeDecision(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> {
+  const { market, interactions, inside } = parts;
+  mustBeOwnPage(incoming, market.config.baseUrl);
+  const { decision } = readStep(inside.guard, incoming, decisionIn, []);
+  const uid = incoming.params['uid'] ?? '';
+  const interaction = await interactions.find(incoming, uid);
+  if (interaction === null) throw new Refusal('connection_closed');
+  if (decision === 'cancel') {
+    await cancelAttempt(market, uid);
+    const { location } = await interactions.cancel(incoming, interaction);
+    return answerConnectJson({ status: 'canceled', location });
+  }
+  const { location } = await allow(parts, incoming, interaction);
+  return answerConnectJson({ status: 'allowed', location });
+}
+
+async function allow(
+  { market, interactions }: ConnectParts,
+  incoming: Incoming,
+  interaction: Interaction,
+): Promise<{ location: string }> {
+  const proof = await allowAttempt(market, interaction.uid);
+  try {
+    return await interactions.allow(incoming, interaction, proof);
+  } catch (error) {
+    // The key was replaced in the same moment: nothing was granted, and the new one may be shown.
+    if (error instanceof Refusal && error.reason === 'proof_missing') await reopenAttempt(market, interaction.uid);
+    throw error;
+  }
+}
 
 const INTERACTION = '/oauth/interaction/:uid';
 
@@ -26,4 +128,77 @@ export function createConnectPages(market: Market, interactions: Interactions, i
     own('POST', `${INTERACTION}/prove`, takeProof),
     own('POST', `${INTERACTION}/decide`, takeDecision),
   ];
+}
+
+const LONGEST_CODE = 200;
+const proofIn = z.strictObject({ pairing_code: z.string().max(LONGEST_CODE).optional() });
+
+/** POST /oauth/interaction/:uid/prove: the key in Authorization, or a pairing code in its own place. */
+async function takeProof({ market, interactions, inside }: ConnectParts, incoming: Incoming): Promise<Outgoing> {
+  const { config } = market;
+  mustBeOwnPage(incoming, config.baseUrl);
+  const { pairing_code: code } = readStep(inside.guard, incoming, proofIn, ['pairing_code']);
+  const shown = shownOf(bearerOf(incoming, config.keyPrefix), code);
+  const uid = incoming.params['uid'] ?? '';
+  if ((await interactions.find(incoming, uid)) === null) throw new Refusal('connection_closed');
+  const { handle } = await proveAttempt(market, { uid, shown, clientNetwork: incoming.clientNetwork });
+  return answerConnectJson({ status: 'proven', handle });
+}
+
+/** As sent: whose it is, is judged where tries are counted. */
+function bearerOf({ rawHeaders }: Incoming, prefix: string): string | null {
+  return readBearer(rawHeaders, { isCode: (sent) => isRecoveryCode(sent, prefix) || isPairingCode(sent, prefix) });
+}
+
+function shownOf(bearer: string | null, code: string | undefined): Shown {
+  if (bearer !== null && code !== undefined) {
+    throw new Refusal('invalid_fields', { detail: 'Send the key or a pairing code, not both.' });
+  }
+  if (bearer !== null) return { key: bearer };
+  if (code !== undefined) return { pairingCode: code };
+  throw new Refusal('key_required');
+}
+
+/** GET /oauth/interaction/:uid: what a program asks for, for the browser that it was asked in. Changes nothing. */
+async function openInteraction(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> {
+  try {
+    return await open(parts, incoming);
+  } catch (error) {
+    const { status } = parts.inside.refuse(error, incoming);
+    return answerMessage(parts, status, {
+      title: 'No answer just now',
+      text: 'The market could not read what it needs. Nothing was allowed.',
+      link: { before: 'Wait a little, then load this page again. What this is about stands at ', after: '.' },
+    });
+  }
+}
+
+async function open(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> {
+  const { market, interactions } = parts;
+  const uid = incoming.params['uid'] ?? '';
+  const interaction = await interactions.find(incoming, uid);
+  const standing = interaction === null ? null : await readStanding(market, uid);
+  if (interaction === null || standing === null || standing.isOver) {
+    return answerMessage(parts, 410, {
+      title: 'This attempt to connect is over',
+      text: 'It was decided, took too long, had too many wrong tries, or began in another browser. Begin again in the program that you want to connect.',
+      link: { before: 'How that is done stands at ', after: '.' },
+    });
+  }
+  const main = renderInteraction(interaction, standing.provenAs);
+  return answerConnectHtml(market.random, {
+    title: 'Connect a program',
+    ...{ main, path: '/mcp/connect', script: SHELL.consent },
+  });
+}
+
+interface Message {
+  title: string;
+  text: string;
+  link: { before: string; after: string };
+}
+
+function answerMessage({ market }: ConnectParts, status: number, { title, text, link }: Message): Outgoing {
+  const main = renderMessage({ title, text, link: { ...link, address: '/mcp/connect', name: 'Connect a program' } });
+  return answerConnectHtml(market.random, { title, main, path: '/mcp/connect', script: SHELL.copying, status });
 }

@@ -2,7 +2,6 @@ import { html } from 'ghtml';
 import type { Interaction } from '../../connect/interaction.ts';
 import { renderSecretField } from './render-secret-field.ts';
 import { SCOPE_WORDS } from './scope-words.ts';
-import { mayMislead, showName } from './show-name.ts';
 
 const MISLEADING = '. Some of its letters are not Latin ones: they may look like those of another name.';
 const STAYS_HERE = ' It goes back to a program on this device, and any program here could take its place.';
@@ -94,4 +93,31 @@ function renderProof(isProven: boolean): string {
 </form>
 <p>No store yet? <a href="/join" target="_blank" rel="noopener">Open one in a new tab</a>, and come back here with the key. This page waits fifteen minutes in all.</p>
 </section>`;
+}
+
+const LONGEST_NAME = 60;
+/** Whatever has no look of its own, the blank of braille too, and so could make a name look like another one. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+/** A letter with more marks than any alphabet puts on one: they would be drawn over what stands around. */
+const PILED = /(\p{M}{2})\p{M}+/gu;
+/** Alphabets with letters that look like Latin ones. */
+const LOOKALIKE =
+  /[\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Lisu}]/u;
+
+/** What a program calls itself, fit to be looked at: a stranger's text. Null: it has no name that could be shown. */
+export function showName(name: string | null): string | null {
+  const seen = (name ?? '')
+    .normalize('NFKC')
+    .replaceAll(UNSEEN, ' ')
+    .replaceAll(PILED, '$1')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  if (seen === '') return null;
+  const letters = [...seen];
+  return letters.length <= LONGEST_NAME ? seen : `${letters.slice(0, LONGEST_NAME).join('')}…`;
+}
+
+/** Whether a name that is shown could be taken for another one, because of its letters. */
+function mayMislead(name: string): boolean {
+  return LOOKALIKE.test(name);
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { REASONS } from '../../../contract/errors.ts';
 import { endpoints } from '../../../contract/index.ts';
 import { API_VERSION } from '../../../contract/vocabulary.ts';
-import { changelogJson } from './changelog.ts';
+import { changelogJson } from '../create-pages.ts';
 import { VERSIONS } from './changes.ts';
 
 it('names every endpoint and every reason of the contract under the version that brought it, once', () => {

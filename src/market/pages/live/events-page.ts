@@ -10,7 +10,6 @@ import type { PagePlan, PageRead, Scene, Shown } from '../storefront/page-plan.t
 import { renderEmpty, renderPaging } from '../storefront/render-rows.ts';
 import { showNumber } from '../storefront/show-facts.ts';
 import { KIND_WORDS, sayEvent } from './event-words.ts';
-import { renderMoment } from './show-moment.ts';
 
 const PAGE = 50;
 const PATH = '/events';
@@ -139,4 +138,10 @@ function pathOf(path: string, { kind, scope, listing_id }: Part, more: Readonly<
 /** What is empty is as if it was not there. */
 function queryOf(given: Readonly<Record<string, string>>): string {
   return new URLSearchParams(Object.entries(given).filter(([, value]) => value !== '')).toString();
+}
+
+/** The second, for what is looked up as a record. */
+function renderMoment(iso: string): string {
+  const [day = '', time = ''] = iso.split('T');
+  return html`<time datetime="${iso}" title="${iso}">${day} ${time.slice(0, 'hh:mm:ss'.length)} UTC</time>`;
 }

@@ -1,14 +1,17 @@
 import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
+import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
 import { AISLE_WORDS, SCOPE_KINDS } from '../../../contract/vocabulary.ts';
+import type { EventRecord } from '../../events/read-event-page.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
+import { storePath } from '../storefront/render-rows.ts';
 import { renderAisles } from '../storefront/render-search.ts';
-import { showNumber } from '../storefront/show-facts.ts';
-import { SCRIPT_WORDS } from './event-words.ts';
-import { newcomersOf, renderHappened, renderNewcomer, renderOnShelf } from './window-rows.ts';
+import { beginningOf, renderLine } from '../storefront/render-written.ts';
+import { renderAge, showCount, showNumber, showPrice } from '../storefront/show-facts.ts';
+import { SCRIPT_WORDS, sayEvent } from './event-words.ts';
 
 const PATH = '/window';
 /** How many rows stand on the page to begin with, and how many it grows to. */
@@ -97,4 +100,39 @@ function givenToScript(last: number): string {
     aisles: Object.fromEntries(Object.entries(AISLE_WORDS).map(([aisle, { name }]) => [aisle, name])),
     most: { events: ROWS.events.most, listings: ROWS.listings.most, merchants: ROWS.merchants.most },
   });
+}
+
+/** No title that the market takes is longer. */
+const LONGEST_TITLE = 120;
+
+/** The script of the window writes the same rows: what changes here changes there. */
+function renderHappened(event: EventRecord, nowMs: number): string {
+  return html`<li id="event-${event.id}"><span class="said">!${sayEvent(event)}</span> !${renderAge(event.at, nowMs)}</li>`;
+}
+
+function renderOnShelf(listing: ListingSummary, nowMs: number): string {
+  const { id, title, price_usdc, merchant, aisle, sales, created_at, text_flags } = listing;
+  return html`<li id="listing-${id}" class="${aisle}"><a class="title" href="/listing/${id}">!${renderLine(beginningOf(title, LONGEST_TITLE))}</a> <span class="meta"><span class="price">${showPrice(price_usdc)}</span> <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a> <span>${AISLE_WORDS[aisle].name}</span> !${renderPart('sold', sales > 0 ? showCount(sales, 'sale') : '')} !${renderPart('flagged', text_flags.length > 0 ? 'Flagged text' : '')} <span>!${renderAge(created_at, nowMs)}</span></span>!${renderPart('ended', '')}</li>`;
+}
+
+/** Where the script finds it, also while there is nothing to say. */
+function renderPart(name: string, text: string): string {
+  return html`<span class="${name}"!${text === '' ? ' hidden' : ''}>${text}</span>`;
+}
+
+type Newcomer = Pick<MerchantRecord, 'handle' | 'joined_at'>;
+
+function renderNewcomer({ handle, joined_at }: Newcomer, nowMs: number): string {
+  return html`<li id="merchant-${handle}"><a href="${storePath(handle)}"><bdi>${handle}</bdi></a> !${renderAge(joined_at, nowMs)}</li>`;
+}
+
+/**
+ * Who came last, newest first. The window lists the oldest ones, so beyond its size only the events tell of newcomers.
+ */
+export function newcomersOf(
+  merchants: { items: readonly MerchantRecord[]; total: number },
+  events: readonly EventRecord[],
+): Newcomer[] {
+  if (merchants.items.length === merchants.total) return merchants.items.toReversed();
+  return events.filter(({ kind }) => kind === 'register').map(({ actor, at }) => ({ handle: actor, joined_at: at }));
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { MerchantRecord } from '../../../contract/listings.ts';
 import type { EventRecord } from '../../events/read-event-page.ts';
-import { newcomersOf } from './window-rows.ts';
+import { newcomersOf } from './window-page.ts';
 
 const AT = '2026-01-05T12:00:00.000Z';
 const merchant = (id: number): MerchantRecord => ({

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { drawMark } from './draw-mark.ts';
-import { weave } from './weave.ts';
+import { drawMark, weave } from './draw-mark.ts';
 
 /** The places where a mark has a thread on top, as its dashes say it. */
 function placesOf(mark: string): Map<string, string> {

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { reasonOf } from '../../../../test/support/ask.ts';
-import { createPainting, type PaintingLimits } from './create-painting.ts';
+import { createPainting, type PaintingLimits } from './create-pictures.ts';
 import type { IconQuestion } from './picture-question.ts';
 
 function painting(limits?: PaintingLimits) {

@@ -7,8 +7,7 @@ import { recordingLog } from '../../../../test/support/recording-log.ts';
 import { editListing, removeListing, seedMerchant, seedStock } from '../../../../test/support/seed.ts';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
-import { createPainting } from './create-painting.ts';
-import { pictureOfListing } from './picture-of.ts';
+import { createPainting, pictureOfListing } from './create-pictures.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,*/*;q=0.8';
 let test: TestDatabase & { drop(): Promise<void> };

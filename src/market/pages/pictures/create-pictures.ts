@@ -1,15 +1,108 @@
 import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/incoming.ts';
 import type { Inside, InsideRequest, Mount } from '../../../platform/http/mount.ts';
 import { Refusal } from '../../../platform/refusal.ts';
+import { startThread, type Thread } from '../../../platform/start-thread.ts';
 import type { Merchant } from '../../context.ts';
+import { drawMark, type Marked } from '../marks/draw-mark.ts';
 import { SHELL } from '../shell/assets.ts';
 import { answerRefusal } from '../storefront/answer-refusal.ts';
-import { createPainting } from './create-painting.ts';
-import { pictureOfListing, pictureOfStore } from './picture-of.ts';
-import type { CardQuestion, IconQuestion } from './picture-question.ts';
-import { writeIcon } from './write-icon.ts';
+import { beginningOf } from '../storefront/render-written.ts';
+import { showPrice } from '../storefront/show-facts.ts';
+import { isShown } from './is-shown.ts';
+import { hexOfOklch } from './oklch.ts';
+import type { CardQuestion, IconQuestion, MarkColours, PictureQuestion } from './picture-question.ts';
+
+interface Painting {
+  /** PNG. Refuses when too many wait already. */
+  paint(question: PictureQuestion): Promise<Uint8Array>;
+  stop(): Promise<void>;
+}
+
+export interface PaintingLimits {
+  /** Of pictures that are kept in memory. */
+  keptBytes: number;
+  /** Pictures that are wanted and not ready. */
+  mostWaiting: number;
+}
+
+const LIMITS: PaintingLimits = { keptBytes: 16_777_216, mostWaiting: 8 };
+const PROGRAM = new URL('./paint-thread.ts', import.meta.url);
+const RETRY_SECONDS = 2;
+
+/**
+ * Paints pictures in a thread of its own, one at a time, so that other requests do not wait for them. The thread begins with the first
+ * picture; one that has failed is followed by another. Requests for the same picture at the same time share one painting.
+ */
+export function createPainting({ keptBytes, mostWaiting }: PaintingLimits = LIMITS): Painting {
+  const kept = createKept(keptBytes);
+  const open = new Map<string, Promise<Uint8Array>>();
+  let thread: Thread<PictureQuestion, Uint8Array> | null = null;
+  let isStopped = false;
+  const ask = async (key: string, question: PictureQuestion): Promise<Uint8Array> => {
+    thread ??= startThread<PictureQuestion, Uint8Array>(PROGRAM);
+    const asked = thread;
+    try {
+      const picture = await asked.ask(question, []);
+      kept.put(key, picture);
+      return picture;
+    } catch (error) {
+      if (thread === asked) thread = null;
+      throw error;
+    } finally {
+      open.delete(key);
+    }
+  };
+  return {
+    paint: async (question) => {
+      const key = JSON.stringify(question);
+      const ready = kept.get(key) ?? open.get(key);
+      if (ready !== undefined) return await ready;
+      if (isStopped || open.size >= mostWaiting) {
+        throw new Refusal('unavailable', {
+          detail: 'More pictures are wanted than can be painted just now.',
+          retryAfterSeconds: RETRY_SECONDS,
+        });
+      }
+      const asked = ask(key, question);
+      open.set(key, asked);
+      return await asked;
+    },
+    stop: async () => {
+      isStopped = true;
+      await thread?.stop();
+    },
+  };
+}
+
+/** Those that were asked for last. */
+function createKept(mostBytes: number) {
+  const pictures = new Map<string, Uint8Array>();
+  let bytes = 0;
+  const forget = (key: string): void => {
+    bytes -= pictures.get(key)?.byteLength ?? 0;
+    pictures.delete(key);
+  };
+  const put = (key: string, picture: Uint8Array): void => {
+    forget(key);
+    pictures.set(key, picture);
+    bytes += picture.byteLength;
+    for (const oldest of pictures.keys()) {
+      if (bytes <= mostBytes) break;
+      forget(oldest);
+    }
+  };
+  return {
+    get: (key: string): Uint8Array | undefined => {
+      const picture = pictures.get(key);
+      if (picture !== undefined) put(key, picture);
+      return picture;
+    },
+    put,
+  };
+}
 
 export interface Pictures {
   mounts(inside: Inside<Merchant>): Mount[];
@@ -78,5 +171,83 @@ export function createPictures(): Pictures {
         answer: async (incoming) => answer(await paint(icon(TOUCH_SIZE, GROUND)), PNG, incoming),
       },
     ],
+  };
+}
+
+const HEAD_BYTES = 22;
+
+/** One PNG of 32 pixels as a file of the old kind that browsers ask every site for (ICO). */
+function writeIcon(png: Uint8Array, size: number): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES);
+  head.writeUInt16LE(1, 2);
+  head.writeUInt16LE(1, 4);
+  head.writeUInt8(size, 6);
+  head.writeUInt8(size, 7);
+  head.writeUInt16LE(1, 10);
+  head.writeUInt16LE(32, 12);
+  head.writeUInt32LE(png.byteLength, 14);
+  head.writeUInt32LE(HEAD_BYTES, 18);
+  return Buffer.concat([head, png]);
+}
+
+/** What is asked for more than this is cut anyway, and need not be sent about. */
+const LONGEST = 300;
+
+/** Of goods that are off the market the mark and the number are shown, and nothing that their merchant wrote. */
+export function pictureOfListing(listing: ListingDetail): CardQuestion {
+  const { id, aisle, title, price_usdc, merchant } = listing;
+  const name = `Listing ${id}`;
+  const card = { ...withMark({ listing: id, aisle }), otherwise: name, text: '' };
+  const kind = AISLE_WORDS[aisle].name;
+  if (!isShown(listing)) {
+    return { ...card, title: name, price: '', from: { merchant: '', rest: `${kind}, no longer for sale` } };
+  }
+  const price = listing.state === 'sold' ? `Sold for ${showPrice(price_usdc)}` : showPrice(price_usdc);
+  return {
+    ...card,
+    title: beginningOf(title, LONGEST),
+    price,
+    from: { merchant: beginningOf(merchant, LONGEST), rest: kind },
+  };
+}
+
+export function pictureOfStore({ id, handle, store_line }: MerchantRecord): CardQuestion {
+  return {
+    ...withMark({ merchant: id }),
+    ...{ title: beginningOf(handle, LONGEST), otherwise: `Merchant ${id}`, text: beginningOf(store_line, LONGEST) },
+    ...{ price: '', from: { merchant: '', rest: 'A store at Openaisle' } },
+  };
+}
+
+function withMark(marked: Marked): Pick<CardQuestion, 'kind' | 'mark' | 'colours'> {
+  const mark = drawMark(marked, 'large');
+  const hue = /class="mark large ([\w-]+)"/.exec(mark)?.[1] ?? '';
+  return { kind: 'card', mark, colours: markColours(hue) };
+}
+
+/** A class of the stylesheet that gives marks their hue. */
+const HUES = /^\.([\w-]+) \{\s*--hue: (\d+);(?:\s*--tint: ([\d.]+);)?\s*\}/gm;
+
+interface Hue {
+  hue: number;
+  tint: number;
+}
+
+/** Read from the stylesheet of the pages, so that a picture has the colours of the page it stands for. */
+const hues: ReadonlyMap<string, Hue> = new Map(
+  [...SHELL.style.body.toString('utf8').matchAll(HUES)].map(([, name = '', hue, tint]) => [
+    name,
+    { hue: Number(hue), tint: Number(tint ?? 1) },
+  ]),
+);
+
+/** As the stylesheet colours a large mark on light ground. The name is that of the mark's class. */
+export function markColours(name: string): MarkColours {
+  const { hue, tint } = hues.get(name) ?? { hue: 157, tint: 1 };
+  return {
+    ground: hexOfOklch(0.43, 0.08 * tint, hue),
+    w: hexOfOklch(0.925, 0.03 * tint, hue),
+    a: hexOfOklch(0.56, 0.1 * tint, hue),
+    b: hexOfOklch(0.74, 0.085 * tint, hue + 18),
   };
 }

@@ -4,10 +4,9 @@ import { readMarkup } from '../../../../test/support/read-markup.ts';
 import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
 import { AISLES } from '../../../contract/vocabulary.ts';
 import { composeCard } from './compose-card.ts';
-import { markColours } from './mark-colours.ts';
+import { markColours, pictureOfListing, pictureOfStore } from './create-pictures.ts';
 import { hexOfOklch } from './oklch.ts';
 import { openFaces } from './picture-fonts.ts';
-import { pictureOfListing, pictureOfStore } from './picture-of.ts';
 
 const faces = openFaces();
 const LIVE = {

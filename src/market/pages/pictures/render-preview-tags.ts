@@ -4,7 +4,6 @@ import { storePath } from '../storefront/render-rows.ts';
 import { beginningOf } from '../storefront/render-written.ts';
 import { showPrice } from '../storefront/show-facts.ts';
 import { isShown } from './is-shown.ts';
-import { listingPicturePath, storePicturePath } from './picture-paths.ts';
 import { CARD } from './picture-size.ts';
 
 const LONGEST_TITLE = 120;
@@ -64,4 +63,13 @@ export function renderStorePreview({ handle, store_line }: MerchantRecord, baseU
     type: 'profile',
     picture: { path: storePicturePath(handle), says: `The woven mark of ${beginningOf(handle, LONGEST_TITLE)}` },
   });
+}
+
+/** Addresses of pictures. They stay; what is shown there follows the listing or the store. */
+function listingPicturePath(id: number): string {
+  return `/pictures/listing/${id}.png`;
+}
+
+function storePicturePath(handle: string): string {
+  return `/pictures/store/${encodeURIComponent(handle)}.png`;
 }

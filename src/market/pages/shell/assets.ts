@@ -1,7 +1,104 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import interRanges from '@fontsource-variable/inter/unicode.json' with { type: 'json' };
+import monoRanges from '@fontsource-variable/jetbrains-mono/unicode.json' with { type: 'json' };
+import serifRanges from '@fontsource-variable/source-serif-4/unicode.json' with { type: 'json' };
 import { sha256 } from '../../../platform/canonical-json.ts';
-import { FONTS, fontFaces } from './fonts.ts';
+
+interface Font {
+  /** Of the asset, without its hash. */
+  name: string;
+  file: string;
+  family: string;
+  weights: string;
+  range: string;
+  /** Before the first paint; no more than two. */
+  preloaded: boolean;
+  /** Above and below the line, as parts of its size. */
+  ascent: number;
+  descent: number;
+  /**
+   * What stands in until it is there, stretched to its width so that nothing moves when it comes: fonts of the same widths
+   * together. Where none is installed the system's own comes, which is of any width.
+   */
+  fallbacks: readonly Fallback[];
+}
+
+interface Fallback {
+  /** As it is called behind `family` in the stacks of shell.css. */
+  name: string;
+  local: readonly string[];
+  /** What it is stretched by, so that English text takes the width that it will have. */
+  width: number;
+}
+
+const { resolve } = createRequire(import.meta.url);
+
+/** Latin alone: the pages are in English, and what else merchants write falls back to the system's fonts. */
+const FONTS: readonly Font[] = [
+  {
+    name: 'inter',
+    file: resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2'),
+    family: 'Inter',
+    weights: '100 900',
+    range: interRanges.latin,
+    preloaded: true,
+    ascent: 0.968,
+    descent: 0.2415,
+    fallbacks: [
+      { name: 'Fallback', local: ['Arial', 'Liberation Sans', 'Arimo'], width: 1.064 },
+      { name: 'DejaVu', local: ['DejaVu Sans'], width: 0.935 },
+    ],
+  },
+  {
+    name: 'source-serif',
+    file: resolve('@fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-normal.woff2'),
+    family: 'Source Serif',
+    weights: '200 900',
+    range: serifRanges.latin,
+    preloaded: true,
+    ascent: 1.036,
+    descent: 0.335,
+    fallbacks: [
+      { name: 'Fallback', local: ['Times New Roman', 'Liberation Serif', 'Tinos'], width: 1.158 },
+      { name: 'DejaVu', local: ['DejaVu Serif'], width: 0.923 },
+    ],
+  },
+  {
+    name: 'jetbrains-mono',
+    file: resolve('@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2'),
+    family: 'JetBrains Mono',
+    weights: '100 800',
+    range: monoRanges.latin,
+    preloaded: false,
+    ascent: 1.02,
+    descent: 0.3,
+    fallbacks: [
+      { name: 'Fallback', local: ['Courier New', 'Liberation Mono', 'Cousine'], width: 1 },
+      { name: 'DejaVu', local: ['DejaVu Sans Mono'], width: 0.9966 },
+    ],
+  },
+];
+
+function fontFaces(fonts: readonly (Font & { path: string })[]): string {
+  return fonts.map(fontFace).join('\n');
+}
+
+function fontFace(font: Font & { path: string }): string {
+  const { family, path, weights, range } = font;
+  const own = `@font-face { font-family: "${family}"; src: url("${path}") format("woff2"); font-weight: ${weights}; font-display: swap; unicode-range: ${range}; }`;
+  return [own, ...font.fallbacks.map((fallback) => standIn(font, fallback))].join('\n');
+}
+
+/** Lines stay as high as they will be: the overrides are parts of the size before it is adjusted. */
+function standIn({ family, ascent, descent }: Font, { name, local, width }: Fallback): string {
+  const sources = local.map((one) => `local("${one}")`).join(', ');
+  const lines = `ascent-override: ${percent(ascent / width)}; descent-override: ${percent(descent / width)}; line-gap-override: 0%`;
+  return `@font-face { font-family: "${family} ${name}"; src: ${sources}; size-adjust: ${percent(width)}; ${lines}; }`;
+}
+
+const percent = (part: number): string => `${Number((part * 100).toFixed(2))}%`;
 
 export interface Asset {
   /** The address. It changes with the content, so that it may be kept for ever. */

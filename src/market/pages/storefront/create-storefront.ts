@@ -1,10 +1,11 @@
+import { AISLES } from '../../../contract/vocabulary.ts';
 import { acceptsGzip } from '../../../platform/http/accept.ts';
 import { targetOf } from '../../../platform/http/ask-inside.ts';
 import { cacheAnswer, etagOf } from '../../../platform/http/cache-answer.ts';
 import { type Incoming, type Outgoing, readOutgoing, textOf } from '../../../platform/http/incoming.ts';
 import type { Inside, Mount } from '../../../platform/http/mount.ts';
 import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../../../platform/http/prepared.ts';
-import { splitTarget } from '../../../platform/http/request-target.ts';
+import { decodeComponent, readQuery, splitTarget, type Target } from '../../../platform/http/request-target.ts';
 import type { PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { unlessRefused } from '../../catalog/serve/memory-read.ts';
@@ -12,13 +13,77 @@ import type { ResponseCache } from '../../catalog/serve/response-cache.ts';
 import type { Market, Merchant } from '../../context.ts';
 import type { EventTail } from '../../events/event-tail.ts';
 import { chooseForm } from '../choose-form.ts';
+import { FOUND_LINKS } from '../found/create-found.ts';
 import { frontDoor } from '../front-door.ts';
+import { planEvents } from '../live/events-page.ts';
+import { planModeration } from '../live/moderation/moderation-page.ts';
+import { planWindow } from '../live/window-page.ts';
+import { HTML_HEADERS } from '../render-html.ts';
+import { READING_POLICY } from '../shell/policy.ts';
 import { answerRefusal } from './answer-refusal.ts';
-import { headOf, headsOf } from './page-headers.ts';
+import { planFeed } from './feed.ts';
+import { planFront } from './front-page.ts';
+import { planListing } from './listing-page.ts';
 import type { PagePlan, Scene } from './page-plan.ts';
-import { planPage, STOREFRONT_PATHS } from './plan-page.ts';
+import { readShelfAddress } from './shelf-address.ts';
+import { planShelves } from './shelves-page.ts';
 import { AGE_STEP_MS } from './show-facts.ts';
+import { planMerchants, planStore } from './store-page.ts';
 import { writePage } from './write-page.ts';
+
+/** Every address here but the front page, which programs have too. */
+export const STOREFRONT_PATHS = [
+  '/shelves',
+  '/shelves/:aisle',
+  '/listing/:id',
+  '/store/:handle',
+  '/merchants',
+  '/feed.atom',
+  '/window',
+  '/events',
+  '/moderation',
+] as const;
+
+/** What to do for an address; null where it is not one of ours. Refuses what nothing can be found by. */
+function planPage({ path, query }: Pick<Target, 'path' | 'query'>, events: EventTail): PagePlan | null {
+  const [, place = '', name, ...more] = path.split('/');
+  if (more.length > 0) return null;
+  if (name === undefined) return planPlace(place, query, events);
+  if (name === '') return null;
+  if (place === 'shelves') return planAisle(name, query);
+  if (place === 'listing') return planListing(name, readQuery(query)['comments_after_id'] ?? '');
+  if (place !== 'store') return null;
+  const handle = decodeComponent(name);
+  if (handle === null) throw new Refusal('not_found', { detail: 'No store has that name.' });
+  return planStore(handle, readQuery(query)['before_id'] ?? '');
+}
+
+function planPlace(place: string, query: string, events: EventTail): PagePlan | null {
+  switch (place) {
+    case '':
+      return planFront(events);
+    case 'shelves':
+      return planShelves(readShelfAddress(null, readQuery(query)), '/shelves');
+    case 'merchants':
+      return planMerchants(readQuery(query)['after_id'] ?? '');
+    case 'feed.atom':
+      return planFeed();
+    case 'window':
+      return planWindow();
+    case 'events':
+      return planEvents(readQuery(query));
+    case 'moderation':
+      return planModeration(readQuery(query));
+    default:
+      return null;
+  }
+}
+
+function planAisle(name: string, query: string): PagePlan {
+  const aisle = AISLES.find((one) => one === name);
+  if (aisle === undefined) throw new Refusal('not_found', { detail: 'There is no aisle of that name.' });
+  return planShelves(readShelfAddress(aisle, readQuery(query)), '/shelves/:aisle');
+}
 
 const OURS = /^\/(?:$|\?|shelves|listing\/|store\/|merchants|feed\.atom|window)/;
 
@@ -124,4 +189,30 @@ function mustPlan(target: string, events: EventTail): PagePlan {
   const plan = planPage(splitTarget(target), events);
   if (plan === null) throw new Refusal('not_found');
   return plan;
+}
+
+const VARY = { vary: 'accept, accept-encoding' };
+const HTML: Readonly<Record<string, string>> = { ...HTML_HEADERS, ...VARY };
+
+const HEADS = new Map<string, readonly string[]>();
+
+/** The headers of every answer of a page, names and values in turn; put together once for each kind of page. */
+function headOf({ route, document, connects }: Pick<PagePlan, 'route' | 'document' | 'connects'>): readonly string[] {
+  const known = HEADS.get(route);
+  if (known !== undefined) return known;
+  const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
+  // Programs that come to a host without knowing it ask at the front.
+  const links = route === '/' ? { link: FOUND_LINKS } : {};
+  const headers =
+    document === undefined ? { ...HTML, ...policy, ...links } : { 'content-type': document.type, ...VARY };
+  const head = Object.entries(headers).flat();
+  HEADS.set(route, head);
+  return head;
+}
+
+/** The same by name. */
+function headsOf(head: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let at = 0; at + 1 < head.length; at += 2) headers[head[at] ?? ''] = head[at + 1] ?? '';
+  return headers;
 }

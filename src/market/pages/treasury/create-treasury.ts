@@ -1,20 +1,28 @@
 import { html } from 'ghtml';
 import type { Problem } from '../../../contract/errors.ts';
+import { unitsOfUsdc } from '../../../contract/money.ts';
+import { describeNetwork, LISTING_FEE_UNITS } from '../../../contract/vocabulary.ts';
+import { isoTime } from '../../../platform/clock.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
 import type { Inside } from '../../../platform/http/mount.ts';
 import { readQuery } from '../../../platform/http/request-target.ts';
 import type { Face } from '../../../platform/http/server-options.ts';
-import type { Market, Merchant } from '../../context.ts';
+import type { Market, MarketConfig, Merchant } from '../../context.ts';
 import { chooseForm } from '../choose-form.ts';
 import { HTML_HEADERS } from '../render-html.ts';
+import { SHELL } from '../shell/assets.ts';
+import type { Shown } from '../storefront/page-plan.ts';
 import { showRefusal } from '../storefront/refusal-page.ts';
+import { renderPaging, storePath } from '../storefront/render-rows.ts';
+import { renderLine } from '../storefront/render-written.ts';
+import { showCount, showNumber, showPrice } from '../storefront/show-facts.ts';
 import { writeShown } from '../storefront/write-page.ts';
-import { keepSums } from './keep-sums.ts';
-import { TOP_MERCHANTS } from './render-charts.ts';
-import { countFreeListings, sumFees, sumSales } from './store.ts';
-import type { TreasuryBody } from './treasury-body.ts';
-import { type BookSums, showOlderFees, showTreasury } from './treasury-page.ts';
+import { type KeptSums, keepSums } from './keep-sums.ts';
+import { renderFeesByMerchant, renderFeesOverTime, renderSales, TOP_MERCHANTS } from './render-charts.ts';
+import { showUnits } from './show-money.ts';
+import { countFreeListings, type FeeSums, type SalesOfAisle, sumFees, sumSales } from './store.ts';
+import type { FeeOut, TreasuryBody } from './treasury-body.ts';
 
 /** Half of what programs get: a page is read to its end. */
 const ROWS = 25;
@@ -69,4 +77,150 @@ function refusedPage(outgoing: Outgoing): Outgoing {
   if (typeof body !== 'string') return outgoing;
   const text = writeShown(showRefusal(JSON.parse(body) as Problem, BACK));
   return { ...outgoing, headers: { ...headers, ...HTML_HEADERS }, body: text };
+}
+
+interface BookSums {
+  fees: FeeSums;
+  sales: SalesOfAisle[];
+  /** Of the maintainer. */
+  freeListings: bigint;
+}
+
+/** The books, as people read them: what came in, whether it is there, and what it came from. */
+function showTreasury(body: TreasuryBody, kept: KeptSums<BookSums>, config: MarketConfig): Shown {
+  const { sums, countedAtMs } = kept;
+  const counted = isoTime(countedAtMs);
+  return {
+    ...page('Treasury'),
+    main: html`<div class="books">
+<h1>Treasury</h1>
+<p class="summary">A listing costs ${showUnits(LISTING_FEE_UNITS)}, paid by its merchant to one address. These are all of its books.</p>
+!${renderBalance(body, config)}
+!${renderFeesOverTime(sums.fees, countedAtMs)}
+!${renderFeesByMerchant(sums.fees)}
+!${renderSales(sums.sales)}
+<p class="quiet">Counted <time datetime="${counted}" title="${counted}">${counted.slice(0, 10)} at ${counted.slice(11, 19)} UTC</time>. !${sayFree(sums.freeListings)}</p>
+<section aria-labelledby="fees">
+<h2 id="fees">Every fee</h2>
+!${renderFees(body, config.explorerUrl, false)}
+</section>
+!${renderAsData(config)}
+</div>`,
+  };
+}
+
+/** Further back in the list, where the sums have been read already. */
+function showOlderFees(body: TreasuryBody, config: MarketConfig): Shown {
+  return {
+    ...page('Older fees'),
+    main: html`<div class="books">
+<h1>Older fees</h1>
+<p class="summary">Of the <a href="/treasury">treasury</a>.</p>
+!${renderFees(body, config.explorerUrl, true)}
+</div>`,
+  };
+}
+
+function page(name: string): Pick<Shown, 'title' | 'path' | 'styles' | 'scripts'> {
+  return { title: `${name} - Openaisle`, path: '/treasury', styles: [SHELL.books.path], scripts: [SHELL.copying.path] };
+}
+
+function sayFree(listings: bigint): string {
+  if (listings === 0n) return 'The maintainer lists without a fee; there is no such listing yet.';
+  return html`The maintainer lists without a fee: ${showNumber(Number(listings))} ${listings === 1n ? 'listing' : 'listings'} so far, counted in no fee here.`;
+}
+
+function renderAsData({ baseUrl }: MarketConfig): string {
+  return html`<section aria-labelledby="data">
+<h2 id="data">As data</h2>
+<p>The same address answers programs in JSON, and <a href="/openapi.json">openapi.json</a> says what is in it. Over MCP it is the tool <code>treasury</code>.</p>
+<div class="shown"><code class="key copied" id="as-data">curl -H 'accept: application/json' ${baseUrl}/treasury</code>
+<div class="row"><button type="button" data-copy="as-data" hidden>Copy</button></div></div>
+</section>`;
+}
+
+/** Of a transaction's 64 digits; the rest is behind the link and in the text that is copied. */
+const DIGITS = 10;
+const LAST_DIGITS = 6;
+
+/** Fee by fee, newest first. */
+function renderFees(body: TreasuryBody, explorerUrl: string | null, isLater: boolean): string {
+  const { recent_fees: fees, fees_count: count, fees_next_before_id: next } = body;
+  if (fees.length === 0) {
+    return html`<p class="empty">No fee has been paid yet. <a href="/help">How selling works</a>.</p>`;
+  }
+  return html`<p class="quiet">Numbers ${fees[0]?.id ?? 0} to ${fees.at(-1)?.id ?? 0} of ${showCount(count, 'fee')}. They are numbered without a gap, and none is ever changed.</p>
+<ol class="rows fees">
+!${fees.map((fee) => renderFee(fee, explorerUrl))}</ol>
+!${renderPaging(next === null ? null : { path: `/treasury?before_id=${next}`, name: 'Older fees' }, isLater ? '/treasury' : null)}`;
+}
+
+function renderFee(fee: FeeOut, explorerUrl: string | null): string {
+  const { id, merchant, amount_usdc, listing_id, verified_via, block_time, tx_hash } = fee;
+  return html`<li class="fee">
+<p class="what"><a href="${storePath(merchant)}">!${renderLine(merchant)}</a> !${
+    listing_id === null
+      ? html`<span class="quiet">a credit, for a listing to come</span>`
+      : html`for <a href="/listing/${listing_id}">listing ${listing_id}</a>`
+  }</p>
+<p class="price">${showPrice(amount_usdc)}</p>
+<p class="meta"><span class="number">Fee ${id}</span> <span><time datetime="${block_time}" title="${block_time}">${block_time.slice(0, 10)} ${block_time.slice(11, 16)} UTC</time></span> <span>${VERIFIED[verified_via]}</span> <span>!${renderTransaction(tx_hash, explorerUrl)}</span></p>
+</li>
+`;
+}
+
+const VERIFIED: Readonly<Record<FeeOut['verified_via'], string>> = {
+  x402: 'by authorization (x402)',
+  direct: 'by a transfer, claimed',
+};
+
+function renderTransaction(hash: string, explorerUrl: string | null): string {
+  const short = html`<code title="${hash}">${hash.slice(0, DIGITS)}…${hash.slice(-LAST_DIGITS)}</code>`;
+  if (explorerUrl === null) return html`<code>${hash}</code>`;
+  return html`<a href="${explorerUrl}/tx/${hash}" rel="noopener">transaction !${short}</a>`;
+}
+
+/** The address, and what the books and the chain say of it, side by side. */
+function renderBalance(
+  body: TreasuryBody,
+  { explorerUrl, network }: Pick<MarketConfig, 'explorerUrl' | 'network'>,
+): string {
+  const { address, fees_count, fees_collected_usdc, usdc_balance_onchain: balance } = body;
+  const collected = unitsOfUsdc(fees_collected_usdc) ?? 0n;
+  const held = balance === null ? null : (unitsOfUsdc(balance) ?? 0n);
+  return html`<section aria-labelledby="balance">
+<h2 id="balance">Books and chain</h2>
+<dl class="facts">
+<dt>Address</dt><dd><code id="address">${address}</code> <span class="row"><button type="button" data-copy="address" hidden>Copy</button>!${explorerUrl === null ? '' : html`<a class="button" href="${explorerUrl}/address/${address}" rel="noopener">Look at it on the explorer</a>`}</span></dd>
+<dt>Network</dt><dd>${describeNetwork(network)}</dd>
+<dt>In the books</dt><dd><strong>${showUnits(collected)}</strong> from ${showNumber(fees_count)} ${fees_count === 1 ? 'fee' : 'fees'}</dd>
+<dt>On the chain</dt><dd>!${held === null ? 'Not known at the moment' : html`<strong>${showUnits(held)}</strong>, at most some seconds old`}</dd>
+</dl>
+<p id="said" class="heard" role="status"></p>
+!${renderAgreement(collected, held)}
+</section>`;
+}
+
+function renderAgreement(collected: bigint, held: bigint | null): string {
+  if (held === null) {
+    return notice(
+      'warn',
+      'The chain does not answer just now, so they cannot be compared. The books do not depend on it: each fee below was proven when it was taken in.',
+    );
+  }
+  if (held === collected) return notice('good', 'They agree: the address holds exactly what the books have taken in.');
+  if (held > collected) {
+    return notice(
+      '',
+      `The address holds ${showUnits(held - collected)} more than the books have taken in. Anybody can send money to it; what pays for no listing is in no book. A fee is taken in when its payment is final, so one that was just paid is not there yet.`,
+    );
+  }
+  return notice(
+    '',
+    `The address holds ${showUnits(collected - held)} less than the books have taken in: so much was moved on from it. The books say what came in, and the chain where it went.`,
+  );
+}
+
+function notice(kind: '' | 'good' | 'warn', text: string): string {
+  return html`<div class="notice ${kind}"><p>${text}</p></div>`;
 }

@@ -3,10 +3,8 @@ import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { storePath } from '../storefront/render-rows.ts';
 import { renderLine, seen } from '../storefront/render-written.ts';
 import { showCount, showNumber } from '../storefront/show-facts.ts';
-import { drawRanking } from './draw-ranking.ts';
-import { drawTimeBars } from './draw-time-bars.ts';
+import { drawTimeBars, part, percent } from './draw-time-bars.ts';
 import { nameSpan } from './name-span.ts';
-import { renderFigures } from './render-figures.ts';
 import { showUnits } from './show-money.ts';
 import { spreadOverTime } from './spread-over-time.ts';
 import type { FeeSums, SalesOfAisle } from './store.ts';
@@ -115,4 +113,56 @@ function section(id: string, name: string, inside: string): string {
 
 function capital(word: string): string {
   return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+}
+
+/** The numbers of a chart: the first cell of a row names it. Cells are HTML. */
+function renderFigures(caption: string, heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  return html`<details class="figures">
+<summary>${caption}</summary>
+<table>
+<caption class="heard">${caption}</caption>
+<thead><tr>!${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>
+!${rows.map(renderRow)}</tbody>
+</table>
+</details>`;
+}
+
+function renderRow([name = '', ...cells]: readonly string[]): string {
+  return html`<tr><th scope="row">!${name}</th>!${cells.map((cell) => html`<td>!${cell}</td>`)}</tr>
+`;
+}
+
+interface Ranked {
+  name: string;
+  units: bigint;
+  /** Stands for what is not shown one by one. */
+  isRest?: boolean;
+}
+
+const ROW = 44;
+const LABEL = 16;
+const BAR = 26;
+const THICKNESS = 8;
+/** How far the line at zero goes beyond the bar. */
+const TICK = 2;
+const LONGEST_NAME = 28;
+
+/** One bar for each, from zero; name and amount stand over it. */
+function drawRanking(id: string, names: { title: string; desc: string }, rows: readonly Ranked[]): string {
+  const most = rows.reduce((found, { units }) => (units > found ? units : found), 0n);
+  return html`<svg class="chart" role="img" aria-labelledby="${id}-name ${id}-says" width="100%" height="${rows.length * ROW}">
+<title id="${id}-name">${names.title}</title>
+<desc id="${id}-says">${names.desc}</desc>
+!${rows.map((row, at) => drawRow(row, at * ROW, most))}</svg>`;
+}
+
+function drawRow({ name, units, isRest = false }: Ranked, top: number, most: bigint): string {
+  const letters = [...seen(name)];
+  const short = letters.length <= LONGEST_NAME ? letters.join('') : `${letters.slice(0, LONGEST_NAME - 1).join('')}…`;
+  return html`<text class="direct" x="0" y="${top + LABEL}">${short}</text>
+<text class="direct end" x="100%" y="${top + LABEL}">${showUnits(units)}</text>
+<rect class="bar${isRest ? ' rest' : ''}" x="0" width="${percent(100 * part(units, most))}" y="${top + BAR}" height="${THICKNESS}"/>
+<line class="base" x1="0" x2="0" y1="${top + BAR - TICK}" y2="${top + BAR + THICKNESS + TICK}"/>
+`;
 }

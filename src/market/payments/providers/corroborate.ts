@@ -1,17 +1,19 @@
-import type { Objections } from '../../../platform/chain/hear-provider.ts';
-import type { Shown } from '../../../platform/chain/judge-mined.ts';
+import { type Hearing, hearProvider, type Objections } from '../../../platform/chain/hear-provider.ts';
+import { judgeFinalized, type Objection, type Said, type Shown } from '../../../platform/chain/judge-mined.ts';
 import { objectToMined, openView, whatItSays } from '../../../platform/chain/object-to-mined.ts';
+import type { Provider } from '../../../platform/chain/provider.ts';
 import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
+import type { Rpc } from '../../../platform/chain/rpc.ts';
+import { sameMined } from '../../../platform/chain/same-mined.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import type { Hex } from '../../../platform/hex.ts';
+import type { Log } from '../../../platform/log.ts';
 import type { Market } from '../../context.ts';
 import type { ChainHead } from '../head/read-head.ts';
 import { type ClaimEvidence, claimTermsOf, decideClaim } from '../paths/direct/decide-claim.ts';
 import { attemptTermsOf, decide, type Evidence } from '../paths/x402/decide.ts';
-import { readFindings } from '../paths/x402/read-findings.ts';
+import { type Finding, readFindings } from '../paths/x402/read-findings.ts';
 import type { DirectPayment, X402Payment } from '../payment.ts';
-import { askAll, type Question } from './ask-all.ts';
-import { createHeldPayments, type HeldPayments } from './held-payments.ts';
-import { judgeUse } from './judge-evidence.ts';
 
 /** Evidence of the leading provider, as far as the others bear it out. */
 export interface Corroboration {
@@ -132,4 +134,100 @@ async function objectToUses(
     if (why !== null) objections.set(payment.id, why);
   }
   return objections;
+}
+
+/** Null where the other provider shows the same use of the authorization, or the same absence of any. Pure. */
+export function judgeUse(
+  evidence: Evidence,
+  terms: { asset: Hex; validBefore: bigint },
+  said: Said,
+  finding: Finding,
+): Objection | null {
+  const { use, finalized, latest } = evidence;
+  if (use !== null) {
+    if (said.latest.number < use.log.blockNumber) return 'behind';
+    const found = finding.use?.log;
+    const same = found?.transactionHash === use.log.transactionHash && found.logIndex === use.log.logIndex;
+    return same && finding.use !== null && sameMined(terms.asset, use, finding.use) ? null : 'disagrees';
+  }
+  // A use above the block that the leader called its latest is one that the leader has yet to see.
+  if (finding.use !== null) return finding.use.log.blockNumber > latest.number ? 'behind' : 'disagrees';
+  if (said.latest.timestamp <= terms.validBefore) return 'behind';
+  if (finding.nonceUsed === true) return 'disagrees';
+  if (finding.nonceUsed === null) return 'behind';
+  return finalized !== null && finalized.timestamp >= terms.validBefore ? judgeFinalized(finalized, said) : null;
+}
+
+/** What is asked of all others at once. */
+interface Question<Key> extends Hearing<Key> {
+  /** Who leads, and is not asked. */
+  leader: Rpc;
+  paymentOf(key: Key): bigint;
+}
+
+/** What any of the others has against each of the keys. Notes who waits for whom. */
+async function askAll<Key>(
+  providerHealth: ProvidersHealth,
+  held: HeldPayments,
+  question: Question<Key>,
+): Promise<{ objected: ReadonlySet<Key>; isDisputed: boolean }> {
+  const { leader, keys, paymentOf } = question;
+  const others = providerHealth.all.filter(({ provider }) => provider !== leader);
+  const objected = new Map<Key, { health: ProviderHealth; why: Objection }>();
+  await Promise.all(
+    others.map(async (health) => {
+      for (const [key, why] of await hearProvider(providerHealth, health, question)) objected.set(key, { health, why });
+    }),
+  );
+  for (const [key, { health, why }] of objected) {
+    const isNews = held.note(paymentOf(key), health.provider, why);
+    if (isNews && why === 'disagrees') health.noteDisagreement();
+  }
+  const waiting = new Set([...objected.keys()].map(paymentOf));
+  for (const key of keys) if (!waiting.has(paymentOf(key))) held.release(paymentOf(key));
+  const isDisputed = [...objected.values()].some(({ why }) => why === 'disagrees');
+  return { objected: new Set(objected.keys()), isDisputed };
+}
+
+/** What was not asked about for so long was ended by another process. */
+const FORGET_AFTER_MS = 300_000;
+
+/** `use_without_transfer`: all say the same, and the token would work in another way than is known here. */
+type HeldFor = Objection | 'use_without_transfer';
+
+interface HeldPayments {
+  /** True when that is news. `provider`: who says otherwise; null: none does. */
+  note(paymentId: bigint, provider: Provider | null, why: HeldFor): boolean;
+  release(paymentId: bigint): void;
+  /** How many wait at the moment, by what for. */
+  counts(): Record<HeldFor, number>;
+}
+
+/** The payments that could be decided if all providers said the same, and the token what it always says: one line in the log when one begins to wait, and their number. */
+function createHeldPayments(clock: Clock, log: Log): HeldPayments {
+  const held = new Map<bigint, { why: HeldFor; seenAt: number }>();
+  const forget = (): void => {
+    for (const [id, { seenAt }] of held) if (clock.now() - seenAt > FORGET_AFTER_MS) held.delete(id);
+  };
+  return {
+    note: (paymentId, provider, why) => {
+      const isNews = held.get(paymentId)?.why !== why;
+      held.set(paymentId, { why, seenAt: clock.now() });
+      if (!isNews) return false;
+      forget();
+      const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
+      if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_held', fields);
+      else log.warn('payment_held', fields);
+      return true;
+    },
+    release: (paymentId) => {
+      held.delete(paymentId);
+    },
+    counts: () => {
+      forget();
+      const counts = { silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 };
+      for (const { why } of held.values()) counts[why] += 1;
+      return counts;
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../..
 import type { Hex } from '../../../platform/hex.ts';
 import type { ClaimEvidence } from '../paths/direct/decide-claim.ts';
 import type { Evidence, Use } from '../paths/x402/decide.ts';
-import { judgeUse } from './judge-evidence.ts';
+import { judgeUse } from './corroborate.ts';
 
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const USDC: Hex = `0x${'a'.repeat(40)}`;

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from 'vitest';
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
-import { decideRefund, type RefundEvidence, type RefundTerms } from './decide-refund.ts';
+import { decideRefund, type RefundEvidence, type RefundTerms } from './review-payment.ts';
 
 const word = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const wallet = (digit: string): Hex => `0x${digit.repeat(40)}`;

@@ -2,12 +2,11 @@ import { chmod, cp, lstat, mkdir, mkdtemp, readlink, rm, stat } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { linkSharedLibraries, placeBinaries } from '../embedded.ts';
 import { findBinaries } from './find-binaries.ts';
-import { placeBinaries } from './place-binaries.ts';
 import { prepareHome } from './prepare-home.ts';
 import { runBinary } from './run-binary.ts';
 import { blockingFolder } from './server-user.ts';
-import { linkSharedLibraries } from './shared-libraries.ts';
 
 const isRoot = process.getuid?.() === 0;
 

@@ -1,12 +1,12 @@
+import sql from 'sql-template-tag';
 import { exceeded } from '../../budgets/exceeded.ts';
 import { judgeShare, needsKept, type Share, type Standing, slotMs } from '../../budgets/share.ts';
 import type { Clock } from '../../clock.ts';
 import { networkLevels } from '../../http/client-network.ts';
 import { drawOf, type Random } from '../../random.ts';
-import type { Database } from '../database.ts';
+import type { Database, Queryable } from '../database.ts';
 import { countInWindow } from './count-in-window.ts';
 import { windowAt } from './quota.ts';
-import { readStanding, type SharedNames } from './read-standing.ts';
 
 /** Longer than any window. */
 const KEPT_MS = 2 * 86_400_000;
@@ -86,4 +86,29 @@ function slotsAt(share: Share, start: Date, elapsedMs: number): { current: Date;
   const slot = slotMs(share);
   const currentMs = start.getTime() + Math.floor(elapsedMs / slot) * slot;
   return { current: new Date(currentMs), before: new Date(currentMs - slot) };
+}
+
+/** Under which a shared quota and who asks are counted. */
+interface SharedNames {
+  name: string;
+  network: string;
+  site: string;
+  region: string;
+}
+
+/** How much of a shared quota is used in the window that began then, and who has asked for its kept part since `since`. */
+async function readStanding(
+  queryable: Queryable,
+  { name, network, site, region }: SharedNames,
+  { start, since }: { start: Date; since: Date },
+): Promise<Standing> {
+  const used = (subject: string) => sql`coalesce((select used from rate_counters
+    where name = ${name} and subject = ${subject} and window_start = ${start}), 0)`;
+  const asked = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
+  const row = await queryable.one<Record<keyof Standing, number>>(sql`
+    select ${used('all')} as "open", ${used('kept')} as "kept", ${used(`network ${network}`)} as "network",
+      ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${region}`)} as "regionKept",
+      (select count(distinct subject)::int4 ${asked}) as "regionsAsking",
+      (select coalesce(max(used), 0) ${asked} and subject = ${region}) as "asksOfRegion"`);
+  return { ...row };
 }

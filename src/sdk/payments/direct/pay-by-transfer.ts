@@ -1,16 +1,24 @@
 import type { Hex } from 'viem';
+import { NETWORKS } from '../../../contract/vocabulary.ts';
+import { MarketError } from '../../market-error.ts';
+import { UnreadableAnswer } from '../../unreadable-answer.ts';
+import { pauseSeconds } from '../pause.ts';
+import { saidOf } from '../payment-may-be-lost.ts';
+import { checkIntent, checkTimeLeft, type Intent, type TransferTerms } from './check-intent.ts';
 import { claimTransfer } from './claim-transfer.ts';
-import { sendForIntent } from './send-for-intent.ts';
-import { TransferMayBeSent } from './transfer-errors.ts';
+import { TransferMayBeSent, TransferNotSent, TransferUndecided } from './transfer-errors.ts';
 import {
   beginTransferRun,
   forgetTransfer,
+  intentKey,
   readHash,
+  reportTransfer,
   soughtOf,
   type TransferDeal,
   type TransferRun,
 } from './transfer-run.ts';
-import { loadTransfer, type SavedTransfer } from './transfer-store.ts';
+import { loadTransfer, type SavedTransfer, transferMemoryOf } from './transfer-store.ts';
+import { mayPass, pause } from './wait-out.ts';
 
 export interface Paid<Done> {
   done: Done;
@@ -76,4 +84,137 @@ async function lookFor(run: TransferRun, saved: SavedTransfer): Promise<Hex> {
   const found = (await run.options.findTransfer?.(sought)) ?? null;
   if (found === null) throw new TransferMayBeSent(saved.intent_id, sought);
   return readHash(found);
+}
+
+/** Refusals in a row to open an intent that may pass. */
+const PATIENCE_UNPAID = 4;
+/** Between two looks at an intent that another call is paying for. */
+const BUSY_SECONDS = 2;
+
+/**
+ * Opens an intent and, when it says what was agreed to, sends one transfer for it: signed first, saved before, its hash saved after.
+ * Null when another call with the same store has begun this very payment; then nothing was sent.
+ */
+async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<SavedTransfer | null> {
+  const { client, wallet, signal } = run.options;
+  for (;;) {
+    const { intent, isNew } = await openPatiently(run);
+    checkIntent(intent, terms);
+    checkTimeLeft(intent, client.environment.now());
+    reportTransfer(run, 'opened', { intentId: intent.id });
+    if (await isSaved(run, run.storeKey)) return null;
+    if (!(await isSaved(run, intentKey(run, intent.id)))) {
+      const draft = draftOf(run, intent, terms);
+      const known = await hashBefore(run, draft, isNew);
+      const payer_signature = await wallet.signMessage({ message: intent.challenge });
+      reportTransfer(run, 'signed', { intentId: intent.id });
+      // The signer may have taken a long time.
+      checkTimeLeft(intent, client.environment.now());
+      signal?.throwIfAborted();
+      const signed = { ...draft, payer_signature, tx_hash: known };
+      const held = await hold(run, signed);
+      if (held === 'begun') return null;
+      if (held === 'held') return known === null ? await sendOnce(run, signed) : signed;
+    }
+    // The market shows one intent to all calls for a fee until it is claimed; a transfer each would pay for one listing.
+    await pause(
+      run,
+      BUSY_SECONDS,
+      (_, cause) => new TransferUndecided('Another call pays for this intent', null, cause),
+    );
+  }
+}
+
+async function isSaved(run: TransferRun, key: string): Promise<boolean> {
+  return ((await run.store.load(key)) ?? null) !== null;
+}
+
+/** Nothing is paid here, so a market that is down is given a few tries and no more. */
+async function openPatiently(run: TransferRun): Promise<{ intent: Intent; isNew: boolean }> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      const opened = await run.openIntent();
+      if (opened.isNew) transferMemoryOf(run.options.client).opened.add(opened.intent.id);
+      return opened;
+    } catch (error) {
+      const passing = error instanceof UnreadableAnswer || (error instanceof MarketError && mayPass(error));
+      // An undecided payment says do_not_pay_again, and is not waited out to be followed by another.
+      const stop = error instanceof MarketError && error.doNotPayAgain === true;
+      if (!passing || stop || failures >= PATIENCE_UNPAID) {
+        throw error instanceof MarketError ? saidOf(error) : error;
+      }
+      await pause(run, pauseSeconds(null, error, failures), (_, cause) => cause ?? error);
+    }
+  }
+}
+
+function draftOf(run: TransferRun, intent: Intent, terms: TransferTerms): SavedTransfer {
+  const { usdc, chainId } = NETWORKS[terms.network];
+  return {
+    version: 1,
+    purpose: terms.purpose,
+    intent_id: intent.id,
+    payer: run.options.wallet.address,
+    payee: terms.payee as Hex,
+    asset: usdc,
+    chain_id: Number(chainId),
+    amount_units: (terms.amountUnits + run.tipUnits).toString(),
+    created_at: intent.created_at,
+    expires_at: intent.expires_at,
+    challenge: intent.challenge,
+    payer_signature: null,
+    artifact_commitment: terms.artifactCommitment,
+    tx_hash: null,
+    hash_used_elsewhere: false,
+    recovery_slip: intent.recovery_slip,
+  };
+}
+
+/**
+ * The transfer that the caller knows of, or that a process may have sent whose memory is gone: it opened this intent, and did not say
+ * what it did then.
+ */
+async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean): Promise<Hex | null> {
+  const { resume, client, findTransfer } = run.options;
+  if (resume === 'nothing_sent') return null;
+  if (resume !== undefined) return readHash(resume);
+  const own = isNew || run.durable || transferMemoryOf(client).opened.has(draft.intent_id);
+  if (own) return null;
+  const sought = soughtOf(draft);
+  const found = (await findTransfer?.(sought)) ?? null;
+  if (found === null) throw new TransferMayBeSent(draft.intent_id, sought);
+  return readHash(found);
+}
+
+/** The last step before money moves: of all calls with this store one goes on, per thing to pay for and per intent. */
+async function hold(run: TransferRun, transfer: SavedTransfer): Promise<'held' | 'begun' | 'busy'> {
+  const { store, storeKey } = run;
+  if (!(await store.create(storeKey, transfer))) return 'begun';
+  if (await store.create(intentKey(run, transfer.intent_id), transfer)) return 'held';
+  await store.clear(storeKey);
+  return 'busy';
+}
+
+/** Called once for a held transfer and never again: whatever goes wrong from here on may leave a transfer on the chain. */
+async function sendOnce(run: TransferRun, transfer: SavedTransfer): Promise<SavedTransfer> {
+  const { to, units, asset, chainId } = soughtOf(transfer);
+  let hash: Hex;
+  try {
+    hash = readHash(await run.options.wallet.sendUsdc({ to, units, asset, chainId }));
+  } catch (cause) {
+    if (!(cause instanceof TransferNotSent)) {
+      throw new TransferMayBeSent(transfer.intent_id, soughtOf(transfer), cause);
+    }
+    await forgetTransfer(run, transfer);
+    throw cause;
+  }
+  const sent = { ...transfer, tx_hash: hash };
+  try {
+    await run.store.save(run.storeKey, sent);
+  } catch (cause) {
+    const how = `The hash could not be saved (call again with resume: '${hash}')`;
+    throw new TransferUndecided(how, sent, cause);
+  }
+  reportTransfer(run, 'sent', { intentId: sent.intent_id, txHash: hash });
+  return sent;
 }

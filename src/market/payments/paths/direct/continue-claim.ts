@@ -1,14 +1,26 @@
-import type { Tx } from '../../../../platform/database/database.ts';
+import { hashMessage } from 'viem/utils';
+import { checkContractSignature } from '../../../../platform/chain/contract-signature.ts';
+import { readCode } from '../../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { recoverSigner } from '../../../../platform/chain/signature.ts';
+import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
+import { findProof } from '../../proofs/store.ts';
 import { lockPayment } from '../../store.ts';
 import { answerUncompleted, answerUndeployed, type PendingClaim } from './answer-claim.ts';
-import { checkSignature } from './check-signature.ts';
-import { decideSurplus, findDecided } from './find-decided.ts';
-import { checkUnused, isBound, nameTransaction, rejectedRefusal, undecidedRefusal } from './name-transaction.ts';
-import { findClaim, type Intent } from './store.ts';
+import {
+  checkUnused,
+  isBound,
+  nameTransaction,
+  rejectedRefusal,
+  tryToName,
+  undecidedRefusal,
+} from './name-transaction.ts';
+import { findClaim, findSurplus, type Intent } from './store.ts';
 
 /** One transaction that is claimed for an intent of the caller, with the signature of who sent it. */
 export interface SignedClaim {
@@ -122,4 +134,89 @@ async function join(
   if (await isBound(tx, locked)) throw await undecidedRefusal(tx, market, locked);
   await subject.rebind(tx, locked, payer);
   return { ...locked, payer };
+}
+
+const NO_KEY_SIGNED =
+  'It is not the canonical signature of a key: 65 bytes, low s, v 27 or 28. A contract wallet has to be named when the intent is opened.';
+
+/** `undeployed`: the named wallet has no code in the finalized block yet, so the signature cannot be judged. */
+type Signed = { payer: Hex } | { undeployed: Hex };
+
+/**
+ * Who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
+ * signature. A contract wallet is asked as of the finalized block. Refuses what no such wallet signed.
+ */
+async function checkSignature(payments: Pick<Payments, 'readHead'>, intent: Intent, given: Hex): Promise<Signed> {
+  // Hex digits of any case are the same bytes.
+  const signature = given.toLowerCase() as Hex;
+  const digest = hashMessage(intent.challenge);
+  const signer = await recoverSigner(digest, signature);
+  if (intent.payer === null) {
+    if (signer === null) throw new Refusal('signature_invalid', { detail: NO_KEY_SIGNED });
+    return { payer: signer };
+  }
+  if (signer === intent.payer) return { payer: signer };
+  const wallet = intent.payer;
+  try {
+    const { rpc } = await payments.readHead();
+    if ((await readCode(rpc, wallet, 'finalized')) === '0x') {
+      // A signature by another wallet's key will never be this wallet's, unless this wallet becomes a contract.
+      return { undeployed: wallet };
+    }
+    if (await checkContractSignature(rpc, wallet, digest, signature, { block: 'finalized' })) return { payer: wallet };
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+  throw new Refusal('signature_invalid');
+}
+
+/**
+ * The payment, paid or in review, that a claim of this transaction is answered with; null while there is none, and where the intent
+ * was paid by another transaction: what is new has to be signed for before it is looked at. Writes nothing.
+ */
+async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): Promise<DirectPayment | null> {
+  const beside = await findSurplus(queryable, intent.id, txHash);
+  if (beside !== null) return beside;
+  const claim = await findClaim(queryable, intent.id);
+  // What is named while the payee decides waits for that: it may still be what pays.
+  if (claim?.status === 'needs_review') return claim;
+  return claim?.status === 'completed' && claim.txHash === txHash ? claim : null;
+}
+
+/**
+ * For a signed claim of another transaction than the one that paid its intent: it may be money that came in twice. The intent's own
+ * payment where it is not. Null while the intent is not paid.
+ */
+async function decideSurplus(
+  market: Market,
+  payments: Payments,
+  intent: Intent,
+  { txHash, payer }: { txHash: Hex; payer: Hex },
+): Promise<DirectPayment | null> {
+  const claim = await findClaim(market.database, intent.id);
+  if (claim?.status !== 'completed') return null;
+  // Only what the wallet of the claim sent can be money for it.
+  if (claim.payer !== payer) return claim;
+  return (await nameSurplus(market, payments, claim, txHash)) ?? claim;
+}
+
+/** Null while nothing is to be reviewed. Where the chain cannot be read the transaction stays named, and the pass looks at it. */
+async function nameSurplus(
+  market: Market,
+  payments: Payments,
+  claim: DirectPayment,
+  txHash: Hex,
+): Promise<DirectPayment | null> {
+  const { database } = market;
+  // Another request may have brought it to a review just now.
+  if ((await findProof(database, { txHash })) !== null) return await findSurplus(database, claim.intentId, txHash);
+  const isNamed = await database.transaction(async (tx) => {
+    await lockPayment(tx, claim.id);
+    return await tryToName(tx, claim, txHash);
+  });
+  if (!isNamed) return null;
+  market.crashPoint('after_claim_committed');
+  await payments.readSurplus(claim);
+  return await findSurplus(database, claim.intentId, txHash);
 }

@@ -9,8 +9,15 @@ import { endPayment, findPayment, lockPayment, noteSighting } from '../../store.
 import type { PathContext } from '../payment-path.ts';
 import { type ClaimDecision, type ClaimTerms, claimTermsOf, decideClaim } from './decide-claim.ts';
 import type { ClaimReading } from './gather-claims.ts';
-import { recordSurplus } from './record-surplus.ts';
-import { listClaimHashes, markProven, noteSeenBlock, refuseHash } from './store.ts';
+import {
+  handOverHash,
+  insertSurplus,
+  isNamedElsewhere,
+  listClaimHashes,
+  markProven,
+  noteSeenBlock,
+  refuseHash,
+} from './store.ts';
 
 /** Moves a claim on by what the chain shows of the transactions that it names. */
 export async function settleClaim(
@@ -133,4 +140,47 @@ async function judge(
 
 function isTooLittle({ reason }: Extract<ClaimDecision, { outcome: 'review' }>): boolean {
   return reason === 'amount_too_little';
+}
+
+type Received = Extract<ClaimDecision, { outcome: 'settled' | 'review' }>;
+
+/**
+ * What else was named for a claim that has been decided on: each further final transfer of its wallet to the payee is a payment of its
+ * own, in review, so that the payee can give it back. Call with the claim locked.
+ */
+async function recordSurplus(
+  tx: Tx,
+  claim: DirectPayment,
+  decisions: ReadonlyMap<Hex, ClaimDecision>,
+  now: Date,
+): Promise<void> {
+  for (const { txHash, isUndecided } of await listClaimHashes(tx, claim.id)) {
+    const decision = decisions.get(txHash);
+    if (!isUndecided || decision === undefined || decision.outcome === 'unknown') continue;
+    if (decision.outcome === 'refused') await refuseHash(tx, claim.id, txHash, decision.reason);
+    else if (await isNamedElsewhere(tx, claim, txHash)) continue;
+    else if (!(await review(tx, claim, decision, now))) await refuseHash(tx, claim.id, txHash, 'transaction_used');
+  }
+}
+
+class AlreadyProven extends Error {}
+
+/** False when the transaction proves something else. */
+async function review(tx: Tx, claim: DirectPayment, decision: Received, now: Date): Promise<boolean> {
+  const { transfer } = decision;
+  // A second one that fits is not what it was asked for any more.
+  const reason = decision.outcome === 'review' ? decision.reason : 'already_bought';
+  try {
+    await tx.savepoint(async () => {
+      const { id, purpose } = await insertSurplus(tx, claim.id, now);
+      if (!(await insertProof(tx, { id }, purpose, transfer, now))) throw new AlreadyProven();
+      const { logIndex } = transfer;
+      await endPayment(tx, id, { status: 'needs_review', reason, transfer, logIndex, payerCollectsOnly: false }, now);
+      await handOverHash(tx, claim.id, id, transfer.txHash);
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof AlreadyProven) return false;
+    throw error;
+  }
 }

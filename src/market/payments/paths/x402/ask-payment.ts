@@ -1,11 +1,13 @@
 import { checksummed } from '../../../../contract/chain-values.ts';
+import type { EndpointShape } from '../../../../contract/endpoint.ts';
 import type { Reason } from '../../../../contract/errors.ts';
+import { endpoints } from '../../../../contract/index.ts';
+import { createSchemaPool, type JsonSchema } from '../../../../contract/json-schemas.ts';
 import { MAX_TIMEOUT_SECONDS } from '../../../../contract/vocabulary.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { MarketConfig } from '../../../context.ts';
 import type { Payment } from '../../payment.ts';
 import { requirementOf, type Terms } from '../../terms.ts';
-import { describeForBazaar } from './bazaar.ts';
 
 type Asking = Extract<Reason, 'payment_required' | 'payment_invalid' | 'insufficient_funds' | 'authorization_lapsed'>;
 
@@ -57,4 +59,129 @@ export function askAnew(config: MarketConfig, terms: Terms, ended: Payment | nul
   if (ended?.status !== 'rejected') return asked;
   const nextStep = 'That authorization pays for nothing here any more. Sign a new one to pay again.';
   return new Refusal(asked.reason, { ...asked.options, nextStep });
+}
+
+/** Bodies that show how each request that is paid for looks: what a catalog of paid services wants to see. */
+const EXAMPLES: Readonly<Record<string, object>> = {
+  buyListing: { max_price_usdc: 5 },
+  createListing: {
+    title: 'Invoice parser',
+    description: 'Reads invoices and answers JSON.',
+    preview: 'Tested on 200 invoices.',
+    artifact: 'the hidden goods',
+    price_usdc: 5,
+    seller_wallet: `0x${'1'.repeat(40)}`,
+  },
+  listWorld: { draft_id: 1, city_offer_id: 1 },
+};
+
+type Discovery = JsonSchema & { info: JsonSchema & { input: JsonSchema } };
+
+interface Declared {
+  pattern: RegExp;
+  discovery: Discovery;
+}
+
+let declared: Declared[] | null = null;
+
+/**
+ * What the v2 form of a 402 says about its request to those who catalog paid services (x402's bazaar extension), made from the contract.
+ * Clients send it back with their proof, in a header: so it is short. Null where nothing is known of the address.
+ */
+export function describeForBazaar(path: string): Discovery | null {
+  declared ??= Object.values<EndpointShape>(endpoints).filter(isPaid).map(discoveryOf);
+  for (const { pattern, discovery } of declared) {
+    const found = pattern.exec(path);
+    if (found !== null) return withParameters(discovery, found.groups ?? {});
+  }
+  return null;
+}
+
+function isPaid({ payment }: EndpointShape): boolean {
+  return payment === true;
+}
+
+function discoveryOf(endpoint: EndpointShape): Declared {
+  const { name, method, path, body } = endpoint;
+  const pool = createSchemaPool();
+  const parameters = [...path.matchAll(/:(\w+)/g)].map(([, parameter = '']) => parameter);
+  const bodySchema = body === undefined ? { type: 'object' } : shorten(pool.sent(body));
+  const answer = Object.entries(endpoint.answers).find(([status]) => status === '200')?.[1];
+  const output = answer === undefined ? {} : outline(pool.read(answer), pool.components());
+  const input = { type: 'http', method, bodyType: 'json', body: EXAMPLES[name] ?? {} };
+  const properties = {
+    type: { type: 'string', const: 'http' },
+    method: { type: 'string', enum: [method] },
+    bodyType: { type: 'string', enum: ['json'] },
+    body: bodySchema,
+    ...(parameters.length === 0 ? {} : { pathParams: parametersSchema(parameters) }),
+  };
+  return {
+    pattern: new RegExp(`^${path.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}$`),
+    discovery: {
+      info: { input, output: { type: 'json' } },
+      schema: {
+        $schema: 'https://json-schema.org/draft/2020-12/schema',
+        type: 'object',
+        properties: {
+          input: { type: 'object', properties, required: Object.keys(properties), additionalProperties: false },
+          output: {
+            type: 'object',
+            properties: { type: { type: 'string' }, example: output },
+            required: ['type'],
+          },
+        },
+        required: ['input'],
+      },
+      ...(parameters.length === 0 ? {} : { routeTemplate: path }),
+    },
+  };
+}
+
+function parametersSchema(names: readonly string[]): JsonSchema {
+  return {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+    required: names,
+  };
+}
+
+function withParameters(discovery: Discovery, given: Readonly<Record<string, string>>): Discovery {
+  if (Object.keys(given).length === 0) return discovery;
+  const { info } = discovery;
+  return { ...discovery, info: { ...info, input: { ...info.input, pathParams: { ...given } } } };
+}
+
+/** Without descriptions and defaults: a client that wants to call reads them in the description of the interface. */
+function shorten(schema: unknown): JsonSchema {
+  return JSON.parse(JSON.stringify(schema, (key, value: unknown) => (isLong(key, value) ? undefined : value)));
+}
+
+function isLong(key: string, value: unknown): boolean {
+  return key === 'default' || ((key === 'description' || key === 'pattern') && typeof value === 'string');
+}
+
+/** The fields of an answer and their types, one level deep. */
+function outline(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const { type, properties } = resolve(schema, named);
+  if (type !== 'object' || typeof properties !== 'object' || properties === null) return { type: 'object' };
+  const fields = Object.entries(properties as Record<string, JsonSchema>);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(fields.map(([name, field]) => [name, typeOf(field, named)])),
+  };
+}
+
+/** Of several forms the first: the answer to who pays. */
+function resolve(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const { $ref, anyOf } = schema;
+  if (typeof $ref === 'string') return resolve(named[$ref.slice($ref.lastIndexOf('/') + 1)] ?? {}, named);
+  return Array.isArray(anyOf) ? resolve(anyOf[0] as JsonSchema, named) : schema;
+}
+
+function typeOf(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const { type, enum: values } = resolve(schema, named);
+  const nullable = Array.isArray(schema['anyOf']) && schema['anyOf'].some((one: JsonSchema) => one['type'] === 'null');
+  if (type === undefined) return {};
+  return { type: nullable ? [type, 'null'] : type, ...(values === undefined || nullable ? {} : { enum: values }) };
 }
