@@ -67,15 +67,15 @@ test('which way a payment is made is asked in the folder of the ways only', () =
 test('finished responses have one cache, and one path stands before the framework', () => {
   const whoImports = (to: string): string[] =>
     [...new Set(imports.filter((one) => one.to === to).map(({ from }) => from))].toSorted();
-  expect(whoImports('lru-cache')).toEqual(['src/market/catalog/serve/response-cache.ts']);
+  expect(whoImports('lru-cache')).toEqual(['src/market/catalog/response-cache.ts']);
   const made = (name: string): string[] =>
     shipped
       .filter(({ path, text }) => path.startsWith('src/') && text.includes(`${name}(`))
       .map(({ path }) => path)
       .toSorted();
   expect(made('createResponseCache')).toEqual([
-    'src/market/catalog/serve/answers.ts',
-    'src/market/catalog/serve/response-cache.ts',
+    'src/market/catalog/answers.ts',
+    'src/market/catalog/response-cache.ts',
   ]);
   expect(made('createAnswerFromMemory')).toEqual([
     'src/platform/http/create-http-server.ts',

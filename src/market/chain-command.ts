@@ -14,10 +14,13 @@ import { systemRandom } from '../platform/random.ts';
 import { CommandRefused, runCommand } from '../platform/run-command.ts';
 import { readMarketConfig } from './config.ts';
 import type { MarketConfig } from './context.ts';
-import type { CommandMarket } from './payments/commands/command-market.ts';
-import { type ChainStatus, readStatus } from './payments/commands/read-status.ts';
-import { resetWatermark } from './payments/commands/reset-watermark.ts';
-import { resumePayments } from './payments/commands/resume-payments.ts';
+import {
+  type ChainStatus,
+  type CommandMarket,
+  readChainStatus,
+  resetWatermark,
+  resumePayments,
+} from './payments/chain/commands.ts';
 import { MIGRATIONS } from './prepare-ground.ts';
 import { type Recovered, recover } from './recovery/recover.ts';
 import { type Unlocked, unlock } from './recovery/unlock.ts';
@@ -106,7 +109,7 @@ type Outcome =
 /** All that can be wrong without looking is said before anything is opened. */
 function readCommand(asked: Asked): Command {
   const { act, reason, to, hash } = asked;
-  if (act === 'status') return readStatus;
+  if (act === 'status') return readChainStatus;
   if (act !== 'resume' && act !== 'reset-watermark' && act !== 'recover' && act !== 'unlock') {
     throw new CommandRefused('one of status, resume, reset-watermark, recover and unlock is needed; --help tells more');
   }

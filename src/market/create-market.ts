@@ -9,12 +9,12 @@ import type { Log } from '../platform/log.ts';
 import { historyLost } from '../platform/log-copy/history-lost.ts';
 import type { LogCopyPlace } from '../platform/log-copy/place.ts';
 import type { Random } from '../platform/random.ts';
+import { createPruning } from './catalog/feed/prune-changes.ts';
 import { createMarketCatalog, type MarketCatalog } from './catalog/market-catalog.ts';
-import { createPruning } from './catalog/prune/prune-changes.ts';
 import { chainFacts, paymentsFacts } from './chain-facts.ts';
 import { type Connector, createConnector, type FetchDocument } from './connect/connector.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
-import { createEventTail } from './events/event-tail.ts';
+import { createEventTail } from './events/read-events.ts';
 import { createSequencer, type Sequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
@@ -24,9 +24,8 @@ import { retiredFlow } from './identity/retired-flow.ts';
 import { createBudgets } from './limits/budgets.ts';
 import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
 import { limitOperations } from './limits/limit-operations.ts';
-import { completeFee } from './listings/complete-fee.ts';
-import { createShapeRenewal } from './listings/near/renew-shapes.ts';
-import { createMarketHistory, type History } from './log-copy/history.ts';
+import { completeFee } from './listings/fees/complete-fee.ts';
+import { createShapeRenewal } from './listings/near/near-guard.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import type { Metrics } from './metrics/create-metrics.ts';
 import { type MarketParts, marketOperations } from './operations.ts';
@@ -39,11 +38,17 @@ import { createPictures, type Pictures } from './pages/pictures/create-pictures.
 import { createStorefront } from './pages/storefront/create-storefront.ts';
 import { createTreasuryFace } from './pages/treasury/create-treasury.ts';
 import { createWalletPage } from './pages/wallet/create-wallet-page.ts';
-import { refreshSigners } from './payments/paths/x402/refresh-signers.ts';
+import { refreshSigners } from './payments/paths/x402/facilitator.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
 import { createReadFromMemory } from './read-from-memory.ts';
-import { guardHistory, guardMounts, refuseByDatabase } from './recovery/guard-history.ts';
+import {
+  createMarketHistory,
+  guardHistory,
+  guardMounts,
+  type MarketHistory,
+  refuseByDatabase,
+} from './recovery/guard-history.ts';
 import { heldThings } from './world/listing/held-things.ts';
 import { createWorldPass } from './world/sync/world-pass.ts';
 
@@ -189,7 +194,7 @@ interface Observed {
   catalog: MarketCatalog;
   sequencer: Sequencer;
   stream: EventStream;
-  history: History;
+  history: MarketHistory;
   http: HttpServer;
   clock: Clock;
   duties(): Readonly<Record<string, boolean>>;
@@ -211,7 +216,7 @@ function observeMarket(metrics: Metrics, parts: Observed): void {
 
 function serveHttp(
   market: Market,
-  parts: MarketParts & { history: History; connector: Connector; stream: EventStream; pictures: Pictures },
+  parts: MarketParts & { history: MarketHistory; connector: Connector; stream: EventStream; pictures: Pictures },
   mark: NotedDatabase['mark'],
 ): HttpServer {
   const { catalog, connector, budgets, history } = parts;

@@ -8,7 +8,7 @@ import { marketContext } from '../../test/support/market-context.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../platform/database/embedded.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
-import { readEventPage } from './events/read-event-page.ts';
+import { readEventPage } from './events/read-events.ts';
 import { authenticate } from './identity/authenticate.ts';
 
 const COMMAND = fileURLToPath(new URL('maintainer.ts', import.meta.url));

@@ -1,7 +1,7 @@
 import type { ReadFromMemory } from '../platform/http/prepared.ts';
-import { shelvesFromMemory } from './catalog/browse-shelves.ts';
+import { type MemoryCall, type MemoryRead, unlessRefused } from './catalog/answers.ts';
 import { listingFromMemory } from './catalog/get-listing.ts';
-import { type MemoryCall, type MemoryRead, unlessRefused } from './catalog/serve/memory-read.ts';
+import { shelvesFromMemory } from './catalog/shelf/browse-shelves.ts';
 import { storeFromMemory } from './merchants/get-store.ts';
 import { merchantsFromMemory } from './merchants/list-merchants.ts';
 import type { MarketParts } from './operations.ts';

@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import type { EndpointShape } from '../../src/contract/endpoint.ts';
 import { endpoints } from '../../src/contract/index.ts';
-import { makeBrowseShelves } from '../../src/market/catalog/browse-shelves.ts';
 import { makeGetListing } from '../../src/market/catalog/get-listing.ts';
+import { makeBrowseShelves } from '../../src/market/catalog/shelf/browse-shelves.ts';
 import type { MarketCall, MarketRead } from '../../src/market/context.ts';
 import { makeGetStore } from '../../src/market/merchants/get-store.ts';
 import { makeListMerchants } from '../../src/market/merchants/list-merchants.ts';

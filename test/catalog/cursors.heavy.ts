@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { toPosition, toWalk } from '../../src/market/catalog/shelf/shelf-parts.ts';
+import { toPosition, toWalk } from '../../src/market/catalog/shelf/shelf-page.ts';
 import { createCursors } from '../../src/platform/cursor.ts';
 import { reasonOf } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';

@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { takeStep } from '../../src/market/catalog/feed/follow.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
-import { unpackListing } from '../../src/market/catalog/listing-facts.ts';
+import { unpackListing } from '../../src/market/catalog/model/listing-rows.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
 import { readListings, readListingsBetween } from '../../src/market/catalog/store.ts';
 import { giveWay } from '../../src/platform/give-way.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
-import { applyListing } from '../../src/market/catalog/model/apply-listing.ts';
+import { applyListing } from '../../src/market/catalog/model/apply-changes.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
 import { type ListingRow, readListing } from '../../src/market/catalog/store.ts';
 import { giveWay } from '../../src/platform/give-way.ts';

@@ -1,7 +1,7 @@
+import { createAnswers } from '../../src/market/catalog/answers.ts';
 import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Model } from '../../src/market/catalog/model/model.ts';
-import { createAnswers } from '../../src/market/catalog/serve/answers.ts';
-import { createEventTail } from '../../src/market/events/event-tail.ts';
+import { createEventTail } from '../../src/market/events/read-events.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';

@@ -1,6 +1,6 @@
 import { decideClaim } from '../../src/market/payments/paths/direct/decide-claim.ts';
 import { decide, type Use } from '../../src/market/payments/paths/x402/decide.ts';
-import { decideRefund } from '../../src/market/payments/review/review-payment.ts';
+import { decideRefund } from '../../src/market/payments/review-payment.ts';
 import { type Block, type Log, readBlock, readChainId, readLogs, readReceipt } from '../../src/platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../src/platform/chain/rpc.ts';
 import type { FoundTransfer, Sighting } from '../../src/platform/chain/sighting.ts';

@@ -1,11 +1,10 @@
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src/contract/vocabulary.ts';
 import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Market } from '../../src/market/context.ts';
-import { createEventTail, type EventTail } from '../../src/market/events/event-tail.ts';
+import { createEventTail, type EventTail } from '../../src/market/events/read-events.ts';
 import { createProviders } from '../../src/platform/chain/provider.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
-import type { Clock } from '../../src/platform/clock.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';

@@ -1,6 +1,6 @@
 import type { QueryGiven } from '../../src/contract/endpoint.ts';
 import { endpoints } from '../../src/contract/index.ts';
-import { makeBrowseShelves } from '../../src/market/catalog/browse-shelves.ts';
+import { makeBrowseShelves } from '../../src/market/catalog/shelf/browse-shelves.ts';
 import { ask } from './ask.ts';
 import type { TestMarket } from './market-context.ts';
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import sql from 'sql-template-tag';
 import { afterAll, expect, it } from 'vitest';
-import { refreshSigners } from '../../src/market/payments/paths/x402/refresh-signers.ts';
+import { refreshSigners } from '../../src/market/payments/paths/x402/facilitator.ts';
 import { signProof } from '../support/market-world.ts';
 import { testTrade } from '../support/trade.ts';
 

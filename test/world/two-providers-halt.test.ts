@@ -5,11 +5,13 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LocalChain, startChain } from '../../src/local/chain/start-chain.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import type { CommandMarket } from '../../src/market/payments/commands/command-market.ts';
-import { readStatus } from '../../src/market/payments/commands/read-status.ts';
-import { resetWatermark } from '../../src/market/payments/commands/reset-watermark.ts';
-import { resumePayments } from '../../src/market/payments/commands/resume-payments.ts';
-import { haltPayments } from '../../src/market/payments/head/store.ts';
+import {
+  type CommandMarket,
+  readChainStatus,
+  resetWatermark,
+  resumePayments,
+} from '../../src/market/payments/chain/commands.ts';
+import { haltPayments } from '../../src/market/payments/chain/store.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -217,7 +219,7 @@ it('providers that contradict the watermark are not believed, and heal by themse
 
 describe('the watermark', () => {
   it('goes back only to a block that the providers have and call final, and the market goes on from there at once', async () => {
-    const mark = (await readStatus(commands())).watermark;
+    const mark = (await readChainStatus(commands())).watermark;
     primary.leadTo(other.url);
     spare.leadTo(other.url);
     const latest = (await readBlock(other.rpc, 'latest'))?.number ?? 0n;

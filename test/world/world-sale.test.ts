@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { describe, expect, it, test } from 'vitest';
-import { resumePayments } from '../../src/market/payments/commands/resume-payments.ts';
-import { haltPayments } from '../../src/market/payments/head/store.ts';
+import { resumePayments } from '../../src/market/payments/chain/commands.ts';
+import { haltPayments } from '../../src/market/payments/chain/store.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { eventsOf, heldOpen, untilWaiting } from '../support/listing-life.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../../test/support/seed.ts';
 import { APPEAL_OUTCOMES, type AppealOutcome } from '../../contract/appeals.ts';
 import { endpoints } from '../../contract/index.ts';
-import { readListingDetail } from '../catalog/read-listing-detail.ts';
+import { readListingDetail } from '../catalog/present-listing.ts';
 import type { Market } from '../context.ts';
 import { lockListing } from '../listings/changes/store.ts';
 import { removeListing } from '../moderation/remove-listing.ts';

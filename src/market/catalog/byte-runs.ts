@@ -1,5 +1,3 @@
-import { grown } from './grown.ts';
-
 /**
  * A slab is filled once, from its end towards its beginning, and never written again, so a view of it stays true for as
  * long as it is held. Filling downwards puts a newer run before the older one: a page in the order "newest
@@ -146,4 +144,14 @@ function compact(runs: ByteRuns): void {
     discard(runs, id);
     write(runs, id, [run]);
   }
+}
+
+const FIRST_CAPACITY = 1_024;
+
+/** The same column with room for `id`, doubled: copying stays below two moves an entry over the life of a process. */
+export function grown<Column extends Uint32Array | Float64Array>(column: Column, id: number): Column {
+  const capacity = Math.max(FIRST_CAPACITY, 2 ** Math.ceil(Math.log2(id + 1)));
+  const larger = new (column.constructor as new (length: number) => Column)(capacity);
+  larger.set(column);
+  return larger;
 }

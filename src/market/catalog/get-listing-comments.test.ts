@@ -14,8 +14,8 @@ import {
   seedPaidPurchase,
 } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
-import { postComment } from '../comments/post-comment.ts';
 import { removeComment } from '../moderation/remove-comment.ts';
+import { postComment } from '../reactions/post-comment.ts';
 import { makeGetListing } from './get-listing.ts';
 
 const db = testDatabase();

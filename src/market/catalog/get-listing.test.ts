@@ -6,8 +6,7 @@ import { removeListing, seedListing, seedMerchant, withdrawListing } from '../..
 import { checksummed } from '../../contract/chain-values.ts';
 import { endpoints } from '../../contract/index.ts';
 import { makeGetListing } from './get-listing.ts';
-import { REMOVAL_NOTICE, USUAL_JSON } from './present-listing.ts';
-import { readListingDetail } from './read-listing-detail.ts';
+import { REMOVAL_NOTICE, readListingDetail, USUAL_JSON } from './present-listing.ts';
 
 const db = testDatabase();
 const market = () => marketContext({ database: db.database });

@@ -8,15 +8,12 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Prepared } from '../../platform/http/prepared.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
-import { presentComment } from './comments/present-comment.ts';
-import { readCommentPage } from './comments/store.ts';
+import { type MemoryRead, readAbsent, readQueryAs } from './answers.ts';
 import type { Fragments } from './fragments/fragments.ts';
 import type { MarketCatalog } from './market-catalog.ts';
-import { isFilled } from './model/is-filled.ts';
-import { LIVE, type Model } from './model/model.ts';
-import { artifactMessage } from './present-listing.ts';
-import { type MemoryRead, readQueryAs } from './serve/memory-read.ts';
-import { readAbsent } from './serve/read-absent.ts';
+import { isFilled, LIVE, type Model } from './model/model.ts';
+import { artifactMessage, presentComment } from './present-listing.ts';
+import { readCommentPage } from './store.ts';
 
 const PREFIX = '{"listing":';
 /** What `presentEnding` says of every live listing. */

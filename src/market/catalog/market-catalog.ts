@@ -1,10 +1,10 @@
 import { createRate } from '../../platform/create-rate.ts';
 import { type Cursors, createCursors } from '../../platform/cursor.ts';
+import { type Answers, createAnswers } from './answers.ts';
 import type { Catalog, CatalogFacts, CatalogOptions } from './catalog.ts';
 import { createCatalog } from './catalog.ts';
 import { MOST_PAGES_SHARE } from './feed/step-forward.ts';
 import type { Model } from './model/model.ts';
-import { type Answers, createAnswers } from './serve/answers.ts';
 
 export interface MarketCatalog extends Catalog {
   answers: Answers;

@@ -1,13 +1,23 @@
+import type { z } from 'zod';
 import type { Appeal } from '../../contract/appeals.ts';
 import { checksummed } from '../../contract/chain-values.ts';
+import type { CommentOut, replyOut } from '../../contract/comments.ts';
 import type { ListingDetail, ListingSummary } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
 import type { WorldReceipt, WorldState } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';
-import { attributesOf } from './fields/store.ts';
-import type { AppealFacts, ListingRow, ReceiptFacts, WorldFacts } from './store.ts';
+import {
+  type AppealFacts,
+  attributesOf,
+  type CommentRow,
+  type ListingRow,
+  type ReceiptFacts,
+  readListing,
+  type WorldFacts,
+} from './store.ts';
 
 export const REMOVAL_NOTICE = 'Removed by the maintainer';
 
@@ -165,4 +175,28 @@ export function artifactMessage({
   if (state !== 'live') return `Unavailable: this listing is not for sale, ${ENDINGS[state]}.`;
   if (aisle === 'world') return `Purchase required: POST /api/world/checkout/${id} opens the way to it.`;
   return `Purchase required: POST /api/buy/${id} delivers the artifact.`;
+}
+
+export async function readListingDetail(database: Queryable, id: bigint): Promise<ListingDetail | null> {
+  const row = await readListing(database, id);
+  return row && presentDetail(row);
+}
+
+export function presentComment(row: CommentRow): CommentOut {
+  return {
+    id: Number(row.id),
+    handle: row.handle,
+    parent_id: row.parent_id === null ? null : Number(row.parent_id),
+    body: row.body,
+    verified_buyer: row.verified_buyer,
+    created_at: isoTime(row.created_at),
+    removed: row.removed,
+    removed_reason_code: row.removed_reason_code,
+    text_flags: row.text_flags,
+  };
+}
+
+/** Where it does not stand under its listing. */
+export function presentReply(row: CommentRow): z.output<typeof replyOut> {
+  return { ...presentComment(row), listing_id: Number(row.listing_id) };
 }

@@ -4,8 +4,7 @@ import { onServer } from '../../../test/support/on-server.ts';
 import { seedEvent } from '../../../test/support/seed.ts';
 import type { Database, Queryable } from '../../platform/database/database.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
-import { createEventTail, type EventTail } from './event-tail.ts';
-import { readEventPage } from './read-event-page.ts';
+import { createEventTail, type EventTail, readEventPage } from './read-events.ts';
 import { readNewestEventId } from './store.ts';
 
 const db = testDatabase({ inventedEvents: true });

@@ -10,7 +10,7 @@ import { recordingLog } from '../../../test/support/recording-log.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { migrate } from '../../platform/database/migrate.ts';
-import { readEventPage } from './read-event-page.ts';
+import { readEventPage } from './read-events.ts';
 import { createSequencer } from './sequencer.ts';
 
 // A log that was written before a listing's part of it could be asked for.

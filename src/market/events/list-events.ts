@@ -1,6 +1,6 @@
 import type { Endpoints } from '../../contract/index.ts';
 import type { MarketOperation } from '../context.ts';
-import { readEventPage } from './read-event-page.ts';
+import { readEventPage } from './read-events.ts';
 import type { EventFilter } from './store.ts';
 
 export const listEvents: MarketOperation<Endpoints['listEvents']> = async (market, call) => {

@@ -7,7 +7,7 @@ import { EVENT_KINDS, type EventKind, SCOPE_KINDS } from '../../contract/vocabul
 import { systemClock } from '../../platform/clock.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
 import type { Market } from '../context.ts';
-import { readEventPage } from './read-event-page.ts';
+import { readEventPage } from './read-events.ts';
 import { recordEvent } from './record-event.ts';
 import { createSequencer, type Sequencer } from './sequencer.ts';
 

@@ -32,7 +32,7 @@ export interface Sequencer {
   isLeader(): boolean;
 }
 
-interface Needs {
+interface SequencerDependencies {
   database: Database;
   clock: Clock;
   log: Log;
@@ -42,7 +42,7 @@ interface Needs {
  * Gives committed events their numbers: gapless, in queue order, one numbering at a time across all processes. Nothing is
  * numbered inside the business transactions, so those never wait for each other here.
  */
-export function createSequencer({ database, clock, log }: Needs): Sequencer {
+export function createSequencer({ database, clock, log }: SequencerDependencies): Sequencer {
   const stopping = new AbortController();
   let queued = false;
   const takeQueued = (): boolean => {

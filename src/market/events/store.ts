@@ -183,3 +183,28 @@ function ofListing(listingId: bigint): FilterInSql {
     nth: sql`(case when exists (select from events older where older.listing_id = ${listingId} and older.id < events.id) then 2 else 1 end)::int8`,
   };
 }
+
+export interface StreamRow {
+  id: bigint;
+  kind: EventKind;
+  in_door: boolean;
+  in_window: boolean;
+  canonical: Buffer;
+}
+
+/** The filtered log from one event, itself left out, to another, in the order of ids. */
+export async function readEventsAfter(
+  queryable: Queryable,
+  filter: StreamedFilter,
+  { afterId, upToId, limit }: { afterId: number; upToId: number; limit: number },
+): Promise<StreamRow[]> {
+  return queryable.rows<StreamRow>(sql`
+    select id, kind, in_door, in_window, canonical from events
+    where id > ${afterId} and id <= ${upToId} and id is not null ${matches(filter)} order by id limit ${limit}`);
+}
+
+function matches(filter: StreamedFilter): Sql {
+  if (filter === null) return empty;
+  if ('kind' in filter) return sql`and kind = ${filter.kind}`;
+  return filter.scope === 'door' ? sql`and in_door` : sql`and in_window`;
+}

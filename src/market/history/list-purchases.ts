@@ -4,10 +4,8 @@ import type { Queryable } from '../../platform/database/database.ts';
 import { toHex } from '../../platform/hex.ts';
 import { presentReceipt } from '../catalog/present-listing.ts';
 import type { MarketOperation } from '../context.ts';
-import { readOwnHistory } from '../purchases/lock-histories.ts';
-import { readNewerVersions } from '../purchases/store.ts';
-import { presentNewerVersion, presentPurchase } from './present-purchase.ts';
-import { type History, readHistory } from './read-history.ts';
+import { readNewerVersions, readOwnHistory } from '../purchases/store.ts';
+import { type History, presentNewerVersion, presentPurchase, readHistory } from './purchase-history.ts';
 import { type BoughtRow, type HistoryPage, readBought, standInPurchases } from './store.ts';
 
 type BoughtOut = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];

@@ -6,9 +6,9 @@ import { act } from '../../../test/support/listing-life.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import { removeListing, type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
-import { postComment } from '../comments/post-comment.ts';
 import type { Market } from '../context.ts';
 import { removeComment } from '../moderation/remove-comment.ts';
+import { postComment } from '../reactions/post-comment.ts';
 import { getMe } from './get-me.ts';
 
 const db = testDatabase();

@@ -2,9 +2,7 @@ import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import type { Attributes } from '../../contract/listing-fields.ts';
 import type { PaymentPurpose, VerifiedVia } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
-import { type CommentRow, comments } from '../catalog/comments/store.ts';
-import { attributeColumns } from '../catalog/fields/store.ts';
-import { type ReceiptFacts, receiptJson } from '../catalog/store.ts';
+import { attributeColumns, type CommentRow, comments, type ReceiptFacts, receiptJson } from '../catalog/store.ts';
 
 export interface PurchaseRow extends Attributes {
   id: bigint;
@@ -51,7 +49,7 @@ export interface HistoryPage {
   beforeId: bigint | null;
 }
 
-export interface Standing {
+export interface PageStart {
   total: bigint;
   /** Whether the cursor names a row of this history; true without one. */
   cursorKnown: boolean;
@@ -89,12 +87,12 @@ export async function readSales(database: Queryable, page: HistoryPage): Promise
     where s.merchant_id = ${page.merchantId} ${before} order by s.purchase_id desc limit ${page.limit}`);
 }
 
-export async function standInPurchases(database: Queryable, page: HistoryPage): Promise<Standing> {
+export async function standInPurchases(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`purchases where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
   return stand(database, sql`purchases`, isKnown, page);
 }
 
-export async function standInSales(database: Queryable, page: HistoryPage): Promise<Standing> {
+export async function standInSales(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`sales_of_merchants where merchant_id = ${page.merchantId} and purchase_id = ${page.beforeId}`;
   return stand(database, sql`sales`, isKnown, page);
 }
@@ -108,18 +106,18 @@ export async function readReplies(database: Queryable, page: HistoryPage): Promi
     order by c.id desc`);
 }
 
-export async function standInReplies(database: Queryable, page: HistoryPage): Promise<Standing> {
+export async function standInReplies(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`replies_to_merchants where merchant_id = ${page.merchantId} and comment_id = ${page.beforeId}`;
   return stand(database, sql`replies`, isKnown, page);
 }
 
-export async function standInListings(database: Queryable, page: HistoryPage): Promise<Standing> {
+export async function standInListings(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`listings where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
   return stand(database, sql`listings`, isKnown, page);
 }
 
 /** `counter`: the column of merchant_counters that counts the rows of this history. */
-async function stand(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<Standing> {
+async function stand(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
   const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
   const { total, cursor_known } = await database.one<{ total: bigint; cursor_known: boolean }>(sql`
     select coalesce((select sum(${counter}) from merchant_counters where merchant_id = ${page.merchantId}), 0)::int8 as total,

@@ -8,12 +8,11 @@ import { type Hex, toHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
-import { checkVersion } from './check-version.ts';
-import { checkNear } from './near/check-near.ts';
+import { checkVersion } from './check-goods.ts';
+import { checkNear } from './near/near-guard.ts';
 import type { Shape } from './near/shape.ts';
 import { insertShape } from './near/store.ts';
-import type { Goods } from './read-goods.ts';
-import type { Version } from './read-version.ts';
+import type { Goods, Version } from './read-goods.ts';
 import { findHandle, insertListing } from './store.ts';
 
 /**

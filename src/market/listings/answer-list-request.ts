@@ -2,18 +2,22 @@ import type { Reason } from '../../contract/errors.ts';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { countCredits, takeCredit } from '../fees/store.ts';
-import { mustNotBePaid, withoutLook } from '../payments/lost/must-not-be-paid.ts';
 import { askAnew, askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { checkProof, mustHold, mustMoveOn } from '../payments/paths/x402/check-proof.ts';
 import type { Payment } from '../payments/payment.ts';
+import { mustNotBePaid, withoutLook } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
-import { answerCreated, type ListAnswer } from './answer-created.ts';
-import { refuseWithoutListing } from './answer-fee.ts';
-import { answerEarlier, continueFee, findPresented } from './continue-fee.ts';
-import { listByTransfer } from './list-by-transfer.ts';
+import { answerCreated, type ListAnswer, refuseWithoutListing } from './answer-listing.ts';
+import {
+  answerEarlier,
+  checkOpenFees,
+  continueFee,
+  findPresented,
+  listByTransfer,
+  openFee,
+} from './fees/fee-payment.ts';
+import { countCredits, takeCredit } from './fees/store.ts';
 import { type Checked, feeTerms, type ListRequest } from './list-request.ts';
-import { checkOpenFees, openFee } from './open-fee.ts';
 
 /**
  * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods or the draft, superseded

@@ -1,14 +1,20 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { readBlacklisted } from '../../platform/chain/usdc-reads.ts';
+import type { Queryable } from '../../platform/database/database.ts';
 import { takeQuotaOnce } from '../../platform/database/quotas/take-quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
-import { checkVersion } from './check-version.ts';
-import { checkNear, duplicateOf } from './near/check-near.ts';
+import { checkNear, duplicateOf } from './near/near-guard.ts';
 import { type Shape, shapeOf } from './near/shape.ts';
-import type { Goods } from './read-goods.ts';
-import type { Version } from './read-version.ts';
-import { countPaidListings, findGuard, findWalletKind, type GuardOwner, type WalletKind } from './store.ts';
+import type { Goods, Version } from './read-goods.ts';
+import {
+  countPaidListings,
+  findGuard,
+  findPredecessor,
+  findWalletKind,
+  type GuardOwner,
+  type WalletKind,
+} from './store.ts';
 
 const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000';
 const DAY_MS = 86_400_000;
@@ -88,4 +94,31 @@ export async function takeGuardRun(market: Market, request: GoodsRequest): Promi
   };
   const seen = { name: 'guard_body', subject: `${merchant.id}:${request.bodyHash.toString('hex')}` };
   await takeQuotaOnce(market, quota, seen);
+}
+
+/**
+ * Any own listing of goods can be superseded, in whatever state, once; there is one of each thing. Gives the listing that is named and all
+ * older ones of its line: with these the new one may be alike.
+ */
+export async function checkVersion(
+  queryable: Queryable,
+  merchantId: bigint,
+  version: Version | null,
+): Promise<readonly bigint[]> {
+  if (version === null) return [];
+  const found = await findPredecessor(queryable, version.supersedes);
+  if (found === null) throw new Refusal('not_found', { detail: 'There is no listing with the id in supersedes.' });
+  if (found.merchantId !== merchantId) throw new Refusal('not_owner');
+  if (found.isThing) {
+    throw new Refusal('listing_closed', {
+      detail: `Listing ${version.supersedes} is a thing of the city, and has no versions.`,
+    });
+  }
+  if (found.successorId !== null) {
+    throw new Refusal('already_superseded', {
+      detail: `Listing ${found.successorId} supersedes listing ${version.supersedes}.`,
+      fields: { listing_id: Number(found.successorId) },
+    });
+  }
+  return found.line;
 }

@@ -12,8 +12,7 @@ import { systemRandom } from '../../platform/random.ts';
 import { openAttempt } from '../payments/paths/x402/store.ts';
 import type { GoodsRequest } from './check-goods.ts';
 import { holdGoods } from './create-listing.ts';
-import { bodyHashOf, guardKeyOf, readGoods } from './read-goods.ts';
-import { readVersion } from './read-version.ts';
+import { bodyHashOf, guardKeyOf, readGoods, readVersion } from './read-goods.ts';
 import { dropGuard } from './store.ts';
 
 const NOW = Date.UTC(2026, 0, 20, 12);

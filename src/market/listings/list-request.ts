@@ -3,9 +3,13 @@ import type { ClaimBody } from '../../contract/payments.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { canonicalJson } from '../../platform/canonical-json.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import type { PaymentHeaders } from '../../platform/http/operation.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
+import { readProof } from '../payments/paths/x402/read-proof.ts';
 import type { Payment } from '../payments/payment.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
+import { bodyHashOf } from './read-goods.ts';
 
 /** One request to list, after everything that can be read from it alone. */
 export interface ListRequest {
@@ -53,4 +57,29 @@ export function feeTerms(market: Pick<Market, 'config'>, subject: Pick<Subject, 
 
 export function bodyBytes(body: unknown): Buffer {
   return Buffer.from(canonicalJson(body), 'utf8');
+}
+
+interface FeeCall {
+  payment: PaymentHeaders;
+  body: { fee_payment?: ClaimBody | undefined; pay_anew?: boolean | undefined };
+  rawBody: unknown;
+}
+
+/** What identifies a request to list, and how it pays. The same body with another payment is the same request (W6). */
+export function readFeePayment(
+  call: FeeCall,
+): Pick<ListRequest, 'bodyHash' | 'proof' | 'claim' | 'payAnew'> & { rawBody: unknown } {
+  const { fee_payment: claim, pay_anew: payAnew = false } = call.body;
+  const rawBody = withoutPayment(call.rawBody);
+  const proof = readProof(call.payment);
+  if (proof !== null && claim !== undefined) {
+    throw new Refusal('two_proofs', { detail: 'A fee is paid by x402 or by fee_payment, never by both.' });
+  }
+  return { rawBody, bodyHash: bodyHashOf(rawBody), proof, claim: claim ?? null, payAnew };
+}
+
+function withoutPayment(rawBody: unknown): unknown {
+  if (typeof rawBody !== 'object' || rawBody === null) return rawBody;
+  const { fee_payment: _, pay_anew: __, ...body } = rawBody as Record<string, unknown>;
+  return body;
 }

@@ -9,12 +9,12 @@ import { seedWorldListing, seedWorldSale } from '../../../test/support/world-lis
 import { endpoints } from '../../contract/index.ts';
 import { LISTING_STATES, type ListingState } from '../../contract/vocabulary.ts';
 import { appealRemoval } from '../appeals/appeal-removal.ts';
-import { postComment } from '../comments/post-comment.ts';
 import type { Market } from '../context.ts';
-import { raiseFlag } from '../flags/raise-flag.ts';
 import { pinListing } from '../moderation/pin-listing.ts';
 import { removeListing } from '../moderation/remove-listing.ts';
-import { voteListing } from '../votes/vote-listing.ts';
+import { postComment } from '../reactions/post-comment.ts';
+import { raiseFlag } from '../reactions/raise-flag.ts';
+import { voteListing } from '../reactions/vote-listing.ts';
 import { editListing } from './changes/edit-listing.ts';
 import { withdrawListing } from './changes/withdraw-listing.ts';
 import { isRefused, judgeStep, LISTING_STEPS, type ListingAct, nextState } from './listing-steps.ts';

@@ -1,10 +1,10 @@
 import parseExpression from 'spdx-expression-parse';
 import { type FieldValues, LICENSE_EXAMPLES } from '../../contract/listing-fields.ts';
 import type { NewListing } from '../../contract/listings.ts';
-import { AISLES, type Aisle } from '../../contract/vocabulary.ts';
+import { AISLES, type Aisle, REQUEST_MEMORY_DAYS } from '../../contract/vocabulary.ts';
 import { canonicalJson, sha256 } from '../../platform/canonical-json.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { fieldsOf } from '../catalog/fields/store.ts';
+import { fieldsOf } from '../catalog/store.ts';
 
 /** A new listing after every rule that needs no database and no chain. */
 export interface Goods extends ListedFields {
@@ -87,3 +87,21 @@ export function guardKeyOf(goods: Goods, merchantId: bigint): Buffer {
 export function bodyHashOf(rawBody: unknown): Buffer {
   return sha256(canonicalJson(rawBody));
 }
+
+/** Of which own listing a new one is the newer version. */
+export interface Version {
+  supersedes: bigint;
+  /** Whether who bought that one, or an older one, gets this one free of charge. */
+  entitles: boolean;
+}
+
+export function readVersion({ supersedes, entitles_previous_buyers: entitles }: NewListing): Version | null {
+  if (supersedes !== undefined) return { supersedes, entitles: entitles ?? false };
+  if (entitles === undefined) return null;
+  const path = 'entitles_previous_buyers';
+  const message = 'goes with supersedes only';
+  throw new Refusal('invalid_fields', { detail: `${path} ${message}.`, errors: [{ path, message }] });
+}
+
+/** How long the same request is answered with its listing, and goods that were listed are held against others (W6). */
+export const MEMORY_MS = REQUEST_MEMORY_DAYS * 86_400_000;

@@ -2,10 +2,9 @@ import sql from 'sql-template-tag';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
-import { fieldColumns, fieldValues } from '../catalog/fields/store.ts';
-import { flagText } from '../text-flags/flag-text.ts';
-import type { Goods } from './read-goods.ts';
-import type { Version } from './read-version.ts';
+import { fieldColumns, fieldValues } from '../catalog/store.ts';
+import { flagText } from './flag-text.ts';
+import type { Goods, Version } from './read-goods.ts';
 
 /** What a buyer has to know of a listing, without its texts. */
 export interface ListingTerms {

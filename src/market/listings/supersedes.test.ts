@@ -17,10 +17,10 @@ import {
 import { seedWorldListing } from '../../../test/support/world-listing.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Refusal } from '../../platform/refusal.ts';
-import { countCredits } from '../fees/store.ts';
-import { flagText } from '../text-flags/flag-text.ts';
 import { LISTINGS_LOCK } from './add-listing.ts';
 import { editListing } from './changes/edit-listing.ts';
+import { countCredits } from './fees/store.ts';
+import { flagText } from './flag-text.ts';
 import { findLine } from './store.ts';
 
 const NOW = Date.UTC(2026, 0, 20, 12);

@@ -1,7 +1,7 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { getStore } from '../../contract/listings.ts';
+import { type MemoryRead, readQueryAs } from '../catalog/answers.ts';
 import type { MarketCatalog } from '../catalog/market-catalog.ts';
-import { type MemoryRead, readQueryAs } from '../catalog/serve/memory-read.ts';
 import type { MarketRead } from '../context.ts';
 import { checkBefore, merchantNamed, storeParts } from './store-parts.ts';
 import { streamStore } from './stream-store.ts';

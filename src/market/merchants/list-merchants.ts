@@ -1,7 +1,7 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { listMerchants } from '../../contract/merchants.ts';
+import { type MemoryRead, readQueryAs } from '../catalog/answers.ts';
 import type { MarketCatalog } from '../catalog/market-catalog.ts';
-import { type MemoryRead, readQueryAs } from '../catalog/serve/memory-read.ts';
 import type { MarketRead } from '../context.ts';
 import { merchantParts } from './merchant-page.ts';
 

@@ -1,10 +1,9 @@
 import type { Database } from '../../platform/database/database.ts';
 import type { PreparedStream } from '../../platform/http/prepared.ts';
+import { readAbsent } from '../catalog/answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { joinPage } from '../catalog/fragments/page-bytes.ts';
-import { areFilled } from '../catalog/model/is-filled.ts';
-import { LIVE } from '../catalog/model/model.ts';
-import { readAbsent } from '../catalog/serve/read-absent.ts';
+import { areFilled, LIVE } from '../catalog/model/model.ts';
 import { liveBelow, merchantNamed, storePrefix } from './store-parts.ts';
 
 const PORTION = 100;

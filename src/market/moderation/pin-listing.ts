@@ -1,9 +1,9 @@
 import type { Endpoints } from '../../contract/index.ts';
 import type { MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
-import { answerListing } from '../listings/changes/answer-listing.ts';
-import { mustExist } from '../listings/changes/own-listing.ts';
+import { answerListing } from '../listings/answer-listing.ts';
 import { lockListing } from '../listings/changes/store.ts';
+import { mustExist } from '../listings/listing-checks.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { setPinned } from './store.ts';
 

@@ -7,9 +7,9 @@ import { marketContext } from '../../../test/support/market-context.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
 import { REMOVAL_REASON_CODES } from '../../contract/moderation.ts';
-import { postComment } from '../comments/post-comment.ts';
-import { lockComment, markCommentRemoved } from '../comments/store.ts';
 import type { Market } from '../context.ts';
+import { postComment } from '../reactions/post-comment.ts';
+import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { removeComment } from './remove-comment.ts';
 
 const db = testDatabase();

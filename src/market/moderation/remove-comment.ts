@@ -1,9 +1,9 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { answerComment } from '../comments/answer-comment.ts';
-import { lockComment, markCommentRemoved } from '../comments/store.ts';
 import type { MarketOperation } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
+import { answerComment } from '../reactions/post-comment.ts';
+import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 
 /** POST /api/mod/comment. Removing again changes nothing: the first removal, its time and its reason, is the one that counts. */
 export const removeComment: MarketOperation<Endpoints['removeComment']> = async (market, call) => {

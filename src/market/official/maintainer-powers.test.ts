@@ -12,7 +12,6 @@ import type { EndpointShape } from '../../contract/endpoint.ts';
 import { endpoints } from '../../contract/index.ts';
 import { appealRemoval } from '../appeals/appeal-removal.ts';
 import { decideAppeal } from '../appeals/decide-appeal.ts';
-import { postComment } from '../comments/post-comment.ts';
 import type { Market } from '../context.ts';
 import { editListing } from '../listings/changes/edit-listing.ts';
 import { withdrawListing } from '../listings/changes/withdraw-listing.ts';
@@ -20,6 +19,7 @@ import { withdrawWithReason } from '../listings/changes/withdraw-with-reason.ts'
 import { pinListing } from '../moderation/pin-listing.ts';
 import { removeComment } from '../moderation/remove-comment.ts';
 import { removeListing } from '../moderation/remove-listing.ts';
+import { postComment } from '../reactions/post-comment.ts';
 import { MAINTAINER_POWERS } from './maintainer-powers.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
@@ -64,11 +64,11 @@ describe('the published powers', () => {
     'src/platform/http/server-options.ts': null,
     'src/market/history/get-me.ts': 'GET /api/me',
     'src/market/history/store.ts': 'POST /api/review/:payment_id',
-    'src/market/listings/complete-fee.ts': 'POST /api/review/:payment_id',
+    'src/market/listings/fees/complete-fee.ts': 'POST /api/review/:payment_id',
     'src/market/listings/answer-list-request.ts': ['POST /api/listing', 'POST /api/world/listing'],
     'src/market/listings/check-goods.ts': 'POST /api/listing',
     'src/market/listings/create-listing.ts': 'POST /api/listing',
-    'src/market/listings/open-fee-intent.ts': 'POST /api/listing',
+    'src/market/listings/fees/open-fee-intent.ts': 'POST /api/listing',
   };
 
   it('are all that the code asks about: no other file makes a difference for the maintainer', () => {

@@ -1,8 +1,7 @@
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { MarketConfig } from '../context.ts';
-import type { EventTail } from '../events/event-tail.ts';
-import type { EventRecord } from '../events/read-event-page.ts';
+import type { EventRecord, EventTail } from '../events/read-events.ts';
 import { type Document, heading, list, text } from '../guide/document.ts';
 import { guide, SUMMARY } from '../guide/guide.ts';
 import { readHelp } from '../guide/read-help.ts';

@@ -9,10 +9,10 @@ import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market } from '../context.ts';
 import { oldestUnnumberedMs } from '../events/store.ts';
-import type { History } from '../log-copy/history.ts';
-import type { ChainHead } from '../payments/head/read-head.ts';
-import { findChainState } from '../payments/head/store.ts';
+import type { ChainHead } from '../payments/chain/read-head.ts';
+import { findChainState } from '../payments/chain/store.ts';
 import type { Payments } from '../payments/payments.ts';
+import type { MarketHistory } from '../recovery/guard-history.ts';
 import { readChainStanding } from './store.ts';
 
 /** A probe must not wait for the chain, and be taken for a dead process. */
@@ -26,7 +26,7 @@ const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.me
 export interface HealthSources {
   payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'held'>;
   catalog: Pick<Catalog, 'facts'>;
-  history: Pick<History, 'isLost' | 'memory'>;
+  history: Pick<MarketHistory, 'isLost' | 'memory'>;
   writes: WriteProbe;
 }
 

@@ -9,7 +9,7 @@ import { REASONS } from '../../contract/errors.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import { STREAM_PATH } from '../events/stream/mount-event-stream.ts';
-import { completeFee } from '../listings/complete-fee.ts';
+import { completeFee } from '../listings/fees/complete-fee.ts';
 import { createPayments } from '../payments/payments.ts';
 import { completePurchase } from '../purchases/complete-purchase.ts';
 import { heldThings } from '../world/listing/held-things.ts';

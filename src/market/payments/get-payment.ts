@@ -3,12 +3,12 @@ import type { PaymentOut } from '../../contract/payments.ts';
 import { isHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
-import { findWatermark } from './head/store.ts';
+import { findWatermark } from './chain/store.ts';
 import { findClaim, findIntent } from './paths/direct/store.ts';
 import type { Payment } from './payment.ts';
 import type { Payments } from './payments.ts';
 import { presentCitySale, presentIntent, presentPayment } from './present-payment.ts';
-import { findProof } from './proofs/store.ts';
+import { findProof } from './proof-store.ts';
 import { findByAuthorization, findPayment } from './store.ts';
 
 type StatusCall = MarketCall<Endpoints['getPayment']>;

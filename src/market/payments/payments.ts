@@ -2,25 +2,30 @@ import { REVIEW_DAYS } from '../../contract/vocabulary.ts';
 import { createProviderHealth } from '../../platform/chain/provider-health.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { createCorroboration } from './chain/corroborate.ts';
+import { type ChainHead, followHeads, readHead } from './chain/read-head.ts';
+import { createWatch } from './chain/watch-providers.ts';
+import { createWhenToLook } from './chain/when-to-look.ts';
 import type { Completions } from './completion.ts';
-import { countOpenPayments, countReviews, type OpenPayments } from './facts/store.ts';
-import { followHeads } from './head/follow-heads.ts';
-import { type ChainHead, readHead } from './head/read-head.ts';
-import { createWhenToLook } from './head/when-to-look.ts';
-import { pruneIntents } from './paths/direct/prune-intents.ts';
+import { pruneIntents } from './paths/direct/intents.ts';
 import type { Driven, PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
-import { createPayeeCheck } from './paths/x402/check-payee.ts';
-import { createOffers } from './paths/x402/offers.ts';
-import { createSignerRefresh, refreshSigners } from './paths/x402/refresh-signers.ts';
-import { isOpen, type Payment } from './payment.ts';
-import { createCorroboration } from './providers/corroborate.ts';
-import { createWatch } from './providers/watch-providers.ts';
+import { createOffers, createSignerRefresh, refreshSigners } from './paths/x402/facilitator.ts';
+import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
+import { createPayeeCheck } from './payment-guards.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
-import { recordReview } from './review/record-review.ts';
-import { endReview, listReviewsSince } from './review/store.ts';
 import { createSettler } from './settle-payment.ts';
-import { deleteLapsedAttempts, findPayment, lockPayment } from './store.ts';
+import {
+  countOpenPayments,
+  countReviews,
+  deleteLapsedAttempts,
+  endReview,
+  findPayment,
+  listReviewsSince,
+  lockPayment,
+  type OpenPayments,
+} from './store.ts';
 import type { Proof, Terms } from './terms.ts';
 
 export interface PaymentsOptions {
@@ -231,4 +236,24 @@ function createDriver(context: PathContext) {
       underway.delete(payment.id);
     }
   };
+}
+
+/** The public word of a decision: the seller's own, or the maintainer's use of its power over fees (W13). */
+export async function recordReview(
+  tx: Tx,
+  market: Market,
+  payment: Payment,
+  { outcome, actor }: { outcome: ReviewOutcome; actor: string },
+): Promise<void> {
+  const isMaintainers = payment.purpose === 'listing_fee' && actor !== 'system';
+  await recordEvent(tx, market, {
+    kind: isMaintainers ? 'moderation' : 'review',
+    actor,
+    detail: {
+      ...(isMaintainers ? { action: 'fee_review' } : {}),
+      payment_id: Number(payment.id),
+      ...(payment.listingId === null ? {} : { listing_id: Number(payment.listingId) }),
+      outcome,
+    },
+  });
 }

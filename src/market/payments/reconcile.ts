@@ -1,7 +1,7 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createSingletonJob } from '../../platform/singleton-job.ts';
 import type { Market } from '../context.ts';
-import type { FollowedHead } from './head/follow-heads.ts';
+import type { FollowedHead } from './chain/read-head.ts';
 import { listWithMore } from './paths/direct/store.ts';
 import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';

@@ -1,8 +1,8 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { createPasses, type Passes } from '../../platform/create-passes.ts';
 import type { Market } from '../context.ts';
-import type { FollowedHead } from './head/follow-heads.ts';
-import type { WhenToLook } from './head/when-to-look.ts';
+import type { FollowedHead } from './chain/read-head.ts';
+import type { WhenToLook } from './chain/when-to-look.ts';
 import type { PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
@@ -16,13 +16,13 @@ interface Underway {
   passes: Passes<Payment | null>;
 }
 
-interface SettlerNeeds {
+interface SettlerDependencies {
   readHead(): Promise<FollowedHead>;
   isFarFromFinal: WhenToLook['isFarFromFinal'];
 }
 
 /** Moves payments on by what the chain shows. */
-export function createSettler(context: PathContext, { readHead, isFarFromFinal }: SettlerNeeds) {
+export function createSettler(context: PathContext, { readHead, isFarFromFinal }: SettlerDependencies) {
   const underway = new Map<bigint, Underway>();
   const reader = createPaymentReader({ context, readHead });
 
@@ -91,7 +91,7 @@ interface PaymentReader {
   readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>>;
 }
 
-interface Needs {
+interface ReaderDependencies {
   context: PathContext;
   readHead(): Promise<FollowedHead>;
 }
@@ -101,7 +101,7 @@ const READING_EVERY_MS = 25;
 const READINGS_AT_ONCE = 4;
 
 /** Reads the chain about payments. The heads and the logs cost the same for one payment as for a hundred. */
-function createPaymentReader({ context, readHead }: Needs): PaymentReader {
+function createPaymentReader({ context, readHead }: ReaderDependencies): PaymentReader {
   const { market } = context;
   const waiting = new Map<bigint, Payment>();
   const memory = createMemory();

@@ -1,14 +1,13 @@
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import type { ListingTerms } from '../listings/store.ts';
-import { pendingBody, pendingHeaders, reviewRefusal, slipIn } from '../payments/answer-pending.ts';
-import { findWatermark } from '../payments/head/store.ts';
+import { findWatermark } from '../payments/chain/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
-import type { Payment } from '../payments/payment.ts';
+import { type Payment, stoppedRefusal, unseenRefusal } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { stoppedRefusal, unseenRefusal } from '../payments/refusals.ts';
+import { pendingBody, pendingHeaders, reviewRefusal, slipIn } from '../payments/present-payment.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { type Collector, collectedBy, mayCollect, signToCollect } from './collector.ts';
+import { type Collector, collectedBy, mayCollect, signToCollect } from './collecting.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { findPurchase } from './store.ts';
 

@@ -6,7 +6,7 @@ import type { Hex } from '../../platform/hex.ts';
 import { refuseUnreadable } from '../../platform/http/failure.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
-import { mustNotBeLost } from '../listings/must-not-be-lost.ts';
+import { mustNotBeLost } from '../listings/listing-checks.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import type { PendingClaim } from '../payments/paths/direct/answer-claim.ts';
 import { continueClaim } from '../payments/paths/direct/continue-claim.ts';
@@ -69,10 +69,10 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
     checkPayer: (payer) => checkPayer(market, claim, payer),
     // In the order of every other act on a payment: the listing, then the row.
     lock: (tx) => shareListing(tx, claim.listing.id),
-    open: (tx, payer, standing) => open(tx, market, claim, { standing, payer }),
+    openClaim: (tx, payer, standing) => open(tx, market, claim, { standing, payer }),
     mustBeSame: async () => {},
     rebind: (tx, standing, payer) => rebind(tx, market, claim, { standing, payer }),
-    answerCompleted: (payment) => deliverClaimed(market, claim.listing, payment),
+    answerCompletedClaim: (payment) => deliverClaimed(market, claim.listing, payment),
   });
 }
 

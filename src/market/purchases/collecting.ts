@@ -1,18 +1,22 @@
+import { timingSafeEqual } from 'node:crypto';
 import { checksummed } from '../../contract/chain-values.ts';
 import { type CollectTerms, collectNonce } from '../../contract/collect-text.ts';
+import type { CollectedBy } from '../../contract/listings.ts';
+import type { Queryable } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketConfig } from '../context.ts';
+import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { noteShown, pruneShown, wasShown } from './store.ts';
+import { type Buyer, isEarlierBuyer, noteShown, pruneShown, wasShown } from './store.ts';
 
 /** Clocks of processes differ a little: a row outlives its signature by this much. */
-const KEPT_MS = 600_000;
+const SIGNATURE_KEPT_MS = 600_000;
 const PRUNED_AT_ONCE = 100;
 
 /** An authorization of value 0 moves nothing: it is good to collect, in the form that is made for it, and for nothing else. */
@@ -63,7 +67,7 @@ export async function spendSignature(market: Market, request: BuyRequest, { auth
   const { database, clock } = market;
   const { from: payer, nonce, validBefore } = authorization;
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
-  await pruneShown(database, new Date(clock.now() - KEPT_MS), PRUNED_AT_ONCE);
+  await pruneShown(database, new Date(clock.now() - SIGNATURE_KEPT_MS), PRUNED_AT_ONCE);
   if (await noteShown(database, shown, new Date(Number(validBefore) * 1000))) return;
   throw new Refusal('collect_signature_used');
 }
@@ -91,4 +95,58 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
     nonce_of: ['openaisle collect', 'base_url', 'chain_id', 'listing_id', 'payer', 'collect_salt'],
   };
   return new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, collect } });
+}
+
+/** What a request proves about who is asking. A proof that was once submitted proves nothing: it is public. */
+export interface Collector {
+  merchantId: bigint | null;
+  /** SHA-256 of the delivery token sent along. */
+  tokenHash: Buffer | null;
+  /** The wallet that signed a fresh authorization for this listing. */
+  signedBy: Hex | null;
+}
+
+export function collectorOf(request: BuyRequest, signedBy: Collector['signedBy']): Collector {
+  return { merchantId: request.merchant?.id ?? null, tokenHash: request.token?.hash ?? null, signedBy };
+}
+
+interface Collectable {
+  merchantId: bigint | null;
+  payer: Hex | null;
+  payerCollectsOnly: boolean;
+}
+
+/** Whether this request may have the goods of that payment (W7). */
+export function mayCollect(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): boolean {
+  if (collector.signedBy !== null && collector.signedBy === goods.payer) return true;
+  return collectedBy(collector, goods, deliveryTokenHash) !== 'signature';
+}
+
+/** What of this request collects the goods of that payment; `signature` where neither its key nor its token does. */
+export function collectedBy(collector: Collector, goods: Collectable, deliveryTokenHash: Buffer | null): CollectedBy {
+  if (goods.payerCollectsOnly) return 'signature';
+  if (collector.merchantId !== null && collector.merchantId === goods.merchantId) return 'key';
+  const { tokenHash } = collector;
+  const isIts = tokenHash !== null && deliveryTokenHash !== null && timingSafeEqual(tokenHash, deliveryTokenHash);
+  return isIts ? 'token' : 'signature';
+}
+
+export function signToCollect(): Refusal {
+  return new Refusal('sign_to_collect');
+}
+
+/**
+ * Whether the goods are this buyer's without a payment, because an older version of them was bought (W6). A pure reading: an
+ * entitlement is never written down, so nothing can collide with a payment of the same buyer (0027). It grows with purchases and ends
+ * with a removal, since hidden goods go to no new buyer then.
+ */
+export async function isEntitled(
+  queryable: Queryable,
+  listing: Pick<ListingTerms, 'id' | 'merchantId' | 'state'>,
+  buyer: Buyer,
+): Promise<boolean> {
+  if (buyer.merchantId === null && buyer.payer === null) return false;
+  if (buyer.merchantId === listing.merchantId) return false;
+  if (isRefused(judgeStep(listing, 'inherit'))) return false;
+  return await isEarlierBuyer(queryable, listing.id, buyer);
 }

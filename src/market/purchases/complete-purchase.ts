@@ -5,8 +5,7 @@ import { recordEvent } from '../events/record-event.ts';
 import { findHandle, findListingTerms, shareListing } from '../listings/store.ts';
 import type { Completion, Paid, SettledTransfer } from '../payments/completion.ts';
 import type { Payment } from '../payments/payment.ts';
-import { shareHistories } from './lock-histories.ts';
-import { insertPaidPurchase } from './store.ts';
+import { insertPaidPurchase, shareHistories } from './store.ts';
 
 /** What a purchase does once its transfer is final: the purchase, and the event that tells of the sale. */
 export function completePurchase(market: Market): Completion {

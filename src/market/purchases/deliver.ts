@@ -5,11 +5,11 @@ import type { CollectedBy, Delivery } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { toHex } from '../../platform/hex.ts';
-import { attributesOf } from '../catalog/fields/store.ts';
+import { attributesOf } from '../catalog/store.ts';
 import type { Market } from '../context.ts';
-import { settlementHeaders, slipIn } from '../payments/answer-pending.ts';
 import type { Payment } from '../payments/payment.ts';
-import { findProof } from '../payments/proofs/store.ts';
+import { settlementHeaders, slipIn } from '../payments/present-payment.ts';
+import { findProof } from '../payments/proof-store.ts';
 import { findPayment } from '../payments/store.ts';
 import { type ArtifactRow, type Purchase, readArtifact } from './store.ts';
 

@@ -4,11 +4,9 @@ import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { takeIntentQuota } from '../limits/take-intent-quota.ts';
-import { mustBeOnNetwork } from '../listings/check-network.ts';
+import { mustBeOnNetwork, mustNotBeLost } from '../listings/listing-checks.ts';
 import { mustStep } from '../listings/listing-steps.ts';
-import { mustNotBeLost } from '../listings/must-not-be-lost.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
-import { undecidedRefusal } from '../payments/paths/direct/name-transaction.ts';
 import {
   type IntentTerms,
   mustNotBeTransferred,
@@ -16,11 +14,12 @@ import {
   presentIntentTerms,
   readIntentTime,
   shownAgain,
-} from '../payments/paths/direct/open-intent.ts';
+} from '../payments/paths/direct/intents.ts';
+import { undecidedRefusal } from '../payments/paths/direct/name-transaction.ts';
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
 import { mustBeGoods } from './buy-request.ts';
-import { isEntitled } from './is-entitled.ts';
+import { isEntitled } from './collecting.ts';
 
 const NEXT =
   'Sign challenge with the wallet that pays (personal_sign), send at least minimum_amount_units of the asset from it to seller_wallet before expires_at, then POST /api/claim/:id.';

@@ -4,23 +4,21 @@ import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { mustBeOnNetwork } from '../listings/check-network.ts';
+import { mustBeOnNetwork } from '../listings/listing-checks.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
-import { mustNotBePaid } from '../payments/lost/must-not-be-paid.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
 import { askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
 import type { Payment } from '../payments/payment.ts';
+import { mustNotBePaid } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerPayment } from './answer-payment.ts';
-import { type BuyRequest, purchaseTerms } from './buy-request.ts';
-import { askToCollect } from './collecting.ts';
-import { collectorOf } from './collector.ts';
+import { type BuyRequest, findHeld, findInLedger, purchaseTerms } from './buy-request.ts';
+import { askToCollect, collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
 import { mustBeOpening, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
-import { findHeld, findInLedger } from './find-payment-of-request.ts';
 import { isEarlierBuyer } from './store.ts';
 
 /** What was found about a request before the listing has its say. */

@@ -1,20 +1,26 @@
 import type { Reason } from '../../contract/errors.ts';
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
-import type { Tx } from '../../platform/database/database.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database, Tx } from '../../platform/database/database.ts';
 import { constraintOf } from '../../platform/database/database-error.ts';
 import { toBytes } from '../../platform/hex.ts';
 import { refuseUnreadable } from '../../platform/http/failure.ts';
 import type { Mount } from '../../platform/http/mount.ts';
 import type { Operations } from '../../platform/http/server-options.ts';
+import type { Log } from '../../platform/log.ts';
+import { createHistory, type History as SiteHistory } from '../../platform/log-copy/history.ts';
 import { historyLost, refuseLost } from '../../platform/log-copy/history-lost.ts';
+import type { LogCopyPlace } from '../../platform/log-copy/place.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
-import type { History } from '../log-copy/history.ts';
-import { MOST_DRIFT_MS } from '../payments/paths/direct/open-intent.ts';
+import type { EventTail } from '../events/read-events.ts';
+import { MOST_DRIFT_MS } from '../payments/paths/direct/intents.ts';
 import { type Intent, insertIntent } from '../payments/paths/direct/store.ts';
+import { RECENT_RECOVERY_MS } from '../payments/proof-store.ts';
 import { type IntentSlip, type PaymentSlip, readSlip } from '../payments/recovery-slip.ts';
 import * as store from './store.ts';
-import { isLocked } from './store.ts';
+import { isLocked, type MarketLosses, readLosses } from './store.ts';
 
 /**
  * A payment or an intent that was lost stands in the books again as it was opened, and goes on from there by the chain's evidence like
@@ -95,7 +101,7 @@ function isPublicRead(name: EndpointName): boolean {
   return method === 'GET' && (auth === 'public' || auth === 'audit') && !TELL_OF_A_PAYMENT.has(name);
 }
 
-type Guarded = Pick<History, 'isLost' | 'hasLocks' | 'recoveredAt'>;
+type Guarded = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
@@ -149,4 +155,40 @@ export function refuseByDatabase(error: unknown, reasons: readonly Reason[]): Re
     });
   }
   return refuseLost(error) ?? refuseUnreadable(error, reasons);
+}
+
+export interface MarketHistory extends Omit<SiteHistory<MarketLosses>, 'losses'> {
+  /** Whether some merchants may do nothing but replace their key. */
+  hasLocks(): boolean;
+  /** Whether a buyer may have paid for what the books do not hold, and may pay again. */
+  hasRecentRecovery(): boolean;
+  /** When the last recovery was, as far as this process has heard; null: of none. It hears of one together with the loss's end. */
+  recoveredAt(): Date | null;
+}
+
+interface HistoryDependencies {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  /** Null: this process keeps no copy and only hears of what others notice. */
+  place: LogCopyPlace | null;
+  events: Pick<EventTail, 'version'>;
+  /** Reloaded when the database holds another history. */
+  catalog: Pick<Catalog, 'reload'>;
+}
+
+/** The public log is the market's memory. */
+export function createMarketHistory({ events, catalog, ...needs }: HistoryDependencies): MarketHistory {
+  const newestId = (): bigint => BigInt(events.version());
+  const { losses, ...history } = createHistory({ ...needs, newestId, readLosses, onOtherHistory: catalog.reload });
+  const recoveredAt = (): Date | null => losses()?.recoveredAt ?? null;
+  return {
+    ...history,
+    hasLocks: () => losses()?.locks ?? false,
+    hasRecentRecovery: () => {
+      const at = recoveredAt();
+      return at !== null && needs.clock.now() - at.getTime() < RECENT_RECOVERY_MS;
+    },
+    recoveredAt,
+  };
 }

@@ -9,9 +9,9 @@ import { constraintOf } from '../../platform/database/database-error.ts';
 import { insertLoss } from '../../platform/log-copy/store.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { createSequencer } from '../events/sequencer.ts';
-import { readLosses } from '../log-copy/store.ts';
-import { findChainState, isHalted } from '../payments/head/store.ts';
+import { findChainState, isHalted } from '../payments/chain/store.ts';
 import { refuseByDatabase } from './guard-history.ts';
+import { readLosses } from './store.ts';
 
 const db = testDatabase();
 const CHAIN = 8453n;

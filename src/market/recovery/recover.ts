@@ -5,14 +5,14 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { CopiedEvent } from '../../platform/log-copy/copied-event.ts';
 import { findKept } from '../../platform/log-copy/find-kept.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
-import { lockComment, markCommentRemoved } from '../comments/store.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { numberBatch, readNewestEventId } from '../events/store.ts';
 import { endSets } from '../identity/codes/store.ts';
 import { findHandle } from '../identity/store.ts';
 import { lockListing, markWithdrawn } from '../listings/changes/store.ts';
 import { markRemoved } from '../moderation/store.ts';
-import type { CommandMarket } from '../payments/commands/command-market.ts';
+import type { CommandMarket } from '../payments/chain/commands.ts';
+import { lockComment, markCommentRemoved } from '../reactions/store.ts';
 import { findLost, LOGGED_IDS, type Lost } from './find-lost.ts';
 import * as store from './store.ts';
 

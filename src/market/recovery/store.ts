@@ -3,6 +3,7 @@ import { handleSkeleton } from '../../contract/handle-skeleton.ts';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes } from '../../platform/hex.ts';
+import { type Losses, lossColumns } from '../../platform/log-copy/store.ts';
 import type { Lost, LostListing } from './find-lost.ts';
 
 /** Tables that give out ids by `next_id`, and those whose ids come from a sequence. All of these ids are shown to clients. */
@@ -205,4 +206,18 @@ export async function findLocked(queryable: Queryable, handle: string): Promise<
   const row = await queryable.maybe<{ id: bigint }>(sql`
     select m.id from merchants m join identity_locks l on l.merchant_id = m.id where m.handle = ${handle} and l.until = 'recover'`);
   return row?.id ?? null;
+}
+
+export interface MarketLosses extends Losses {
+  /** Whether some merchant still has to replace its key after a recovery. */
+  locks: boolean;
+  /** When the last recovery was; null: there was none. */
+  recoveredAt: Date | null;
+}
+
+export async function readLosses(queryable: Queryable): Promise<MarketLosses> {
+  return queryable.one<MarketLosses>(sql`
+    select ${lossColumns},
+      exists (select from identity_locks) as locks,
+      (select max(at) from recoveries) as "recoveredAt"`);
 }

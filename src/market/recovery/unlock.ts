@@ -7,7 +7,7 @@ import { recordEvent } from '../events/record-event.ts';
 import { endSets, insertSet } from '../identity/codes/store.ts';
 import { makeCodes } from '../identity/make-secrets.ts';
 import { lockIdentity } from '../identity/store.ts';
-import type { CommandMarket } from '../payments/commands/command-market.ts';
+import type { CommandMarket } from '../payments/chain/commands.ts';
 import { findLocked } from './store.ts';
 
 export interface Unlocked {

@@ -4,7 +4,7 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import { pinListing, seedEvent, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
-import { makeBrowseShelves } from '../catalog/browse-shelves.ts';
+import { makeBrowseShelves } from '../catalog/shelf/browse-shelves.ts';
 import { listEvents } from '../events/list-events.ts';
 import { makeGetWindow } from './get-window.ts';
 

@@ -1,15 +1,14 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { PAGE_SIZES } from '../../contract/vocabulary.ts';
 import type { Cursors } from '../../platform/cursor.ts';
+import type { MemoryRead } from '../catalog/answers.ts';
 import type { PageParts } from '../catalog/fragments/page-bytes.ts';
 import type { MarketCatalog } from '../catalog/market-catalog.ts';
 import type { Model } from '../catalog/model/model.ts';
-import type { MemoryRead } from '../catalog/serve/memory-read.ts';
-import { aislesOf } from '../catalog/shelf/aisles.ts';
 import { planShelf } from '../catalog/shelf/plan-shelf.ts';
-import { shelfPage } from '../catalog/shelf/shelf-parts.ts';
+import { aislesOf, shelfPage } from '../catalog/shelf/shelf-page.ts';
 import type { MarketRead } from '../context.ts';
-import type { EventTail } from '../events/event-tail.ts';
+import type { EventTail } from '../events/read-events.ts';
 import { joinMerchants, merchantPage } from '../merchants/merchant-page.ts';
 
 export function windowFromMemory({ answers, shelfCursors }: MarketCatalog, events: EventTail): MemoryRead {

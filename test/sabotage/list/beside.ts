@@ -4,7 +4,7 @@ const DECIDED = 'src/market/payments/paths/direct/continue-claim.ts';
 const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
 const RECORD = 'src/market/payments/paths/direct/settle-claim.ts';
 const STORE = 'src/market/payments/paths/direct/store.ts';
-const REVIEW = 'src/market/payments/review/review-payment.ts';
+const REVIEW = 'src/market/payments/review-payment.ts';
 const TESTS = world('direct-beside', 'direct-beside-fee');
 
 function bug(name: string, file: string, find: string, put: string): Sabotage {

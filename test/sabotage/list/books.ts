@@ -8,7 +8,7 @@ const DIRECT = 'migrations/market/0006-direct-payment.sql';
 const MOVES = 'migrations/market/0014-one-transfer-one-payment.sql';
 const BESIDE = 'migrations/market/0008-paid-beside.sql';
 const LICENSE = 'migrations/market/0022-license.sql';
-const PROOFS = 'src/market/payments/proofs/store.ts';
+const PROOFS = 'src/market/payments/proof-store.ts';
 
 function book(name: string, edits: readonly Edit[], tests: readonly string[]): Sabotage {
   return { name, edits, tests };
@@ -72,7 +72,7 @@ export const BOOKS: readonly Sabotage[] = [
     'a-credit-is-spent-twice',
     [
       { file: 'migrations/market/0003-listings.sql', find: 'fee_id bigint unique,', put: 'fee_id bigint,' },
-      { file: 'src/market/fees/store.ts', find: 'await tx.lock(`credits', put: 'void (`credits' },
+      { file: 'src/market/listings/fees/store.ts', find: 'await tx.lock(`credits', put: 'void (`credits' },
     ],
     world('fee-credit'),
   ),
@@ -80,7 +80,7 @@ export const BOOKS: readonly Sabotage[] = [
     'a-spent-credit-stays-a-credit',
     [
       {
-        file: 'src/market/fees/store.ts',
+        file: 'src/market/listings/fees/store.ts',
         find: 'and not exists (select from listings l where l.fee_id = f.id)\n    order by',
         put: 'order by',
       },

@@ -4,7 +4,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 // is none (both verdicts, tried elsewhere, and the check of a proof ask for the chain again).
 
 const HEAD = 'src/platform/chain/accept-head.ts';
-const JUDGE = 'src/market/payments/providers/corroborate.ts';
+const JUDGE = 'src/market/payments/chain/corroborate.ts';
 const UNIT = ['src/platform/chain/accept-head.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -68,7 +68,7 @@ export const CHAIN: readonly Sabotage[] = [
     'migrations/market/0007-two-providers.sql',
     'if not goes_back and new.resets',
     'if new.resets',
-    [...world('two-providers-halt'), 'src/market/payments/head/store.test.ts'],
+    [...world('two-providers-halt'), 'src/market/payments/chain/store.test.ts'],
   ),
   bug(
     'final-block-not-looked-at-again',
@@ -79,14 +79,14 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'two-final-blocks-are-no-conflict',
-    'src/market/payments/providers/watch-providers.ts',
+    'src/market/payments/chain/watch-providers.ts',
     'mine.hash !== theirs.hash',
     'mine.hash === theirs.hash && number < 0n',
     world('two-providers-halt'),
   ),
   bug(
     'second-provider-is-not-heard',
-    'src/market/payments/providers/corroborate.ts',
+    'src/market/payments/chain/corroborate.ts',
     'const finals = isAlone ? [] : finalUses(payments, gathered);',
     'const finals = finalUses(payments, gathered).slice(0, 0);',
     world('two-providers'),
@@ -96,14 +96,14 @@ export const CHAIN: readonly Sabotage[] = [
     JUDGE,
     '&& sameMined(terms.asset, use, finding.use) ? null',
     '? null',
-    ['src/market/payments/providers/judge-evidence.test.ts', ...world('two-providers')],
+    ['src/market/payments/chain/judge-evidence.test.ts', ...world('two-providers')],
   ),
   bug(
     'second-provider-may-show-a-use',
     JUDGE,
     "? 'behind' : 'disagrees';\n  if (said.latest.timestamp",
     "? 'behind' : null;\n  if (said.latest.timestamp",
-    ['src/market/payments/providers/judge-evidence.test.ts'],
+    ['src/market/payments/chain/judge-evidence.test.ts'],
   ),
   bug(
     'a-payment-ends-while-halted',
@@ -128,7 +128,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-reorganisation-is-not-noticed',
-    'src/market/payments/head/follow-heads.ts',
+    'src/market/payments/chain/read-head.ts',
     'return again?.hash === hash;',
     'return true;',
     world('background-pass'),
@@ -149,10 +149,10 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-payment-close-to-final-is-left-alone',
-    'src/market/payments/head/when-to-look.ts',
+    'src/market/payments/chain/when-to-look.ts',
     'return Math.min(byNumber, byTime)',
     'return Math.max(byNumber, byTime)',
-    ['src/market/payments/head/when-to-look.test.ts'],
+    ['src/market/payments/chain/when-to-look.test.ts'],
   ),
   bug(
     'a-proof-drives-a-payment-of-another-chain',
@@ -163,7 +163,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'goods-of-another-chain-are-sold',
-    'src/market/listings/check-network.ts',
+    'src/market/listings/listing-checks.ts',
     '(chainId === null || chainId === network.chainId)',
     '(true)',
     world('another-chain'),

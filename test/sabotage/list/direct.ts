@@ -2,7 +2,7 @@ import { type Sabotage, world } from '../sabotage.ts';
 
 // Left out: `doNotPayAgain` where a claim fails (no 5xx of a payment route calls paying again safe, and that is tried instead).
 
-const INTENT = 'src/market/payments/paths/direct/open-intent.ts';
+const INTENT = 'src/market/payments/paths/direct/intents.ts';
 const OPEN = 'src/market/purchases/open-purchase-intent.ts';
 const NAME = 'src/market/payments/paths/direct/name-transaction.ts';
 const SIGNED = 'src/market/payments/paths/direct/continue-claim.ts';
@@ -58,7 +58,7 @@ const intents: readonly Sabotage[] = [
   ),
   bug(
     'challenge-binds-no-buyer',
-    'src/market/payments/paths/direct/challenge.ts',
+    'src/market/payments/paths/direct/intents.ts',
     "['buyer', terms.buyer],",
     "['buyer', 'somebody'],",
     world('direct-intents'),

@@ -7,7 +7,7 @@ const COUNTERS = 'migrations/market/0021-counters.sql';
 const COUNTED_LISTINGS = 'migrations/market/0023-wallets-of-sellers.sql';
 const FEED = 'src/market/catalog/feed/store.ts';
 const FOLLOWED = ['test/catalog/follow.test.ts'];
-const HISTORIES = 'src/market/purchases/lock-histories.ts';
+const HISTORIES = 'src/market/purchases/store.ts';
 const WALKED = ['src/market/history/sales-walk.test.ts'];
 const COUNTED = ['src/market/catalog/counters.test.ts'];
 

@@ -1,9 +1,9 @@
 import { type Sabotage, world } from '../sabotage.ts';
 
-const REVIEW = 'src/market/payments/review/review-payment.ts';
-const REFUND = 'src/market/payments/review/review-payment.ts';
+const REVIEW = 'src/market/payments/review-payment.ts';
+const REFUND = 'src/market/payments/review-payment.ts';
 const OLD = 'src/market/payments/payments.ts';
-const UNIT = ['src/market/payments/review/decide-refund.test.ts'];
+const UNIT = ['src/market/payments/decide-refund.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
   return { name, edits: [{ file, find, put }], tests };
@@ -66,7 +66,7 @@ export const REVIEWS: readonly Sabotage[] = [
   ),
   bug(
     'old-review-declined-late',
-    'src/market/payments/review/store.ts',
+    'src/market/payments/store.ts',
     'and ended_at <= ',
     'and ended_at < ',
     world('review-edge'),

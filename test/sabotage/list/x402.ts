@@ -110,7 +110,7 @@ const proofs: readonly Sabotage[] = [
 /** The ledger is keyed by what was signed, however it is spelled; here by the version of the header as well. */
 const RAW_KEY: readonly Edit[] = [
   {
-    file: 'src/market/purchases/find-payment-of-request.ts',
+    file: 'src/market/purchases/buy-request.ts',
     find: 'const { from: payer, nonce } = proof.authorization;',
     put: 'const { from: payer } = proof.authorization; const nonce = (proof.authorization.nonce.slice(0, 65) + proof.version) as Hex;',
   },
@@ -125,7 +125,7 @@ const answers: readonly Sabotage[] = [
   { name: 'ledger-keyed-by-the-raw-header', edits: RAW_KEY, tests: world('one-payment') },
   bug(
     'ledger-looked-up-for-one-version-only',
-    'src/market/purchases/find-payment-of-request.ts',
+    'src/market/purchases/buy-request.ts',
     'if (payment !== null) return payment;',
     'if (payment !== null && proof.version === 1) return payment;',
     world('purchase', 'one-payment'),
@@ -203,7 +203,7 @@ const answers: readonly Sabotage[] = [
   ),
   bug(
     'a-stranger-who-submits-collects',
-    'src/market/purchases/collector.ts',
+    'src/market/purchases/collecting.ts',
     "  if (goods.payerCollectsOnly) return 'signature';\n",
     '',
     world('background-pass', 'review-x402'),
@@ -224,14 +224,14 @@ const answers: readonly Sabotage[] = [
   ),
   bug(
     'one-proof-for-fee-and-purchase',
-    'src/market/listings/continue-fee.ts',
+    'src/market/listings/fees/fee-payment.ts',
     "if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');",
     '',
     world('fee-credit'),
   ),
   bug(
     'one-proof-for-two-listings',
-    'src/market/purchases/find-payment-of-request.ts',
+    'src/market/purchases/buy-request.ts',
     "if (payment !== null && payment.listingId !== listingId) throw new Refusal('payment_bound_elsewhere');",
     '',
     world('one-payment', 'fee-credit'),
@@ -283,7 +283,7 @@ const ends: readonly Sabotage[] = [
   bug('an-entitled-proof-is-settled', OPEN, '    if (entitled) return null;\n', '', world('versions')),
   bug(
     'goods-that-were-removed-go-to-earlier-buyers',
-    'src/market/purchases/is-entitled.ts',
+    'src/market/purchases/collecting.ts',
     "  if (isRefused(judgeStep(listing, 'inherit'))) return false;\n",
     '',
     world('version-payments'),
@@ -356,7 +356,7 @@ const ends: readonly Sabotage[] = [
   ),
   bug(
     'reviewed-without-a-transfer',
-    'src/market/payments/review/review-payment.ts',
+    'src/market/payments/review-payment.ts',
     '    if (proof === null && locked.logIndex === null) await mustBeUntaken(tx, locked, located);\n',
     '',
     world('batched-settlement'),

@@ -1,6 +1,5 @@
 import { afterAll, expect } from 'vitest';
-import { resetWatermark } from '../../../src/market/payments/commands/reset-watermark.ts';
-import { resumePayments } from '../../../src/market/payments/commands/resume-payments.ts';
+import { resetWatermark, resumePayments } from '../../../src/market/payments/chain/commands.ts';
 import { readBlock } from '../../../src/platform/chain/reads.ts';
 import { type RpcProxy, startRpcProxy } from '../rpc-proxy.ts';
 import { type Trade, testTrade } from '../trade.ts';

@@ -1,6 +1,5 @@
 import type { Database, Queryable } from '../../../platform/database/database.ts';
-import { applyListing } from '../model/apply-listing.ts';
-import { applyMerchant } from '../model/apply-merchant.ts';
+import { applyListing, applyMerchant } from '../model/apply-changes.ts';
 import type { Model } from '../model/model.ts';
 import { applyPins } from '../model/pins.ts';
 import { type ListingRow, readListings } from '../store.ts';

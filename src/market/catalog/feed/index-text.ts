@@ -2,9 +2,14 @@ import type { Database } from '../../../platform/database/database.ts';
 import { startThread } from '../../../platform/start-thread.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { readListings } from '../store.ts';
-import type { TextsRead, TextsToRead } from '../text/read-elsewhere.ts';
 import type { ListingText } from '../text/text-index.ts';
-import { createWordsElsewhere, learnWords, type WordsElsewhere } from '../text/words-elsewhere.ts';
+import {
+  createWordsElsewhere,
+  learnWords,
+  type TextsRead,
+  type TextsToRead,
+  type WordsElsewhere,
+} from '../text/text-reader.ts';
 
 /** Listings at once; a few milliseconds of work. */
 const SLICE = 50;

@@ -1,11 +1,8 @@
 import type { Database, Tx } from '../../../platform/database/database.ts';
 import { giveWay } from '../../../platform/give-way.ts';
-import { unpackListing } from '../listing-facts.ts';
-import { applyFigures, putFragment } from '../model/apply-listing.ts';
-import { applyMerchant } from '../model/apply-merchant.ts';
-import { isFilled } from '../model/is-filled.ts';
-import { unpackFigures } from '../model/listing-figures.ts';
-import { LIVE, type Model } from '../model/model.ts';
+import { applyFigures, applyMerchant, putFragment } from '../model/apply-changes.ts';
+import { unpackFigures, unpackListing } from '../model/listing-rows.ts';
+import { isFilled, LIVE, type Model } from '../model/model.ts';
 import { applyPins, pinnedAt } from '../model/pins.ts';
 import { fillSorted } from '../sets/sorted-ids.ts';
 import { type PackedRow, readFiguresBetween, readListings, readListingsBetween } from '../store.ts';

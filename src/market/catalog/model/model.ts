@@ -10,8 +10,7 @@ import { createSortedIds, type SortedIds } from '../sets/sorted-ids.ts';
 import { createTextIndex, type TextIndex } from '../text/text-index.ts';
 import { type Columns, createColumns, READ_FIGURE } from './columns.ts';
 import type { Pin } from './pins.ts';
-import { ORDERS, type OrderName, RISING, type RisingSort } from './sorts.ts';
-import { createValueSums, type ValueSums } from './value-sums.ts';
+import { createValueSums, ORDERS, type OrderName, RISING, type RisingSort, type ValueSums } from './sorts.ts';
 
 export const LIVE = LISTING_STATES.indexOf('live') + 1;
 
@@ -168,4 +167,27 @@ function createFilling(): Filling {
       return reached;
     },
   };
+}
+
+/**
+ * Whether the JSON of a listing was ever read: if not, nothing is known of it but what decides on its shelves, and no ETag either.
+ * Of one that has left memory again that is known.
+ */
+export function isFilled({ fragments }: Pick<Model, 'fragments'>, id: number): boolean {
+  return fragments.version(id) !== 0;
+}
+
+/** The first that are known and not filled, of those with a higher id. */
+export function nextUnfilled(model: Model, above: number, most: number): number[] {
+  const { columns, newestId } = model;
+  const found: number[] = [];
+  for (let id = above + 1; id <= newestId && found.length < most; id += 1) {
+    if (columns.state[id] !== 0 && !isFilled(model, id)) found.push(id);
+  }
+  return found;
+}
+
+export function areFilled(model: Pick<Model, 'fragments'>, ids: readonly number[]): boolean {
+  for (const id of ids) if (!isFilled(model, id)) return false;
+  return true;
 }

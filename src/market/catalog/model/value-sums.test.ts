@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createValueSums, moveValue, sumFrom } from './value-sums.ts';
+import { createValueSums, moveValue, sumFrom } from './sorts.ts';
 
 const value = fc.oneof(fc.nat(12), fc.integer({ min: 65_530, max: 65_545 }), fc.nat(200_000));
 

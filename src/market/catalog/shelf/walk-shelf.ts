@@ -1,10 +1,10 @@
+import type { Sort } from '../../../contract/vocabulary.ts';
 import type { Model } from '../model/model.ts';
 import { type Pinned, pinnedAsOf } from '../model/pins.ts';
-import { isKeySort } from '../model/sorts.ts';
+import { isKeySort, isRising, SORT_RULES, sumFrom } from '../model/sorts.ts';
 import { bestMatches, type Scored, type Weighted } from '../sets/best-matches.ts';
 import { isMatch, type Matches, matchesInOrder, newestMatches } from '../sets/matches.ts';
 import type { ShelfPlan } from './plan-shelf.ts';
-import { leadsPinned, reachOf } from './reach.ts';
 
 /** Where a walk stands, and what it keeps from its beginning. */
 export interface Walk {
@@ -153,4 +153,20 @@ function byRelevance({ model, matches, scored, walk }: Course, limit: number): R
   const unedited = passing(asOfThen(matches, walk), (id) => (editedAct[id] ?? 0) <= act);
   const weighted = scored.map(({ posting, weight }, at) => ({ posting, weight: walk.weights[at] ?? weight }));
   return bestMatches(unedited, weighted, { score: walk.key, id: walk.id }, limit).map(toRow);
+}
+
+/** Whether the pinned come first. */
+function leadsPinned(sort: Sort): boolean {
+  return SORT_RULES[sort].leadsPinned;
+}
+
+/**
+ * How far this copy has come in what moves rows within that order before a place in it, as a number that every such change raises. By
+ * votes it counts those on listings that have as many as the row at that place or more, which are all that was shown up to there. What
+ * two copies have seen is never more on one side and less on the other, so the lower number is that of the copy that is behind.
+ */
+export function reachOf(model: Model, sort: Sort, key: number): number {
+  if (sort === 'relevance') return model.editAct;
+  const act = leadsPinned(sort) ? model.pinAct : 0;
+  return isRising(sort) ? act + sumFrom(model.sums[sort], key) : act;
 }

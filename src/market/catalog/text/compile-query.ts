@@ -1,13 +1,18 @@
 import { type Posting, setLevel } from '../sets/posting.ts';
-import { beginningLevel, buildBeginning, planBeginning } from './beginning.ts';
 import { beginningKey, type DerivedSets, keepBeginning, keepPhrase, keptDerived, phraseKey } from './derived-sets.ts';
 import type { ParsedQuery, QueryTerm } from './parse-query.ts';
-import { buildPhrase, phraseLevel, phraseWords, planPhrase } from './phrase.ts';
-import { stemOf } from './stem.ts';
-import { postingOfStem } from './stem-table.ts';
-import { rarity } from './term-level.ts';
-import type { TextState } from './text-state.ts';
-import { writeWaiting } from './waiting-levels.ts';
+import { postingOfStem, stemOf } from './stem-table.ts';
+import { rarity } from './term-levels.ts';
+import {
+  beginningLevel,
+  buildBeginning,
+  buildPhrase,
+  phraseLevel,
+  phraseWords,
+  planBeginning,
+  planPhrase,
+} from './term-sets.ts';
+import { type TextState, writeWaiting } from './text-state.ts';
 
 /** A set that is not there and is too much work to make in passing. */
 const MISSING = 'missing';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createCodeBuffer, writeCodes } from './code-buffer.ts';
 import { createStemTable } from './stem-table.ts';
 import { nearWords, spellingDistance } from './suggest-query.ts';
+import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import { countListing, createWordTable, internWord, type WordTable } from './word-table.ts';
 
 function tableOf(words: Readonly<Record<string, number>>): WordTable {

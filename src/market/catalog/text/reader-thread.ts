@@ -1,4 +1,4 @@
 import { answerQuestions } from '../../../platform/answer-questions.ts';
-import { createTextReader } from './read-elsewhere.ts';
+import { createTextReader } from './text-reader.ts';
 
 answerQuestions(createTextReader());

@@ -1,3 +1,4 @@
+import { stemmer } from 'stemmer';
 import { createPosting, levelOf, type Posting, postingBytes, setLevel } from '../sets/posting.ts';
 
 /** The stems of all words of live listings, each with the set of listings that have it. */
@@ -73,4 +74,11 @@ export function addStemLevels(stems: StemTable, stem: number, entries: Uint32Arr
     setLevel(posting, entry >>> 3, entry & 7);
   }
   stems.bytes += postingBytes(posting) - before;
+}
+
+const ENGLISH = /^[a-z]{3,}$/;
+
+/** What the forms of an English word have in common. Words with digits or other letters stand for themselves. */
+export function stemOf(word: string): string {
+  return ENGLISH.test(word) ? stemmer(word) : word;
 }

@@ -1,8 +1,8 @@
 import { bitsOf } from '../sets/matches.ts';
 import { type ParsedQuery, parseQuery, type QueryTerm } from './parse-query.ts';
-import { stemOf } from './stem.ts';
+import { stemOf } from './stem-table.ts';
 import type { TextState } from './text-state.ts';
-import { FIRST_WORD } from './token-codec.ts';
+import { FIRST_WORD } from './tokens.ts';
 import { letterMask, type WordTable, wordsLike } from './word-table.ts';
 
 /** One wanted word of the query, or an excluded term that stays as it is. */

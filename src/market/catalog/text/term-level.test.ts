@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rarity, termLevel } from './term-level.ts';
+import { rarity, termLevel } from './term-levels.ts';
 
 test('a level grows with the word and falls with the length, from 1 to 7', () => {
   for (let length = 1; length < 1_500; length += 37) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { forEachMember, type Posting } from '../sets/posting.ts';
 import { type ParsedQuery, parseQuery } from './parse-query.ts';
-import { stemOf } from './stem.ts';
+import { stemOf } from './stem-table.ts';
 import { createTextIndex, type ListingText, type TextIndex } from './text-index.ts';
 import { tokenize } from './tokenize.ts';
 

@@ -9,16 +9,29 @@ import {
   dropDerived,
 } from './derived-sets.ts';
 import type { ParsedQuery } from './parse-query.ts';
-import { encodePhrase } from './phrase.ts';
 import { createStemTable, setStemLevel } from './stem-table.ts';
 import { suggestQuery } from './suggest-query.ts';
-import { createTally, hasWord, levelInTally, type Tally, tallyTokens } from './tally.ts';
-import { listingTokens, type TextState } from './text-state.ts';
-import { encodeTokens, hasInRow, MOST_BYTES } from './token-codec.ts';
-import { addListingText, createTokenList, type ListingText, type TokenList } from './token-list.ts';
-import { addWaiting, createWaitingLevels, waitingBytes, writeWaiting } from './waiting-levels.ts';
+import { createTally, hasWord, levelInTally, type Tally, tallyTokens } from './term-levels.ts';
+import { encodePhrase } from './term-sets.ts';
+import { addTranslated, type WordsElsewhere } from './text-reader.ts';
+import {
+  addWaiting,
+  createWaitingLevels,
+  listingTokens,
+  type TextState,
+  waitingBytes,
+  writeWaiting,
+} from './text-state.ts';
+import {
+  addListingText,
+  createTokenList,
+  encodeTokens,
+  hasInRow,
+  type ListingText,
+  MOST_BYTES,
+  type TokenList,
+} from './tokens.ts';
 import { countListing, createWordTable, discountListing, internWord, wordBytes, wordId } from './word-table.ts';
-import { addTranslated, type WordsElsewhere } from './words-elsewhere.ts';
 
 export interface TextIndex {
   /** Adds or replaces. The same text again changes nothing and costs little. */
@@ -46,7 +59,7 @@ export interface ReadTokens {
 }
 
 export type { Search } from './compile-query.ts';
-export type { ListingText } from './token-list.ts';
+export type { ListingText } from './tokens.ts';
 
 const SLAB_BYTES = 1 << 20;
 

@@ -1,8 +1,87 @@
 import { type ByteRuns, slabOf } from '../byte-runs.ts';
-import type { StemTable } from './stem-table.ts';
-import { decodeTokens } from './token-codec.ts';
-import type { WaitingLevels } from './waiting-levels.ts';
+import { addStemLevels, type StemTable, setStemLevel } from './stem-table.ts';
+import { decodeTokens } from './tokens.ts';
 import type { WordTable } from './word-table.ts';
+
+/**
+ * Levels of new listings that are not in their sets yet. Writing them set by set, many listings at once, touches each set once where
+ * one listing after the other would fetch a hundred of them from memory each time: indexing takes half as long.
+ */
+interface WaitingLevels {
+  readonly stems: Uint32Array;
+  /** Listing and level as one number, like the entries of a set. */
+  readonly entries: Uint32Array;
+  count: number;
+  starts: Uint32Array;
+  readonly sorted: Uint32Array;
+}
+
+const CAPACITY = 1 << 17;
+/** Fewer are not worth sorting. */
+const SORTED_FROM = 4_096;
+
+export function createWaitingLevels(capacity = CAPACITY): WaitingLevels {
+  return {
+    stems: new Uint32Array(capacity),
+    entries: new Uint32Array(capacity),
+    count: 0,
+    starts: new Uint32Array(0),
+    sorted: new Uint32Array(capacity),
+  };
+}
+
+export function addWaiting(waiting: WaitingLevels, table: StemTable, stem: number, id: number, level: number): void {
+  if (waiting.count === waiting.stems.length) writeWaiting(waiting, table);
+  waiting.stems[waiting.count] = stem;
+  waiting.entries[waiting.count] = ((id << 3) | level) >>> 0;
+  waiting.count += 1;
+}
+
+/** To be called before any set is read, and before a level is changed in another way. */
+export function writeWaiting(waiting: WaitingLevels, table: StemTable): void {
+  const { count } = waiting;
+  if (count === 0) return;
+  waiting.count = 0;
+  // Sorting passes over all stems.
+  if (count < SORTED_FROM || count * 16 < table.texts.length) {
+    for (let index = 0; index < count; index += 1) {
+      const entry = waiting.entries[index] as number;
+      setStemLevel(table, waiting.stems[index] as number, entry >>> 3, entry & 7);
+    }
+    return;
+  }
+  sortByStem(waiting, table, count);
+  let from = 0;
+  for (let stem = 0; stem < table.texts.length; stem += 1) {
+    const to = waiting.starts[stem] as number;
+    if (to > from) addStemLevels(table, stem, waiting.sorted, from, to);
+    from = to;
+  }
+}
+
+/** Counts, then places: within a stem the listings stay in the order in which they came. Then `starts` holds where each stem ends. */
+function sortByStem(waiting: WaitingLevels, table: StemTable, count: number): void {
+  const { stems, entries, sorted } = waiting;
+  const size = table.texts.length + 1;
+  if (waiting.starts.length < size) waiting.starts = new Uint32Array(size * 2);
+  const { starts } = waiting;
+  starts.fill(0);
+  for (let index = 0; index < count; index += 1) {
+    const next = (stems[index] as number) + 1;
+    starts[next] = (starts[next] as number) + 1;
+  }
+  for (let stem = 1; stem < size; stem += 1) starts[stem] = (starts[stem] as number) + (starts[stem - 1] as number);
+  for (let index = 0; index < count; index += 1) {
+    const stem = stems[index] as number;
+    const place = starts[stem] as number;
+    sorted[place] = entries[index] as number;
+    starts[stem] = place + 1;
+  }
+}
+
+export function waitingBytes(waiting: WaitingLevels): number {
+  return waiting.stems.byteLength + waiting.entries.byteLength + waiting.sorted.byteLength + waiting.starts.byteLength;
+}
 
 /** What the parts of the text index share. */
 export interface TextState {

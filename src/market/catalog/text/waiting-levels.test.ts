@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createStemTable, holdStem, stemLevel } from './stem-table.ts';
-import { addWaiting, createWaitingLevels, writeWaiting } from './waiting-levels.ts';
+import { addWaiting, createWaitingLevels, writeWaiting } from './text-state.ts';
 
 test.each([3, 1_000, 5_000])('levels reach their sets, %i waiting at most', (capacity) => {
   const stems = createStemTable();

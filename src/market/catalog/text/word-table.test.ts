@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCodeBuffer, writeCodes } from './code-buffer.ts';
 import { createStemTable, postingOfStem } from './stem-table.ts';
+import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import {
   countListing,
   createWordTable,

@@ -1,10 +1,20 @@
-import { grown } from '../grown.ts';
-import { createCodeBuffer, writeCodes } from './code-buffer.ts';
-import { stemOf } from './stem.ts';
-import { holdStem, releaseStem, type StemTable } from './stem-table.ts';
-import { FIRST_WORD } from './token-codec.ts';
-import { addChars, charsBytes, createWordChars, dropChars, type WordChars } from './word-chars.ts';
-import { addSlot, createWordSlots, findWord, hashOf, removeSlot, type WordSlots } from './word-slots.ts';
+import { grown } from '../byte-runs.ts';
+import { holdStem, releaseStem, type StemTable, stemOf } from './stem-table.ts';
+import { createCodeBuffer, writeCodes } from './tokenize.ts';
+import { FIRST_WORD } from './tokens.ts';
+import {
+  addChars,
+  addSlot,
+  charsBytes,
+  createWordChars,
+  createWordSlots,
+  dropChars,
+  findWord,
+  hashOf,
+  removeSlot,
+  type WordChars,
+  type WordSlots,
+} from './word-lookup.ts';
 
 /**
  * Every word that a live listing has, by a small number. A word that leaves its last listing leaves the table, and its number is

@@ -5,12 +5,10 @@ import type { Listener } from '../../../platform/http/incoming.ts';
 import type { Log } from '../../../platform/log.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import type { EventTail } from '../event-tail.ts';
-import { createBacklog } from './backlog.ts';
+import type { EventTail } from '../read-events.ts';
 import { createBell, each, keepRounds } from './keep-rounds.ts';
 import { createPlaces, type PlacesOptions, placesOf } from './places.ts';
-import { createRecentEvents } from './recent-events.ts';
-import type { StreamFilter } from './stream-filter.ts';
+import { createBacklog, createRecentEvents, type StreamFilter } from './recent-events.ts';
 
 const BEAT_MS = 10_000;
 /** Beats without its bytes being taken, after which a client is let go. */

@@ -8,7 +8,7 @@ import { readQuery } from '../../../platform/http/request-target.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { readNewestEventId } from '../store.ts';
 import type { EventStream } from './event-stream.ts';
-import { streamFilter } from './stream-filter.ts';
+import { streamFilter } from './recent-events.ts';
 
 export const STREAM_PATH = '/api/events/stream';
 

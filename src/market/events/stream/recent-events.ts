@@ -1,10 +1,77 @@
-import type { Queryable } from '../../../platform/database/database.ts';
-import { encodeEvent } from './encode-event.ts';
-import { readEventsAfter, type StreamRow } from './store.ts';
-import type { StreamFilter } from './stream-filter.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database, Queryable } from '../../../platform/database/database.ts';
+import type { Log } from '../../../platform/log.ts';
+import { toRecord } from '../read-events.ts';
+import { readEventsAfter, type StreamedFilter, type StreamRow } from '../store.ts';
+
+/** For all clients together: clients that catch up leave the database to buyers. */
+const PAGES_AT_ONCE = 2;
+const PAGE = 100;
+const RETRY_MS = 1_000;
+
+/** Who is behind, and how far. */
+interface BehindClient {
+  cursor: number;
+  filter: StreamFilter;
+}
+
+interface BacklogOptions<Client extends BehindClient> {
+  database: Database;
+  clock: Clock;
+  log: Log;
+  stopped: AbortSignal;
+  page?: number;
+  /** How far the log goes. */
+  head(): number;
+  isGone(client: Client): boolean;
+  /** The cursor has moved; null: nothing up to there is for this client. */
+  take(client: Client, bytes: Buffer | null): void;
+}
+
+/** Pages for those whose place is not in memory any more: one at a time for each, in turn, a few at a time for all. */
+export function createBacklog<Client extends BehindClient>(options: BacklogOptions<Client>): (client: Client) => void {
+  const { database, clock, log, stopped, isGone, take, page = PAGE } = options;
+  const waiting: Client[] = [];
+  let reading = 0;
+  let failing = false;
+
+  const readPage = async (client: Client): Promise<void> => {
+    const upToId = options.head();
+    try {
+      const { cursor, filter } = client;
+      const rows = await readEventsAfter(database, filter.of, { afterId: cursor, upToId, limit: page });
+      const last = rows.length < page ? undefined : rows.at(-1);
+      client.cursor = last === undefined ? upToId : Number(last.id);
+      failing = false;
+      if (!isGone(client)) take(client, rows.length === 0 ? null : Buffer.concat(rows.map(encodeEvent)));
+    } catch (error) {
+      // One line for a whole outage.
+      if (!failing) log.error('event_backlog_not_read', { error });
+      failing = true;
+      waiting.push(client);
+      await clock.sleep(RETRY_MS, stopped);
+    }
+  };
+  const next = (): void => {
+    while (reading < PAGES_AT_ONCE && !stopped.aborted) {
+      const client = waiting.shift();
+      if (client === undefined) return;
+      if (isGone(client)) continue;
+      reading += 1;
+      void readPage(client).finally(() => {
+        reading -= 1;
+        next();
+      });
+    }
+  };
+  return (client) => {
+    waiting.push(client);
+    next();
+  };
+}
 
 /** A client that is further behind reads pages of the database. */
-const KEPT = 1_000;
+const EVENTS_KEPT = 1_000;
 /** What is handed to a client at once: about what a connection takes without waiting. */
 const PORTION_BYTES = 65_536;
 /** Nearly all ask for one of a few; those who come back are each somewhere else. */
@@ -34,7 +101,7 @@ interface Recent extends Pick<StreamRow, 'kind' | 'in_door' | 'in_window'> {
   bytes: Buffer;
 }
 
-export function createRecentEvents(kept = KEPT): RecentEvents {
+export function createRecentEvents(kept = EVENTS_KEPT): RecentEvents {
   let base = 0;
   let events: Recent[] = [];
   const portions = new Map<string, Portion>();
@@ -85,4 +152,33 @@ export function createRecentEvents(kept = KEPT): RecentEvents {
       return portion;
     },
   };
+}
+
+/** As server-sent events have it: the record is one line of JSON, as it stands on a page of the log. */
+export function encodeEvent({ id, canonical }: Pick<StreamRow, 'id' | 'canonical'>): Buffer {
+  const record = toRecord(id, canonical);
+  return Buffer.from(`id: ${record.id}\nevent: ${record.kind}\ndata: ${JSON.stringify(record)}\n\n`);
+}
+
+/** One object for all who ask for the same part of the log. */
+export interface StreamFilter {
+  key: string;
+  of: StreamedFilter;
+  takes(event: Pick<StreamRow, 'kind' | 'in_door' | 'in_window'>): boolean;
+}
+
+const knownFilters = new Map<string, StreamFilter>();
+
+/** Kinds and scopes are few, so none is ever forgotten. */
+export function streamFilter(of: StreamedFilter): StreamFilter {
+  const key = of === null ? 'all' : 'kind' in of ? `kind ${of.kind}` : `scope ${of.scope}`;
+  const filter = knownFilters.get(key) ?? { key, of, takes: testOf(of) };
+  knownFilters.set(key, filter);
+  return filter;
+}
+
+function testOf(of: StreamedFilter): StreamFilter['takes'] {
+  if (of === null) return () => true;
+  if ('kind' in of) return ({ kind }) => kind === of.kind;
+  return of.scope === 'door' ? ({ in_door: inDoor }) => inDoor : ({ in_window: inWindow }) => inWindow;
 }

@@ -16,16 +16,15 @@ import type { Market, MarketCall, MarketOperation } from '../../context.ts';
 import { recordEvent } from '../../events/record-event.ts';
 import { stopAttempts } from '../../payments/store.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
+import { answerListing } from '../answer-listing.ts';
 import { duplicate, type GoodsRequest, takeGuardRun } from '../check-goods.ts';
+import { mustOwn } from '../listing-checks.ts';
 import { isRefused, judgeStep } from '../listing-steps.ts';
-import { MEMORY_MS } from '../memory.ts';
-import { checkNear } from '../near/check-near.ts';
+import { checkNear } from '../near/near-guard.ts';
 import { type Shape, shapeOf } from '../near/shape.ts';
 import { replaceShape } from '../near/store.ts';
-import { type Goods, guardKeyOf, readGoods } from '../read-goods.ts';
+import { type Goods, guardKeyOf, MEMORY_MS, readGoods } from '../read-goods.ts';
 import { findGuard, findLine, holdGuard } from '../store.ts';
-import { answerListing } from './answer-listing.ts';
-import { mustOwn } from './own-listing.ts';
 import {
   type ChangingListing,
   findChanging,

@@ -3,8 +3,8 @@ import type { FieldValues } from '../../../contract/listing-fields.ts';
 import type { ListingState } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toHex } from '../../../platform/hex.ts';
-import { fieldColumns, fieldsOf, setFields } from '../../catalog/fields/store.ts';
-import { flagText } from '../../text-flags/flag-text.ts';
+import { fieldColumns, fieldsOf, setFields } from '../../catalog/store.ts';
+import { flagText } from '../flag-text.ts';
 import type { Goods } from '../read-goods.ts';
 
 /** Goods as they were listed, without what is hidden. */

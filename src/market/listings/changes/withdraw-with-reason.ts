@@ -1,6 +1,6 @@
 import type { Endpoints } from '../../../contract/index.ts';
 import type { MarketOperation } from '../../context.ts';
-import { answerListing } from './answer-listing.ts';
+import { answerListing } from '../answer-listing.ts';
 import { withdraw } from './withdraw-listing.ts';
 
 /** POST /api/listing/:id/withdraw: for clients that send no DELETE, and for those who say why. An empty reason is none. */

@@ -7,7 +7,7 @@ import { newGoods } from '../../../../test/support/list-goods.ts';
 import { listingDesk } from '../../../../test/support/listing-desk.ts';
 import { nearText, ownText } from '../../../../test/support/near-texts.ts';
 import { type SeededMerchant, seedMerchant } from '../../../../test/support/seed.ts';
-import { renewShapes } from './renew-shapes.ts';
+import { renewShapes } from './near-guard.ts';
 import { shapeOf, sketchOf } from './shape.ts';
 import { shinglesOf } from './shingles.ts';
 

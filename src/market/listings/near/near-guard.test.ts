@@ -9,10 +9,10 @@ import { nearText, ownText } from '../../../../test/support/near-texts.ts';
 import { removeListing, type SeededMerchant, seedFee, seedMerchant } from '../../../../test/support/seed.ts';
 import { endpoints } from '../../../contract/index.ts';
 import type { Refusal } from '../../../platform/refusal.ts';
-import { countCredits } from '../../fees/store.ts';
 import { LISTINGS_LOCK } from '../add-listing.ts';
 import { editListing } from '../changes/edit-listing.ts';
 import { withdrawListing } from '../changes/withdraw-listing.ts';
+import { countCredits } from '../fees/store.ts';
 
 const NOW = Date.UTC(2026, 0, 20, 12);
 const DAY_MS = 86_400_000;

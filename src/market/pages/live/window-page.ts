@@ -3,7 +3,7 @@ import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
 import { AISLE_WORDS, SCOPE_KINDS } from '../../../contract/vocabulary.ts';
-import type { EventRecord } from '../../events/read-event-page.ts';
+import type { EventRecord } from '../../events/read-events.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';

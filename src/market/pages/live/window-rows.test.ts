@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { MerchantRecord } from '../../../contract/listings.ts';
-import type { EventRecord } from '../../events/read-event-page.ts';
+import type { EventRecord } from '../../events/read-events.ts';
 import { newcomersOf } from './window-page.ts';
 
 const AT = '2026-01-05T12:00:00.000Z';

@@ -8,10 +8,10 @@ import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../.
 import { decodeComponent, readQuery, splitTarget, type Target } from '../../../platform/http/request-target.ts';
 import type { PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { unlessRefused } from '../../catalog/serve/memory-read.ts';
-import type { ResponseCache } from '../../catalog/serve/response-cache.ts';
+import { unlessRefused } from '../../catalog/answers.ts';
+import type { ResponseCache } from '../../catalog/response-cache.ts';
 import type { Market, Merchant } from '../../context.ts';
-import type { EventTail } from '../../events/event-tail.ts';
+import type { EventTail } from '../../events/read-events.ts';
 import { chooseForm } from '../choose-form.ts';
 import { FOUND_LINKS } from '../found/create-found.ts';
 import { frontDoor } from '../front-door.ts';

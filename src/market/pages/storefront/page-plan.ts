@@ -2,7 +2,7 @@ import type { Problem } from '../../../contract/errors.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 import type { InsideRequest } from '../../../platform/http/mount.ts';
 import type { MarketConfig } from '../../context.ts';
-import type { EventTail } from '../../events/event-tail.ts';
+import type { EventTail } from '../../events/read-events.ts';
 
 /** What a page may say beyond what its route answers. */
 export interface Scene {

@@ -2,10 +2,10 @@ import type { Reason } from '../../../contract/errors.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
+import type { Corroboration } from '../chain/corroborate.ts';
+import type { ChainHead } from '../chain/read-head.ts';
 import type { Completions } from '../completion.ts';
-import type { ChainHead } from '../head/read-head.ts';
 import type { Payment } from '../payment.ts';
-import type { Corroboration } from '../providers/corroborate.ts';
 import type { Proof, Terms } from '../terms.ts';
 
 /** What a path is handed by the money core. */

@@ -4,7 +4,7 @@ import type { OfferPhase } from '../../../contract/world-records.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation, Merchant } from '../../context.ts';
-import { mustExist } from '../../listings/changes/own-listing.ts';
+import { mustExist } from '../../listings/listing-checks.ts';
 import { mustStep } from '../../listings/listing-steps.ts';
 import { shareListing } from '../../listings/store.ts';
 import { CityUnavailable, cityOrigin } from '../city/fetch-city.ts';

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import type { HeldThings } from '../../listings/complete-fee.ts';
+import type { HeldThings } from '../../listings/fees/complete-fee.ts';
 import { type Draft, endDraft, freeWallet, lockDraft, reopenDraft } from '../drafts/store.ts';
 import { addThing } from './add-thing.ts';
 import { listedOffer } from './thing-to-add.ts';

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toBytes } from '../../../platform/hex.ts';
-import { flagText } from '../../text-flags/flag-text.ts';
+import { flagText } from '../../listings/flag-text.ts';
 import type { ListedOffer, ThingToAdd } from './thing-to-add.ts';
 
 export async function isOfferListed(

@@ -1,7 +1,6 @@
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import { mustExist } from '../../listings/changes/own-listing.ts';
-import { mustNotBeLost } from '../../listings/must-not-be-lost.ts';
+import { mustExist, mustNotBeLost } from '../../listings/listing-checks.ts';
 import { findListingTerms } from '../../listings/store.ts';
 import { findWorldListing, type WorldListing } from './store.ts';
 

@@ -1,7 +1,7 @@
 import type { AppealOutcome } from '../../../../contract/appeals.ts';
 import { isoTime } from '../../../../platform/clock.ts';
 import type { Queryable } from '../../../../platform/database/database.ts';
-import { toRecord } from '../../../events/read-event-page.ts';
+import { toRecord } from '../../../events/read-events.ts';
 import {
   type AppealOfRow,
   type Place,

@@ -4,11 +4,10 @@ import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
-import { type Pending, pendingBody } from '../../answer-pending.ts';
-import { findWatermark } from '../../head/store.ts';
+import { findWatermark } from '../../chain/store.ts';
 import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
-import { presentIntent, presentPayment } from '../../present-payment.ts';
+import { type Pending, pendingBody, presentIntent, presentPayment } from '../../present-payment.ts';
 import type { ClaimRefused, ClaimReview } from './decide-claim.ts';
 import { type Intent, listClaimHashes } from './store.ts';
 

@@ -9,7 +9,7 @@ import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import { type DirectPayment, isOpen } from '../../payment.ts';
 import type { Payments } from '../../payments.ts';
-import { findProof } from '../../proofs/store.ts';
+import { findProof } from '../../proof-store.ts';
 import { lockPayment } from '../../store.ts';
 import { answerUncompleted, answerUndeployed, type PendingClaim } from './answer-claim.ts';
 import {
@@ -36,12 +36,12 @@ export interface ClaimSubject<Answer> {
   /** Locks what comes before the payment's row in the order of locks. */
   lock(tx: Tx): Promise<unknown>;
   /** A claim of its own, `standing` being the one before it. Null when a rival took the place, or nothing may be opened now. */
-  open(tx: Tx, payer: Hex, standing: DirectPayment | null): Promise<DirectPayment | null>;
+  openClaim(tx: Tx, payer: Hex, standing: DirectPayment | null): Promise<DirectPayment | null>;
   /** Refuses a standing claim that is for something else. */
   mustBeSame(tx: Tx, standing: DirectPayment): Promise<void>;
   /** Binds the standing claim to another wallet, or refuses. */
   rebind(tx: Tx, standing: DirectPayment, payer: Hex): Promise<void>;
-  answerCompleted(payment: DirectPayment): Promise<Answer | null>;
+  answerCompletedClaim(payment: DirectPayment): Promise<Answer | null>;
 }
 
 /**
@@ -95,7 +95,7 @@ async function answerDecided<Answer>(
   subject: ClaimSubject<Answer>,
   decided: DirectPayment,
 ): Promise<Answer | PendingClaim | null> {
-  if (decided.status === 'completed') return await subject.answerCompleted(decided);
+  if (decided.status === 'completed') return await subject.answerCompletedClaim(decided);
   if (decided.status === 'rejected') throw await rejectedRefusal(market.database, decided);
   return await answerUncompleted(market, payments, decided, txHash);
 }
@@ -112,7 +112,7 @@ async function openOrJoin(
     const standing = await findClaim(tx, intent.id);
     const opened =
       standing === null || standing.status === 'unpaid' || standing.status === 'rejected'
-        ? await subject.open(tx, payer, standing)
+        ? await subject.openClaim(tx, payer, standing)
         : await join(tx, market, subject, standing, payer);
     if (opened !== null) await nameTransaction(tx, market, opened, txHash);
     return opened;

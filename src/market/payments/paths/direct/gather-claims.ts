@@ -4,9 +4,9 @@ import { isStillFinal } from '../../../../platform/chain/still-final.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';
-import type { ChainHead } from '../../head/read-head.ts';
+import type { Corroboration } from '../../chain/corroborate.ts';
+import type { ChainHead } from '../../chain/read-head.ts';
 import type { DirectPayment } from '../../payment.ts';
-import type { Corroboration } from '../../providers/corroborate.ts';
 import type { ClaimEvidence } from './decide-claim.ts';
 import { hasAuthorization, listClaimHashes } from './store.ts';
 

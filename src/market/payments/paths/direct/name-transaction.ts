@@ -3,13 +3,13 @@ import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../../context.ts';
-import { findWatermark } from '../../head/store.ts';
+import { findWatermark } from '../../chain/store.ts';
 import type { DirectPayment, Payment } from '../../payment.ts';
 import { presentPayment } from '../../present-payment.ts';
-import { findProof } from '../../proofs/store.ts';
+import { findProof } from '../../proof-store.ts';
 import { findHolding } from '../../store.ts';
 import { pathOf } from '../payment-paths.ts';
-import { challengeAgrees } from './challenge.ts';
+import { challengeAgrees } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
 
 /** The intent that this merchant opened for that; a foreign one is as absent as an unknown one. */

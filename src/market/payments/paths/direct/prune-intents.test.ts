@@ -6,7 +6,7 @@ import { seedListing, seedMerchant } from '../../../../../test/support/seed.ts';
 import { INTENT_KEPT_DAYS, NETWORKS } from '../../../../contract/vocabulary.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import { systemRandom } from '../../../../platform/random.ts';
-import { pruneIntents } from './prune-intents.ts';
+import { pruneIntents } from './intents.ts';
 import { type Intent, insertClaim, insertIntent, usableIntent } from './store.ts';
 
 const DAY_MS = 86_400_000;

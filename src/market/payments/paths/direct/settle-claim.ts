@@ -2,9 +2,9 @@ import type { FoundTransfer, Sighting } from '../../../../platform/chain/sightin
 import type { Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';
-import { isHalted } from '../../head/store.ts';
+import { isHalted } from '../../chain/store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../../payment.ts';
-import { insertProof } from '../../proofs/store.ts';
+import { insertProof } from '../../proof-store.ts';
 import { endPayment, findPayment, lockPayment, noteSighting } from '../../store.ts';
 import type { PathContext } from '../payment-path.ts';
 import { type ClaimDecision, type ClaimTerms, claimTermsOf, decideClaim } from './decide-claim.ts';

@@ -3,19 +3,70 @@ import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from
 import { admitSpender } from '../../../../platform/budgets/tally.ts';
 import { authorizationDigest } from '../../../../platform/chain/authorization.ts';
 import { checkContractSignature } from '../../../../platform/chain/contract-signature.ts';
-import { readCode } from '../../../../platform/chain/reads.ts';
-import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { type Log, readCode, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
+import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { recoverSigner } from '../../../../platform/chain/signature.ts';
+import { AUTHORIZATION_USED_TOPIC, addressTopic, decodeTransfer } from '../../../../platform/chain/usdc.ts';
 import { readAuthorizationState, readBalance } from '../../../../platform/chain/usdc-reads.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
-import type { Market } from '../../../context.ts';
-import type { ChainHead } from '../../head/read-head.ts';
+import type { Market, MarketConfig } from '../../../context.ts';
+import type { ChainHead } from '../../chain/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import { askPayment } from './ask-payment.ts';
-import { findExactUse } from './find-use.ts';
 
-type Needs = Pick<Market, 'rpc' | 'clock' | 'config'>;
+/** One query of the log spans at most so many blocks. */
+const SPAN_BLOCKS = 2_000n;
+const SEARCHED_SECONDS = 600n;
+/** For blocks that came faster or slower than the network's own time between them. */
+const MARGIN_BLOCKS = 500n;
+
+interface LatestHead {
+  rpc: Rpc;
+  latest: { number: bigint; timestamp: bigint };
+}
+
+/**
+ * The transaction in which this nonce, which is used, paid exactly this payee and price. It is searched around the 600 s before
+ * validBefore, at the place where the network's time between blocks puts them: one query, one receipt. Null is no proof of the
+ * contrary.
+ */
+async function findExactUse(
+  { rpc, latest }: LatestHead,
+  network: MarketConfig['network'],
+  { authorization }: Proof,
+  terms: Terms,
+): Promise<Hex | null> {
+  const age = latest.timestamp - (authorization.validBefore - SEARCHED_SECONDS);
+  if (age < 0n) return null;
+  const wanted = latest.number - age / BigInt(network.blockSeconds) - MARGIN_BLOCKS;
+  const newest = latest.number - SPAN_BLOCKS + 1n;
+  const from = largest(0n, wanted < newest ? wanted : newest);
+  const to = from + SPAN_BLOCKS - 1n;
+  const uses = await readLogs(rpc, {
+    address: network.usdc,
+    topics: [AUTHORIZATION_USED_TOPIC, addressTopic(authorization.from), authorization.nonce],
+    fromBlock: from,
+    toBlock: to < latest.number ? to : latest.number,
+  });
+  const use = uses.at(-1);
+  if (use === undefined) return null;
+  const receipt = await readReceipt(rpc, use.transactionHash);
+  // The token writes the transfer of an authorization directly behind its use.
+  const next = receipt?.logs.find((log) => log.logIndex === use.logIndex + 1);
+  return next !== undefined && pays(next, network, authorization.from, terms) ? use.transactionHash : null;
+}
+
+function pays(log: Log, { usdc }: MarketConfig['network'], payer: string, terms: Terms): boolean {
+  const transfer = log.address === usdc ? decodeTransfer(log) : null;
+  return transfer?.from === payer && transfer.to === terms.payee && transfer.value === terms.valueUnits;
+}
+
+function largest(one: bigint, other: bigint): bigint {
+  return one > other ? one : other;
+}
+
+type ProofMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
 
 /**
  * `payer` signed it, for these terms, and the nonce is unused: proof of control over that wallet. `floor` is the finalized block of
@@ -27,7 +78,12 @@ export type ProofCheck =
   | { refusal: Refusal };
 
 /** What is wrong with a proof without asking anybody, in words; null when nothing is. */
-export function findFault(proof: Proof, terms: Terms, network: Needs['config']['network'], now: number): string | null {
+export function findFault(
+  proof: Proof,
+  terms: Terms,
+  network: ProofMarket['config']['network'],
+  now: number,
+): string | null {
   const { authorization } = proof;
   const wanted = proof.version === 1 ? network.name : network.caip2;
   if (proof.scheme !== 'exact') return 'The scheme must be exact.';
@@ -58,7 +114,7 @@ export interface ProofOptions {
  * 503: never a verdict on the proof.
  */
 export async function checkProof(
-  market: Needs,
+  market: ProofMarket,
   proof: Proof,
   terms: Terms,
   readHead: () => Promise<ChainHead>,
@@ -81,7 +137,7 @@ export async function checkProof(
  * paid by this proof. A proof that its payer did not sign costs one call at most.
  */
 async function checkOnChain(
-  market: Needs,
+  market: ProofMarket,
   proof: Proof,
   terms: Terms,
   readHead: () => Promise<ChainHead>,
@@ -106,7 +162,7 @@ async function checkOnChain(
 
 /** What the payer holds; or why an authorization whose nonce is used or cancelled, or about to be, is good for nothing here. */
 async function readPayer(
-  { config }: Needs,
+  { config }: ProofMarket,
   head: ChainHead,
   proof: Proof,
   terms: Terms,
@@ -131,7 +187,12 @@ async function readPayer(
   return { refusal };
 }
 
-async function refuseUsed(head: ChainHead, config: Needs['config'], proof: Proof, terms: Terms): Promise<Refusal> {
+async function refuseUsed(
+  head: ChainHead,
+  config: ProofMarket['config'],
+  proof: Proof,
+  terms: Terms,
+): Promise<Refusal> {
   let txHash: Hex | null;
   try {
     txHash = await findExactUse(head, config.network, proof, terms);
@@ -197,7 +258,7 @@ async function readSignature(
  * The last part of the check, only for a request that would open a row. The same proof serves once the wallet holds enough: nothing was stored,
  * and no other signature is needed.
  */
-export function mustHold(config: Needs['config'], terms: Terms, balance: bigint): void {
+export function mustHold(config: ProofMarket['config'], terms: Terms, balance: bigint): void {
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
   const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;

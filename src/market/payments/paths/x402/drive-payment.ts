@@ -8,13 +8,12 @@ import {
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import type { Completions } from '../../completion.ts';
-import { isOpen, type Payment, type X402Payment } from '../../payment.ts';
-import { stoppedRefusal } from '../../refusals.ts';
+import { isOpen, type Payment, stoppedRefusal, type X402Payment } from '../../payment.ts';
 import { findPayment, findToDrive, markSettling } from '../../store.ts';
 import type { Proof, Terms } from '../../terms.ts';
 import type { Driven, PathContext } from '../payment-path.ts';
-import { askSettle, askVerify } from './ask-facilitator.ts';
 import { isSignedBy } from './check-proof.ts';
+import { askSettle, askVerify } from './facilitator.ts';
 
 /** Verify while `verifying`, settle while `settling`. */
 export async function drive(

@@ -26,7 +26,7 @@ export interface View {
   latest: { number: bigint };
 }
 
-type Needs = Pick<Market, 'clock' | 'log'>;
+type FindingsMarket = Pick<Market, 'clock' | 'log'>;
 
 /**
  * What a provider shows of some payments of one asset: first the logs of their nonces, then what those logs point to. What payments of one
@@ -34,7 +34,7 @@ type Needs = Pick<Market, 'clock' | 'log'>;
  * it does not hold up the others.
  */
 export async function readFindings(
-  market: Needs,
+  market: FindingsMarket,
   view: View,
   payments: readonly X402Payment[],
 ): Promise<Map<bigint, Finding>> {
@@ -55,7 +55,7 @@ export async function readFindings(
 }
 
 async function readOne(
-  { clock }: Needs,
+  { clock }: FindingsMarket,
   { rpc, latest }: View,
   payment: X402Payment,
   { logs, endedAt }: Uses,

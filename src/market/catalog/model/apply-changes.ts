@@ -1,0 +1,188 @@
+import { ATTRIBUTE_NAMES } from '../../../contract/listing-fields.ts';
+import { AISLES, LISTING_STATES } from '../../../contract/vocabulary.ts';
+import { isoTime } from '../../../platform/clock.ts';
+import type { MerchantRow } from '../feed/store.ts';
+import { artifactMessage, presentEnding, presentSummary } from '../present-listing.ts';
+import { createPosting, setLevel } from '../sets/posting.ts';
+import { insertSorted, removeSorted, type SortedIds } from '../sets/sorted-ids.ts';
+import type { ListingRow } from '../store.ts';
+import { FIGURES, reachId, TAGS_PER_LISTING } from './columns.ts';
+import { figuresOf, type ListingFigures } from './listing-rows.ts';
+import { type Label, type LabelKind, type Labels, LIVE, type Model } from './model.ts';
+import { moveValue, ORDERS, RISING } from './sorts.ts';
+
+/** Puts the row as it is now in place of whatever was known of that listing. Doing it twice changes nothing. */
+export function applyListing(model: Model, row: ListingRow): void {
+  const figures = figuresOf(row);
+  const { id } = figures;
+  const { wasLive, isLive, edited } = applyFigures(model, figures, { orders: true });
+  putFragment(model, id, row);
+  if (id <= model.textUpTo && (isLive !== wasLive || (isLive && edited))) {
+    if (isLive) model.text.put(id, row);
+    else model.text.remove(id);
+  }
+}
+
+/** How a listing is taken in: orders of a first load are filled in one go afterwards. */
+export interface Applying {
+  orders: boolean;
+}
+
+/** All of it but its texts. */
+export function applyFigures(
+  model: Model,
+  row: ListingFigures,
+  { orders }: Applying,
+): { wasLive: boolean; isLive: boolean; edited: boolean } {
+  const { columns } = model;
+  const { id } = row;
+  reachId(columns, id);
+  if (id > model.newestId) model.newestId = id;
+  const state = LISTING_STATES.indexOf(row.state) + 1;
+  const wasLive = columns.state[id] === LIVE;
+  const isLive = state === LIVE;
+  const edited = columns.editedAct[id] !== row.editedAct;
+  const known = columns.state[id] !== 0;
+
+  if (!known) {
+    columns.merchant[id] = row.merchantId;
+    columns.priceUnits[id] = row.priceUnits;
+  }
+  const turn = { wasLive, isLive };
+  model.editAct = Math.max(model.editAct, row.editedAct);
+  columns.state[id] = state;
+  moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
+  moveLabels(model, 'tags', id, row.tags, turn);
+  for (const name of ATTRIBUTE_NAMES) moveLabels(model, name, id, row[name] === null ? [] : [row[name]], turn);
+  countSales(model, row);
+  if (isLive !== wasLive) showOrHide(model, id, isLive);
+  rank(model, row, orders ? turn : { wasLive: false, isLive: false });
+  setLevel(model.verified, id, isLive && row.verifiedSales > 0 ? 1 : 0);
+  return { ...turn, edited };
+}
+
+interface Turn {
+  wasLive: boolean;
+  isLive: boolean;
+}
+
+function moveAisle(model: Model, id: number, aisle: number, { wasLive, isLive }: Turn): void {
+  const { aisle: column } = model.columns;
+  const before = model.aisles[column[id] ?? 0];
+  const after = model.aisles[aisle];
+  if (before !== undefined && wasLive && (before !== after || !isLive)) setLevel(before, id, 0);
+  if (after !== undefined && isLive && (before !== after || !wasLive)) setLevel(after, id, 1);
+  column[id] = aisle;
+}
+
+function moveLabels(model: Model, kind: LabelKind, id: number, texts: readonly string[], turn: Turn): void {
+  const { wasLive, isLive } = turn;
+  const column = model.columns[kind];
+  const places = kind === 'tags' ? TAGS_PER_LISTING : 1;
+  const from = id * places;
+  // Most listings say nothing in most attributes.
+  if (texts.length === 0 && column[from] === 0) return;
+  const labels = model.labels[kind];
+  const wanted = texts.slice(0, places).map((text) => labelOf(labels, text));
+  let same = true;
+  for (let at = 0; at < places; at += 1) same &&= column[from + at] === (wanted[at]?.number ?? 0);
+  if (same && wasLive === isLive) return;
+  if (wasLive) {
+    for (let at = from; at < from + places; at += 1) {
+      const label = labels.all[(column[at] ?? 0) - 1];
+      if (label !== undefined) setLevel(label.live, id, 0);
+    }
+  }
+  for (let at = 0; at < places; at += 1) {
+    const label = wanted[at];
+    column[from + at] = label?.number ?? 0;
+    if (label !== undefined && isLive) setLevel(label.live, id, 1);
+  }
+}
+
+function labelOf({ byText, all }: Labels, text: string): Label {
+  const known = byText.get(text);
+  if (known !== undefined) return known;
+  const label = { number: all.length + 1, live: createPosting() };
+  all.push(label);
+  byText.set(text, label);
+  return label;
+}
+
+/** A seller's sales count over listings of every state. */
+function countSales(model: Model, { id, merchantId, sales }: ListingFigures): void {
+  const merchant = model.merchants[merchantId];
+  if (merchant === undefined) throw new Error(`listing ${id} is of a merchant that is not known`);
+  const more = sales - (model.columns.sales[id] ?? 0);
+  if (more === 0) return;
+  merchant.sales += more;
+  merchant.json = null;
+}
+
+function showOrHide(model: Model, id: number, isLive: boolean): void {
+  const level = isLive ? 1 : 0;
+  setLevel(model.live, id, level);
+  if (model.columns.priceUnits[id] === 0) setLevel(model.free, id, level);
+  const merchant = model.merchants[model.columns.merchant[id] ?? 0];
+  if (merchant === undefined) return;
+  setLevel(merchant.live, id, level);
+  merchant.json = null;
+}
+
+/** The figures, and its place by each. An order finds a member by the key it was put in with, so it leaves before the key changes. */
+function rank({ columns, orders, sums }: Model, row: ListingFigures, { wasLive, isLive }: Turn): void {
+  const { id } = row;
+  const entered: SortedIds[] = [];
+  for (const { name, key } of ORDERS) {
+    const same = columns[key][id] === row[key];
+    if (wasLive && !(isLive && same)) removeSorted(orders[name], id);
+    if (isLive && !(wasLive && same)) entered.push(orders[name]);
+  }
+  for (const { sort, key } of RISING) moveValue(sums[sort], columns[key][id] ?? 0, row[key]);
+  for (const figure of FIGURES) columns[figure][id] = row[figure];
+  for (const order of entered) insertSorted(order, id);
+}
+
+/** Its JSON, and what its detail says beyond that. */
+export function putFragment(model: Model, id: number, row: ListingRow): void {
+  const { bytes, head } = fragmentOf(row);
+  model.fragments.put(id, bytes, head);
+  if (row.state === 'live' && row.appeal === null) model.endings.delete(id);
+  else {
+    const json = JSON.stringify(presentEnding(row)).slice(1, -1);
+    model.endings.set(id, { json, message: artifactMessage(row) });
+  }
+}
+
+/** Never within a text: there a quotation mark has a backslash before it. */
+const BEHIND_OUTLINE = ',"merchant":';
+
+/** The summary as JSON, and how much of it is the outline: its first three members, without the closing brace. */
+export function fragmentOf(row: ListingRow): { bytes: Buffer; head: number } {
+  const bytes = Buffer.from(JSON.stringify(presentSummary(row)));
+  return { bytes, head: bytes.indexOf(BEHIND_OUTLINE) };
+}
+
+export function applyMerchant(model: Model, row: MerchantRow): void {
+  const id = Number(row.id);
+  const known = model.merchants[id];
+  if (known !== undefined) {
+    known.storeLine = row.store_line;
+    known.cityHandle = row.city_handle;
+    known.json = null;
+    return;
+  }
+  const merchant = {
+    id,
+    handle: row.handle,
+    joinedAt: isoTime(row.joined_at),
+    storeLine: row.store_line,
+    cityHandle: row.city_handle,
+    live: createPosting(),
+    sales: 0,
+    json: null,
+  };
+  model.merchants[id] = merchant;
+  model.merchantCount += 1;
+  model.merchantOfHandle.set(row.handle, merchant);
+}

@@ -1,0 +1,130 @@
+import { gzipSync } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../platform/clock.ts';
+import { etagOf } from '../../platform/http/cache-answer.ts';
+import type { Prepared } from '../../platform/http/prepared.ts';
+import type { PageBuffers } from './fragments/page-buffers.ts';
+import type { PageBytes } from './fragments/page-bytes.ts';
+
+/** Names what a response was made of. The same version is the same bytes. */
+export type Version = number | string;
+
+export interface CachedResponse {
+  version: Version;
+  /** When it was last known to be of its version. */
+  checkedAt: number;
+  etag: string;
+  head: readonly string[];
+  readonly page: PageBytes;
+  /** Answers under way. Its memory is given back after the last of them, once the cache has dropped it. */
+  users: number;
+  dropped: boolean;
+}
+
+/** Finished responses in memory, for JSON and pages alike; the least recently used ones are dropped first. */
+export interface ResponseCache {
+  get(key: string): CachedResponse | undefined;
+  put(key: string, response: Pick<CachedResponse, 'version' | 'etag' | 'head' | 'page'>): CachedResponse;
+  /** The text of that key and version, written where the cache does not have it. */
+  text(key: string, version: Version, written: WrittenText): Prepared;
+  /** Drops what there is no more room for. */
+  trim(): void;
+  clear(): void;
+  /** Bytes of all responses. */
+  bytes(): number;
+}
+
+export interface WrittenText {
+  acceptsGzip: boolean;
+  write(): { head: readonly string[]; text: string };
+}
+
+/** An entry without its bytes, so that many small ones have an end too. */
+const ENTRY_BYTES = 512;
+/** One part in a hundred larger than with the usual level, in two thirds of the time; few pages are longer than this window. */
+const PACKING = { level: 4, windowBits: 14, memLevel: 7 };
+
+export function createResponseCache(options: {
+  clock: Clock;
+  /** Room for all responses; it changes as listings take more or less of the budget. */
+  mostBytes(): number;
+  buffers(): PageBuffers;
+}): ResponseCache {
+  const { clock, mostBytes, buffers } = options;
+  const responses = new LRUCache<string, CachedResponse>({
+    // The real bound is below, since it moves.
+    maxSize: Number.MAX_SAFE_INTEGER,
+    sizeCalculation: ({ page }, key) => ENTRY_BYTES + key.length + page.takenBytes,
+    dispose: (response) => {
+      response.dropped = true;
+      giveBack(response);
+    },
+  });
+  const trim = (): void => {
+    const most = mostBytes();
+    while (responses.calculatedSize > most) responses.pop();
+  };
+  const put: ResponseCache['put'] = (key, response) => {
+    const kept: CachedResponse = { ...response, checkedAt: clock.now(), users: 0, dropped: false };
+    // In use until its answer has taken it, so that it is not given back at once where it is larger than the room.
+    kept.users += 1;
+    responses.set(key, kept);
+    trim();
+    kept.users -= 1;
+    return kept;
+  };
+  return {
+    get: (key) => responses.get(key),
+    put,
+    text: (key, version, written) => {
+      const name = written.acceptsGzip ? `${key}\ngzip` : key;
+      const known = responses.get(name);
+      if (known?.version === version) return useResponse(known);
+      return useResponse(put(name, { version, ...writeText(buffers(), written) }));
+    },
+    trim,
+    clear: () => responses.clear(),
+    bytes: () => responses.calculatedSize,
+  };
+}
+
+/** The response for one answer, which releases it once. */
+export function useResponse(response: CachedResponse): Prepared {
+  response.users += 1;
+  const { etag, head, page } = response;
+  let released = false;
+  const release = (): void => {
+    if (released) return;
+    released = true;
+    response.users -= 1;
+    giveBack(response);
+  };
+  return { etag, head, body: page.body, release };
+}
+
+function giveBack({ dropped, users, page }: CachedResponse): void {
+  if (dropped && users === 0) page.release();
+}
+
+function writeText(
+  buffers: PageBuffers,
+  { acceptsGzip, write }: WrittenText,
+): Pick<CachedResponse, 'etag' | 'head' | 'page'> {
+  const { head, text } = write();
+  const plain = buffers.take(Buffer.byteLength(text));
+  const length = plain.bytes.write(text);
+  if (!acceptsGzip) return { ...finish(plain, length), head };
+  const bytes = gzipSync(plain.bytes.subarray(0, length), PACKING);
+  plain.release();
+  const packed = buffers.take(bytes.length);
+  bytes.copy(packed.bytes);
+  return { ...finish(packed, bytes.length), head: [...head, 'content-encoding', 'gzip'] };
+}
+
+function finish(
+  { bytes, release }: ReturnType<PageBuffers['take']>,
+  length: number,
+): { etag: string; page: PageBytes } {
+  const body = bytes.subarray(0, length);
+  return { etag: etagOf(body), page: { body, takenBytes: bytes.length, release } };
+}

@@ -1,0 +1,108 @@
+import type { Endpoints } from '../../../contract/index.ts';
+import { shelfQuery } from '../../../contract/listings.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { MarketRead } from '../../context.ts';
+import { type MemoryRead, readQueryAs } from '../answers.ts';
+import type { MarketCatalog } from '../market-catalog.ts';
+import type { Model } from '../model/model.ts';
+import type { Search } from '../text/text-index.ts';
+import { planShelf, type ShelfPlan } from './plan-shelf.ts';
+import { isBehind, openWalk, shelfParts } from './shelf-page.ts';
+
+const SEARCH_RETRY_SECONDS = 5;
+/** A beginning that was prepared may be dropped again before it is used, where very many are asked for at once. */
+const TRIES = 5;
+/** Plans in memory: about that many different filters are asked for at a time. */
+const MOST_PLANS = 4_096;
+/** A query of a hundred characters, each escaped, and all filters. */
+const LONGEST_FILTERS = 2_048;
+const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
+
+/** GET /api/shelves where its listings and words are in memory. */
+export function shelvesFromMemory({ answers, shelfCursors }: MarketCatalog): MemoryRead {
+  const planOf = createPlans();
+  return ({ query, asked, leastVersion }) => {
+    const split = splitCursor(query);
+    const plan = split && planOf(split.filters);
+    if (split === null || plan === null) return null;
+    const build = (model: Model) => {
+      const walk = openWalk(shelfCursors, plan, split.cursor);
+      if (isBehind(model, plan, walk)) return null;
+      if (plan.words === null) return shelfParts(model, shelfCursors, { plan, search: null, walk });
+      if (model.textUpTo !== Number.POSITIVE_INFINITY) return null;
+      const search = model.text.compile(plan.words);
+      return search && shelfParts(model, shelfCursors, { plan, search, walk });
+    };
+    // Clients that walk the same shelves in the same minute have the same cursors, so that later pages are worth keeping too.
+    return answers.fromMemory(asked, build, leastVersion);
+  };
+}
+
+/** The same with what has to be read or made first, and with its refusals. */
+export function makeBrowseShelves({
+  model,
+  fresh,
+  answers,
+  shelfCursors,
+}: MarketCatalog): MarketRead<Endpoints['browseShelves']> {
+  return async (_market, call) => {
+    const plan = planShelf(call.query);
+    const walk = openWalk(shelfCursors, plan, call.query.cursor);
+    if (isBehind(model(), plan, walk)) await fresh();
+    for (let round = 0; round < TRIES; round += 1) {
+      await prepare(model(), plan);
+      if (searchOf(model(), plan) === 'unprepared') continue;
+      const prepared = await answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (current) => {
+        const search = searchOf(current, plan);
+        if (search === 'unprepared') throw new Refusal('search_not_ready', { retryAfterSeconds: 1 });
+        return shelfParts(current, shelfCursors, { plan, search, walk });
+      });
+      return { status: 200, prepared };
+    }
+    throw new Refusal('search_not_ready', { retryAfterSeconds: 1 });
+  };
+}
+
+async function prepare(model: Model, { words }: ShelfPlan): Promise<void> {
+  if (words === null) return;
+  checkReady(model);
+  await model.text.prepare(words);
+}
+
+function searchOf(model: Model, { words }: ShelfPlan): Search | null | 'unprepared' {
+  if (words === null) return null;
+  // While it was prepared, another model may have come, whose index is at its beginning.
+  checkReady(model);
+  return model.text.compile(words) ?? 'unprepared';
+}
+
+function checkReady(model: Model): void {
+  if (model.textUpTo === Number.POSITIVE_INFINITY) return;
+  throw new Refusal('search_not_ready', { retryAfterSeconds: SEARCH_RETRY_SECONDS });
+}
+
+/** The cursor apart from the filters, since filters come again and a cursor does not. */
+function splitCursor(query: string): { filters: string; cursor: string | undefined } | null {
+  const at = query.indexOf('cursor=');
+  if (at < 0) return { filters: query, cursor: undefined };
+  if (at > 0 && query[at - 1] !== '&') return null;
+  const end = query.indexOf('&', at);
+  const cursor = query.slice(at + 'cursor='.length, end < 0 ? undefined : end);
+  if (!CURSOR.test(cursor)) return null;
+  const filters = end < 0 ? query.slice(0, Math.max(0, at - 1)) : query.slice(0, at) + query.slice(end + 1);
+  return filters.includes('cursor') ? null : { filters, cursor };
+}
+
+function createPlans(): (filters: string) => ShelfPlan | null {
+  const plans = new Map<string, ShelfPlan | null>();
+  return (filters) => {
+    if (filters.length > LONGEST_FILTERS) return null;
+    const known = plans.get(filters);
+    if (known !== undefined) return known;
+    const query = readQueryAs(shelfQuery, filters);
+    const plan = query && planShelf(query);
+    if (plans.size >= MOST_PLANS) plans.clear();
+    plans.set(filters, plan);
+    return plan;
+  };
+}

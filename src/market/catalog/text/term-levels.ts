@@ -1,0 +1,125 @@
+import { END_OF_FIELD, FIRST_WORD } from './tokens.ts';
+import type { WordTable } from './word-table.ts';
+
+/** What a word counts for by the field it stands in: title, tags, seller, description, preview. */
+export const FIELD_WEIGHTS: readonly number[] = [4, 3, 2, 1, 1];
+
+const SATURATION = 1.2;
+const LENGTH_SHARE = 0.5;
+/**
+ * A constant in place of the true average, so that the level of a word depends on its listing alone: then no change of another listing
+ * moves it, and a new index has the same levels as one that followed every change.
+ */
+const USUAL_LENGTH = 150;
+/** So that once in the text, the seller, a tag and the title of a usual listing are different levels. */
+const CUTS: readonly number[] = [0.55, 0.85, 1.2, 1.48, 1.66, 1.77];
+
+/** The share of one word in the rank of a listing (BM25F without the rarity of the word), from 1 to 7. */
+export function termLevel(weightedCount: number, length: number): number {
+  const frequency = weightedCount / (1 - LENGTH_SHARE + (LENGTH_SHARE * length) / USUAL_LENGTH);
+  const part = (frequency * (SATURATION + 1)) / (SATURATION + frequency);
+  let level = 1;
+  for (const cut of CUTS) {
+    if (part >= cut) level += 1;
+  }
+  return level;
+}
+
+/** How much a word tells, from how many of all listings have it. A whole number, so that sums are exact. */
+export function rarity(listings: number, having: number): number {
+  return Math.max(1, Math.round(16 * Math.log(1 + (listings - having + 0.5) / (having + 0.5))));
+}
+
+/**
+ * The different words and stems of one listing. Two of these are used over and over: a stamp says which entries are of now, so
+ * nothing has to be cleared.
+ */
+export interface Tally {
+  stamp: number;
+  wordCount: number;
+  words: Uint32Array;
+  stemCount: number;
+  stems: Uint32Array;
+  /** By word number. */
+  wordStamps: Uint32Array;
+  /** By stem number, in turn: the stamp, and the weighted count that in the end becomes the level. Side by side in memory. */
+  byStem: Uint32Array;
+}
+
+export function createTally(): Tally {
+  return {
+    stamp: 0,
+    wordCount: 0,
+    words: new Uint32Array(0),
+    stemCount: 0,
+    stems: new Uint32Array(0),
+    wordStamps: new Uint32Array(0),
+    byStem: new Uint32Array(0),
+  };
+}
+
+export function hasWord(tally: Tally, word: number): boolean {
+  return tally.wordStamps[word] === tally.stamp;
+}
+
+/** The level of a stem in the listing that was tallied last, 0 when it does not have it. */
+export function levelInTally(tally: Tally, stem: number): number {
+  return tally.byStem[stem * 2] === tally.stamp ? (tally.byStem[stem * 2 + 1] as number) : 0;
+}
+
+export function tallyTokens(tally: Tally, table: WordTable, tokens: Uint32Array, count: number): void {
+  prepare(tally, table, count);
+  const { stamp, wordStamps, byStem, words, stems } = tally;
+  const stemOf = table.stems;
+  let wordCount = 0;
+  let stemCount = 0;
+  let length = 0;
+  let field = 0;
+  let weight = FIELD_WEIGHTS[0] as number;
+  for (let index = 0; index < count; index += 1) {
+    const token = tokens[index] as number;
+    if (token < FIRST_WORD) {
+      if (token === END_OF_FIELD) {
+        field += 1;
+        weight = FIELD_WEIGHTS[field] ?? 0;
+      }
+      continue;
+    }
+    length += 1;
+    if (wordStamps[token] !== stamp) {
+      wordStamps[token] = stamp;
+      words[wordCount] = token;
+      wordCount += 1;
+    }
+    const place = (stemOf[token] as number) * 2;
+    if (byStem[place] !== stamp) {
+      byStem[place] = stamp;
+      byStem[place + 1] = weight;
+      stems[stemCount] = place >>> 1;
+      stemCount += 1;
+    } else byStem[place + 1] = (byStem[place + 1] as number) + weight;
+  }
+  tally.wordCount = wordCount;
+  tally.stemCount = stemCount;
+  for (let index = 0; index < stemCount; index += 1) {
+    const place = (stems[index] as number) * 2 + 1;
+    byStem[place] = termLevel(byStem[place] as number, length);
+  }
+}
+
+function prepare(tally: Tally, table: WordTable, count: number): void {
+  const capacity = table.listings.length;
+  // There are never more stems than words, so one capacity serves both.
+  if (tally.wordStamps.length < capacity || tally.stamp === 0xffffffff) {
+    tally.stamp = 0;
+    tally.wordStamps = new Uint32Array(capacity);
+    tally.byStem = new Uint32Array(capacity * 2);
+  }
+  if (tally.words.length < count) {
+    tally.words = new Uint32Array(count * 2);
+    tally.stems = new Uint32Array(count * 2);
+  }
+  tally.stamp += 1;
+  tally.wordCount = 0;
+  tally.stemCount = 0;
+}

@@ -1,0 +1,147 @@
+import { grown } from '../byte-runs.ts';
+import { readWords, type WordSink } from './tokenize.ts';
+
+/**
+ * The text of a listing as numbers: the words in order by their ids, a mark after each field, a mark between two tags. Ids are given
+ * in the order in which words are first seen, so frequent words have small ones; the first byte says how many follow.
+ */
+export const END_OF_FIELD = 0;
+export const BREAK = 1;
+export const FIRST_WORD = 2;
+
+const TWO_BYTES = 160;
+const THREE_BYTES = 248;
+const FIVE_BYTES = 255;
+const FROM_TWO = TWO_BYTES;
+const FROM_THREE = FROM_TWO + (THREE_BYTES - TWO_BYTES) * 256;
+const FROM_FIVE = FROM_THREE + (FIVE_BYTES - THREE_BYTES) * 65_536;
+
+export const MOST_BYTES = 5;
+
+/** Returns the number of bytes written; `into` must have room for MOST_BYTES each. */
+export function encodeTokens(tokens: Uint32Array, count: number, into: Uint8Array): number {
+  let at = 0;
+  for (let index = 0; index < count; index += 1) {
+    const token = tokens[index] as number;
+    if (token < FROM_TWO) {
+      into[at] = token;
+      at += 1;
+    } else if (token < FROM_THREE) {
+      const rest = token - FROM_TWO;
+      into[at] = TWO_BYTES + (rest >>> 8);
+      into[at + 1] = rest;
+      at += 2;
+    } else if (token < FROM_FIVE) {
+      const rest = token - FROM_THREE;
+      into[at] = THREE_BYTES + (rest >>> 16);
+      into[at + 1] = rest >>> 8;
+      into[at + 2] = rest;
+      at += 3;
+    } else {
+      into[at] = FIVE_BYTES;
+      into[at + 1] = token >>> 24;
+      into[at + 2] = token >>> 16;
+      into[at + 3] = token >>> 8;
+      into[at + 4] = token;
+      at += 5;
+    }
+  }
+  return at;
+}
+
+/** Returns the number of tokens; `into` must have room for one per byte. */
+export function decodeTokens(bytes: Uint8Array, start: number, length: number, into: Uint32Array): number {
+  let count = 0;
+  let at = start;
+  const end = start + length;
+  while (at < end) {
+    const first = bytes[at] as number;
+    if (first < TWO_BYTES) {
+      into[count] = first;
+      at += 1;
+    } else if (first < THREE_BYTES) {
+      into[count] = FROM_TWO + ((first - TWO_BYTES) << 8) + (bytes[at + 1] as number);
+      at += 2;
+    } else if (first < FIVE_BYTES) {
+      const rest = ((bytes[at + 1] as number) << 8) + (bytes[at + 2] as number);
+      into[count] = FROM_THREE + ((first - THREE_BYTES) << 16) + rest;
+      at += 3;
+    } else {
+      const high = ((bytes[at + 1] as number) << 8) + (bytes[at + 2] as number);
+      into[count] = high * 65_536 + ((bytes[at + 3] as number) << 8) + (bytes[at + 4] as number);
+      at += 5;
+    }
+    count += 1;
+  }
+  return count;
+}
+
+/**
+ * Whether the encoded `needle` stands in a run of encoded tokens. No token is the beginning of another one's bytes, so it is enough
+ * to compare bytes where a token begins. The marks between fields and tags are tokens that no needle has: no phrase reaches across.
+ */
+export function hasInRow(bytes: Uint8Array, start: number, length: number, needle: Uint8Array): boolean {
+  const last = start + length - needle.length;
+  const wanted = needle[0];
+  let at = start;
+  while (at <= last) {
+    const first = bytes[at] as number;
+    if (first === wanted && isAt(bytes, at, needle)) return true;
+    at += first < TWO_BYTES ? 1 : first < THREE_BYTES ? 2 : first < FIVE_BYTES ? 3 : 5;
+  }
+  return false;
+}
+
+function isAt(bytes: Uint8Array, at: number, needle: Uint8Array): boolean {
+  for (let index = 1; index < needle.length; index += 1) {
+    if (bytes[at + index] !== needle[index]) return false;
+  }
+  return true;
+}
+
+/** What everybody may read of a listing. Nothing else is ever indexed. */
+export interface ListingText {
+  title: string;
+  tags: readonly string[];
+  merchant: string;
+  description: string;
+  preview: string;
+}
+
+/** The tokens of one text after another, in an array that is used again and again. */
+export interface TokenList {
+  tokens: Uint32Array;
+  count: number;
+  readonly sink: WordSink;
+}
+
+/** `numberOf` gives each word its number. */
+export function createTokenList(numberOf: (codes: Uint16Array, start: number, end: number) => number): TokenList {
+  const list: TokenList = {
+    tokens: new Uint32Array(4096),
+    count: 0,
+    sink: (codes, start, end) => addToken(list, numberOf(codes, start, end)),
+  };
+  return list;
+}
+
+/** Adds all words of a listing, and the marks between its fields and tags. */
+export function addListingText(list: TokenList, text: ListingText): void {
+  addWords(list, text.title, END_OF_FIELD);
+  for (const tag of text.tags) addWords(list, tag, BREAK);
+  addWords(list, '', END_OF_FIELD);
+  addWords(list, text.merchant, END_OF_FIELD);
+  addWords(list, text.description, END_OF_FIELD);
+  addWords(list, text.preview, END_OF_FIELD);
+}
+
+function addWords(list: TokenList, text: string, mark: number): void {
+  readWords(text, list.sink);
+  addToken(list, mark);
+}
+
+export function addToken(list: TokenList, token: number): void {
+  if (list.count === list.tokens.length) list.tokens = grown(list.tokens, list.count);
+  list.tokens[list.count] = token;
+  list.count += 1;
+}

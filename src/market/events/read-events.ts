@@ -1,0 +1,98 @@
+import type { z } from 'zod';
+import { eventOut } from '../../contract/merchants.ts';
+import { PAGE_SIZES, type Scope } from '../../contract/vocabulary.ts';
+import type { Queryable } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { type EventFilter, type NewsRow, readNews, readSlice } from './store.ts';
+
+/** As many as a page shows at once. */
+const KEPT = PAGE_SIZES.window_events;
+
+/** The end of the public log in memory, for pages that are asked for much more often than something happens. */
+export interface EventTail {
+  /** Reads what is new by one statement, however much it is; the function that comes back takes it in. Null: nothing is new. */
+  read(queryable: Queryable): Promise<(() => void) | null>;
+  /** The newest events of that view, as a page of the log would hold them. */
+  newest(scope: Scope, limit: number): EventPage;
+  /** Rises with every event. */
+  version(): number;
+}
+
+interface View {
+  total: number;
+  /** Newest first. */
+  events: EventRecord[];
+}
+
+export function createEventTail(): EventTail {
+  const none: View = { total: 0, events: [] };
+  let views: Record<Scope, View> = { door: none, window: none };
+  let newestId = 0n;
+
+  return {
+    read: async (queryable) => {
+      const { newestId: upTo, news } = await readNews(queryable, newestId, KEPT);
+      if (upTo === newestId) return null;
+      // A log that is shorter than it was is another one, of which all came with the news.
+      const known = upTo < newestId ? { door: none, window: none } : views;
+      return () => {
+        const atTheDoor = news.filter(({ in_door: inDoor }) => inDoor);
+        views = {
+          window: addNews(known.window, news, news[0]?.nth_of_window),
+          door: addNews(known.door, atTheDoor, atTheDoor[0]?.nth_of_door),
+        };
+        newestId = upTo;
+      };
+    },
+    newest: (scope, limit) => {
+      const { total, events } = views[scope];
+      const shown = events.slice(0, limit);
+      const hasMore = total > shown.length;
+      return { events: shown, total, hasMore, nextBeforeId: hasMore ? (shown.at(-1)?.id ?? null) : null };
+    },
+    version: () => Number(newestId),
+  };
+}
+
+/** Both newest first. */
+function addNews(view: View, rows: readonly NewsRow[], total: bigint | undefined): View {
+  if (total === undefined) return view;
+  const events = rows.slice(0, KEPT).map(({ id, canonical }) => toRecord(id, canonical));
+  return { total: Number(total), events: [...events, ...view.events].slice(0, KEPT) };
+}
+
+export type EventRecord = z.output<typeof eventOut>;
+
+export interface EventPage {
+  events: EventRecord[];
+  /** Of the whole filter, on every page. */
+  total: number;
+  hasMore: boolean;
+  nextBeforeId: number | null;
+}
+
+const content = eventOut.omit({ id: true });
+
+/** The newest events of the filter below the cursor. Given an open transaction, they are of its snapshot. */
+export async function readEventPage(
+  database: Queryable,
+  filter: EventFilter,
+  page: { limit: number; beforeId: bigint | null },
+): Promise<EventPage> {
+  const { total, cursorKnown, rows } = await readSlice(database, filter, page);
+  if (!cursorKnown) throw new Refusal('cursor_invalid', { detail: 'before_id does not name an event of this filter.' });
+  const last = rows.at(-1);
+  // The running count of the last row is how many rows there are down from it, itself included.
+  const hasMore = last !== undefined && last.nth > 1n;
+  return {
+    events: rows.map(({ id, canonical }) => toRecord(id, canonical)),
+    total: Number(total),
+    hasMore,
+    nextBeforeId: hasMore ? Number(last.id) : null,
+  };
+}
+
+export function toRecord(id: bigint, canonical: Buffer): EventRecord {
+  const { at, kind, actor, detail } = content.parse(JSON.parse(canonical.toString('utf8')));
+  return { id: Number(id), at, kind, actor, detail };
+}

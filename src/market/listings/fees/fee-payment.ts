@@ -1,0 +1,219 @@
+import type { ClaimBody } from '../../../contract/payments.ts';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import type { Hex } from '../../../platform/hex.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market } from '../../context.ts';
+import { findWatermark } from '../../payments/chain/store.ts';
+import { continueClaim } from '../../payments/paths/direct/continue-claim.ts';
+import { findOwnIntent, undecidedRefusal } from '../../payments/paths/direct/name-transaction.ts';
+import { type Intent, insertClaim, isClaimOf, rebindPayer } from '../../payments/paths/direct/store.ts';
+import { PAYMENT_PATHS } from '../../payments/paths/payment-paths.ts';
+import { type DirectPayment, type Payment, unseenRefusal } from '../../payments/payment.ts';
+import type { Payments } from '../../payments/payments.ts';
+import { pendingBody, pendingHeaders, reviewRefusal } from '../../payments/present-payment.ts';
+import { countOpenFees, findByAuthorization, findOpenFee } from '../../payments/store.ts';
+import type { Proof } from '../../payments/terms.ts';
+import { answerCompletedFee, answerCreated, type ListAnswer, refuseWithoutListing } from '../answer-listing.ts';
+import { type Checked, feeTerms, type ListRequest } from '../list-request.ts';
+import { MEMORY_MS } from '../read-goods.ts';
+import { findListingByBody } from '../store.ts';
+
+/**
+ * Commits, before anybody is asked: the attempt, and what is held for it, be it the place of goods or a draft. Null when another request
+ * took the authorization or the body meanwhile: then that one is the answer.
+ */
+export async function openFee(
+  market: Market,
+  request: ListRequest,
+  checked: Checked,
+  { proof, openedBlock }: { proof: Proof; openedBlock: bigint },
+): Promise<Payment | null> {
+  return await market.database.transaction(async (tx) => {
+    const { merchant } = request;
+    await tx.lock(`fees:${merchant.id}`);
+    await checkOpenFees(tx, market, merchant.id);
+    const payment = await insertAttempt(tx, market, request, proof, openedBlock);
+    if (payment === null) return null;
+    await checked.hold(tx, payment);
+    return payment;
+  });
+}
+
+/** Asked before the 402 too: no merchant is asked to pay for what would then be refused. */
+export async function checkOpenFees(queryable: Queryable, market: Market, merchantId: bigint): Promise<void> {
+  const limit = market.config.limits.open_fee_attempts_per_merchant;
+  if ((await countOpenFees(queryable, merchantId)) < limit) return;
+  throw new Refusal('too_many_open_fees', { detail: `${limit} fees are undecided.`, retryAfterSeconds: 30 });
+}
+
+async function insertAttempt(
+  tx: Tx,
+  market: Market,
+  request: ListRequest,
+  proof: Proof,
+  openedBlock: bigint,
+): Promise<Payment | null> {
+  const terms = feeTerms(market, request.subject);
+  return await PAYMENT_PATHS.x402.open(market, tx, {
+    ...{ purpose: 'listing_fee', listingId: null, merchantId: request.merchant.id, bodyHash: request.bodyHash },
+    ...{ payee: terms.payee, valueUnits: terms.valueUnits, proof, openedBlock, deliveryTokenHash: null },
+  });
+}
+
+/** A claim may end while it is looked at; then there is a listing, or nothing any more. */
+const MAX_EARLIER_ROUNDS = 3;
+
+/** What this merchant's earlier request with the same body, or this very proof, already amounts to; null when there is none. */
+export async function answerEarlier(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+): Promise<ListAnswer | null> {
+  const { merchant, bodyHash, proof, claim } = request;
+  const since = new Date(market.clock.now() - MEMORY_MS);
+  for (let round = 0; round < MAX_EARLIER_ROUNDS; round += 1) {
+    // The fee before the listing: one that is completed between the two readings is found as a listing.
+    const open = await findOpenFee(market.database, merchant.id, bodyHash);
+    const made = await findListingByBody(market.database, merchant.id, bodyHash, since);
+    if (made !== null) return await answerCreated(market, made);
+    const presented = await findPresented(market, proof);
+    if (presented !== null && !isOfRequest(presented, request)) throw new Refusal('payment_bound_elsewhere');
+    if (claim === null || !isClaimOf(open, claim.intent_id)) {
+      const payment = open ?? presented;
+      return payment && (await continueFee(market, payments, request, payment));
+    }
+    // Nothing of it was checked yet: so this only goes on with what was opened before.
+    const answer = await continueFeeClaim(market, payments, request, { claim, checked: null });
+    if (answer !== null) return answer;
+  }
+  return null;
+}
+
+/** The fee or purchase that this proof opened. */
+export async function findPresented(market: Market, proof: Proof | null): Promise<Payment | null> {
+  if (proof === null) return null;
+  const { network } = market.config;
+  return await findByAuthorization(market.database, {
+    chainId: network.chainId,
+    asset: network.usdc,
+    payer: proof.authorization.from,
+    nonce: proof.authorization.nonce,
+  });
+}
+
+function isOfRequest(payment: Payment, request: ListRequest): boolean {
+  return (
+    payment.purpose === 'listing_fee' &&
+    payment.merchantId === request.merchant.id &&
+    payment.bodyHash?.equals(request.bodyHash) === true
+  );
+}
+
+/**
+ * Moves a fee on as far as the proof and the chain allow, and says where it stands. Null: it ended unpaid, or it is paid and is a
+ * credit now.
+ */
+export async function continueFee(
+  market: Market,
+  payments: Payments,
+  { proof, subject }: ListRequest,
+  payment: Payment,
+): Promise<ListAnswer | null> {
+  const terms = feeTerms(market, subject, payment);
+  const { current, refusal } = await payments.advance(payment, proof, terms);
+  switch (current.status) {
+    case 'completed':
+      return await answerCompletedFee(market, current);
+    case 'unpaid':
+    case 'rejected':
+      return null;
+    case 'needs_review':
+      throw reviewRefusal(current, await findWatermark(market.database, current.chainId), market.clock.now());
+    case 'verifying':
+    case 'settling': {
+      if (current.txHash === null && refusal !== null) throw refusal;
+      if (current.txHash === null && current.status === 'verifying') throw unseenRefusal(current);
+      const watermark = await findWatermark(market.database, current.chainId);
+      const body = pendingBody(market, current, watermark, 'same_request', market.clock.now());
+      return { status: 202, body, headers: pendingHeaders(market.config.network, current, body) };
+    }
+  }
+}
+
+const MAX_CLAIM_ROUNDS = 4;
+
+/** What was sent along, and what the checks have found; null while nothing was checked, and then no claim opens. */
+interface Claimed<Found extends Checked | null> {
+  claim: ClaimBody;
+  checked: Found;
+}
+
+/** The fee by a transfer: the claim, the exact body and what is held for it are committed before the chain is asked. */
+export async function listByTransfer(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  claimed: Claimed<Checked>,
+): Promise<ListAnswer> {
+  for (let round = 0; round < MAX_CLAIM_ROUNDS; round += 1) {
+    const answer = await continueFeeClaim(market, payments, request, claimed);
+    if (answer !== null) return answer;
+  }
+  throw new Refusal('payment_preserved', {
+    detail: 'Another request for this fee is under way.',
+    retryAfterSeconds: 1,
+  });
+}
+
+/** Null when the claim that was found is over, or a rival took its place: the next round sees what became of it. */
+async function continueFeeClaim(
+  market: Market,
+  payments: Payments,
+  request: ListRequest,
+  { claim, checked }: Claimed<Checked | null>,
+): Promise<ListAnswer | null> {
+  const { merchant } = request;
+  const intent = await findOwnIntent(market.database, merchant, claim.intent_id, 'listing_fee');
+  const signed = { intent, txHash: claim.tx_hash, signature: claim.payer_signature as Hex };
+  return await continueClaim<ListAnswer>(market, payments, signed, {
+    checkPayer: async () => {},
+    lock: (tx) => tx.lock(`fees:${merchant.id}`),
+    openClaim: async (tx, payer) => checked && (await open(tx, market, request, intent, { payer, checked })),
+    mustBeSame: async (tx, standing) => {
+      if (!isOfBody(standing, request)) throw await undecidedRefusal(tx, market, standing);
+    },
+    rebind: (tx, standing, payer) => rebindPayer(tx, standing.id, payer, new Date(market.clock.now())),
+    answerCompletedClaim: (payment) => answerCompleted(market, request, payment),
+  });
+}
+
+/** A fee pays for the body with which it was claimed. */
+async function answerCompleted(market: Market, request: ListRequest, claim: DirectPayment): Promise<ListAnswer> {
+  if (!isOfBody(claim, request))
+    throw new Refusal('transaction_used', { detail: 'That fee paid for another listing.' });
+  const answer = await answerCompletedFee(market, claim);
+  if (answer !== null) return answer;
+  throw await refuseWithoutListing(market, claim, request.subject);
+}
+
+function isOfBody(claim: DirectPayment, { bodyHash }: ListRequest): boolean {
+  return claim.bodyHash?.equals(bodyHash) === true;
+}
+
+async function open(
+  tx: Tx,
+  market: Market,
+  { merchant, bodyHash }: ListRequest,
+  intent: Intent,
+  { payer, checked }: { payer: Hex; checked: Checked },
+): Promise<DirectPayment | null> {
+  await checkOpenFees(tx, market, merchant.id);
+  const opened = await insertClaim(market, tx, { intent, payer, bodyHash, surplus: false });
+  if (opened !== null) {
+    await checked.hold(tx, opened);
+    return opened;
+  }
+  const rival = await findOpenFee(tx, merchant.id, bodyHash);
+  if (rival !== null) throw await undecidedRefusal(tx, market, rival);
+  return null;
+}

@@ -1,0 +1,119 @@
+import { TEXT_FLAGS, type TextFlag } from '../../contract/text-flags.ts';
+import { asksForSecret, type FoldedText, foldText, hasInstructions } from './text-patterns.ts';
+
+/** The marks by which models are told who speaks. */
+const ROLES: readonly RegExp[] = [
+  /<\|[a-z_ ]{2,24}\|>/,
+  /\[\/?inst\]|<<\/?sys>>/,
+  /<\/?(?:system|assistant|human|developer|important|admin)(?:[-_ ](?:prompt|message|reminder|instructions?|note|override))? ?\/?>/,
+  /\[(?:system|assistant|(?:ai|agent|admin|priority|hidden|secret|editor|teacher|developer|system|assistant)[ _-](?:prompt|message|note|override|instructions?|directive|command|reminder)(?: to ai)?)[\]:]/,
+  /\[admin\] ?:|<hidden\b|\{\{[#/] ?(?:ai|system)[_ ]/,
+  /^#{2,6} ?(?:end[_ ])?system(?:[_ ]prompt)? ?#{2,6}/m,
+  /^#{1,6} {0,4}(?:system|assistant|human|user|instructions?|response)(?: (?:prompt|message|instructions?|override))? ?:/m,
+  /^[>*_ ]{0,8}(?:assistant|human|system (?:prompt|message|instructions?|override|note|alert)) ?\** ?:/m,
+  /^[>*_ ]{0,8}system ?\** ?: ?(?:you|your|ignore|new|override|always|never|do not|the (?:user|assistant|agent)|from now)\b/m,
+  /^[-=*#]{3,60} ?(?:end|begin|start)(?: of)?(?: the)? (?:system|user|listing|document|untrusted|prompt|context|input|instructions?|data|tool)\b/m,
+  /"role" ?: ?"(?:system|assistant|developer|tool)"/,
+];
+
+/** Says who speaks, as if another part of the conversation began. */
+function hasRoleMarkup({ latin }: FoldedText): boolean {
+  return ROLES.some((pattern) => pattern.test(latin));
+}
+
+const CALLS: readonly RegExp[] = [
+  /"(?:tool_calls?|function_call|tool_use|tool_use_id|tool_name|tool_choice|recipient_name)" {0,4}:/,
+  /"name" {0,4}: {0,4}"[^"\n]{1,60}", {0,4}"(?:arguments|parameters|input)" {0,4}: {0,4}[{"]/,
+  /"method" {0,4}: {0,4}"tools\/call"/,
+  /<\/?(?:tool_call|tool_calls|tool_use|tool_code|function_call|function_calls|function_results|tool_response|tool_result|tool_results)\b/,
+  /<(?:[a-z]{2,12}:)?invoke name=|<parameter name=|<function=[a-z_]{2,40}/,
+  /\bto=functions\.[a-z_]/,
+];
+
+const CALLS_IN_WORDS =
+  / (?:call|invoke|trigger) (?:the |your |its |this |a )?(?:[^ ]+ ){0,2}tools? | use your (?:[^ ]+ ){0,2}tools? (?:to|and|now|for) /u;
+
+/** Looks like a call of a tool, or asks for one. */
+function hasToolCall({ latin, words }: FoldedText): boolean {
+  return CALLS_IN_WORDS.test(words) || CALLS.some((pattern) => pattern.test(latin));
+}
+
+/**
+ * Which of these public texts looks as if it was meant to steer the model that reads it. In the order of TEXT_FLAGS, each once. They
+ * are read as one, as a model does: what begins in a title may go on in a description.
+ */
+export function flagText(texts: readonly string[]): TextFlag[] {
+  const text = texts.join('\n\n');
+  const folded = foldText(text);
+  const found: Record<TextFlag, boolean> = {
+    instructions: hasInstructions(folded),
+    role_markup: hasRoleMarkup(folded),
+    tool_call: hasToolCall(folded),
+    asks_for_secret: asksForSecret(folded),
+    payment_request: requestsPayment(folded),
+    encoded: hasEncoded(text),
+  };
+  return TEXT_FLAGS.filter((flag) => found[flag]);
+}
+
+/** Long enough to say something, and longer than a hash. */
+const HEX = /[0-9a-f]{65,}/i;
+const BASE64 = /[A-Za-z0-9+/_-]{120,}/g;
+const ESCAPES: readonly RegExp[] = [
+  /(?:%[0-9a-f]{2}){10,}/i,
+  /(?:\\u\{?[0-9a-f]{4,6}\}?){4,}/i,
+  /(?:\\x[0-9a-f]{2}[ ,]?){8,}/i,
+  /(?:&#x?[0-9a-f]{2,6};){6,}/i,
+  /(?:\b[01]{8} ){6,}/,
+  /(?:\b[0-9a-f]{2}[ :]){24,}/i,
+];
+const DIFFERENT_LETTERS = 20;
+
+/** Carries something that is not to be read as it stands. */
+function hasEncoded(text: string): boolean {
+  // Lines of such a block are one run.
+  const joined = text.replace(/\r?\n/g, '');
+  return (
+    HEX.test(joined) ||
+    ESCAPES.some((pattern) => pattern.test(text)) ||
+    [...joined.matchAll(BASE64)].some(([run]) => isBase64(run))
+  );
+}
+
+/** Not a ruler, not a word with a letter held down, not a path of small words. */
+function isBase64(run: string): boolean {
+  return /[a-z]/.test(run) && /[A-Z]/.test(run) && /[0-9]/.test(run) && new Set(run).size >= DIFFERENT_LETTERS;
+}
+
+const ADDRESS = /\b0x[0-9a-f]{40}\b|\b(?:bc1|ltc1)[0-9a-z]{25,60}\b|\b[a-z0-9-]{3,40}\.eth\b/g;
+const PAY =
+  /\b(?:send|pay|transfer|deposit|wire|remit|donate|tip|forward|fund|top up)\b(?! events?\b| logs?\b| history\b)/;
+/** How far from an address it may be said what to do with it. */
+const REACH = 100;
+
+const GAP = '(?:[^ |]+ ){0,5}';
+const NEAR = '(?:[^ |]+ ){0,3}';
+const PLACE = '(?:market|marketplace|platform|site|escrow|store|checkout|app)';
+const MEANS =
+  '(?:paypal|venmo|cashapp|cash app|zelle|western union|moneygram|gift cards?|bitcoin|btc|monero|xmr|usdt|bank transfer|wire transfer|revolut|wise)';
+const PLACES = '(?:telegram|whatsapp|discord|signal|email|dm|twitter)';
+
+const BESIDE: readonly RegExp[] = [
+  `(?:pay|payment|payments|paying|buy|purchase|deal|order|trade|settle|send|transfer|contact) ${GAP}(?:outside|off|around|without) (?:of )?(?:the |this )?${PLACE}`,
+  `(?:pay|transfer|wire) (?:me|us|the seller) ${NEAR}(?:directly|privately|instead|first|outside)`,
+  `(?:send|transfer|wire|deposit) ${NEAR}(?:usdc|eth|ether|usd|dollars|funds|money|payment|btc|usdt|tokens|crypto) ${NEAR}to (?:me|us|my|our|this|the following) `,
+  `(?:pay|send|transfer) ${NEAR}(?:me|us|my|our|seller) ${NEAR}(?:via|by|with|through|using|in|over|on) ${MEANS}`,
+  `(?:discount|cheaper|half price|bonus|free) ${GAP}(?:pay|paying|paid) ${NEAR}(?:outside|directly|privately|off|via|by|with|in) ${NEAR}(?:${MEANS}|${PLACE}|us|me|crypto)`,
+  `(?:contact|message|dm|write|text|reach) (?:me|us) (?:on|via|at|by|over|through) ${PLACES} ${GAP}(?:pay|payment|price|deal|discount|buy|order|purchase|cheaper)`,
+  `(?:approve|increase) ${NEAR}(?:allowance|spending|unlimited|spender) ${NEAR}(?:for|to|of) `,
+  `(?:skip|avoid|save) ${NEAR}(?:market|platform|marketplace) (?:fee|fees|checkout)`,
+].map((words) => new RegExp(` ${words.trimEnd()} `, 'u'));
+
+/** Asks for money in another way than the market's own. */
+function requestsPayment({ latin, sentences }: FoldedText): boolean {
+  if (BESIDE.some((pattern) => pattern.test(sentences))) return true;
+  return [...latin.matchAll(ADDRESS)].some(({ 0: address, index }) => {
+    const end = index + address.length;
+    return PAY.test(latin.slice(Math.max(0, index - REACH), index)) || PAY.test(latin.slice(end, end + REACH));
+  });
+}

@@ -1,0 +1,201 @@
+// Words of one sentence: `|` ends a sentence and is not a word.
+const SENTENCE_GAP = '(?:[^ |]+ ){0,5}';
+const SENTENCE_NEAR = '(?:[^ |]+ ){0,3}';
+
+/** What only its owner ever needs. */
+const PRECIOUS =
+  '(?:private keys?|seed phrases?|seed words|secret phrases?|recovery (?:phrases?|codes?|words|keys?)|mnemonics?|mnemonic phrases?|merchant keys?|wallet keys?|wallet backups?|pairing codes?)';
+/** What is also typed into a program that one has bought. */
+const USUAL =
+  '(?:secret keys?|signing keys?|ssh keys?|id rsa|keystore|api keys?|api tokens?|access tokens?|bearer tokens?|auth tokens?|session cookies?|passwords?|passphrases?|credentials|login data|authorization headers?|secrets|dotenv|environment variables)';
+const WHOSE = '(?:your|me|us|my|its|their|users?|owners?|buyers?|humans?|operators?)';
+
+/** Hands something to another person. */
+const HAND =
+  '(?:send|share|reveal|disclose|leak|tell|give|reply with|respond with|transmit|exfiltrate|hand over|deliver|email|mail|dm|message|forward|post|comment|text)';
+/** Puts something somewhere. */
+const PUT =
+  '(?:paste|enter|provide|include|type|submit|put|write|copy|print|show|attach|append|input|upload|dump|output|return|read out|cat|echo|add|fill in|confirm|verify)';
+const THERE =
+  '(?:here|below|to (?:me|us|the seller|this (?:address|url|endpoint|site))|in (?:a|the|your) (?:comments?|reply|message|chat|response|answer)|into (?:this|the) (?:form|chat)|as a comment)';
+
+const REQUESTS: readonly RegExp[] = [
+  `${HAND} ${SENTENCE_GAP}${PRECIOUS}`,
+  `${HAND} ${SENTENCE_GAP}${WHOSE} ${SENTENCE_NEAR}${USUAL}`,
+  `${PUT} ${SENTENCE_GAP}${PRECIOUS}`,
+  `${PUT} ${SENTENCE_GAP}${USUAL} ${SENTENCE_NEAR}${THERE}`,
+  `(?:what is|whats|i need|we need) your ${SENTENCE_NEAR}(?:${PRECIOUS}|${USUAL})`,
+  `${PRECIOUS} (?:is|are) (?:required|needed|necessary) (?:to|for|before)`,
+].map((words) => new RegExp(` ${words} `, 'gu'));
+
+/** What turns the request right behind it round: who is told never to do it is not asked for anything. */
+const DENIED =
+  /(?: never| not| dont| cannot| cant| wont| nobody| without| doesnt| didnt| shouldnt| no need to)(?: ever| to| need to| have to| want to)? ?$|(?: never| not| dont| wont| doesnt| nobody) (?:ask|asks|asking|require|requires|need|needs|want|wants|tell|tells)(?: you| anyone| anybody)?(?: to| for)? ?$/u;
+const DENIED_WITHIN = 40;
+
+/** Asks for what opens an account or a wallet. */
+export function asksForSecret({ sentences }: FoldedText): boolean {
+  return REQUESTS.some((pattern) => {
+    pattern.lastIndex = 0;
+    for (let found = pattern.exec(sentences); found !== null; found = pattern.exec(sentences)) {
+      if (!DENIED.test(sentences.slice(Math.max(0, found.index - DENIED_WITHIN), found.index))) return true;
+      // What is denied may hold the beginning of what is not.
+      pattern.lastIndex = found.index + 1;
+    }
+    return false;
+  });
+}
+
+/**
+ * Patterns over words that are one space apart: a gap is a few whole words, so there is one way to read each text and no work that
+ * grows faster than the text.
+ */
+const GAP = '(?:[^ ]+ ){0,4}';
+const NEAR = '(?:[^ ]+ ){0,2}';
+const MODEL = '(?:ai|llm|llms|language model|model|models|assistant|assistants|agent|agents|bot|bots|chatbot|crawler)';
+const ORDERS =
+  '(?:instructions?|prompts?|directives?|directions?|orders|commands?|messages?|guidelines?|rules?|context)';
+const BOUNDS =
+  '(?:instructions?|prompts?|directives?|guidelines?|guardrails?|programming|training|safeguards?|safety rules?)';
+const BEFORE =
+  '(?:previous|previously|prior|above|earlier|preceding|foregoing|former|original|initial|existing|your|system)';
+
+const IN_WORDS: readonly RegExp[] = [
+  // To put away what the model was told.
+  `(?:ignore|disregard|forget|neglect|dismiss|discard) ${GAP}${BEFORE} ${NEAR}${ORDERS}`,
+  `(?:ignore|disregard|forget) (?:all|any|the) (?:of )?(?:the )?(?:instructions?|prompts?|directives?)`,
+  `(?:override|overrule|bypass|circumvent|violate|cancel|suspend) ${GAP}(?:your|system|previous|prior) ${NEAR}${BOUNDS}`,
+  `(?:ignore|disregard|forget) (?:everything|anything|all|what|whatever) ${GAP}(?:above|before|told|said|earlier|previously|learned)`,
+  `(?:instructions?|prompts?|rules) ${NEAR}(?:above|before this|so far|given earlier) (?:are|is|were) ${NEAR}(?:void|obsolete|outdated|canceled|cancelled|invalid|suspended|fake)`,
+  `(?:this|the following) ${NEAR}(?:overrides|supersedes|replaces|takes precedence over) ${GAP}(?:instructions?|prompts?|rules|guidelines|everything)`,
+  `(?:ignore|disregard|override|bypass|violate|suspend) ${GAP}(?:safety|security) (?:protocols?|rules?|checks?|policies|measures|constraints|restrictions|filters|guidelines)`,
+  `ignore (?:the |your )(?:users?|operators?|humans?) `,
+  `(?:abandon|stop|drop|suspend) (?:your |the )?(?:current|normal|usual) (?:task|tasks|operations?|work)`,
+  // To give the reader another identity.
+  `you are now (?!${NEAR}(?:owner|owners|ready|able|set|holder) )(?:a|an|the|my|acting|playing|called|dan|unrestricted|free|jailbroken|operating|running|in (?:[^ ]+ )?mode)`,
+  `you are no longer (?:a|an|the|bound|restricted|limited|required|your)`,
+  `from (?:now|here|this (?:point|moment)|this) (?:on|onward|onwards|forward) (?:you|your|always|only|never|ignore|act|answer|respond)`,
+  `pretend (?:to be|you are|youre|that you|you have)`,
+  `(?:developer|god|dan|jailbreak|unrestricted|admin|sudo) mode (?:is )?(?:now )?(?:enabled|activated|unlocked|engaged)`,
+  `do anything now`,
+  `your (?:new|real|true|actual|updated|secret|hidden) ${NEAR}(?:task|goal|objective|instructions?|mission|directives?|purpose|role|job|identity|persona) (?:is|are|will|follows?)`,
+  // To speak to whatever reads this.
+  `as an? (?:ai|llm|large language model|language model)(?: [^ ]+){0,2} (?:you|your)`,
+  `(?:if|when|since|because) you are an? ${NEAR}${MODEL} ${GAP}(?:reading|processing|parsing|seeing|viewing|summari[sz]ing|reviewing) (?:this|these|the)`,
+  `(?:to|any|every|all|the|attention|dear|hello|hey|note to) ${NEAR}${MODEL} (?:reading|processing|parsing|summari[sz]ing|reviewing|that reads?|who reads?|that sees?) (?:this|these|the)`,
+  `(?:attention|dear) (?:all )?(?:ai|llm|language model|assistant|model)`,
+  `(?:new|updated|urgent|important|secret|hidden|special) (?:system )?(?:instructions?|directives?|orders) (?:for|to) ${NEAR}${MODEL}`,
+  `(?:note|message|notice|reminder|update) (?:to|for) (?:all |any |the |every )?${NEAR}(?:ai|llm|llms|language models?|assistants?)`,
+  `(?:ai|llm|agent|assistant) (?:directive|override|command|note to self)`,
+  `(?:new|priority|hidden|secret|overriding) (?:directives?|instructions?|commands?) (?:inform|tell|ignore|you|all|abandon|stop|output|your|from now)`,
+  `as an? (?:[^ ]+ ){0,2}agent (?:you must|you should|you will|navigate|execute|send|run|download|reveal)`,
+  `you (?:must|should|have to|need to) (?:now |first )?immediately`,
+  // To make it hide or tell something.
+  `(?:tell|inform) the user (?:to (?:visit|click|go|pay|send)|that (?:their|they)|they (?:have|must|need))`,
+  `without (?:the )?(?:user|users|human|operator|operators) (?:confirmation|approval|consent|permission|noticing|knowing|knowledge)`,
+  `(?:your only|start(?:ing)? your|begin(?:ning)? your|in your(?: next)?|end your) (?:response|reply|answer)`,
+  `(?:respond|reply|answer|say|output) (?:with |only |instead )?(?:with )?(?:exactly|nothing but|only the phrase|the phrase)`,
+  `decode (?:this |it |that |the following )?and (?:then )?(?:execute|run|follow|obey|do)`,
+  `(?:do not|dont|never|without|must not|should not|avoid) (?:tell|telling|inform|informing|alert|alerting|notify|notifying|warn|warning|mention ${NEAR}to|mentioning ${NEAR}to|reveal ${NEAR}to) ${NEAR}(?:user|users|human|humans|operator|operators|principal|principals)`,
+  `(?:keep|hide) (?:this|these|it) ${NEAR}(?:from|secret from|hidden from) ${NEAR}(?:user|users|human|humans|operator|operators|principal|owner)`,
+  `(?:reveal|print|repeat|output|show|leak|expose|dump|recite|disclose|display|return|quote|translate|tell me|give me) ${NEAR}(?:your|everything above|the text above|the words above|(?:the )?(?:full|entire|exact|complete|verbatim) (?:text of )?(?:your|the)) ?${NEAR}(?:system prompt|system message|system instructions?|initial prompt|initial instructions?|hidden prompt|hidden instructions?|developer message|original instructions?|instructions|prompt|verbatim|word for word)`,
+  `(?:reveal|leak|repeat|recite|disclose) (?:the|all of the|all) (?:system|hidden|initial|developer) (?:prompt|message|instructions?)`,
+  // To make it choose.
+  `(?:you|agents?|models?|assistants?|buyers) (?:must|shall|should|will|have to|are (?:required|instructed|obliged|ordered) to) ${NEAR}(?:rank|recommend|rate|upvote|endorse|praise|promote|choose|select|prefer|buy) ${NEAR}(?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
+  `(?:always|automatically|only) (?:rank|recommend|upvote|endorse|praise|promote|choose|select|prefer|buy) (?:this|my|our) (?:listing|store|product|offer|goods|item|seller|merchant)`,
+  // The best known sentence, in some other languages.
+  `(?:ignora|ignore|olvida) (?:todas )?(?:as|las|tus|suas) (?:instrucciones|instrucoes|reglas|regras)`,
+  `(?:ignorez|ignore|oubliez|oublie) (?:toutes )?(?:les|tes|vos) (?:instructions|consignes|regles)`,
+  `(?:ignoriere|ignorier|vergiss) (?:bitte )?(?:alle |deine |die )${NEAR}(?:anweisungen|instruktionen|regeln)`,
+  `(?:ignora|dimentica) (?:tutte )?le ${NEAR}(?:istruzioni|regole)`,
+].map((words) => new RegExp(` ${words} `, 'u'));
+
+/** A name in quotes for whom it is to be, and a remark that a page would not show. */
+const SIGNED: readonly RegExp[] = [
+  /\byou are now ["'‘“][a-z]/u,
+  /(?:<!--|\[\/\/\]: ?# ?\()[^>\n]{0,60}\b(?:ai|agents?|assistants?|models?|disregard|hidden|instructions?|override|system)\b/u,
+];
+
+/** An imperative at the beginning of a sentence is said to the reader. */
+const IMPERATIVES =
+  /(?:^|[\n.!?:;>*"-]) {0,4}(?:please |now |always |you must |you should |you will )?(?:act|behave|roleplay|role-play) as (?:a|an|my|the|if|though)\b/u;
+
+/** Alphabets in which look-alikes stand for themselves. */
+const IN_FOLDED: readonly RegExp[] = [
+  /(?:игнорируи|игнорируите|забудь|забудьте) (?:все |все предыдущие |предыдущие |прежние )(?:инструкции|указания|правила|команды)/u,
+  /(?:忽略|无视|忘记|無視|忘記)[^\n。]{0,8}(?:指令|指示|提示词|提示|说明|命令)/u,
+  /(?:以前|これまて|上記|すへて)[^\n。]{0,6}(?:指示|命令)[^\n。]{0,4}無視/u,
+];
+
+/** Says something to a model in place of telling of the goods. */
+export function hasInstructions({ folded, latin, words }: FoldedText): boolean {
+  return (
+    IN_WORDS.some((pattern) => pattern.test(words)) ||
+    IMPERATIVES.test(latin) ||
+    SIGNED.some((pattern) => pattern.test(latin)) ||
+    IN_FOLDED.some((pattern) => pattern.test(folded))
+  );
+}
+
+/** Letters of other alphabets that are drawn like Latin ones, which is how words are hidden from those who look for them. */
+const LOOK_ALIKES = new Map(
+  Object.entries({
+    а: 'a',
+    α: 'a',
+    ɑ: 'a',
+    с: 'c',
+    ϲ: 'c',
+    ԁ: 'd',
+    е: 'e',
+    ε: 'e',
+    ɡ: 'g',
+    һ: 'h',
+    і: 'i',
+    ι: 'i',
+    ı: 'i',
+    ј: 'j',
+    κ: 'k',
+    ո: 'n',
+    о: 'o',
+    ο: 'o',
+    օ: 'o',
+    р: 'p',
+    ρ: 'p',
+    ѕ: 's',
+    τ: 't',
+    υ: 'u',
+    ս: 'u',
+    ν: 'v',
+    ѵ: 'v',
+    ԝ: 'w',
+    х: 'x',
+    χ: 'x',
+    у: 'y',
+  }),
+);
+
+export interface FoldedText {
+  /** Compatibility forms and marks folded, lower case; signs and lines as they are. */
+  folded: string;
+  /** The same with letters that only look Latin made Latin. */
+  latin: string;
+  /** Its words, one space apart, with nothing between them. */
+  words: string;
+  /** Its words with a bar where a sentence or a paragraph ends. */
+  sentences: string;
+}
+
+/** Each step looks at each character once. */
+export function foldText(text: string): FoldedText {
+  const folded = text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replaceAll('\r\n', '\n');
+  const latin = folded.replace(/[^\p{ASCII}]/gu, (letter) => LOOK_ALIKES.get(letter) ?? letter);
+  // A name that begins with a dot is a word of its own.
+  const named = latin.replace(/['’`]/g, '').replace(/\.env\b/g, ' dotenv ');
+  // Of several marks in a row the last one ends the sentence: to look for it from each of them would take the square of their number.
+  const sentences = named.replace(/\n\s{0,9}\n|[.!?;:](?=\s|$)|[|\p{Pd}](?=\s)|。/gu, ' | ');
+  return { folded, latin, words: wordsOf(named), sentences: wordsOf(sentences) };
+}
+
+function wordsOf(text: string): string {
+  return ` ${text.replace(/[^\p{L}\p{N}|]+/gu, ' ').trim()} `;
+}

@@ -1,0 +1,233 @@
+import { type Hearing, hearProvider, type Objections } from '../../../platform/chain/hear-provider.ts';
+import { judgeFinalized, type Objection, type Said, type Shown } from '../../../platform/chain/judge-mined.ts';
+import { objectToMined, openView, whatItSays } from '../../../platform/chain/object-to-mined.ts';
+import type { Provider } from '../../../platform/chain/provider.ts';
+import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
+import type { Rpc } from '../../../platform/chain/rpc.ts';
+import { sameMined } from '../../../platform/chain/same-mined.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Hex } from '../../../platform/hex.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { Market } from '../../context.ts';
+import { type ClaimEvidence, claimTermsOf, decideClaim } from '../paths/direct/decide-claim.ts';
+import { attemptTermsOf, decide, type Evidence } from '../paths/x402/decide.ts';
+import { type Finding, readFindings } from '../paths/x402/read-findings.ts';
+import type { DirectPayment, X402Payment } from '../payment.ts';
+import type { ChainHead } from './read-head.ts';
+
+/** Evidence of the leading provider, as far as the others bear it out. */
+export interface Corroboration {
+  /** By payment; what is not borne out comes back as evidence that decides nothing. */
+  onUses(
+    head: ChainHead,
+    payments: readonly X402Payment[],
+    gathered: Map<bigint, Evidence>,
+  ): Promise<Map<bigint, Evidence>>;
+  /** The same for the transactions that one claim names. */
+  onClaim(head: ChainHead, payment: DirectPayment, reading: Map<Hex, ClaimEvidence>): Promise<Map<Hex, ClaimEvidence>>;
+  /** Whether the others show a receipt as the leader does: for what is decided on one transaction alone. */
+  onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: Shown): Promise<boolean>;
+  held: HeldPayments;
+}
+
+type CorroborationMarket = Pick<Market, 'clock' | 'log'>;
+
+/**
+ * Every configured provider but the leader is asked before anything final is done (0021). One that has been silent or has stood still for
+ * a minute has no say. `onDisagreement` is called where two show different things.
+ */
+export function createCorroboration(
+  market: CorroborationMarket,
+  providerHealth: ProvidersHealth,
+  onDisagreement: () => Promise<void>,
+): Corroboration {
+  const held = createHeldPayments(market.clock, market.log);
+  const isAlone = providerHealth.all.length === 1;
+
+  async function objectedBy<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
+    const { objected, isDisputed } = await askAll(providerHealth, held, question);
+    if (isDisputed) await onDisagreement();
+    return objected;
+  }
+  const objectedClaims = (
+    head: ChainHead,
+    { id, asset }: { id: bigint; asset: Hex },
+    finals: readonly [Hex, Shown][],
+  ): Promise<ReadonlySet<Hex>> =>
+    objectedBy({
+      leader: head.rpc,
+      keys: finals.map(([hash]) => hash),
+      paymentOf: () => id,
+      askOne: (health) => objectToMined(health, head, asset, finals),
+    });
+
+  return {
+    held,
+    onUses: async (head, payments, gathered) => {
+      const finals = isAlone ? [] : finalUses(payments, gathered);
+      if (finals.length === 0) return gathered;
+      const objected = await objectedBy({
+        leader: head.rpc,
+        keys: finals.map(({ payment }) => payment.id),
+        paymentOf: (id) => id,
+        askOne: (health) => objectToUses(market, health, head, finals),
+      });
+      return withoutVerdicts(gathered, objected, (evidence) => ({ ...evidence, finalized: null, nonceUsed: null }));
+    },
+    onClaim: async (head, payment, reading) => {
+      const terms = claimTermsOf(payment, null);
+      const isFinal = (evidence: ClaimEvidence): boolean => decideClaim(evidence, terms).outcome !== 'unknown';
+      const finals = isAlone ? [] : [...reading].filter(([, evidence]) => isFinal(evidence));
+      if (finals.length === 0) return reading;
+      const objected = await objectedClaims(head, payment, finals);
+      return withoutVerdicts(reading, objected, (evidence) => ({ ...evidence, finalized: null }));
+    },
+    onReceipt: async (head, payment, evidence) => {
+      const hash = evidence.receipt?.transactionHash;
+      if (isAlone || hash === undefined) return true;
+      return (await objectedClaims(head, payment, [[hash, evidence]])).size === 0;
+    },
+  };
+}
+
+interface FinalUse {
+  payment: X402Payment;
+  evidence: Evidence;
+}
+
+/** Those that would end now. */
+function finalUses(payments: readonly X402Payment[], gathered: Map<bigint, Evidence>): FinalUse[] {
+  return payments.flatMap((payment) => {
+    const evidence = gathered.get(payment.id);
+    if (evidence === undefined || decide(evidence, attemptTermsOf(payment, null)).outcome === 'unknown') return [];
+    return [{ payment, evidence }];
+  });
+}
+
+function withoutVerdicts<Key, E>(gathered: Map<Key, E>, objected: ReadonlySet<Key>, blind: (evidence: E) => E) {
+  return new Map([...gathered].map(([key, evidence]) => [key, objected.has(key) ? blind(evidence) : evidence]));
+}
+
+async function objectToUses(
+  market: CorroborationMarket,
+  health: ProviderHealth,
+  head: ChainHead,
+  finals: readonly FinalUse[],
+): Promise<Objections<bigint>> {
+  const { provider: rpc } = health;
+  const { chainId, latest } = await openView(health);
+  if (chainId !== head.chainId) return new Map(finals.map(({ payment }) => [payment.id, 'disagrees']));
+  health.noteHead(latest);
+  const view = { rpc, latest };
+  const said = await whatItSays(
+    rpc,
+    head,
+    latest,
+    finals.some(({ evidence }) => evidence.use === null),
+  );
+  const payments = finals.map(({ payment }) => payment);
+  const findings = await readFindings(market, view, payments);
+  const objections: Objections<bigint> = new Map();
+  for (const { payment, evidence } of finals) {
+    const finding = findings.get(payment.id);
+    const why = finding === undefined ? 'silent' : judgeUse(evidence, payment, said, finding);
+    if (why !== null) objections.set(payment.id, why);
+  }
+  return objections;
+}
+
+/** Null where the other provider shows the same use of the authorization, or the same absence of any. Pure. */
+export function judgeUse(
+  evidence: Evidence,
+  terms: { asset: Hex; validBefore: bigint },
+  said: Said,
+  finding: Finding,
+): Objection | null {
+  const { use, finalized, latest } = evidence;
+  if (use !== null) {
+    if (said.latest.number < use.log.blockNumber) return 'behind';
+    const found = finding.use?.log;
+    const same = found?.transactionHash === use.log.transactionHash && found.logIndex === use.log.logIndex;
+    return same && finding.use !== null && sameMined(terms.asset, use, finding.use) ? null : 'disagrees';
+  }
+  // A use above the block that the leader called its latest is one that the leader has yet to see.
+  if (finding.use !== null) return finding.use.log.blockNumber > latest.number ? 'behind' : 'disagrees';
+  if (said.latest.timestamp <= terms.validBefore) return 'behind';
+  if (finding.nonceUsed === true) return 'disagrees';
+  if (finding.nonceUsed === null) return 'behind';
+  return finalized !== null && finalized.timestamp >= terms.validBefore ? judgeFinalized(finalized, said) : null;
+}
+
+/** What is asked of all others at once. */
+interface Question<Key> extends Hearing<Key> {
+  /** Who leads, and is not asked. */
+  leader: Rpc;
+  paymentOf(key: Key): bigint;
+}
+
+/** What any of the others has against each of the keys. Notes who waits for whom. */
+async function askAll<Key>(
+  providerHealth: ProvidersHealth,
+  held: HeldPayments,
+  question: Question<Key>,
+): Promise<{ objected: ReadonlySet<Key>; isDisputed: boolean }> {
+  const { leader, keys, paymentOf } = question;
+  const others = providerHealth.all.filter(({ provider }) => provider !== leader);
+  const objected = new Map<Key, { health: ProviderHealth; why: Objection }>();
+  await Promise.all(
+    others.map(async (health) => {
+      for (const [key, why] of await hearProvider(providerHealth, health, question)) objected.set(key, { health, why });
+    }),
+  );
+  for (const [key, { health, why }] of objected) {
+    const isNews = held.note(paymentOf(key), health.provider, why);
+    if (isNews && why === 'disagrees') health.noteDisagreement();
+  }
+  const waiting = new Set([...objected.keys()].map(paymentOf));
+  for (const key of keys) if (!waiting.has(paymentOf(key))) held.release(paymentOf(key));
+  const isDisputed = [...objected.values()].some(({ why }) => why === 'disagrees');
+  return { objected: new Set(objected.keys()), isDisputed };
+}
+
+/** What was not asked about for so long was ended by another process. */
+const FORGET_AFTER_MS = 300_000;
+
+/** `use_without_transfer`: all say the same, and the token would work in another way than is known here. */
+type HeldFor = Objection | 'use_without_transfer';
+
+interface HeldPayments {
+  /** True when that is news. `provider`: who says otherwise; null: none does. */
+  note(paymentId: bigint, provider: Provider | null, why: HeldFor): boolean;
+  release(paymentId: bigint): void;
+  /** How many wait at the moment, by what for. */
+  counts(): Record<HeldFor, number>;
+}
+
+/** The payments that could be decided if all providers said the same, and the token what it always says: one line in the log when one begins to wait, and their number. */
+function createHeldPayments(clock: Clock, log: Log): HeldPayments {
+  const held = new Map<bigint, { why: HeldFor; seenAt: number }>();
+  const forget = (): void => {
+    for (const [id, { seenAt }] of held) if (clock.now() - seenAt > FORGET_AFTER_MS) held.delete(id);
+  };
+  return {
+    note: (paymentId, provider, why) => {
+      const isNews = held.get(paymentId)?.why !== why;
+      held.set(paymentId, { why, seenAt: clock.now() });
+      if (!isNews) return false;
+      forget();
+      const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
+      if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_held', fields);
+      else log.warn('payment_held', fields);
+      return true;
+    },
+    release: (paymentId) => {
+      held.delete(paymentId);
+    },
+    counts: () => {
+      forget();
+      const counts = { silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 };
+      for (const { why } of held.values()) counts[why] += 1;
+      return counts;
+    },
+  };
+}

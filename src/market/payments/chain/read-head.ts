@@ -1,0 +1,147 @@
+import { acceptHead, type HeadVerdict } from '../../../platform/chain/accept-head.ts';
+import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
+import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
+import { type Block, readBlock } from '../../../platform/chain/reads.ts';
+import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
+import { createPasses, type Passes } from '../../../platform/create-passes.ts';
+import type { Market } from '../../context.ts';
+import { type ChainState, findChainState, raiseWatermark } from './store.ts';
+
+export interface ChainHead {
+  /** Who says so: whatever is decided with this head is asked of the same. */
+  rpc: Rpc;
+  chainId: bigint;
+  latest: Block;
+  /** Null while the provider's finalized head is not believed; `why` then says which check it failed. */
+  finalized: FinalizedHead | null;
+  /** The highest block that was ever believed to be final; null before the first, while the provider contradicts it, and while payments are halted. */
+  floor: FinalizedHead | null;
+  why: string | null;
+}
+
+export type HeadMarket = Pick<Market, 'database' | 'clock' | 'log' | 'config' | 'crashPoint'>;
+
+/**
+ * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is stored as the
+ * watermark before anybody relies on it, so that no later reading, by any process, goes behind it. Throws RpcFailure while no
+ * provider's head can be read. What `askAlso` asks of the provider shares its request.
+ */
+export async function readHead(
+  market: HeadMarket,
+  providerHealth: ProvidersHealth,
+  askAlso: () => void = () => {},
+): Promise<ChainHead> {
+  const state = await findChainState(market.database, market.config.network.chainId);
+  let fallback: ChainHead | null = null;
+  let failure: unknown = null;
+  for (const health of providerHealth.leaders()) {
+    // Skip failing providers once another one has answered.
+    if (fallback !== null && health.isFailing()) continue;
+    try {
+      askAlso();
+      const head = await readHeadOf(market, health, state);
+      if (head.finalized !== null || state.halt !== null) return head;
+      fallback ??= head;
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      health.noteSilence();
+      failure ??= error;
+    }
+  }
+  if (fallback === null) throw failure;
+  return fallback;
+}
+
+async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: ChainState): Promise<ChainHead> {
+  const { database, clock, config } = market;
+  const { provider: rpc } = health;
+  const { watermark, resets } = state;
+  const { chainId, ...reading } = await readProviderHead(rpc, watermark);
+  const { latest } = reading;
+  const found = { rpc, chainId, latest };
+  if (chainId !== config.network.chainId) {
+    noteVerdict(market, health, 'wrong_chain', true);
+    return { ...found, finalized: null, floor: null, why: 'wrong_chain' };
+  }
+  health.noteHead(latest);
+  const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
+  noteVerdict(market, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
+  if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
+  if ('unknown' in verdict) {
+    // No payment may begin on a chain that does not hold what was final before.
+    return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark, why: verdict.unknown };
+  }
+  const { accepted } = verdict;
+  if (watermark === null || accepted.number > watermark.number) {
+    const stands = await raiseWatermark(database, chainId, accepted, { resets, now: new Date(clock.now()) });
+    market.crashPoint('after_watermark_raised');
+    if (!stands) return { ...found, finalized: null, floor: null, why: 'watermark_reset' };
+  }
+  return { ...found, finalized: accepted, floor: accepted, why: null };
+}
+
+/** One line when it begins: it is read many times while it lasts. */
+function noteVerdict(
+  market: HeadMarket,
+  health: ProviderHealth,
+  why: Extract<HeadVerdict, { unknown: string }>['unknown'] | 'wrong_chain' | null,
+  isAlarm: boolean,
+): void {
+  if (health.noteRefusal(why) && isAlarm) {
+    market.log.error('chain_head_refused', { why, endpoint: health.provider.endpoint });
+  }
+}
+
+export interface FollowedHead extends ChainHead {
+  /** Counts the reorganisations that this process has noticed: between two heads with the same count no block of the first has gone. */
+  rewrites: number;
+}
+
+/** Under load more requests share a reading of the heads, and the provider is asked no more often. */
+const EVERY_MS = 25;
+const AT_ONCE = 4;
+
+/**
+ * The heads, read for all who ask at the same time, one reading after the other. Each is compared with the one before: a block that stands has
+ * all blocks below it. What cannot be compared counts as rewritten.
+ */
+export function followHeads(
+  { clock, config }: Pick<Market, 'clock' | 'config'>,
+  readHead: (askAlso: () => void) => Promise<ChainHead>,
+): Passes<FollowedHead> {
+  const blockMs = config.network.blockSeconds * 1_000;
+  let last: { rpc: Rpc; latest: Block; readAt: number } | null = null;
+  let rewrites = 0;
+
+  const stands = async (before: NonNullable<typeof last>, early: Promise<Block | null> | null, head: ChainHead) => {
+    const { hash } = before.latest;
+    if (head.latest.hash === hash || head.latest.parentHash === hash) return true;
+    const again = await (early ?? readOrNull(head.rpc, before.latest.number));
+    return again?.hash === hash;
+  };
+  return createPasses(
+    async () => {
+      const before = last;
+      // After some blocks it is neither the latest nor its parent: then it is asked for in the same request as the heads.
+      const isOld = before !== null && clock.now() - before.readAt > 1.5 * blockMs;
+      let early: Promise<Block | null> | null = null;
+      const head = await readHead(() => {
+        if (isOld) early ??= readOrNull(before.rpc, before.latest.number);
+      });
+      if (before !== null && !(await stands(before, early, head))) rewrites += 1;
+      last = { rpc: head.rpc, latest: head.latest, readAt: clock.now() };
+      return { ...head, rewrites };
+    },
+    { clock, everyMs: EVERY_MS, atOnce: AT_ONCE },
+  );
+}
+
+async function readOrNull(rpc: Rpc, number: bigint): Promise<Block | null> {
+  try {
+    return await readBlock(rpc, number);
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return null;
+  }
+}

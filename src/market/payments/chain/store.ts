@@ -1,0 +1,178 @@
+import sql from 'sql-template-tag';
+import type { Watermark } from '../../../platform/chain/accept-head.ts';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import { toBytes, toHex } from '../../../platform/hex.ts';
+
+interface WatermarkRow {
+  block_number: bigint;
+  block_hash: Buffer;
+  block_time: Date;
+  accepted_at: Date;
+}
+
+function watermarkOf(row: WatermarkRow): Watermark {
+  return {
+    number: row.block_number,
+    hash: toHex(row.block_hash),
+    timestamp: BigInt(row.block_time.getTime() / 1000),
+    acceptedAt: row.accepted_at.getTime(),
+  };
+}
+
+export async function findWatermark(queryable: Queryable, chainId: bigint): Promise<Watermark | null> {
+  const row = await queryable.maybe<WatermarkRow>(
+    sql`select block_number, block_hash, block_time, accepted_at from chain_watermarks where chain_id = ${chainId}`,
+  );
+  return row && watermarkOf(row);
+}
+
+/** Why payments are halted, and since when. */
+export interface Halt {
+  id: bigint;
+  reason: string;
+  detail: string;
+  haltedAt: Date;
+}
+
+/** What all processes have to go by. */
+export interface ChainState {
+  watermark: Watermark | null;
+  /** How often an operator has reset the watermark. */
+  resets: number;
+  /** Null while payments are open. */
+  halt: Halt | null;
+}
+
+type Nullable<T> = { [Key in keyof T]: T[Key] | null };
+type StateRow = Nullable<
+  WatermarkRow & { resets: number; halt_id: bigint; reason: string; detail: string; halted_at: Date }
+>;
+
+export async function findChainState(queryable: Queryable, chainId: bigint): Promise<ChainState> {
+  const row = await queryable.one<StateRow>(
+    sql`select mark.block_number, mark.block_hash, mark.block_time, mark.accepted_at, mark.resets,
+        halt.id as halt_id, halt.reason, halt.detail, halt.halted_at
+      from (select 1) always left join chain_watermarks mark on mark.chain_id = ${chainId}
+      left join (
+        select id, 'history_lost' as reason, 'the log ends with event ' || found_id || ', and event ' || copied_id || ' was public' as detail,
+          noticed_at as halted_at
+        from history_losses where recovered_by is null
+        union all
+        select id, reason, detail, halted_at from chain_halts where chain_id = ${chainId} and resumed_at is null
+        limit 1
+      ) halt on true`,
+  );
+  return { watermark: markIn(row), resets: row.resets ?? 0, halt: haltIn(row) };
+}
+
+function markIn({ block_number, block_hash, block_time, accepted_at }: StateRow): Watermark | null {
+  if (block_number === null || block_hash === null || block_time === null || accepted_at === null) return null;
+  return watermarkOf({ block_number, block_hash, block_time, accepted_at });
+}
+
+function haltIn({ halt_id: id, reason, detail, halted_at: haltedAt }: StateRow): Halt | null {
+  if (id === null || reason === null || detail === null || haltedAt === null) return null;
+  return { id, reason, detail, haltedAt };
+}
+
+/** Asked inside the transaction that ends a payment: what was read before may be older than the halt. */
+export async function isHalted(queryable: Queryable, chainId: bigint): Promise<boolean> {
+  const { halted } = await queryable.one<{ halted: boolean }>(sql`select payments_are_stopped(${chainId}) as halted`);
+  return halted;
+}
+
+/** Halts every process. False when that was done already. */
+export async function haltPayments(
+  queryable: Queryable,
+  given: { chainId: bigint; reason: string; detail: string; now: Date },
+): Promise<boolean> {
+  const { chainId, reason, detail, now } = given;
+  const touched = await queryable.run(
+    sql`insert into chain_halts (chain_id, reason, detail, halted_at) values (${chainId}, ${reason}, ${detail}, ${now})
+      on conflict (chain_id) where resumed_at is null do nothing`,
+  );
+  return touched === 1;
+}
+
+/**
+ * Only ever forward; a higher one, written by another process meanwhile, stays. False when it was reset since it was read: then what
+ * was accepted against the old one counts no more.
+ */
+export async function raiseWatermark(
+  queryable: Queryable,
+  chainId: bigint,
+  head: FinalizedHead,
+  given: { resets: number; now: Date },
+): Promise<boolean> {
+  const raised = await queryable.maybe<{ resets: number }>(
+    sql`insert into chain_watermarks as mark (chain_id, block_number, block_hash, block_time, accepted_at)
+      values (${chainId}, ${head.number}, ${toBytes(head.hash)}, ${new Date(Number(head.timestamp) * 1000)}, ${given.now})
+      on conflict (chain_id) do update set block_number = excluded.block_number, block_hash = excluded.block_hash,
+        block_time = excluded.block_time, accepted_at = excluded.accepted_at
+      where excluded.block_number > mark.block_number and mark.resets = ${given.resets}
+      returning resets`,
+  );
+  if (raised !== null) return raised.resets === given.resets;
+  // A higher one stands, or it was reset: the same statement would not see the latter.
+  const { resets } = await queryable.one<{ resets: number }>(
+    sql`select resets from chain_watermarks where chain_id = ${chainId}`,
+  );
+  return resets === given.resets;
+}
+
+type ChainAct = 'resume' | 'reset_watermark';
+
+/** A command as it is written down. */
+interface ChainCommand {
+  chainId: bigint;
+  act: ChainAct;
+  reason: string;
+  /** JSON. */
+  before: Readonly<Record<string, unknown>>;
+  after: Readonly<Record<string, unknown>>;
+  now: Date;
+}
+
+/** Written first: what a command changes, the database lets happen only in the transaction that holds it. */
+export async function writeCommand(tx: Tx, command: ChainCommand): Promise<bigint> {
+  const { id } = await tx.one<{ id: bigint }>(
+    sql`insert into chain_commands (chain_id, act, reason, before, after, at)
+      values (${command.chainId}, ${command.act}, ${command.reason}, ${JSON.stringify(command.before)}::jsonb,
+        ${JSON.stringify(command.after)}::jsonb, ${command.now})
+      returning id`,
+  );
+  return id;
+}
+
+export async function endHalt(tx: Tx, haltId: bigint, command: { id: bigint; now: Date }): Promise<void> {
+  await tx.run(
+    sql`update chain_halts set resumed_at = ${command.now}, resumed_by = ${command.id} where id = ${haltId}`,
+  );
+}
+
+/**
+ * `accepted_at` is the block's own time: the pace at which finality may move from there is that of the clock since then, and the head of
+ * now is accepted at once.
+ */
+export async function resetWatermark(tx: Tx, chainId: bigint, to: FinalizedHead): Promise<void> {
+  const at = new Date(Number(to.timestamp) * 1_000);
+  await tx.run(
+    sql`update chain_watermarks set block_number = ${to.number}, block_hash = ${toBytes(to.hash)}, block_time = ${at},
+        accepted_at = ${at}, resets = resets + 1 where chain_id = ${chainId}`,
+  );
+}
+
+interface PastCommand {
+  id: bigint;
+  act: ChainAct;
+  reason: string;
+  at: Date;
+}
+
+/** Newest first. */
+export async function listCommands(queryable: Queryable, chainId: bigint, limit: number): Promise<PastCommand[]> {
+  return queryable.rows<PastCommand>(
+    sql`select id, act, reason, at from chain_commands where chain_id = ${chainId} order by id desc limit ${limit}`,
+  );
+}

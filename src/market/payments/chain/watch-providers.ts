@@ -1,0 +1,221 @@
+import { checkClaim } from '../../../platform/chain/accept-head.ts';
+import { checkContractSignature } from '../../../platform/chain/contract-signature.ts';
+import type { Provider } from '../../../platform/chain/provider.ts';
+import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
+import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
+import { type Block, readBlock, readCode } from '../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
+import { createPasses } from '../../../platform/create-passes.ts';
+import type { Market } from '../../context.ts';
+import type { ChainHead } from './read-head.ts';
+import { type ChainState, findChainState, haltPayments } from './store.ts';
+
+/** What all providers said when they were last looked at together. */
+export interface ChainWatch {
+  /** Looks now, after this call. Never rejects. */
+  look(): Promise<void>;
+  start(): void;
+  stop(): Promise<void>;
+  /** The leading provider's heads at the last look; null before the first, and while none can be read. */
+  head(): ChainHead | null;
+  /** What was in the database at the last look; null before the first. */
+  state(): ChainState | null;
+  /** Whether the primary answers calls on contract wallets as of the finalized block (W8). */
+  contractWallets(): WalletService;
+}
+
+interface WatchOptions {
+  readHead(): Promise<ChainHead>;
+  /** What was last read for whatever purpose; null before the first. */
+  lastRead(): { head: ChainHead; at: number } | null;
+  everyMs: number;
+  /** Whether this process is the one that looks after the payments of all. */
+  isLeader(): boolean;
+}
+
+/**
+ * Looks at every provider once in a while: who is silent or stands still loses its say, and two that call different blocks final halt the
+ * payments everywhere. Each process does, as each has its own view of who serves; of a single provider only one process needs to know.
+ * Deciding on payments does not wait for this.
+ */
+export function createWatch(
+  market: Market,
+  providerHealth: ProvidersHealth,
+  { readHead, lastRead, everyMs, isLeader }: WatchOptions,
+): ChainWatch {
+  const { database, clock, config, log } = market;
+  const stopping = new AbortController();
+  let looping: Promise<void> | null = null;
+  let state: ChainState | null = null;
+  let head: ChainHead | null = null;
+  let wallets: WalletService = 'unknown';
+
+  const readState = async (isLooking: boolean): Promise<void> => {
+    try {
+      if (isLooking && providerHealth.all.length > 1) await lookForConflict(market, providerHealth);
+      // The watermark follows the chain, also while nothing is paid.
+      if (isLooking) head = await readOrNull(readHead);
+      const now = await findChainState(database, config.network.chainId);
+      tellChanges(log, state, now);
+      state = now;
+      if (isLooking && wallets === 'unknown') wallets = await probeContractWallets(market);
+    } catch (error) {
+      log.error('chain_watch_failed', { error });
+    }
+  };
+  const passes = createPasses(() => readState(true));
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(everyMs, stopping.signal);
+      if (stopping.signal.aborted) return;
+      const read = lastRead();
+      const isRead = read !== null && clock.now() - read.at < everyMs;
+      if (providerHealth.all.length > 1 || (isLeader() && !isRead)) await passes.fresh();
+      else {
+        if (isRead) head = read.head;
+        await readState(false);
+      }
+    }
+  }
+
+  return {
+    look: () => passes.fresh(),
+    start: () => {
+      looping ??= loop();
+    },
+    stop: async () => {
+      stopping.abort();
+      await Promise.all([looping, passes.ended()]);
+    },
+    head: () => head,
+    state: () => state,
+    contractWallets: () => wallets,
+  };
+}
+
+async function readOrNull(readHead: () => Promise<ChainHead>): Promise<ChainHead | null> {
+  try {
+    return await readHead();
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return null;
+  }
+}
+
+/** Every process says when it has seen what another one, or an operator, did. */
+function tellChanges(log: Market['log'], before: ChainState | null, now: ChainState): void {
+  if (now.halt !== null && now.halt.id !== before?.halt?.id) {
+    log.error('payments_halted', { reason: now.halt.reason, detail: now.halt.detail });
+  }
+  if (now.halt === null && before !== null && before.halt !== null) log.warn('payments_resumed');
+  if (before !== null && now.resets !== before.resets) {
+    log.warn('watermark_reset', { block_number: now.watermark?.number });
+  }
+}
+
+type WalletService = 'served' | 'not_served' | 'unknown';
+
+/**
+ * Whether the primary answers as of the finalized block, which may lie behind the state that it keeps. Asked as a claim would ask,
+ * of a contract that is surely there and has nothing to say.
+ */
+async function probeContractWallets({ rpc, config }: Pick<Market, 'rpc' | 'config'>): Promise<WalletService> {
+  const { usdc } = config.network;
+  try {
+    const [code] = await Promise.all([
+      readCode(rpc, usdc, 'finalized'),
+      checkContractSignature(rpc, usdc, `0x${'0'.repeat(64)}`, '0x', { block: 'finalized' }),
+    ]);
+    return code === '0x' ? 'unknown' : 'served';
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return error.kind === 'error' ? 'not_served' : 'unknown';
+  }
+}
+
+type WatchMarket = Pick<Market, 'database' | 'clock' | 'config' | 'log'>;
+
+/** Reads the heads of all providers, and halts the payments in every process where two call different blocks final. */
+async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<void> {
+  const { database, clock, config, log } = market;
+  const conflict = await confirmConflict(market, providerHealth);
+  if (conflict === null) return;
+  const detail = conflictWords(conflict);
+  const halt = { chainId: config.network.chainId, reason: 'finalized_conflict', detail, now: new Date(clock.now()) };
+  if (await haltPayments(database, halt)) log.error('payments_halted_by_conflict', { detail });
+}
+
+/** A conflict is read a second time from all providers: a balancer may have mixed two nodes, and only an operator ends a halt. */
+async function confirmConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Conflict | null> {
+  const claims = await readClaims(market, providerHealth);
+  try {
+    if ((await findConflict(claims)) === null) return null;
+    return await findConflict(await readClaims(market, providerHealth));
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return null;
+  }
+}
+
+async function readClaims(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Claim[]> {
+  const claims = await Promise.all(providerHealth.all.map((health) => readClaim(market, health)));
+  return claims.filter((claim) => claim !== null);
+}
+
+/** Null for one that says nothing, or nothing that could be its word. */
+async function readClaim({ clock, config }: WatchMarket, health: ProviderHealth): Promise<Claim | null> {
+  const { provider } = health;
+  try {
+    const reading = await readProviderHead(provider, null);
+    if (reading.chainId !== config.network.chainId) return null;
+    health.noteHead(reading.latest);
+    const checked = checkClaim(reading, clock.now(), config.finalityMinAgeSeconds);
+    return 'finalized' in checked ? { provider, finalized: checked.finalized } : null;
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    health.noteSilence();
+    return null;
+  }
+}
+
+/** A provider and what it calls final, plausible by its own word. */
+interface Claim {
+  provider: Provider;
+  finalized: FinalizedHead;
+}
+
+/** Two providers, and the two blocks that they call final at one height. */
+interface Conflict {
+  number: bigint;
+  one: Claim & { block: Pick<Block, 'hash'> };
+  other: Claim & { block: Pick<Block, 'hash'> };
+}
+
+/**
+ * Two that call different blocks of one height final. Compared at the lower of their finalized heights, which both call final: chains
+ * that part below it differ there too. Throws RpcFailure when one does not answer.
+ */
+async function findConflict(claims: readonly Claim[]): Promise<Conflict | null> {
+  for (const [at, one] of claims.entries()) {
+    for (const other of claims.slice(at + 1)) {
+      const number = one.finalized.number < other.finalized.number ? one.finalized.number : other.finalized.number;
+      const [mine, theirs] = await Promise.all([blockAt(one, number), blockAt(other, number)]);
+      if (mine !== null && theirs !== null && mine.hash !== theirs.hash) {
+        return { number, one: { ...one, block: mine }, other: { ...other, block: theirs } };
+      }
+    }
+  }
+  return null;
+}
+
+async function blockAt({ provider, finalized }: Claim, number: bigint): Promise<Pick<Block, 'hash'> | null> {
+  return number === finalized.number ? finalized : await readBlock(provider, number);
+}
+
+/** Names them by their place in the configuration: this is shown in public. */
+function conflictWords({ number, one, other }: Conflict): string {
+  const side = ({ provider, block }: Conflict['one']): string => `provider ${provider.number} has ${block.hash}`;
+  return `at the final height ${number} ${side(one)} and ${side(other)}`;
+}

@@ -1,0 +1,203 @@
+import { checksummed } from '../../../../contract/chain-values.ts';
+import { usdcText } from '../../../../contract/money.ts';
+import { INTENT_KEPT_DAYS, INTENT_MINUTES, type PaymentPurpose } from '../../../../contract/vocabulary.ts';
+import { RpcFailure } from '../../../../platform/chain/rpc.ts';
+import { isoTime } from '../../../../platform/clock.ts';
+import type { Tx } from '../../../../platform/database/database.ts';
+import type { ScalarQuery } from '../../../../platform/database/quotas/count-in-window.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market, Merchant } from '../../../context.ts';
+import type { ChainHead } from '../../chain/read-head.ts';
+import { mustNotBePaid } from '../../payment-guards.ts';
+import { slipOfIntent } from '../../recovery-slip.ts';
+import { deleteOldIntents, type Intent, insertIntent, listUnclaimedIntents, usableIntent } from './store.ts';
+
+/** What is to be paid, before anybody has said by whom. */
+export interface IntentTerms {
+  purpose: PaymentPurpose;
+  listingId: bigint | null;
+  payee: Hex;
+  minimumUnits: bigint;
+}
+
+const INTENT_MS = INTENT_MINUTES * 60_000;
+/** An open intent is shown again as long as there is time to use it. */
+const LEAST_LEFT_MS = 300_000;
+export const MOST_DRIFT_MS = 30_000;
+
+/**
+ * The time at which an intent may begin: the earlier of our clock and the chain's, in whole seconds, so that no transfer made after
+ * this answer lies before it. 503 where the two disagree, since the transfer's block time decides.
+ */
+export async function readIntentTime(market: Market, readHead: () => Promise<ChainHead>): Promise<Date> {
+  let head: ChainHead;
+  try {
+    head = await readHead();
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
+    throw error;
+  }
+  // No payment may begin by another chain's time, nor by the time of a chain that took back what was final.
+  if (head.chainId !== market.config.network.chainId || head.floor === null) {
+    throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 10 });
+  }
+  const now = market.clock.now();
+  const chain = Number(head.latest.timestamp) * 1000;
+  if (Math.abs(now - chain) > MOST_DRIFT_MS) throw new Refusal('chain_clock', { retryAfterSeconds: 5 });
+  return new Date(Math.floor(Math.min(now, chain) / 1000) * 1000);
+}
+
+/** As before a payment by x402 (W16). A caller who names no wallet has none whose transfers could be looked for. */
+export async function mustNotBeTransferred(
+  market: Market,
+  readHead: () => Promise<ChainHead>,
+  { payee, minimumUnits }: IntentTerms,
+  asked: { payer_wallet?: Hex | undefined; pay_anew?: boolean | undefined },
+): Promise<void> {
+  const { payer_wallet: payer, pay_anew: payAnew = false } = asked;
+  if (payer === undefined) return;
+  await mustNotBePaid(market, readHead, { payer, payee, valueUnits: minimumUnits, payAnew });
+}
+
+/** Asks for an intent that this merchant would be shown again in place of a new one. */
+export function shownAgain(
+  market: Pick<Market, 'clock'>,
+  { merchant, terms, payer }: { merchant: Merchant; terms: IntentTerms; payer: Hex | null },
+): ScalarQuery {
+  return usableIntent({ ...terms, merchantId: merchant.id }, payer, new Date(market.clock.now() + LEAST_LEFT_MS));
+}
+
+export interface NewIntent {
+  merchant: Merchant;
+  terms: IntentTerms;
+  payer: Hex | null;
+  createdAt: Date;
+}
+
+export interface OpenedIntent {
+  intent: Intent;
+  isNew: boolean;
+}
+
+/**
+ * The open intent of this merchant for these terms, or a new one. Call under a lock of both: two requests at once get one intent.
+ * An older one stays claimable inside its own window.
+ */
+export async function openIntent(tx: Tx, market: Market, given: NewIntent): Promise<OpenedIntent> {
+  const { merchant, terms, payer } = given;
+  const now = market.clock.now();
+  const open = await listUnclaimedIntents(tx, { ...terms, merchantId: merchant.id }, new Date(now));
+  if (payer !== null && open.some((intent) => intent.payer !== null && intent.payer !== payer)) {
+    throw new Refusal('other_payer_open');
+  }
+  const inTime = open.filter(
+    (intent) => intent.expiresAt.getTime() - now >= LEAST_LEFT_MS && (payer === null || intent.payer === payer),
+  );
+  // Who names a wallet does so after the intent that names none; within a second the times do not tell.
+  const usable = inTime.find((intent) => intent.payer !== null) ?? inTime[0];
+  if (usable !== undefined) return { intent: usable, isNew: false };
+  const intent = makeIntent(market, given);
+  await insertIntent(tx, intent);
+  return { intent, isNew: true };
+}
+
+/** A new one, not stored yet. */
+export function makeIntent(
+  market: Pick<Market, 'config' | 'random'>,
+  { merchant, terms, payer, createdAt }: NewIntent,
+): Intent {
+  const { network, baseUrl } = market.config;
+  const { purpose, listingId, payee, minimumUnits } = terms;
+  const bound = {
+    id: market.random.bytes(16).toString('hex'),
+    purpose,
+    listingId,
+    chainId: network.chainId,
+    asset: network.usdc,
+    payee,
+    payer,
+    minimumUnits,
+    nonce: market.random.bytes(16).toString('hex'),
+    createdAt,
+    expiresAt: new Date(createdAt.getTime() + INTENT_MS),
+  };
+  const challenge = challengeOf({ ...bound, baseUrl, buyer: merchant.handle });
+  return { ...bound, merchantId: merchant.id, challenge };
+}
+
+/** An intent as its owner sees it; `listing_id` is for the route to add. */
+export function presentIntentTerms(
+  market: Pick<Market, 'config' | 'pepper'>,
+  intent: Intent,
+  merchant: Merchant,
+  next: string,
+) {
+  return {
+    id: intent.id,
+    buyer: merchant.handle,
+    payer_wallet: intent.payer && checksummed(intent.payer),
+    seller_wallet: checksummed(intent.payee),
+    network: market.config.network.name,
+    chain_id: Number(intent.chainId),
+    asset: checksummed(intent.asset),
+    minimum_amount_usdc: usdcText(intent.minimumUnits),
+    minimum_amount_units: intent.minimumUnits.toString(),
+    challenge_nonce: intent.nonce,
+    created_at: isoTime(intent.createdAt),
+    expires_at: isoTime(intent.expiresAt),
+    signature_method: 'personal_sign' as const,
+    challenge: intent.challenge,
+    recovery_slip: slipOfIntent(market, intent),
+    tip_allowed: true as const,
+    next,
+  };
+}
+
+type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId'> & { baseUrl: string; buyer: string };
+
+const SERVICE = 'Openaisle';
+/** Where the intent names no wallet. */
+const WHOEVER_SIGNS = 'the wallet that signs this text';
+
+/** What the payer signs (W8): every term of the intent, one a line, so that a signature can serve for nothing else. */
+function challengeOf(terms: ChallengeTerms): string {
+  const lines: [string, string][] = [
+    ['service', SERVICE],
+    ['base_url', terms.baseUrl],
+    ['chain_id', terms.chainId.toString()],
+    ['intent_id', terms.id],
+    ['purpose', terms.purpose],
+    ['listing_id', terms.listingId?.toString() ?? 'none'],
+    ['buyer', terms.buyer],
+    ['payer', terms.payer === null ? WHOEVER_SIGNS : checksummed(terms.payer)],
+    ['payee', checksummed(terms.payee)],
+    ['asset', checksummed(terms.asset)],
+    ['minimum_amount_units', terms.minimumUnits.toString()],
+    ['nonce', terms.nonce],
+    ['created_at', isoTime(terms.createdAt)],
+    ['expires_at', isoTime(terms.expiresAt)],
+  ];
+  return lines.map(([name, value]) => `${name}: ${value}`).join('\n');
+}
+
+/** Whether the text that is stored says what the intent says. The address of the market may be another one by now. */
+export function challengeAgrees(intent: Intent, buyer: string): boolean {
+  const baseUrl = /^base_url: (.*)$/m.exec(intent.challenge)?.[1];
+  return baseUrl !== undefined && challengeOf({ ...intent, baseUrl, buyer }) === intent.challenge;
+}
+
+const DAY_MS = 86_400_000;
+/** Short transactions, so that a claim that comes meanwhile does not wait. */
+const BATCH = 500;
+
+/** Deletes intents that were not claimed in all that time. Those that a claim names stay. Returns how many went. */
+export async function pruneIntents({ database, clock }: Pick<Market, 'database' | 'clock'>): Promise<number> {
+  const before = new Date(clock.now() - INTENT_KEPT_DAYS * DAY_MS);
+  let count = 0;
+  for (;;) {
+    const deleted = await deleteOldIntents(database, before, BATCH);
+    count += deleted;
+    if (deleted < BATCH) return count;
+  }
+}

@@ -1,0 +1,261 @@
+import { z } from 'zod';
+import { checksummed } from '../../../../contract/chain-values.ts';
+import { FACILITATOR_ANSWER_LIMIT_BYTES, FACILITATOR_DEADLINE_SECONDS } from '../../../../contract/vocabulary.ts';
+import { createPasses } from '../../../../platform/create-passes.ts';
+import type { Hex } from '../../../../platform/hex.ts';
+import { askJson, OutboundFailure } from '../../../../platform/http/ask-json.ts';
+import { Refusal } from '../../../../platform/refusal.ts';
+import type { Market } from '../../../context.ts';
+import { type Proof, requirementOf, type Terms } from '../../terms.ts';
+import { noteReading } from './store.ts';
+
+type SignerMarket = Pick<Market, 'config' | 'log' | 'database' | 'clock'>;
+
+/** However many transfers of strangers there are, the facilitator is asked no more often than this. */
+const ASK_AGAIN_MS = 10_000;
+
+/** Stores who the facilitator settles as. False when it does not answer. */
+export async function refreshSigners(market: SignerMarket): Promise<boolean> {
+  const addresses = await askSigners(market);
+  if (addresses === null) return false;
+  const { config, clock, database } = market;
+  const reading = {
+    chainId: config.network.chainId,
+    url: config.facilitatorUrl,
+    addresses,
+    now: new Date(clock.now()),
+  };
+  await database.transaction((tx) => noteReading(tx, reading));
+  return true;
+}
+
+/** The same, shared by all who ask, and at most once in ten seconds: between them the last outcome holds. */
+export function createSignerRefresh(market: SignerMarket): () => Promise<boolean> {
+  let last = { at: Number.NEGATIVE_INFINITY, outcome: false };
+  const passes = createPasses(async () => {
+    if (market.clock.now() - last.at >= ASK_AGAIN_MS) {
+      const outcome = await refreshSigners(market);
+      last = { at: market.clock.now(), outcome };
+    }
+    return last.outcome;
+  });
+  return () => passes.fresh();
+}
+
+type OfferMarket = Pick<Market, 'config' | 'log' | 'clock'>;
+
+/** What a check of a proof came to; null: there was no proof. */
+type Checked = { payer: Hex } | { refusal: Refusal } | null;
+
+/** If the facilitator's gas covers fewer settlements, no payer is asked to sign any more. What was signed already is settled still. */
+const LEAST_COVERED = 50;
+const STANDING_KEPT_MS = 10_000;
+/** A facilitator of another make has no such route, and is not asked again for a while. */
+const UNKNOWN_ROUTE_KEPT_MS = 5 * 60_000;
+const RETRY_SECONDS = 60;
+
+const WAY_OUT: Readonly<Record<Terms['purpose'], string>> = {
+  purchase:
+    'Open a purchase intent with POST /api/purchase-intent/:id and pay by a transfer, or come back after Retry-After.',
+  listing_fee: 'Open a fee intent with POST /api/fee-intent and pay by a transfer, or come back after Retry-After.',
+};
+
+/**
+ * Whether x402 can be offered now, by the facilitator's own word: asked before a payment is opened, so that no payer signs for, or waits
+ * for, what would not be settled. A facilitator that does not say so, or does not answer, counts as willing: then /verify decides. One per
+ * market.
+ */
+export function createOffers(market: OfferMarket) {
+  const { clock } = market;
+  const refused = new Map<string, number>();
+  let standing: { until: number; covered: Promise<number | null> } | null = null;
+  let mutedUntil = 0;
+
+  const ask = async (payment: { payer: Hex; payee: Hex } | null): Promise<FacilitatorState | null> => {
+    if (mutedUntil > clock.now()) return null;
+    const answer = await askState(market, payment);
+    if (answer === 'no_route') mutedUntil = clock.now() + UNKNOWN_ROUTE_KEPT_MS;
+    if (answer === 'unknown') mutedUntil = clock.now() + STANDING_KEPT_MS;
+    return typeof answer === 'string' ? null : answer;
+  };
+  const keep = (covered: Promise<number | null>): Promise<number | null> => {
+    standing = { until: clock.now() + STANDING_KEPT_MS, covered };
+    return covered;
+  };
+  const readCovered = (): Promise<number | null> => {
+    if (standing !== null && standing.until > clock.now()) return standing.covered;
+    return keep(ask(null).then((state) => state?.covered ?? null));
+  };
+  const note = (why: string): void => void refused.set(why, (refused.get(why) ?? 0) + 1);
+
+  return {
+    /** Where the answer would ask the payer to sign. Throws 503 settlement_unavailable. */
+    async beforeSigning({ purpose }: Terms, check: Checked): Promise<void> {
+      const asks = check === null || ('refusal' in check && check.refusal.row.status === 402);
+      if (!asks) return;
+      const covered = await readCovered();
+      if (covered === null || covered >= LEAST_COVERED) return;
+      note('gas_low');
+      throw new Refusal('settlement_unavailable', { retryAfterSeconds: RETRY_SECONDS, nextStep: WAY_OUT[purpose] });
+    },
+    /** Before a row is opened for a payer who has shown that the wallet is theirs. Throws 409 x402_not_offered. */
+    async mustBeOffered({ purpose, payee }: Terms, payer: Hex): Promise<void> {
+      const state = await ask({ payer, payee });
+      if (state === null) return;
+      keep(Promise.resolve(state.covered));
+      if (state.refusal === null) return;
+      const { why, seconds } = state.refusal;
+      note(why);
+      const detail =
+        why === 'payer_resting'
+          ? 'The last transfer that this wallet signed failed on the chain, so its next ones are not submitted for a while.'
+          : 'The facilitator pays for no more transfers of new wallets just now.';
+      throw new Refusal('x402_not_offered', { detail, retryAfterSeconds: seconds, nextStep: WAY_OUT[purpose] });
+    },
+    /** How often that was said, for the metrics. */
+    refused: (): ReadonlyMap<string, number> => refused,
+  };
+}
+export type Offers = ReturnType<typeof createOffers>;
+
+type FacilitatorMarket = Pick<Market, 'config' | 'log'>;
+
+type VerifyAnswer =
+  | { kind: 'valid' }
+  | { kind: 'invalid'; reason: string }
+  /** No well-formed answer within the deadline: says nothing. */
+  | { kind: 'unknown'; why: string };
+
+type SettleAnswer = { kind: 'submitted' } | { kind: 'rejected'; reason: string } | { kind: 'unknown'; why: string };
+
+const reasonText = z.string().max(300).optional();
+const verifyShape = z.object({ isValid: z.boolean(), invalidReason: reasonText });
+const settleShape = z.object({ success: z.boolean(), errorReason: reasonText, transaction: z.string().max(200) });
+const supportedShape = z.object({
+  signers: z.record(z.string().max(100), z.array(z.string().max(100)).max(100)).optional(),
+});
+
+const stateShape = z.object({
+  settlements_covered: z.int().nonnegative().nullable(),
+  may_settle: z.boolean().optional(),
+  why: z.enum(['payer_resting', 'gas_budget_spent']).nullish(),
+  retry_after_seconds: z.int().positive().max(86_400).nullish(),
+});
+/** It is asked in front of a purchase, and answers from memory. */
+const STATE_DEADLINE_MS = 1_500;
+
+/** Asks before settlement. Says only what the facilitator says: nothing is delivered on the strength of it. */
+export async function askVerify(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<VerifyAnswer> {
+  const answer = await ask(market, 'verify', bodyOf(market, proof, terms));
+  if ('why' in answer) return { kind: 'unknown', why: answer.why };
+  const read = verifyShape.safeParse(answer.json);
+  if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
+  // A refusal may come with a 4xx; a yes counts only as a plain 200.
+  if (read.data.isValid)
+    return answer.status === 200 ? { kind: 'valid' } : { kind: 'unknown', why: 'status_contradicts' };
+  return answer.status >= 500
+    ? { kind: 'unknown', why: 'facilitator_error' }
+    : { kind: 'invalid', reason: read.data.invalidReason ?? 'no reason given' };
+}
+
+export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: Terms): Promise<SettleAnswer> {
+  const answer = await ask(market, 'settle', bodyOf(market, proof, terms));
+  if ('why' in answer) return { kind: 'unknown', why: answer.why };
+  const read = settleShape.safeParse(answer.json);
+  if (!read.success) return { kind: 'unknown', why: 'malformed_answer' };
+  if (read.data.success) return { kind: 'submitted' };
+  const reason = read.data.errorReason ?? 'no reason given';
+  if (reason === 'settlement_pending' || answer.status >= 500) return { kind: 'unknown', why: reason };
+  return { kind: 'rejected', reason };
+}
+
+/** Addresses from which the facilitator says that it settles on this network; null when it does not answer. */
+export async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
+  const answer = await ask(market, 'supported', null);
+  if ('why' in answer || answer.status !== 200) return null;
+  const read = supportedShape.safeParse(answer.json);
+  if (!read.success) return null;
+  const signers = read.data.signers ?? {};
+  return [...(signers['eip155:*'] ?? []), ...(signers[market.config.network.caip2] ?? [])]
+    .map((address) => address.toLowerCase())
+    .filter((address): address is Hex => /^0x[0-9a-f]{40}$/.test(address));
+}
+
+/** What our own facilitator says of itself, and of one payer where one is named. */
+interface FacilitatorState {
+  /** How many settlements its account can pay gas for. */
+  covered: number | null;
+  /** Why it would not begin a settlement for that payer now. */
+  refusal: { why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null;
+}
+
+/** no_route: a facilitator of another make. unknown: no readable answer in a short time. */
+async function askState(
+  market: FacilitatorMarket,
+  payment: { payer: Hex; payee: Hex } | null,
+): Promise<FacilitatorState | 'no_route' | 'unknown'> {
+  const query = payment === null ? '' : `?payer=${payment.payer}&payee=${payment.payee}`;
+  const answer = await ask(market, `state${query}`, null, STATE_DEADLINE_MS);
+  if ('why' in answer) return answer.why === 'not_json' ? 'no_route' : 'unknown';
+  if (answer.status >= 400 && answer.status < 500) return 'no_route';
+  const read = stateShape.safeParse(answer.json);
+  if (answer.status !== 200 || !read.success) return 'unknown';
+  const { settlements_covered: covered, may_settle: may, why, retry_after_seconds: seconds } = read.data;
+  const isRefused = payment !== null && may === false && typeof why === 'string';
+  return { covered, refusal: isRefused ? { why, seconds: seconds ?? 1 } : null };
+}
+
+/** Always version 2: one core settles both; the signed object is the same in either. */
+function bodyOf(market: FacilitatorMarket, proof: Proof, terms: Terms): unknown {
+  const accepted = requirementOf(terms, market.config.network, checksummed);
+  const { authorization, signature } = proof;
+  return {
+    x402Version: 2,
+    paymentPayload: {
+      x402Version: 2,
+      resource: { url: terms.resource, description: terms.description, mimeType: 'application/json' },
+      accepted,
+      payload: {
+        signature,
+        authorization: {
+          from: checksummed(authorization.from),
+          to: checksummed(authorization.to),
+          value: authorization.value.toString(),
+          validAfter: authorization.validAfter.toString(),
+          validBefore: authorization.validBefore.toString(),
+          nonce: authorization.nonce,
+        },
+      },
+    },
+    paymentRequirements: accepted,
+  };
+}
+
+async function ask(
+  market: FacilitatorMarket,
+  path: string,
+  body: unknown,
+  deadlineMs = FACILITATOR_DEADLINE_SECONDS * 1000,
+) {
+  const { facilitatorUrl, facilitatorAuth } = market.config;
+  try {
+    const answer = await askJson(`${facilitatorUrl}/${path}`, {
+      body,
+      deadlineMs,
+      maxBytes: FACILITATOR_ANSWER_LIMIT_BYTES,
+      headers: facilitatorAuth === null ? {} : { authorization: facilitatorAuth },
+    });
+    if (answer.status !== 401) return answer;
+    // It has not looked at the payment: what it says is about this market.
+    market.log.error('facilitator_unauthorized', { path: nameOf(path) });
+    return { why: 'unauthorized' } as const;
+  } catch (error) {
+    if (!(error instanceof OutboundFailure)) throw error;
+    market.log.warn('facilitator_unreadable', { path: nameOf(path), why: error.why });
+    return { why: error.why };
+  }
+}
+
+function nameOf(path: string): string {
+  return path.split('?', 1)[0] ?? '';
+}

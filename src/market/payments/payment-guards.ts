@@ -1,0 +1,149 @@
+import { type Log, readLogs } from '../../platform/chain/reads.ts';
+import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
+import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
+import { readBlacklisted, readPaused } from '../../platform/chain/usdc-reads.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market } from '../context.ts';
+import type { ChainHead } from './chain/read-head.ts';
+import { type LostWindow, leaveUnbooked, listLostWindows, RECENT_RECOVERY_MS } from './proof-store.ts';
+
+type PayeeCheckMarket = Pick<Market, 'rpc' | 'clock' | 'config'>;
+
+const PAYEE_CACHE_MS = 60_000;
+const PAYEE_CACHE_SIZE = 10_000;
+
+/** Asks whether money can reach a wallet at all; answers are kept for a minute. One per market. */
+export function createPayeeCheck(market: PayeeCheckMarket) {
+  const known = new Map<Hex | 'paused', { value: boolean; readAt: number }>();
+
+  async function read(key: Hex | 'paused', ask: () => Promise<boolean>): Promise<boolean> {
+    const hit = known.get(key);
+    if (hit && market.clock.now() - hit.readAt < PAYEE_CACHE_MS) return hit.value;
+    const value = await ask();
+    if (known.size >= PAYEE_CACHE_SIZE) known.clear();
+    known.set(key, { value, readAt: market.clock.now() });
+    return value;
+  }
+
+  return {
+    /** Throws 503 usdc_paused, 409 payee_cannot_receive, or 503 payment_check_unavailable while the chain cannot be read. */
+    async mustReceive(payee: Hex): Promise<void> {
+      const { rpc, config } = market;
+      const { usdc } = config.network;
+      let paused: boolean;
+      let blocked: boolean;
+      try {
+        [paused, blocked] = await Promise.all([
+          read('paused', () => readPaused(rpc, usdc)),
+          read(payee, () => readBlacklisted(rpc, usdc, payee)),
+        ]);
+      } catch (error) {
+        if (error instanceof RpcFailure) throw new Refusal('payment_check_unavailable', { retryAfterSeconds: 2 });
+        throw error;
+      }
+      if (paused) throw new Refusal('usdc_paused', { retryAfterSeconds: 60 });
+      if (blocked) throw new Refusal('payee_cannot_receive');
+    },
+  };
+}
+export type PayeeCheck = ReturnType<typeof createPayeeCheck>;
+
+/** A payment that is about to be opened. */
+interface Opening {
+  payer: Hex;
+  payee: Hex;
+  valueUnits: bigint;
+  /** The payer has been told what was found, and pays all the same. */
+  payAnew: boolean;
+}
+
+type LostPaymentMarket = Pick<Market, 'config' | 'database' | 'clock' | 'hasRecentRecovery'>;
+
+/** Every provider takes this many in one query. */
+const LEAST_BLOCKS = 2_000n;
+/** Some say by the status of HTTP that a query is too large. */
+const TOO_LARGE: readonly (number | null)[] = [400, 413];
+
+/**
+ * While a recovery is young, a buyer whose payment was lost might pay again without knowing it: so the chain is asked for a transfer that
+ * is in no book, of exactly this value from this payer to this payee. Without such a recovery this costs nothing.
+ */
+export async function mustNotBePaid(
+  market: LostPaymentMarket,
+  readHead: () => Promise<ChainHead>,
+  opening: Opening,
+): Promise<void> {
+  if (opening.payAnew || !market.hasRecentRecovery()) return;
+  const { config, clock, database } = market;
+  const { chainId } = config.network;
+  const windows = await listLostWindows(database, chainId, new Date(clock.now() - RECENT_RECOVERY_MS));
+  if (windows.length === 0) return;
+  try {
+    const head = await readHead();
+    if (head.chainId !== chainId) throw notReadable();
+    for (const window of windows) {
+      // A provider that lags behind has not seen all of it.
+      if (head.latest.number < window.toBlock) throw notReadable();
+      await mustNotBeIn(market, head.rpc, window, opening);
+    }
+  } catch (error) {
+    throw error instanceof RpcFailure ? notReadable() : error;
+  }
+}
+
+/** While the chain cannot be read, paying is not called safe. */
+export function withoutLook(market: Pick<LostPaymentMarket, 'hasRecentRecovery'>, refusal: Refusal): Refusal {
+  if (refusal.reason !== 'payment_check_unavailable' || !market.hasRecentRecovery()) return refusal;
+  return new Refusal(refusal.reason, { ...refusal.options, doNotPayAgain: true });
+}
+
+function notReadable(): Refusal {
+  return new Refusal('payment_check_unavailable', { retryAfterSeconds: 2, doNotPayAgain: true });
+}
+
+async function mustNotBeIn(
+  { config, database }: LostPaymentMarket,
+  rpc: Rpc,
+  window: LostWindow,
+  opening: Opening,
+): Promise<void> {
+  const { usdc } = config.network;
+  const { payer, payee, valueUnits } = opening;
+  const topics = [TRANSFER_TOPIC, addressTopic(payer), addressTopic(payee)];
+  const logs = await readInParts(window, (part) => readLogs(rpc, { address: usdc, topics, ...part }));
+  const transfers = logs.filter((log) => decodeTransfer(log)?.value === valueUnits);
+  if (transfers.length === 0) return;
+  const [hash] = await leaveUnbooked(database, [...new Set(transfers.map((log) => log.transactionHash))]);
+  const found = transfers.find((log) => log.transactionHash === hash);
+  if (found === undefined) return;
+  const block = Number(found.blockNumber);
+  throw new Refusal('payment_may_be_lost', {
+    detail: `Transaction ${found.transactionHash} in block ${block} moved exactly this amount from this wallet to this payee.`,
+    fields: { tx_hash: found.transactionHash, block },
+  });
+}
+
+/** All at once; in halves, and halves of these, where the provider refuses so many blocks. */
+async function readInParts(window: LostWindow, read: (part: LostWindow) => Promise<Log[]>): Promise<Log[]> {
+  const logs: Log[] = [];
+  let span = window.toBlock - window.fromBlock + 1n;
+  for (let fromBlock = window.fromBlock; fromBlock <= window.toBlock; ) {
+    const last = fromBlock + span - 1n;
+    const toBlock = last < window.toBlock ? last : window.toBlock;
+    try {
+      logs.push(...(await read({ fromBlock, toBlock })));
+      fromBlock = toBlock + 1n;
+    } catch (error) {
+      if (span <= LEAST_BLOCKS || !isTooLarge(error)) throw error;
+      const half = (span + 1n) / 2n;
+      span = half > LEAST_BLOCKS ? half : LEAST_BLOCKS;
+    }
+  }
+  return logs;
+}
+
+function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof RpcFailure)) return false;
+  return error.kind === 'error' || (error.kind === 'http' && TOO_LARGE.includes(error.code));
+}

@@ -1,0 +1,222 @@
+import type { Endpoints } from '../../contract/index.ts';
+import { type Block, type Log, type Receipt, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import { type FinalizedHead, type FoundTransfer, sameLogs, stands } from '../../platform/chain/sighting.ts';
+import { isStillFinal } from '../../platform/chain/still-final.ts';
+import { addressTopic, decodeAuthorizationUsed, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Hex } from '../../platform/hex.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, MarketCall, MarketOperation } from '../context.ts';
+import { findWatermark } from './chain/store.ts';
+import type { Completions } from './completion.ts';
+import { hasAuthorization, hasBought } from './paths/direct/store.ts';
+import type { Payment } from './payment.ts';
+import { type Payments, recordReview } from './payments.ts';
+import { presentPayment } from './present-payment.ts';
+import { findProof, insertProof, isTransferTaken, type ProofRow } from './proof-store.ts';
+import { endReview, findPayment, lockPayment } from './store.ts';
+
+type ReviewCall = MarketCall<Endpoints['reviewPayment']>;
+
+/** POST /api/review/:payment_id (W8): who got the money says what becomes of it. Once; a refund is proven on the chain. */
+export function makeReviewPayment(payments: Payments): MarketOperation<Endpoints['reviewPayment']> {
+  const { completions } = payments;
+  return async (market, call) => {
+    const payment = await findReviewable(market, completions, call);
+    if (payment.status !== 'needs_review') throw new Refusal('already_decided');
+    const refund =
+      call.body.tx_hash === undefined ? null : await readRefund(market, payments, payment, call.body.tx_hash);
+    const located = call.body.outcome === 'deliver' ? await locateTransfer(market, payments, payment) : null;
+    await market.database.transaction((tx) => decide(tx, market, completions, { call, payment, refund, located }));
+    const decided = (await findPayment(market.database, payment.id)) ?? payment;
+    const watermark = await findWatermark(market.database, payment.chainId);
+    const listingId = await payments.listingOf(decided);
+    return { status: 200, body: { payment: presentPayment(decided, watermark, listingId, market.clock.now()) } };
+  };
+}
+
+/** A payment that another merchant decides on is answered like an unknown one. */
+async function findReviewable(market: Market, completions: Completions, call: ReviewCall): Promise<Payment> {
+  const payment = await findPayment(market.database, call.params.payment_id);
+  const wasReviewed = payment?.status === 'needs_review' || payment?.reviewOutcome !== null;
+  if (payment === null || !wasReviewed) throw new Refusal('payment_not_found');
+  const decider = await completions[payment.purpose].deciderOf(market.database, payment);
+  if (decider !== call.caller.id) throw new Refusal('payment_not_found');
+  return payment;
+}
+
+/** The transfer back, if it is one and final. */
+async function readRefund(market: Market, payments: Payments, payment: Payment, txHash: Hex): Promise<FoundTransfer> {
+  const { database } = market;
+  if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
+  const received = (await findProof(database, { paymentId: payment.id }))?.valueUnits ?? payment.valueUnits;
+  const evidence = await gatherRefund(payments, payment, txHash);
+  const decision = decideRefund(evidence, {
+    chainId: payment.chainId,
+    asset: payment.asset,
+    from: payment.payee,
+    to: payment.payer,
+    minimumUnits: received,
+    afterBlock: payment.blockNumber ?? 0n,
+  });
+  if (decision.outcome === 'refunded') {
+    if (await isOfLedger(market, payment, evidence.receipt)) throw new Refusal('transaction_used');
+    return decision.transfer;
+  }
+  throw new Refusal(decision.outcome === 'refused' ? 'refund_not_found' : 'refund_not_final', { retryAfterSeconds: 5 });
+}
+
+/** What was signed for another payment here belongs to that one, whether it has ended or not. */
+async function isOfLedger({ database }: Market, payment: Payment, receipt: Receipt | null): Promise<boolean> {
+  const logs = receipt?.logs.filter(({ address }) => address === payment.asset) ?? [];
+  const used = logs.flatMap((log) => decodeAuthorizationUsed(log) ?? []);
+  return await hasAuthorization(database, payment, used);
+}
+
+async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): Promise<RefundEvidence> {
+  try {
+    const head = await payments.readHead();
+    const { rpc, chainId } = head;
+    const receipt = await readReceipt(rpc, txHash);
+    const nothing = { chainId, finalized: head.finalized, receipt, block: null, transfersInBlock: [] };
+    if (receipt === null) return nothing;
+    const topics = [TRANSFER_TOPIC, null, addressTopic(payment.payer)];
+    const [block, transfersInBlock] = await Promise.all([
+      readBlock(rpc, receipt.blockNumber),
+      readLogs(rpc, { address: payment.asset, topics, blockHash: receipt.blockHash }),
+    ]);
+    const shown = { ...nothing, block, transfersInBlock };
+    // What another provider does not show is not final yet.
+    const isCertain = (await payments.corroborate(head, payment, shown)) && (await isStillFinal(rpc, head));
+    return { ...shown, finalized: isCertain ? head.finalized : null };
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+}
+
+async function decide(
+  tx: Tx,
+  market: Market,
+  completions: Completions,
+  given: { call: ReviewCall; payment: Payment; refund: FoundTransfer | null; located: number | null },
+): Promise<void> {
+  const { call, payment, refund, located } = given;
+  const { outcome, note } = call.body;
+  const completion = completions[payment.purpose];
+  const subject = await completion.lockSubject(tx, payment);
+  const locked = await lockPayment(tx, payment.id);
+  if (locked?.status !== 'needs_review') throw new Refusal('already_decided');
+  const now = new Date(market.clock.now());
+  if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
+  if (outcome === 'deliver') {
+    await mustBeBought(tx, locked);
+    const proof = await findProof(tx, { paymentId: locked.id });
+    if (proof === null && locked.logIndex === null) await mustBeUntaken(tx, locked, located);
+    const { payerCollectsOnly } = locked;
+    await completion.completeReviewed(tx, locked, { transfer: proof && transferOf(proof), payerCollectsOnly, subject });
+  }
+  await endReview(tx, locked.id, { outcome, by: call.caller.id, note: note ?? null, logIndex: located, now });
+  await recordReview(tx, market, locked, { outcome, actor: call.caller.handle });
+}
+
+/**
+ * Where another payment has the proof of the transaction, and which transfer is this one's own was not noted when the review began, the
+ * chain is asked once more. Null where there is nothing to ask, or no transfer of its own.
+ */
+async function locateTransfer(market: Market, payments: Payments, payment: Payment): Promise<number | null> {
+  if (payment.logIndex !== null) return null;
+  if ((await findProof(market.database, { paymentId: payment.id })) !== null) return null;
+  try {
+    return await payments.locate(payment);
+  } catch (error) {
+    if (error instanceof RpcFailure) throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
+    throw error;
+  }
+}
+
+/** One transfer sells one thing. */
+async function mustBeUntaken(tx: Tx, { txHash }: Payment, logIndex: number | null): Promise<void> {
+  if (txHash !== null && logIndex !== null && !(await isTransferTaken(tx, { txHash, logIndex }))) return;
+  throw new Refusal('not_deliverable', {
+    detail:
+      'The transfer in that transaction is what another payment was made with: nothing was received for this one.',
+    nextStep: 'Decide on declined.',
+  });
+}
+
+/** A surplus payment sells nothing: it can be taken as paid only if the buyer already has the goods by the other payment. */
+async function mustBeBought(tx: Tx, payment: Payment): Promise<void> {
+  const { listingId, merchantId, payer } = payment;
+  if (!payment.surplus || listingId === null || merchantId === null) return;
+  if (await hasBought(tx, listingId, { merchantId, payer })) return;
+  throw new Refusal('not_deliverable', {
+    detail:
+      'Another transfer for the same intent is in review or was given back. Deliver on that one, or refund or decline this one.',
+  });
+}
+
+function transferOf(proof: ProofRow): FoundTransfer {
+  return {
+    txHash: proof.txHash,
+    blockNumber: proof.blockNumber,
+    blockHash: proof.blockHash,
+    blockTime: BigInt(Math.floor(proof.blockTime.getTime() / 1000)),
+    logIndex: proof.logIndex,
+    value: proof.valueUnits,
+    // Who sent it was looked at when it was judged.
+    sender: ZERO_ADDRESS,
+  };
+}
+
+const ZERO_ADDRESS: Hex = '0x0000000000000000000000000000000000000000';
+
+/** What one provider shows of the transaction that is said to give the money back. */
+export interface RefundEvidence {
+  chainId: bigint;
+  finalized: FinalizedHead | null;
+  receipt: Receipt | null;
+  /** The block at the receipt's height. */
+  block: Block | null;
+  /** The token's transfers to the payer in that block, asked for by block hash. */
+  transfersInBlock: Log[];
+}
+
+export interface RefundTerms {
+  chainId: bigint;
+  asset: Hex;
+  /** The payee of the payment, who gives back. */
+  from: Hex;
+  /** The payer of the payment. */
+  to: Hex;
+  /** What was received. */
+  minimumUnits: bigint;
+  /** The payment's block: a refund comes later. */
+  afterBlock: bigint;
+}
+
+type RefundDecision =
+  | { outcome: 'refunded'; transfer: FoundTransfer }
+  | { outcome: 'refused' }
+  | { outcome: 'unknown' };
+
+/** Whether a transaction gives a payment back: pure. What is not final, or contradicts itself, is unknown. */
+export function decideRefund(evidence: RefundEvidence, terms: RefundTerms): RefundDecision {
+  const { chainId, finalized, receipt, block } = evidence;
+  const isToPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.to === terms.to;
+  if (chainId !== terms.chainId || finalized === null || receipt === null || !stands(receipt, block)) {
+    return { outcome: 'unknown' };
+  }
+  const { blockNumber, blockHash } = receipt;
+  const isFinal = blockNumber < finalized.number || (blockNumber === finalized.number && blockHash === finalized.hash);
+  if (!isFinal || !sameLogs(receipt, evidence.transfersInBlock, isToPayer)) return { outcome: 'unknown' };
+  if (receipt.status !== 'success' || blockNumber <= terms.afterBlock) return { outcome: 'refused' };
+  for (const log of receipt.logs) {
+    const transfer = isToPayer(log) ? decodeTransfer(log) : null;
+    if (transfer?.from !== terms.from || transfer.value < terms.minimumUnits) continue;
+    const found = { logIndex: log.logIndex, value: transfer.value, sender: receipt.from, blockTime: block.timestamp };
+    return { outcome: 'refunded', transfer: { ...found, txHash: receipt.transactionHash, blockNumber, blockHash } };
+  }
+  return { outcome: 'refused' };
+}

@@ -1,0 +1,94 @@
+import type { z } from 'zod';
+import type { replyOut } from '../../contract/comments.ts';
+import type { Endpoints } from '../../contract/index.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { takeQuotaUnless } from '../../platform/database/quotas/take-quota.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { presentReply } from '../catalog/present-listing.ts';
+import { readComment } from '../catalog/store.ts';
+import type { Market, MarketOperation, Merchant } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { dailyQuota } from '../limits/daily-quota.ts';
+import { flagText } from '../listings/flag-text.ts';
+import { mustExist } from '../listings/listing-checks.ts';
+import { mustStep } from '../listings/listing-steps.ts';
+import { type ListingTerms, shareListing } from '../listings/store.ts';
+import { type CommentToMake, insertUnlessSame, isCommentOn, sameComment } from './store.ts';
+
+/** The lock under which comments get their ids. */
+const COMMENTS_LOCK = 'comments';
+/** So long the same words in the same place are the same comment: a client that got no answer asks again. */
+const SAME_MS = 86_400_000;
+
+/**
+ * POST /api/comment. What was said within the last day is answered again in every state of the listing and uses nothing up; every
+ * other call counts, refused ones included (W10).
+ */
+export const postComment: MarketOperation<Endpoints['postComment']> = async (market, call) => {
+  const { caller, body: given } = call;
+  const comment = {
+    listingId: given.listing_id,
+    merchantId: caller.id,
+    parentId: given.parent_id ?? null,
+    body: given.body,
+  };
+  const quota = dailyQuota(market, 'voices_per_merchant_day', caller.id);
+  const standing = await takeQuotaUnless(market, quota, sameComment(comment, sinceOf(market.clock.now())));
+  const { id, made } =
+    standing === null
+      ? await market.database.transaction((tx) => comeTo(tx, market, caller, comment))
+      : { id: standing, made: false };
+  return { status: made ? 201 : 200, body: await answerComment(market, id) };
+};
+
+async function comeTo(
+  tx: Tx,
+  market: Market,
+  caller: Merchant,
+  comment: CommentToMake,
+): Promise<{ id: bigint; made: boolean }> {
+  const { listingId, parentId } = comment;
+  const listing = await mustBeOpen(tx, comment);
+  // So that ids follow the order of commits: a reader who has read up to one never meets a lower one later, and a walk from the newest
+  // never one too many. It also makes two requests with the same words wait for each other: the second finds the comment of the first.
+  await tx.lock(COMMENTS_LOCK);
+  const now = market.clock.now();
+  const written = await insertUnlessSame(tx, {
+    ...comment,
+    textFlags: flagText([comment.body]),
+    now: new Date(now),
+    since: sinceOf(now),
+  });
+  if (!written.made) return written;
+  await recordEvent(tx, market, {
+    kind: 'comment',
+    actor: caller.handle,
+    detail: {
+      comment_id: Number(written.id),
+      listing_id: Number(listingId),
+      merchant_id: Number(listing.merchantId),
+      ...(parentId === null ? {} : { parent_id: Number(parentId) }),
+    },
+  });
+  return written;
+}
+
+/** Judged with the row held, so that a removal that is just being made is waited for. */
+async function mustBeOpen(tx: Tx, { listingId, parentId }: CommentToMake): Promise<ListingTerms> {
+  const listing = mustExist(await shareListing(tx, listingId));
+  mustStep(listing, 'comment');
+  if (parentId !== null && !(await isCommentOn(tx, parentId, listingId)))
+    throw new Refusal('not_found', { detail: 'parent_id does not name a comment of this listing.' });
+  return listing;
+}
+
+function sinceOf(nowMs: number): Date {
+  return new Date(nowMs - SAME_MS);
+}
+
+/** What every act on a comment is answered with: how it stands now. */
+export async function answerComment(market: Market, id: bigint): Promise<{ comment: z.output<typeof replyOut> }> {
+  const row = await readComment(market.database, id);
+  if (row === null) throw new TypeError('a comment that was just written is gone');
+  return { comment: presentReply(row) };
+}

@@ -1,0 +1,178 @@
+import sql, { raw, type Sql } from 'sql-template-tag';
+import type { FlagTarget } from '../../contract/flags.ts';
+import type { TextFlag } from '../../contract/text-flags.ts';
+import type { ListingState } from '../../contract/vocabulary.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
+import type { CountedAct } from '../../platform/database/quotas/count-in-window.ts';
+
+const votesOf = (listingId: bigint): Sql =>
+  sql`(select coalesce(sum(votes), 0)::int8 from listing_counters where listing_id = ${listingId})`;
+
+/** How many votes the listing has, for a merchant who has given one of them; no value for others. */
+export function votesWithOwn(listingId: bigint, merchantId: bigint): Sql {
+  return sql`
+    select ${votesOf(listingId)} from votes where listing_id = ${listingId} and merchant_id = ${merchantId}`;
+}
+
+/** What became of a vote; `state` is null where there is no such listing. */
+export interface VoteOutcome {
+  state: ListingState | null;
+  seller_id: bigint | null;
+  /** How many votes there are with this one. Null: none was to be made, or another call of the same merchant has just made it. */
+  votes: bigint | null;
+}
+
+/**
+ * Votes for a live listing of another merchant, once per merchant and listing. The row is locked first, and judged as it is once the lock
+ * is held: the vote waits for a concurrent withdrawal.
+ */
+export function voteAct(listingId: bigint, merchantId: bigint, now: Date): CountedAct {
+  return {
+    steps: sql`shared as materialized (
+      select id, merchant_id, state from listings where id = ${listingId} and exists (select from allowed) for share
+    ), made as (
+      insert into votes (listing_id, merchant_id, created_at)
+      select id, ${merchantId}::int8, ${now}::timestamptz from shared where state = 'live' and merchant_id <> ${merchantId}
+      on conflict do nothing returning listing_id
+    )`,
+    columns: sql`(select state from shared) as state, (select merchant_id from shared) as seller_id,
+      (select ${votesOf(listingId)} + 1 from made) as votes`,
+  };
+}
+
+export async function countVotes(queryable: Queryable, listingId: bigint): Promise<bigint> {
+  const { votes } = await queryable.one<{ votes: bigint }>(sql`select ${votesOf(listingId)} as votes`);
+  return votes;
+}
+
+export interface CommentToMake {
+  listingId: bigint;
+  merchantId: bigint;
+  parentId: bigint | null;
+  body: string;
+}
+
+/** The comment of the same words in the same place that the same merchant has made since then, if it still stands. */
+export function sameComment({ listingId, merchantId, parentId, body }: CommentToMake, since: Date): Sql {
+  return sql`
+    select id from comments
+    where merchant_id = ${merchantId} and listing_id = ${listingId} and parent_id is not distinct from ${parentId}::int8
+      and body = ${body} and removed_at is null and created_at > ${since} order by id desc limit 1`;
+}
+
+/** To be called under the lock of the comments: only then is the id the next, and is there no other of the same words. */
+export async function insertUnlessSame(
+  tx: Tx,
+  comment: CommentToMake & { textFlags: readonly TextFlag[]; now: Date; since: Date },
+): Promise<{ id: bigint; made: boolean }> {
+  const { listingId, merchantId, parentId, body, textFlags, now, since } = comment;
+  return await tx.one<{ id: bigint; made: boolean }>(sql`
+    with same as materialized (${sameComment(comment, since)}), made as (
+      insert into comments (id, listing_id, merchant_id, parent_id, body, text_flags, created_at)
+      select (select next_id('comments', max(id)) from comments), ${listingId}::int8, ${merchantId}::int8, ${parentId}::int8,
+        ${body}, ${textFlags}::text[], ${now}::timestamptz
+      where not exists (select from same) returning id
+    )
+    select coalesce((select id from made), (select id from same)) as id, exists (select from made) as made`);
+}
+
+/** Comments stay, and stay where they are. */
+export async function isCommentOn(queryable: Queryable, id: bigint, listingId: bigint): Promise<boolean> {
+  const { found } = await queryable.one<{ found: boolean }>(
+    sql`select exists (select from comments where id = ${id} and listing_id = ${listingId}) as found`,
+  );
+  return found;
+}
+
+export interface StandingComment {
+  listingId: bigint;
+  merchantId: bigint;
+  removed: boolean;
+}
+
+/** Until the end of the transaction no other one removes it; replies to it go on. */
+export async function lockComment(tx: Tx, id: bigint): Promise<StandingComment | null> {
+  const row = await tx.maybe<{ listing_id: bigint; merchant_id: bigint; removed: boolean }>(sql`
+    select listing_id, merchant_id, removed_at is not null as removed from comments where id = ${id} for no key update`);
+  return row && { listingId: row.listing_id, merchantId: row.merchant_id, removed: row.removed };
+}
+
+/** What it said stays in the row; no response shows it. */
+export function markCommentRemoved(
+  tx: Tx,
+  id: bigint,
+  removal: { reasonCode: string; reason: string; now: Date },
+): void {
+  tx.later(
+    sql`update comments set removed_at = ${removal.now}, removed_reason_code = ${removal.reasonCode},
+        removed_reason = ${removal.reason}
+      where id = ${id}`,
+  );
+}
+
+export interface FlaggedTarget {
+  type: FlagTarget;
+  id: bigint;
+}
+
+export interface FlagRow {
+  id: bigint;
+  target_type: FlagTarget;
+  target_id: bigint;
+  handle: string;
+  reason: string;
+  created_at: Date;
+}
+
+const TARGET_COLUMNS: Readonly<Record<FlagTarget, Sql>> = {
+  listing: raw('listing_id'),
+  comment: raw('comment_id'),
+  merchant: raw('flagged_merchant_id'),
+};
+
+const selectFlags = raw(`
+  select f.id, case when f.listing_id is not null then 'listing' when f.comment_id is not null then 'comment' else 'merchant' end
+      as target_type,
+    coalesce(f.listing_id, f.comment_id, f.flagged_merchant_id) as target_id, m.handle, f.reason, f.created_at
+  from flags f join merchants m on m.id = f.merchant_id`);
+
+/** The flag of that merchant on that target. */
+export function ownFlag({ type, id }: FlaggedTarget, merchantId: bigint): Sql {
+  return sql`select id from flags where ${TARGET_COLUMNS[type]} = ${id} and merchant_id = ${merchantId}`;
+}
+
+/** Null: there is one already. Waits for a concurrent transaction that makes the same flag. */
+export async function insertFlag(
+  tx: Tx,
+  target: FlaggedTarget,
+  flag: { merchantId: bigint; reason: string; now: Date },
+): Promise<bigint | null> {
+  const made = await tx.maybe<{ id: bigint }>(sql`
+    insert into flags (merchant_id, ${TARGET_COLUMNS[target.type]}, reason, created_at)
+    values (${flag.merchantId}, ${target.id}, ${flag.reason}, ${flag.now})
+    on conflict do nothing returning id`);
+  return made?.id ?? null;
+}
+
+export async function findOwnFlag(queryable: Queryable, target: FlaggedTarget, merchantId: bigint): Promise<bigint> {
+  return (await queryable.one<{ id: bigint }>(ownFlag(target, merchantId))).id;
+}
+
+/** Whose the target is; null: there is no such thing. Neither ever changes. */
+export async function findTargetOwner(queryable: Queryable, { type, id }: FlaggedTarget): Promise<bigint | null> {
+  const owners: Readonly<Record<FlagTarget, Sql>> = {
+    listing: sql`select merchant_id as owner from listings where id = ${id}`,
+    comment: sql`select merchant_id as owner from comments where id = ${id}`,
+    merchant: sql`select id as owner from merchants where id = ${id}`,
+  };
+  return (await queryable.maybe<{ owner: bigint }>(owners[type]))?.owner ?? null;
+}
+
+export async function readFlag(queryable: Queryable, id: bigint): Promise<FlagRow> {
+  return await queryable.one<FlagRow>(sql`${selectFlags} where f.id = ${id}`);
+}
+
+/** The newest first. */
+export async function readFlags(queryable: Queryable, limit: number): Promise<FlagRow[]> {
+  return await queryable.rows<FlagRow>(sql`${selectFlags} order by f.id desc limit ${limit}`);
+}
