@@ -13,8 +13,6 @@ import { areFilled, type Model } from './model/model.ts';
 import { type CachedResponse, createResponseCache, type ResponseCache, useResponse } from './response-cache.ts';
 import { readListings } from './store.ts';
 
-const STAMP_SIZE = 8;
-
 type Elsewhere = NonNullable<PageParts['elsewhere']>;
 
 /** Listings that left memory, as they are in the database; null when one is not what the model knows. */
@@ -31,11 +29,11 @@ export async function readAbsent(model: Model, database: Database, ids: readonly
 }
 
 function stampOf(bytes: Uint8Array): string {
-  return hash('sha256', bytes, 'hex').slice(0, 2 * STAMP_SIZE);
+  return hash('sha256', bytes, 'hex').slice(0, 2 * STAMP_BYTES);
 }
 
 function stampIn(model: Model, id: number): string {
-  const bytes = Buffer.alloc(STAMP_SIZE);
+  const bytes = Buffer.alloc(STAMP_BYTES);
   model.fragments.stampInto(id, bytes, 0);
   return bytes.toString('hex');
 }

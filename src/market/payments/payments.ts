@@ -32,7 +32,7 @@ export interface PaymentsOptions {
   reconcileEveryMs: number;
   /** How often all providers are looked at together. */
   watchEveryMs: number;
-  /** See head/when-to-look.ts. */
+  /** See chain/when-to-look.ts. */
   longestPauseMs: number;
 }
 

@@ -113,8 +113,6 @@ function joinOneByOne(fragments: Fragments, parts: PageParts, target: Buffer, st
   return at;
 }
 
-const COMMA_BYTE = 0x2c;
-
 interface GzipPage {
   prefix: Uint8Array;
   ids: readonly number[];
@@ -150,7 +148,7 @@ function appendBlock(member: GzipMember, deflated: Deflated, id: number, isFirst
   member.at += block.length;
   // Each block ends with the comma that follows it, which counts once the next fragment is there.
   if (!isFirst) {
-    member.crc = appendByteToCrc(member.crc, COMMA_BYTE);
+    member.crc = appendByteToCrc(member.crc, COMMA);
     member.length += 1;
   }
   member.crc = combineCrc(member.crc, block.crc, block.shift);

@@ -173,7 +173,6 @@ interface PhrasePlan {
   readonly cost: number;
 }
 
-const PHRASE_LOOKING_COSTS = 40;
 const CANDIDATES_PER_SLICE = 1_000;
 
 /** The words as encoded tokens; null when one of them is in no listing, so that nothing can match. */
@@ -201,7 +200,7 @@ function encoded(ids: readonly number[]): Uint8Array {
 export function planPhrase(state: TextState, words: readonly number[]): PhrasePlan {
   const stems = new Set(words.map((word) => state.words.stems[word] as number));
   const postings = [...stems].flatMap((stem) => state.stems.postings[stem] ?? []).sort((a, b) => a.count - b.count);
-  return { needle: encoded(words), postings, cost: (postings[0]?.count ?? 0) * PHRASE_LOOKING_COSTS };
+  return { needle: encoded(words), postings, cost: (postings[0]?.count ?? 0) * LOOKING_COSTS };
 }
 
 /**
