@@ -1,8 +1,8 @@
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../src/local/chain/accounts.ts';
 import { startAnvil } from '../src/local/chain/anvil-process.ts';
 import { deployUsdc } from '../src/local/chain/deploy-usdc.ts';
-import { fund } from '../src/local/chain/fund.ts';
 import { findAnvil, LOCAL_CHAIN_ID, type LocalChain } from '../src/local/chain/start-chain.ts';
+import { fund } from '../src/local/chain/transactions.ts';
 import { createRpc } from '../src/platform/chain/rpc.ts';
 import { CHAIN_SETTINGS, PAYERS, SENDERS } from './settings.ts';
 

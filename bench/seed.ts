@@ -6,7 +6,7 @@ import type { Database, Tx } from '../src/platform/database/database.ts';
 import { type Hex, toBytes } from '../src/platform/hex.ts';
 import { createPepperFrom } from '../src/platform/pepper.ts';
 import { systemRandom } from '../src/platform/random.ts';
-import { makeMerchantKey } from '../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../src/platform/secrets.ts';
 
 export interface Goods {
   id: bigint;

@@ -3,7 +3,7 @@ import { AISLES } from '../../src/contract/vocabulary.ts';
 import { sha256 } from '../../src/platform/canonical-json.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { createZipf, type Dice, diceFor } from './dice.ts';
 import { createGoods } from './goods.ts';
 import type { Seeded } from './seed.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { CITY_LIMITS, type CityLimits } from '../contract/city/endpoints.ts';
 import { type Environment, optional, readEnvironment } from '../platform/config.ts';
-import { readLimitsObject, readNamed, type Told } from '../platform/named-limits.ts';
 import {
   databaseUrlVariable,
   hostVariable,
@@ -14,12 +14,18 @@ import {
   pathVariable,
   pepperFaults,
   portVariable,
+  readLimitsObject,
+  readNamed,
   requiredOrigin,
   rpcUrlsVariable,
+  type Told,
   wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
 import type { CityConfig } from './context.ts';
+
+/** The folder of the tables that a city needs. */
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 
 /** CITY_LIMITS: a JSON object that changes some of the named limits. */
 const readLimits: z.ZodType<CityLimits, string> = z.string().transform((text, context) => {

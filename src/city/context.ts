@@ -1,8 +1,7 @@
 import type { CityLimits } from '../contract/city/endpoints.ts';
 import type { EndpointShape } from '../contract/endpoint.ts';
 import type { Network } from '../contract/vocabulary.ts';
-import type { Provider } from '../platform/chain/provider.ts';
-import type { ProvidersHealth } from '../platform/chain/provider-health.ts';
+import type { Provider, ProvidersHealth } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Call, Operation } from '../platform/http/operation.ts';

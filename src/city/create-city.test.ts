@@ -6,9 +6,9 @@ import { severableDatabase } from '../../test/support/severable-database.ts';
 import type { Database } from '../platform/database/database.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
 import { systemRandom } from '../platform/random.ts';
-import { makeMerchantKey, makeRecoveryCode } from '../platform/secret-format.ts';
+import { makeMerchantKey, makeRecoveryCode } from '../platform/secrets.ts';
 import { createCity, type RunningCity } from './create-city.ts';
-import { CITY_REASONS } from './pages/error-pages.ts';
+import { CITY_REASONS } from './pages/index-pages.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
 const HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>';

@@ -1,47 +1,43 @@
 import { type CityEndpointName, type CityEndpoints, cityEndpoints } from '../contract/city/endpoints.ts';
 import type { Reason } from '../contract/errors.ts';
 import { sha256 } from '../platform/canonical-json.ts';
-import { checkNetworks } from '../platform/chain/check-networks.ts';
-import { createProviders } from '../platform/chain/provider.ts';
-import { createProviderHealth } from '../platform/chain/provider-health.ts';
+import { checkNetworks, createProviderHealth, createProviders } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Tx } from '../platform/database/database.ts';
-import { takeQuota } from '../platform/database/quotas/take-quota.ts';
+import { takeQuota } from '../platform/database/quota.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
 import { refuseUnreadable } from '../platform/http/failure.ts';
 import type { Operations } from '../platform/http/server-options.ts';
 import type { Log } from '../platform/log.ts';
-import { createHistory, type History } from '../platform/log-copy/history.ts';
-import { historyLost, refuseLost } from '../platform/log-copy/history-lost.ts';
+import { createHistory, type History, historyLost, refuseLost } from '../platform/log-copy/history.ts';
 import type { LogCopyPlace } from '../platform/log-copy/place.ts';
 import type { Losses } from '../platform/log-copy/store.ts';
 import type { Pepper } from '../platform/pepper.ts';
 import type { Random } from '../platform/random.ts';
 import { Refusal } from '../platform/refusal.ts';
-import { isMerchantKey } from '../platform/secret-format.ts';
+import { isMerchantKey } from '../platform/secrets.ts';
 import type { City, CityConfig, CityOperation, Resident } from './context.ts';
-import { readLosses } from './history/store.ts';
+import { advanceOffer } from './offers/advance-offer.ts';
 import { cancelOffer } from './offers/cancel-offer.ts';
 import { claimOffer } from './offers/claim-offer.ts';
-import { look } from './offers/look.ts';
-import { mustFindOffer } from './offers/must-find-offer.ts';
 import { openOffer } from './offers/open-offer.ts';
 import { presentOffer } from './offers/present-offer.ts';
 import { reserveOffer } from './offers/reserve-offer.ts';
+import { mustFindOffer } from './offers/store.ts';
 import { createSweep } from './offers/sweep.ts';
-import { takeHourlyQuota } from './offers/take-hourly-quota.ts';
 import { createPages } from './pages/create-pages.ts';
-import { confirmResident } from './residents/confirm-resident.ts';
-import { mustFindResident } from './residents/must-find-resident.ts';
-import { presentResident } from './residents/present-resident.ts';
-import { stageResident } from './residents/stage-resident.ts';
-import { findOwnStage, type StageIdentity } from './residents/stages/find-own-stage.ts';
-import { stageClosed } from './residents/stages/stage-closed.ts';
-import { closeStage } from './residents/stages/store.ts';
-import { findKeyOwner, setMarketHandle } from './residents/store.ts';
-import { mustBeFree } from './things/must-be-free.ts';
+import { takeHourlyQuota } from './quotas.ts';
+import { readLosses } from './recovery/store.ts';
+import {
+  confirmResident,
+  findOwnStage,
+  type StageIdentity,
+  stageClosed,
+  stageResident,
+} from './residents/register-resident.ts';
+import { closeStage, findKeyOwner, mustFindResident, presentResident, setMarketHandle } from './residents/store.ts';
 import { readThing } from './things/read-thing.ts';
-import { findResidentId, insertThing, lockThing, moveThing } from './things/store.ts';
+import { findResidentId, insertThing, lockThing, moveThing, mustBeFree } from './things/store.ts';
 
 export interface CityOptions {
   config: CityConfig;
@@ -217,7 +213,7 @@ export const linkMarket: CityOperation<CityEndpoints['linkMarket']> = async ({ d
 export const reconcileOffer: CityOperation<CityEndpoints['reconcileOffer']> = async (city, { params, caller }) => {
   await takeHourlyQuota(city, 'reconciles_per_resident_hour', caller);
   await mustFindOffer(city.database, params.id);
-  await look(city, params.id);
+  await advanceOffer(city, params.id);
   return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, params.id)) } };
 };
 

@@ -1,26 +1,20 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
-import { createLog } from '../platform/create-log.ts';
-import { readConnectionRoom } from '../platform/database/connection-room.ts';
+import { readConnectionRoom, shareBudget } from '../platform/database/connection-budget.ts';
 import { migrate, migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { reachDatabase } from '../platform/database/reach-database.ts';
-import { shareBudget } from '../platform/database/share-budget.ts';
-import { visitDatabase } from '../platform/database/visit-database.ts';
-import { holdSignals } from '../platform/hold-signals.ts';
-import type { Log } from '../platform/log.ts';
+import { reachDatabase, visitDatabase } from '../platform/database/reach-database.ts';
+import { createLog, type Log } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
 import { logCopyFolder, openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { CommandRefused, runCommand } from '../platform/run-command.ts';
-import { handleShutdown } from '../platform/shutdown.ts';
-import { undoOnFailure } from '../platform/undo-on-failure.ts';
-import { readCityConfig } from './config.ts';
+import { handleShutdown, holdSignals, undoOnFailure } from '../platform/shutdown.ts';
+import { MIGRATIONS, readCityConfig } from './config.ts';
 import type { CityConfig } from './context.ts';
 import { createCity } from './create-city.ts';
-import { MIGRATIONS } from './migrations.ts';
 import { type Recovered, recover } from './recovery/recover.ts';
 
 const HELP = `What only the operator of a city may do. The city may be running; it takes the act in without a restart.

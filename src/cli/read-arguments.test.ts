@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { systemRandom } from '../platform/random.ts';
-import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../platform/secret-format.ts';
+import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../platform/secrets.ts';
 import { CliError } from './cli-error.ts';
 import { hideSecrets } from './hide-secrets.ts';
 import { COMMANDS, readArguments } from './read-arguments.ts';

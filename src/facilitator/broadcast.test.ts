@@ -14,8 +14,8 @@ import {
 import { type CallAnswer, eachCall, idOf, type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
+import { readLines } from './journal/append-file.ts';
 import { keyOf } from './journal/entry.ts';
-import { readLines } from './journal/lines.ts';
 
 const { buyerOne } = WORLD_ACCOUNTS;
 

@@ -1,11 +1,9 @@
 import { parseTransaction } from 'viem';
 import { readBlock, type StateBlock } from '../platform/chain/reads.ts';
 import { RpcFailure } from '../platform/chain/rpc.ts';
-import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../platform/chain/usdc-reads.ts';
-import { paysForGas, unitsOfWei } from './budget/price.ts';
-import { nextRest } from './budget/rests.ts';
-import type { Context } from './context.ts';
-import { count } from './counts.ts';
+import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../platform/chain/usdc.ts';
+import { nextRest, paysForGas, unitsOfWei } from './budget/gas-budget.ts';
+import { type Context, countOne } from './context.ts';
 import { type Ending, type Entry, keyOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
 
@@ -45,8 +43,8 @@ export function createConclude(context: Context): Conclude {
     crashPoint('after_ending_written');
     if (isFirst) budget.note({ at: ending.at, pool: entry.pool, units: ending.lossUnits });
     noteTried(tried, from, ending);
-    count(counts.ended, ending.state);
-    if (ending.cause !== null) count(counts.causes, ending.cause);
+    countOne(counts.ended, ending.state);
+    if (ending.cause !== null) countOne(counts.causes, ending.cause);
     if (ending.hash === null) nonces.distrust();
     else nonces.confirm();
     turns.wake(from);

@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import type { Network } from '../contract/vocabulary.ts';
 import { type Environment, optional, readEnvironment, required, type Variable } from '../platform/config.ts';
-import { readLimitsObject, readNamed } from '../platform/named-limits.ts';
 import {
   hostVariable,
   networkVariable,
   pathVariable,
   portVariable,
+  readLimitsObject,
+  readNamed,
   requiredHttpUrl,
   wholeNumberVariable,
 } from '../platform/variables.ts';
+import { ETHER_USDC } from './budget/gas-budget.ts';
 import { DEFAULT_LIMITS, LIMIT_NAMES, type Limits } from './budget/limits.ts';
-import { ETHER_USDC } from './budget/price.ts';
 
 export interface FacilitatorConfig {
   host: string;

@@ -8,13 +8,12 @@ import type { Log } from '../platform/log.ts';
 import type { GasBudget, Reserved } from './budget/gas-budget.ts';
 import type { Limits } from './budget/limits.ts';
 import type { PayerTurns } from './budget/payer-turns.ts';
-import type { Counts } from './counts.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import type { ChainHead } from './head.ts';
 import type { Journal } from './journal/open-journal.ts';
 import type { Nonces } from './nonces.ts';
 import type { QuoteGas } from './quote-gas.ts';
-import type { Verified } from './verified.ts';
+import type { PaymentRequest } from './read-request.ts';
 
 export interface Timing {
   /** Every answer of /verify and /settle is out after this long. A market waits eight seconds for it. */
@@ -73,4 +72,76 @@ export interface Context {
 export function domainOf(network: Network): TokenDomain {
   const { domainName, domainVersion, chainId, usdc } = network;
   return { name: domainName, version: domainVersion, chainId, verifyingContract: usdc };
+}
+
+/** What has happened since the start, for the metrics. */
+interface Counts {
+  ended: Map<string, number>;
+  causes: Map<string, number>;
+  deferred: Map<string, number>;
+  rests: number;
+  gasUsed: bigint;
+  gasPaidUnits: bigint;
+  replacements: number;
+  fills: number;
+}
+
+export function createCounts(): Counts {
+  return {
+    ended: new Map(),
+    causes: new Map(),
+    deferred: new Map(),
+    rests: 0,
+    gasUsed: 0n,
+    gasPaidUnits: 0n,
+    replacements: 0,
+    fills: 0,
+  };
+}
+
+export function countOne(counts: Map<string, number>, what: string): void {
+  counts.set(what, (counts.get(what) ?? 0) + 1);
+}
+
+export interface CheckedSignature {
+  isValid: boolean;
+  /** Whether the payer is a contract, and when that was read. */
+  hasCode: boolean;
+  readAt: number;
+}
+
+/** What /verify found out about a payment a moment ago, so that /settle does not ask again. */
+interface Verified {
+  note(request: PaymentRequest, signed: CheckedSignature): void;
+  /** Once: null where nothing was noted, or too long ago. */
+  take(request: PaymentRequest): CheckedSignature | null;
+}
+
+/** An account may come by code meanwhile, as it may while its settlement is in flight. */
+export const CODE_KEPT_MS = 5_000;
+const MOST_VERIFIED = 4_000;
+
+/** Only wallets without code: whether a contract still agrees is asked each time. */
+export function createVerified(clock: Clock): Verified {
+  const noted = new Map<string, CheckedSignature>();
+  return {
+    note: (request, signed) => {
+      if (signed.hasCode || !signed.isValid) return;
+      const [oldest] = noted.keys();
+      if (noted.size >= MOST_VERIFIED && oldest !== undefined) noted.delete(oldest);
+      noted.set(keyOfRequest(request), signed);
+    },
+    take: (request) => {
+      const key = keyOfRequest(request);
+      const signed = noted.get(key) ?? null;
+      noted.delete(key);
+      return signed !== null && signed.readAt + CODE_KEPT_MS > clock.now() ? signed : null;
+    },
+  };
+}
+
+/** The very same authorization with the very same signature. */
+export function keyOfRequest({ authorization, signature }: PaymentRequest): string {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization;
+  return [from, nonce, to, value, validAfter, validBefore, signature].join(' ');
 }

@@ -5,14 +5,13 @@ import { readCode } from '../platform/chain/reads.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 import { admitFramework } from '../platform/http/admission/admitted-server.ts';
 import type { Flights } from '../platform/http/exchanges.ts';
-import { unitsOfWei } from './budget/price.ts';
-import { restingSeconds } from './budget/rests.ts';
-import { checkChain } from './check-chain.ts';
+import { restingSeconds, unitsOfWei } from './budget/gas-budget.ts';
 import type { Context } from './context.ts';
 import type { Settle } from './create-settle.ts';
+import { checkChain } from './monitoring.ts';
 import { printRefusal, printSettlement, printSupported, printVerdict } from './print-answer.ts';
 import { readRequest } from './read-request.ts';
-import { readEther } from './read-transaction.ts';
+import { readEther } from './transactions.ts';
 import { type Verdict, verifyPayment } from './verify-payment.ts';
 
 /** What a settlement takes, more or less: a transfer to a wallet that never held the token. */

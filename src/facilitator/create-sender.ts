@@ -1,17 +1,15 @@
+import { keccak256 } from 'viem/utils';
 import type { Authorization } from '../platform/chain/authorization.ts';
 import type { Hex } from '../platform/hex.ts';
-import type { Reserved } from './budget/gas-budget.ts';
+import { type Reserved, unitsOfWei } from './budget/gas-budget.ts';
 import type { Limits } from './budget/limits.ts';
-import { unitsOfWei } from './budget/price.ts';
-import { ChainTrouble, Deferred, TransferRefused } from './chain-trouble.ts';
 import type { Conclude } from './conclude.ts';
-import type { Context } from './context.ts';
-import { count } from './counts.ts';
+import { type Context, countOne } from './context.ts';
 import type { Follower } from './create-follower.ts';
-import { type Entry, keyOf, newestOf, type Pool } from './journal/entry.ts';
+import { type Entry, keyOf, newestOf, type Pool, type SignedTransaction } from './journal/entry.ts';
+import { ChainTrouble, Deferred, TransferRefused } from './outcomes.ts';
 import type { Quote } from './quote-gas.ts';
-import { signTransaction } from './sign-transaction.ts';
-import { transmit } from './transmit.ts';
+import { transmit } from './transactions.ts';
 
 export interface Sender {
   /** The place of this authorization in the order: the one it has, or a new one, signed and broadcast. */
@@ -159,7 +157,7 @@ function drawOn(context: Context, { from, to }: Authorization, { hasCode, quote 
     units: reservedUnits,
   });
   if ('pool' in grant) return { pool: grant.pool satisfies Pool, reservedUnits };
-  count(context.counts.deferred, 'gas_budget_spent');
+  countOne(context.counts.deferred, 'gas_budget_spent');
   throw new Deferred('gas_budget_spent', grant.retryAfterSeconds);
 }
 
@@ -211,4 +209,32 @@ function createRoom(limits: Pick<Limits, 'in_flight' | 'waiting'>, inFlight: () 
     },
     isClosed: () => closed,
   };
+}
+
+export interface Priced {
+  gas: bigint;
+  maxFeePerGas: bigint;
+  maxPriorityFeePerGas: bigint;
+}
+
+export const FILL_GAS = 21_000n;
+
+/** Signs for one place in the order: a settlement with its data, or nothing at all (null) to fill the place. */
+export async function signTransaction(
+  { account, address, network, clock }: Pick<Context, 'account' | 'address' | 'network' | 'clock'>,
+  accountNonce: number,
+  data: Hex | null,
+  { gas, maxFeePerGas, maxPriorityFeePerGas }: Priced,
+): Promise<SignedTransaction> {
+  const raw = await account.signTransaction({
+    type: 'eip1559',
+    chainId: Number(network.chainId),
+    nonce: accountNonce,
+    gas,
+    maxFeePerGas,
+    maxPriorityFeePerGas,
+    ...(data === null ? { to: address, value: 0n } : { to: network.usdc, data }),
+  });
+  const fills = data === null;
+  return { hash: keccak256(raw), raw, signedAt: clock.now(), gas, maxFeePerGas, maxPriorityFeePerGas, fills };
 }

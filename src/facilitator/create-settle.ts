@@ -1,19 +1,23 @@
 import { parseTransaction } from 'viem';
 import { readCode } from '../platform/chain/reads.ts';
-import { readBalance } from '../platform/chain/usdc-reads.ts';
+import { readBalance } from '../platform/chain/usdc.ts';
 import type { Hex } from '../platform/hex.ts';
-import { ChainTrouble, Deferred, TransferRefused } from './chain-trouble.ts';
-import { checkSignature } from './check-signature.ts';
-import type { Context } from './context.ts';
-import { count } from './counts.ts';
+import { type CheckedSignature, CODE_KEPT_MS, type Context, countOne, keyOfRequest } from './context.ts';
 import type { Sender } from './create-sender.ts';
 import { type Following, findElsewhere, follow } from './follow.ts';
 import { type Entry, newestOf, sameAuthorization } from './journal/entry.ts';
+import { ChainTrouble, Deferred, type Settlement, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
-import { settleData } from './settle-data.ts';
-import type { Settlement } from './settlement.ts';
-import { CODE_KEPT_MS, keyOfRequest, type Signed } from './verified.ts';
-import { deferred, explainFailure, FAILED, INVALID_SIGNATURE, refuseResting, untimely } from './verify-payment.ts';
+import { settleData } from './transactions.ts';
+import {
+  checkSignature,
+  deferred,
+  explainFailure,
+  FAILED,
+  INVALID_SIGNATURE,
+  refuseResting,
+  untimely,
+} from './verify-payment.ts';
 
 export interface Settle {
   (request: PaymentRequest): Promise<Settlement>;
@@ -107,7 +111,7 @@ async function followEarlier(
 async function sendInTurn(
   { context, sender, conclude }: Parts,
   request: PaymentRequest,
-  signed: Signed,
+  signed: CheckedSignature,
 ): Promise<Readonly<Entry>> {
   const { authorization, signature } = request;
   const { from, value, validBefore } = authorization;
@@ -126,7 +130,7 @@ async function sendInTurn(
   });
   if ('kind' in admission) {
     if (admission.kind === 'late') throw new ChainTrouble('its turn did not come in time');
-    count(context.counts.deferred, 'payer_busy');
+    countOne(context.counts.deferred, 'payer_busy');
     throw new Deferred('payer_busy', BUSY_SECONDS);
   }
   try {

@@ -6,16 +6,15 @@ import {
   addressTopic,
   decodeAuthorizationUsed,
   decodeTransfer,
+  readAuthorizationState,
 } from '../platform/chain/usdc.ts';
-import { readAuthorizationState } from '../platform/chain/usdc-reads.ts';
 import type { Hex } from '../platform/hex.ts';
-import { ChainTrouble } from './chain-trouble.ts';
 import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Follower } from './create-follower.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
-import { look } from './look.ts';
-import type { Settlement } from './settlement.ts';
+import { ChainTrouble, type Settlement } from './outcomes.ts';
+import { findMined } from './scan-blocks.ts';
 import { FAILED, NONCE_USED } from './verify-payment.ts';
 
 export interface Following {
@@ -61,11 +60,11 @@ async function lookAgain({ context, conclude }: Following, entry: Readonly<Entry
   const { clock, journal, log, nonces, timing } = context;
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return;
-  if ((await look(context, conclude, entry)) !== 'absent') return;
+  if ((await findMined(context, conclude, entry)) !== 'absent') return;
   if (before !== null) {
     // Nodes behind one address do not know the same at once.
     await clock.sleep(timing.receiptPollMs);
-    if ((await look(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
+    if ((await findMined(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
     log.warn('settlement_taken_back', { transaction_hash: before.hash });
     nonces.distrust();
     await journal.reopen(entry);

@@ -10,8 +10,8 @@ import {
   usesOf,
 } from '../../test/support/facilitator.ts';
 import { WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
-import { submit } from '../local/chain/send-transaction.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
+import { submit } from '../local/chain/transactions.ts';
 import { USDC_ADDRESS } from '../local/chain/usdc-contract.ts';
 import { systemClock } from '../platform/clock.ts';
 

@@ -1,9 +1,8 @@
 import type { SettleResponse, SupportedResponse, VerifyResponse } from '@x402/core/types';
 import type { Network } from '../contract/vocabulary.ts';
-import type { DeferredReason } from './chain-trouble.ts';
 import type { Context } from './context.ts';
+import type { DeferredReason, Settlement } from './outcomes.ts';
 import type { PaymentRequest, Unacceptable, Version } from './read-request.ts';
-import type { Settlement } from './settlement.ts';
 import type { Verdict } from './verify-payment.ts';
 
 /** Version 1 names networks otherwise, so its answers do not fit the type of version 2. */

@@ -3,9 +3,9 @@ import type { Network } from '../contract/vocabulary.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
-import { ChainTrouble, isRevert, mayBePoor, TransferRefused } from './chain-trouble.ts';
 import type { ChainHead } from './head.ts';
-import { readEther } from './read-transaction.ts';
+import { ChainTrouble, isRevert, mayBePoor, TransferRefused } from './outcomes.ts';
+import { readEther } from './transactions.ts';
 
 export interface Fees {
   maxFeePerGas: bigint;

@@ -5,8 +5,7 @@ import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
 import type { Head } from './head.ts';
 import type { Entry, SignedTransaction } from './journal/entry.ts';
-import { look } from './look.ts';
-import { readMinedIn } from './read-mined.ts';
+import { readMined, readMinedIn } from './read-mined.ts';
 
 export interface ScanBlocks {
   /** It is about to be broadcast: only blocks after the newest known one can have it. */
@@ -65,7 +64,7 @@ export function createScanBlocks(context: Context, conclude: Conclude): ScanBloc
       const missed = Array.from({ length: Math.max(0, Number(newest.number - from)) }, (_, n) => from + BigInt(n));
       if (missed.length > inFlight.length) {
         // Dearer than to ask for each: after a pause, and where blocks come faster than looks.
-        const looks = Promise.all(inFlight.map((entry) => look(context, conclude, entry)));
+        const looks = Promise.all(inFlight.map((entry) => findMined(context, conclude, entry)));
         // Among the blocks that are not looked at may be others in the places of known ones, without what stands before these.
         const order = nonces.checkedAt() < scannedAt ? nonces.recheck() : undefined;
         const [sights] = await Promise.all([looks, order]);
@@ -106,4 +105,27 @@ async function concludeIn(context: Context, conclude: Conclude, block: Block): P
 /** The next look asks for it again. */
 function notThere(what: string): RpcFailure {
   return new RpcFailure('malformed', `${what} is not there yet`);
+}
+
+/** unknown: the node could not be asked. */
+type Sight = 'mined' | 'absent' | 'unknown';
+
+/** Whether the chain shows one of an entry's transactions now; of one that has ended, the one that it ended with. */
+export async function findMined(context: Context, conclude: Conclude, entry: Readonly<Entry>): Promise<Sight> {
+  const { ending } = entry;
+  const asked = ending === null ? entry.transactions : entry.transactions.filter(({ hash }) => hash === ending.hash);
+  try {
+    const read = await Promise.all(asked.map(({ hash }) => readMined(context.rpc, hash)));
+    for (const [at, transaction] of asked.entries()) {
+      const mined = read[at];
+      if (mined == null) continue;
+      if (entry.ending === null) await conclude.mined(entry, transaction, mined);
+      return 'mined';
+    }
+  } catch (error) {
+    if (error instanceof RpcFailure) return 'unknown';
+    throw error;
+  }
+  // Another look may have seen its end meanwhile.
+  return entry.ending !== null && entry.ending.state !== 'succeeded' ? 'mined' : 'absent';
 }

@@ -13,9 +13,9 @@ import {
 } from '../../test/support/facilitator.ts';
 import { NETWORKS } from '../contract/vocabulary.ts';
 import { testAccount, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
-import { fund } from '../local/chain/fund.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
-import { readBalance } from '../platform/chain/usdc-reads.ts';
+import { fund } from '../local/chain/transactions.ts';
+import { readBalance } from '../platform/chain/usdc.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 

@@ -12,9 +12,8 @@ import {
 import { freePort } from '../../test/support/free-port.ts';
 import { type RpcServer, startRpcServer } from '../../test/support/rpc-server.ts';
 import { testAccount, WORLD_ACCOUNTS } from '../local/chain/accounts.ts';
-import { fund } from '../local/chain/fund.ts';
-import { submit } from '../local/chain/send-transaction.ts';
 import type { LocalChain } from '../local/chain/start-chain.ts';
+import { fund, submit } from '../local/chain/transactions.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { FacilitatorOptions } from './create-facilitator.ts';
 

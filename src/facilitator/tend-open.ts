@@ -1,14 +1,13 @@
 import { parseTransaction } from 'viem';
 import { readBlock } from '../platform/chain/reads.ts';
-import { paysForGas, unitsOfWei } from './budget/price.ts';
+import { paysForGas, unitsOfWei } from './budget/gas-budget.ts';
 import type { Conclude } from './conclude.ts';
 import type { Context } from './context.ts';
+import { FILL_GAS, type Priced, signTransaction } from './create-sender.ts';
 import type { Head } from './head.ts';
 import { type Entry, newestOf } from './journal/entry.ts';
-import { look } from './look.ts';
-import { isKnown, readTransactionCount } from './read-transaction.ts';
-import { FILL_GAS, type Priced, signTransaction } from './sign-transaction.ts';
-import { transmit } from './transmit.ts';
+import { findMined } from './scan-blocks.ts';
+import { isKnown, readTransactionCount, transmit } from './transactions.ts';
 
 export interface Tending {
   stop(): Promise<void>;
@@ -104,8 +103,8 @@ async function tend(context: Context, conclude: Conclude, entry: Readonly<Entry>
   const mined = isOwn ? seen.mined : await readTransactionCount(rpc, entry.sender, 'latest');
   if (mined > entry.accountNonce) {
     // Twice: nodes count what is mined before they have its receipt.
-    if ((await look(context, conclude, entry)) !== 'absent') return;
-    if ((await look(context, conclude, entry)) === 'absent') await conclude.lost(entry);
+    if ((await findMined(context, conclude, entry)) !== 'absent') return;
+    if ((await findMined(context, conclude, entry)) === 'absent') await conclude.lost(entry);
     return;
   }
   if (seen.newest.timestamp >= entry.authorization.validBefore) {

@@ -1,10 +1,12 @@
-import { readAuthorizationState, readBalance } from '../platform/chain/usdc-reads.ts';
-import { restingSeconds } from './budget/rests.ts';
-import { Deferred, TransferRefused } from './chain-trouble.ts';
-import { checkSignature } from './check-signature.ts';
-import type { Context } from './context.ts';
+import { authorizationDigest } from '../platform/chain/authorization.ts';
+import { readCode } from '../platform/chain/reads.ts';
+import { checkContractSignature, recoverSigner } from '../platform/chain/signature.ts';
+import { readAuthorizationState, readBalance } from '../platform/chain/usdc.ts';
+import { restingSeconds } from './budget/gas-budget.ts';
+import type { CheckedSignature, Context } from './context.ts';
+import { Deferred, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
-import { settleData } from './settle-data.ts';
+import { settleData } from './transactions.ts';
 
 /** unknown: the chain could not be asked; says nothing about the payment. deferred: it would not be settled now. */
 export type Verdict =
@@ -94,4 +96,19 @@ export async function explainFailure({ rpc, network }: Context, { authorization 
   ]);
   if (used) return NONCE_USED;
   return balance < value ? INSUFFICIENT_BALANCE : SIMULATION_FAILED;
+}
+
+/** As the token itself would decide: by the wallet where the payer has code, else by its key. Throws where the node does not answer. */
+export async function checkSignature(
+  { rpc, domain, clock }: Context,
+  request: PaymentRequest,
+): Promise<CheckedSignature> {
+  const { authorization, signature } = request;
+  const digest = authorizationDigest(domain, authorization);
+  const readAt = clock.now();
+  const hasCode = (await readCode(rpc, authorization.from, 'latest')) !== '0x';
+  const isValid = hasCode
+    ? await checkContractSignature(rpc, authorization.from, digest, signature)
+    : (await recoverSigner(digest, signature)) === authorization.from;
+  return { isValid, hasCode, readAt };
 }

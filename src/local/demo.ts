@@ -1,8 +1,8 @@
+import { isAbsolute, relative } from 'node:path';
 import { systemClock } from '../platform/clock.ts';
 import { STOP_SIGNALS } from '../platform/shutdown.ts';
-import { portsFrom } from './ports.ts';
+import { portsFrom } from './open-servers.ts';
 import { type DemoArguments, HELP, readArguments, WrongArguments } from './read-arguments.ts';
-import { shownPath } from './shown-path.ts';
 import { StepFailed, tellStory } from './story/tell-story.ts';
 import { createTell, type Tell } from './tell.ts';
 import { type LocalWorld, startWorld } from './world.ts';
@@ -137,4 +137,10 @@ function tellWhereToLook(world: LocalWorld, tell: Tell): void {
       { name: 'the SDK', what: `npx node --input-type=module -e "${sdk}"` },
     ],
   });
+}
+
+/** As a user in this folder would type it. */
+function shownPath(path: string): string {
+  const short = relative('', path);
+  return short === '' || short.startsWith('..') || isAbsolute(short) ? path : short;
 }

@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { systemRandom } from '../platform/random.ts';
 import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import type { LocalChain } from './chain/start-chain.ts';
-import type { Ports } from './ports.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 /** For a world with one visitor, who may start it many times an hour. */
@@ -96,4 +97,39 @@ export function openCity(
     readyUrl: `http://127.0.0.1:${ports.city}/readyz`,
     signal,
   });
+}
+
+export interface Ports {
+  market: number;
+  facilitator: number;
+  city: number;
+  chain: number;
+}
+
+/** Four in a row: market, facilitator, city, chain. */
+export function portsFrom(first: number): Ports {
+  return { market: first, facilitator: first + 1, city: first + 2, chain: first + 3 };
+}
+
+/** Asked before anything is started: a server that finds its port taken says so late and in its own words. */
+export async function checkPortsFree(ports: Ports): Promise<void> {
+  for (const [name, port] of Object.entries(ports)) {
+    if (await isFree(port)) continue;
+    throw new Error(`Port ${port} (${name}) is in use: stop what listens there, or take others with --ports N.`);
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen({ port, host: '127.0.0.1', exclusive: true });
+    await once(server, 'listening');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES'))
+      return false;
+    throw error;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
 }

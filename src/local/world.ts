@@ -3,17 +3,23 @@ import { createWriteStream, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { readBalance } from '../platform/chain/usdc-reads.ts';
+import { readBalance } from '../platform/chain/usdc.ts';
 import { systemClock } from '../platform/clock.ts';
-import { lockDataFolder } from '../platform/data-folder-lock.ts';
+import { lockDataFolder } from '../platform/data-folder.ts';
 import { createClient } from '../sdk/client.ts';
 import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import { deployUsdc } from './chain/deploy-usdc.ts';
-import { type Funding, fund } from './chain/fund.ts';
 import { type LocalChain, startChain } from './chain/start-chain.ts';
+import { type Funding, fund } from './chain/transactions.ts';
 import { USDC_ADDRESS } from './chain/usdc-contract.ts';
-import { makeFacilitatorAuth, openCity, openFacilitator, openMarket } from './open-servers.ts';
-import { checkPortsFree, type Ports } from './ports.ts';
+import {
+  checkPortsFree,
+  makeFacilitatorAuth,
+  openCity,
+  openFacilitator,
+  openMarket,
+  type Ports,
+} from './open-servers.ts';
 import { inheritedEnvironment, type ServerProcess } from './server-process.ts';
 
 const LOW_UNITS = 100_000_000n;

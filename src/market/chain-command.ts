@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
-import { createProviders } from '../platform/chain/provider.ts';
+import { createProviders } from '../platform/chain/providers.ts';
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
-import { createLog } from '../platform/create-log.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/visit-database.ts';
+import { visitDatabase } from '../platform/database/reach-database.ts';
 import { isHex } from '../platform/hex.ts';
+import { createLog } from '../platform/log.ts';
 import { filesAt, readCopies } from '../platform/log-copy/log-copy.ts';
 import { logCopyFolder } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';

@@ -1,4 +1,4 @@
-import type { ProviderHealth } from '../platform/chain/provider-health.ts';
+import type { ProviderHealth } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { ChainFacts, PaymentsFacts, ProviderFacts } from './metrics/observe-chain.ts';
 import type { Payments } from './payments/payments.ts';

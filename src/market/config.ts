@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor, type Limits } from '../contract/vocabulary.ts';
 import { ConfigError, type Environment, optional, readEnvironment, type Variable } from '../platform/config.ts';
 import { readGitCommit } from '../platform/git-commit.ts';
-import { readLimitsObject, readNamed, type Told } from '../platform/named-limits.ts';
 import {
   databaseUrlVariable,
   hostVariable,
@@ -18,9 +17,12 @@ import {
   pathVariable,
   pepperFaults,
   portVariable,
+  readLimitsObject,
+  readNamed,
   requiredAddress,
   requiredHttpUrl,
   rpcUrlsVariable,
+  type Told,
   wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';

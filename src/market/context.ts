@@ -1,6 +1,6 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
 import type { IdentityDoor, Limits, Network } from '../contract/vocabulary.ts';
-import type { Provider } from '../platform/chain/provider.ts';
+import type { Provider } from '../platform/chain/providers.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Queryable } from '../platform/database/database.ts';

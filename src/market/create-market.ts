@@ -1,12 +1,11 @@
 import { endpoints } from '../contract/index.ts';
-import { checkNetworks } from '../platform/chain/check-networks.ts';
-import { createProviders } from '../platform/chain/provider.ts';
+import { checkNetworks, createProviders } from '../platform/chain/providers.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import { type NotedDatabase, noteWrites } from '../platform/database/note-writes.ts';
 import { createHttpServer, type HttpServer } from '../platform/http/create-http-server.ts';
 import type { Log } from '../platform/log.ts';
-import { historyLost } from '../platform/log-copy/history-lost.ts';
+import { historyLost } from '../platform/log-copy/history.ts';
 import type { LogCopyPlace } from '../platform/log-copy/place.ts';
 import type { Random } from '../platform/random.ts';
 import { createPruning } from './catalog/feed/prune-changes.ts';

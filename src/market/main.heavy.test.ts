@@ -8,7 +8,7 @@ import { testDatabase } from '../../test/support/database.ts';
 import { mainProcesses } from '../../test/support/main-process.ts';
 import { findEmbeddedPostgres } from '../platform/database/embedded.ts';
 import { systemRandom } from '../platform/random.ts';
-import { makeMerchantKey } from '../platform/secret-format.ts';
+import { makeMerchantKey } from '../platform/secrets.ts';
 
 const db = testDatabase();
 const { environment, folder, onGivenDatabase, start } = mainProcesses(db);

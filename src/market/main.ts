@@ -1,10 +1,8 @@
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { crashAt, readCrash, warnOfCrash } from '../platform/crash-points.ts';
-import { createLog } from '../platform/create-log.ts';
-import { holdSignals } from '../platform/hold-signals.ts';
-import type { Log } from '../platform/log.ts';
-import { handleShutdown } from '../platform/shutdown.ts';
+import { createLog, type Log } from '../platform/log.ts';
+import { handleShutdown, holdSignals } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { type MarketRun, runMarket } from './run-market.ts';

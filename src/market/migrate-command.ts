@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import type { Progress } from '../platform/database/migrate.ts';
 import { type CheckedMigration, checkMigrations, worstOf } from '../platform/database/migrations/check-migrations.ts';
 import type { Verdict } from '../platform/database/migrations/judge-statement.ts';
-import type { Progress } from '../platform/database/migrations/run-steps.ts';
-import { splitStatements } from '../platform/database/migrations/split-statements.ts';
+import { splitStatements } from '../platform/database/migrations/migration-files.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/visit-database.ts';
+import { visitDatabase } from '../platform/database/reach-database.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
 import { MIGRATIONS, migrateMarket } from './prepare-ground.ts';
 

@@ -1,7 +1,7 @@
 import { type Endpoints, endpoints } from '../contract/index.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { NotedDatabase } from '../platform/database/note-writes.ts';
-import type { MemoryRequest } from '../platform/http/prepared.ts';
+import type { MemoryRequest } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/server-options.ts';
 import type { Log } from '../platform/log.ts';
 import type { Catalog } from './catalog/catalog.ts';

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../platform/clock.ts';
 import { migrationsComplete } from '../platform/database/migrate.ts';
 import { openDatabase } from '../platform/database/open-database.ts';
-import { visitDatabase } from '../platform/database/visit-database.ts';
+import { visitDatabase } from '../platform/database/reach-database.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { runCommand, setting } from '../platform/run-command.ts';

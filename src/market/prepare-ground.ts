@@ -1,12 +1,11 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { migrate } from '../platform/database/migrate.ts';
-import { RightsMissing } from '../platform/database/migrations/check-rights.ts';
-import type { OnProgress } from '../platform/database/migrations/run-steps.ts';
+import { migrate, type OnProgress } from '../platform/database/migrate.ts';
+import { RightsMissing } from '../platform/database/migrations/applied-migrations.ts';
 import { type ReachedDatabase, reachDatabase } from '../platform/database/reach-database.ts';
 import type { Log } from '../platform/log.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
-import { undoOnFailure } from '../platform/undo-on-failure.ts';
+import { undoOnFailure } from '../platform/shutdown.ts';
 import type { MarketConfig } from './context.ts';
 
 const LOOPBACK = new BlockList();

@@ -1,4 +1,4 @@
-import type { ReadFromMemory } from '../platform/http/prepared.ts';
+import type { ReadFromMemory } from '../platform/http/operation.ts';
 import { type MemoryCall, type MemoryRead, unlessRefused } from './catalog/answers.ts';
 import { listingFromMemory } from './catalog/get-listing.ts';
 import { shelvesFromMemory } from './catalog/shelf/browse-shelves.ts';

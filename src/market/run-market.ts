@@ -1,5 +1,5 @@
 import type { Log } from '../platform/log.ts';
-import { undoOnFailure } from '../platform/undo-on-failure.ts';
+import { undoOnFailure } from '../platform/shutdown.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMetrics } from './metrics/create-metrics.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';

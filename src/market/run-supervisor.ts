@@ -1,7 +1,7 @@
 import { systemClock } from '../platform/clock.ts';
-import { superviseWorkers } from '../platform/cluster/supervise.ts';
+import { superviseWorkers } from '../platform/cluster.ts';
 import type { Log } from '../platform/log.ts';
-import { undoOnFailure } from '../platform/undo-on-failure.ts';
+import { undoOnFailure } from '../platform/shutdown.ts';
 import type { MarketConfig } from './context.ts';
 import { createJoinedMetrics } from './metrics/join-metrics.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';

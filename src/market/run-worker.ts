@@ -1,7 +1,6 @@
 import { systemClock } from '../platform/clock.ts';
-import { joinSupervisor, type Seat } from '../platform/cluster/join-supervisor.ts';
-import { holdSignals } from '../platform/hold-signals.ts';
-import { handleShutdown, type Shutdown } from '../platform/shutdown.ts';
+import { joinSupervisor, type Seat } from '../platform/cluster.ts';
+import { handleShutdown, holdSignals, type Shutdown } from '../platform/shutdown.ts';
 import { createMetrics, type Metrics } from './metrics/create-metrics.ts';
 import type { RunMarketOptions } from './run-market.ts';
 import { serveMarket } from './serve-market.ts';

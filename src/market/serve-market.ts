@@ -4,7 +4,7 @@ import type { Log } from '../platform/log.ts';
 import { openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
-import { undoOnFailure } from '../platform/undo-on-failure.ts';
+import { undoOnFailure } from '../platform/shutdown.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { createMarket } from './create-market.ts';
 import type { Metrics } from './metrics/create-metrics.ts';

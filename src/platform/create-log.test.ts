@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLog, redact } from './create-log.ts';
+import { createLog, redact } from './log.ts';
 import { systemRandom } from './random.ts';
-import { makeMerchantKey, makePairingCode, makeRecoveryCode } from './secret-format.ts';
+import { makeMerchantKey, makePairingCode, makeRecoveryCode } from './secrets.ts';
 
 function start(options: Parameters<typeof createLog>[0] = {}) {
   const lines: string[] = [];

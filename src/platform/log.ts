@@ -1,3 +1,6 @@
+import { pino } from 'pino';
+import { type Clock, isoTime, systemClock } from './clock.ts';
+
 /** Structured log lines: one JSON object a line. Only fields of the allow-list are printed; see create-log.ts. */
 export interface Log {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -5,4 +8,194 @@ export interface Log {
   /** `error` under `fields.error` is printed as name, message and stack, after redaction. */
   error(event: string, fields?: Readonly<Record<string, unknown>>): void;
   with(fields: Readonly<Record<string, unknown>>): Log;
+}
+
+const REMOVED = '[removed]';
+const LONGEST_SEARCHED = 65_536;
+
+const HEADER_NAMES =
+  'proxy-authorization|authorization|x-payment-response|x-payment|payment-signature|x-delivery-token|delivery_token|cookie';
+
+/** What looks like a secret, right checksum or not. Each pattern takes linear time: no repetition within a repetition. */
+const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [
+    new RegExp(`\\b(${HEADER_NAMES})(["']?\\s{0,8}[:=]\\s{0,8}["']?)(?:(?:Bearer|Basic)\\s{1,8})?[^\\s"',;}]+`, 'gi'),
+    `$1$2${REMOVED}`,
+  ],
+  [/\b(Bearer|Basic)\s{1,8}[^\s"',;}]+/gi, `$1 ${REMOVED}`],
+  [/[a-z][a-z0-9]{1,15}_(?:sk|rc|pc|dt)_[0-9a-z-]+/gi, REMOVED],
+  // The password of a connection URL.
+  [/:\/\/[^\s/@]{1,512}@/g, `://${REMOVED}@`],
+  // A payment header is base64 of JSON; its beginning gives it away.
+  [/eyJ[A-Za-z0-9+/_-]{16,}={0,2}/g, REMOVED],
+  // A signature has 65 bytes, or 64 in the compact form; hashes, keys of rows and addresses are shorter.
+  [/(?:0x)?[0-9a-fA-F]{128,}/g, REMOVED],
+  [/[A-Za-z0-9+_-]{120,}={0,2}/g, REMOVED],
+];
+
+// Beyond JSON's own escapes: what some readers of logs take for a line end or a command to the terminal.
+const UNSEEN = /[\u007f-\u009f\u2028\u2029]/g;
+
+// Most of what a line carries. Each of the patterns needs one of what is missing here, or more of it.
+const PLAIN = /^(?!.*eyJ)[A-Za-z0-9./-]{0,119}$/;
+
+/** Text for a log line: without anything that opens a store, moves money or breaks the line. */
+export function redact(text: string): string {
+  if (PLAIN.test(text)) return text;
+  return SECRETS.reduce((rest, [pattern, by]) => rest.replace(pattern, by), text.slice(0, LONGEST_SEARCHED)).replace(
+    UNSEEN,
+    '\ufffd',
+  );
+}
+
+/**
+ * The only names under which a line carries anything. A value under another name is left out and its name is listed in `left_out`, so
+ * that nothing new reaches the log before its name is added here.
+ */
+const LOG_FIELDS: ReadonlySet<string> = new Set([
+  // Requests
+  'request_id',
+  'method',
+  'route',
+  'status',
+  'ms',
+  'aborted',
+  'reason',
+  'budget',
+  'routes',
+  'mcp',
+  'tool',
+  // Whom and what it is about; ids only
+  'merchant_id',
+  'listing_id',
+  'payment_id',
+  'attempt_id',
+  'event_id',
+  'purpose',
+  'state',
+  'stage',
+  'from',
+  'to',
+  'outcome',
+  'network',
+  'tx_hash',
+  'transaction_hash',
+  'transmission',
+  'payer',
+  'block_number',
+  'confirmations',
+  // The process
+  'error',
+  'detail',
+  'why',
+  'path',
+  'endpoint',
+  'waited_ms',
+  'signal',
+  'step',
+  'name',
+  'count',
+  'attempt',
+  'host',
+  'port',
+  'url',
+  'version',
+  'commit',
+  'migration',
+  'pid',
+]);
+
+interface LogOptions {
+  /** Standard output when left out. */
+  stream?: { write(line: string): void };
+  clock?: Clock;
+  /** Fields beyond LOG_FIELDS. */
+  fields?: readonly string[];
+  /** Texts of the configuration that never leave, whole: URLs with a key in them, a header value. */
+  hide?: readonly string[];
+}
+
+const LONGEST_TEXT = 8_192;
+const DEEPEST_CAUSE = 4;
+const MOST_ITEMS = 50;
+
+/** Structured lines, one JSON object each, with secrets taken out of every text. */
+export function createLog(options: LogOptions = {}): Log {
+  const clock = options.clock ?? systemClock;
+  const cut = createCut(options.hide ?? []);
+  const allowed = new Set([...LOG_FIELDS, ...(options.fields ?? [])]);
+  const settings = {
+    base: null,
+    messageKey: 'event',
+    timestamp: () => `,"time":"${isoTime(clock.now())}"`,
+    formatters: { level: (level: string) => ({ level }) },
+  };
+  const out = options.stream
+    ? pino(settings, options.stream)
+    : pino(settings, pino.destination({ dest: 1, sync: true }));
+
+  const bind = (standing: Readonly<Record<string, unknown>>): Log => {
+    const write =
+      (level: 'info' | 'warn' | 'error') =>
+      (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+        out[level](present({ ...standing, ...fields }, { allowed, cut }), cut(event));
+      };
+    return {
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      with: (fields) => bind({ ...standing, ...fields }),
+    };
+  };
+  return bind({});
+}
+
+interface Presented {
+  allowed: ReadonlySet<string>;
+  cut: Cut;
+}
+
+type Cut = (text: string) => string;
+
+function createCut(hide: readonly string[]): Cut {
+  const hidden = hide.filter((text) => text !== '');
+  return (text) => {
+    const safe = redact(hidden.reduce((rest, secret) => rest.replaceAll(secret, '[removed]'), text));
+    return safe.length > LONGEST_TEXT ? `${safe.slice(0, LONGEST_TEXT)} [cut]` : safe;
+  };
+}
+
+function present(fields: Readonly<Record<string, unknown>>, { allowed, cut }: Presented): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  const leftOut: string[] = [];
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    if (!allowed.has(name)) leftOut.push(cut(name));
+    else shown[name] = name === 'error' ? describe(value, cut) : plain(value, cut);
+  }
+  return leftOut.length > 0 ? { ...shown, left_out: leftOut } : shown;
+}
+
+/** Simple values only: an object could carry a whole request in. */
+function plain(value: unknown, cut: Cut): unknown {
+  if (typeof value === 'string') return cut(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'invalid date' : isoTime(value);
+  if (value instanceof Error) return describe(value, cut);
+  if (Array.isArray(value))
+    return value.slice(0, MOST_ITEMS).map((item) => (Array.isArray(item) ? '[list]' : plain(item, cut)));
+  return `[${typeof value}]`;
+}
+
+/** Name, message and stack; not an error's own fields, which in a driver's hold the values of a row. */
+function describe(error: unknown, cut: Cut, depth = 0): unknown {
+  if (!(error instanceof Error)) return plain(error, cut);
+  const code =
+    'code' in error && (typeof error.code === 'string' || typeof error.code === 'number')
+      ? { code: plain(error.code, cut) }
+      : {};
+  const cause =
+    error.cause === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: describe(error.cause, cut, depth + 1) };
+  return { name: cut(error.name), message: cut(error.message), ...code, stack: cut(error.stack ?? ''), ...cause };
 }

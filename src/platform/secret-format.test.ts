@@ -9,7 +9,7 @@ import {
   makePairingCode,
   makeRecoveryCode,
   secretPattern,
-} from './secret-format.ts';
+} from './secrets.ts';
 
 const zeros = { ...systemRandom, bytes: (count: number) => Buffer.alloc(count) };
 const ones = { ...systemRandom, bytes: (count: number) => Buffer.alloc(count, 0xff) };

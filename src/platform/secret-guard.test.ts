@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { systemRandom } from './random.ts';
-import { makeMerchantKey, makePairingCode, makeRecoveryCode } from './secret-format.ts';
-import { createSecretGuard, findSecret } from './secret-guard.ts';
+import { createSecretGuard, findSecret, makeMerchantKey, makePairingCode, makeRecoveryCode } from './secrets.ts';
 
 const guard = createSecretGuard(['aisle', 'city']);
 const key = makeMerchantKey(systemRandom, 'aisle');

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, systemClock } from './clock.ts';
-import { createLog } from './create-log.ts';
+import { createLog } from './log.ts';
 import { handleShutdown, type ShutdownOptions } from './shutdown.ts';
 
 function start(changed: Partial<ShutdownOptions> = {}) {

@@ -101,3 +101,42 @@ async function within(clock: Clock, limitMs: number, work: () => Promise<void>):
     done.abort();
   }
 }
+
+/** Keeps signals from ending the process until `release`, which says whether one came: half-way through a start they would leave a database behind. */
+export function holdSignals(): { release(): NodeJS.Signals | null } {
+  let held: NodeJS.Signals | null = null;
+  const hold = (signal: NodeJS.Signals): void => {
+    held ??= signal;
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, hold);
+  return {
+    release: () => {
+      for (const signal of STOP_SIGNALS) process.off(signal, hold);
+      return held;
+    },
+  };
+}
+
+type Undo = () => Promise<void> | void;
+
+/**
+ * Runs `start`. When that fails, what it has begun and deferred is undone, the last first, and its error is thrown; when it succeeds nothing is.
+ * By hand, since Node 22 has no AsyncDisposableStack.
+ */
+export async function undoOnFailure<T>(start: (begun: { defer(undo: Undo): void }) => Promise<T>): Promise<T> {
+  const begun: Undo[] = [];
+  try {
+    return await start({ defer: (undo) => begun.push(undo) });
+  } catch (error) {
+    const alsoFailed: unknown[] = [];
+    for (const undo of begun.reverse()) {
+      try {
+        await undo();
+      } catch (failure) {
+        alsoFailed.push(failure);
+      }
+    }
+    if (alsoFailed.length === 0) throw error;
+    throw new AggregateError([error, ...alsoFailed], error instanceof Error ? error.message : String(error));
+  }
+}

@@ -3,10 +3,10 @@ import { afterEach, expect, test } from 'vitest';
 import { testDatabase } from '../../test/support/database.ts';
 import { recordingLog } from '../../test/support/recording-log.ts';
 import { severableDatabase } from '../../test/support/severable-database.ts';
+import { createSingletonJob, type SingletonJob } from './background-jobs.ts';
 import { systemClock } from './clock.ts';
 import type { Database } from './database/database.ts';
 import { openDatabase } from './database/open-database.ts';
-import { createSingletonJob, type SingletonJob } from './singleton-job.ts';
 
 const db = testDatabase({ migrated: false });
 const open: { stop(): Promise<void> }[] = [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { undoOnFailure } from './undo-on-failure.ts';
+import { undoOnFailure } from './shutdown.ts';
 
 test('what succeeds is left as it is', async () => {
   const undone: string[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { removeListing } from '../support/seed.ts';

@@ -2,7 +2,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import sql from 'sql-template-tag';
 import { beforeEach } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { paidUnits, type World, type WorldOptions } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';

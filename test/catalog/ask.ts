@@ -8,8 +8,8 @@ import { makeGetStore } from '../../src/market/merchants/get-store.ts';
 import { makeListMerchants } from '../../src/market/merchants/list-merchants.ts';
 import { createReadFromMemory } from '../../src/market/read-from-memory.ts';
 import { makeGetWindow } from '../../src/market/window/get-window.ts';
-import type { MemoryAnswer, ReadFromMemory } from '../../src/platform/http/prepared.ts';
-import { readQuery } from '../../src/platform/http/request-target.ts';
+import { readQuery } from '../../src/platform/http/message.ts';
+import type { MemoryAnswer, ReadFromMemory } from '../../src/platform/http/operation.ts';
 import { Refusal } from '../../src/platform/refusal.ts';
 import type { TestMarket } from '../support/market-context.ts';
 

@@ -1,9 +1,9 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { Model } from '../../src/market/catalog/model/model.ts';
+import { giveWay } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
-import { giveWay } from '../../src/platform/give-way.ts';
 import { testDatabase } from '../support/database.ts';
 import { onServer } from '../support/on-server.ts';
 import { seedMerchant, seedStock } from '../support/seed.ts';

@@ -6,7 +6,7 @@ import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { unpackListing } from '../../src/market/catalog/model/listing-rows.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
 import { readListings, readListingsBetween } from '../../src/market/catalog/store.ts';
-import { giveWay } from '../../src/platform/give-way.ts';
+import { giveWay } from '../../src/platform/clock.ts';
 import { testDatabase } from '../support/database.ts';
 import {
   editListing,

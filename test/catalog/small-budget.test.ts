@@ -3,7 +3,7 @@ import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { applyListing } from '../../src/market/catalog/model/apply-changes.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
 import { type ListingRow, readListing } from '../../src/market/catalog/store.ts';
-import { giveWay } from '../../src/platform/give-way.ts';
+import { giveWay } from '../../src/platform/clock.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import { editListing, seedStock, withdrawListing } from '../support/seed.ts';

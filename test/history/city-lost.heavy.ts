@@ -1,7 +1,7 @@
 /** The city goes back to before a sale, while the market keeps its own books. */
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { MIGRATIONS } from '../../src/city/migrations.ts';
+import { MIGRATIONS } from '../../src/city/config.ts';
 import { recover } from '../../src/city/recovery/recover.ts';
 import { readNewestEventId } from '../../src/city/recovery/store.ts';
 import type { Hex } from '../../src/platform/hex.ts';

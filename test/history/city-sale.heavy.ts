@@ -1,6 +1,6 @@
 /** The market goes back to before a sale of a thing, while the city keeps its own books. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
+import { readBalance } from '../../src/platform/chain/usdc.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { loseTo, recoverHistory, until } from '../support/lose-history.ts';

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
-import { transferWallet } from '../../src/local/chain/transfer-wallet.ts';
+import { fund, transferWallet } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { createClient } from '../../src/sdk/client.ts';

@@ -1,10 +1,10 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { canonicalJson } from '../../src/platform/canonical-json.ts';
-import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
-import { type CopiedEvent, hashAfter } from '../../src/platform/log-copy/copied-event.ts';
+import { readBalance } from '../../src/platform/chain/usdc.ts';
+import { type CopiedEvent, hashAfter } from '../../src/platform/log-copy/log-copy.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { signCollecting } from '../support/collecting.ts';

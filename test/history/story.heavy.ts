@@ -1,8 +1,8 @@
 import sql from 'sql-template-tag';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
-import { readBalance } from '../../src/platform/chain/usdc-reads.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
+import { readBalance } from '../../src/platform/chain/usdc.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { filesAt, readCopies } from '../../src/platform/log-copy/log-copy.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';

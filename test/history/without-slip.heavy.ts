@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { audit } from '../audit/audit.ts';
 import { auditMarket } from '../audit/public/audit-market.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { checkPortsFree, portsFrom } from '../../src/local/ports.ts';
+import { checkPortsFree, portsFrom } from '../../src/local/open-servers.ts';
 import type { Told } from '../../src/local/tell.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 

@@ -1,6 +1,6 @@
 import { testAccount } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';

@@ -1,5 +1,5 @@
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { submit } from '../../src/local/chain/send-transaction.ts';
+import { submit } from '../../src/local/chain/transactions.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { reorg, settleData, usdcAdmin } from '../support/chain.ts';
 import { removeListing, withdrawListing } from '../support/seed.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { EndpointShape, ParamsGiven, QueryGiven, ResultOf } from '../../src/contract/endpoint.ts';
 import type { Catalog } from '../../src/market/catalog/catalog.ts';
 import type { Market, MarketCall, MarketRead, Merchant } from '../../src/market/context.ts';
-import type { Prepared, PreparedStream } from '../../src/platform/http/prepared.ts';
+import type { Prepared, PreparedStream } from '../../src/platform/http/operation.ts';
 import { watchText } from './canary.ts';
 
 /**

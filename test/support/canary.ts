@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { createSecretGuard } from '../../src/platform/secret-guard.ts';
+import { createSecretGuard } from '../../src/platform/secrets.ts';
 
 /**
  * Every key and code that a test makes has a right checksum, so that one that got out can be told from any other text. What goes by here is

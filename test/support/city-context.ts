@@ -5,8 +5,7 @@ import { CITY_LIMITS, type CityLimits } from '../../src/contract/city/endpoints.
 import type { BodyGiven, EndpointShape, ParamsGiven, ResultOf } from '../../src/contract/endpoint.ts';
 import { handleSkeleton } from '../../src/contract/handle-skeleton.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
-import { createProviders } from '../../src/platform/chain/provider.ts';
-import { createProviderHealth } from '../../src/platform/chain/provider-health.ts';
+import { createProviderHealth, createProviders } from '../../src/platform/chain/providers.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Database, Tx } from '../../src/platform/database/database.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';

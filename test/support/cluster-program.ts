@@ -1,7 +1,6 @@
 import { systemClock } from '../../src/platform/clock.ts';
-import { joinSupervisor } from '../../src/platform/cluster/join-supervisor.ts';
-import { superviseWorkers } from '../../src/platform/cluster/supervise.ts';
-import { createLog } from '../../src/platform/create-log.ts';
+import { joinSupervisor, superviseWorkers } from '../../src/platform/cluster.ts';
+import { createLog } from '../../src/platform/log.ts';
 
 // Supervisor and workers without a market. The argument says which workers fall, and when.
 

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { chown, copyFile, lchown, lstat, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connectClient } from '../../src/platform/database/connection.ts';
-import type { ServerUser } from '../../src/platform/database/embedded/system-user.ts';
+import type { ServerUser } from '../../src/platform/database/embedded/server-user.ts';
 
 /** The low-level way of a base backup, as PostgreSQL's documentation has it. */
 export async function copyCluster(url: string, from: string, to: string, user: ServerUser | null): Promise<void> {

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
 import { systemClock } from '../../src/platform/clock.ts';

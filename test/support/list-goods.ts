@@ -1,6 +1,6 @@
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { type Answer, BASE_URL, type Member, type SignedProof, signProof, type World } from './market-world.ts';
 
 let made = 0;

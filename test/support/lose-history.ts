@@ -1,7 +1,6 @@
 import { vi } from 'vitest';
 import { recover } from '../../src/market/recovery/recover.ts';
-import type { CopiedEvent } from '../../src/platform/log-copy/copied-event.ts';
-import { filesAt, readCopies, readLogEnd } from '../../src/platform/log-copy/log-copy.ts';
+import { type CopiedEvent, filesAt, readCopies, readLogEnd } from '../../src/platform/log-copy/log-copy.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import type { HistoryWorld } from './history-world.ts';
 import type { World } from './market-world.ts';

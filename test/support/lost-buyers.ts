@@ -1,5 +1,5 @@
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { signCollecting } from './collecting.ts';
 import { openIntent, signChallenge, transfer } from './direct.ts';
 import { fundedWallet } from './list-goods.ts';

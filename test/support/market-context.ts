@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits, NETWORKS } from '../../src
 import { createMarketCatalog, type MarketCatalog } from '../../src/market/catalog/market-catalog.ts';
 import type { Market } from '../../src/market/context.ts';
 import { createEventTail, type EventTail } from '../../src/market/events/read-events.ts';
-import { createProviders } from '../../src/platform/chain/provider.ts';
+import { createProviders } from '../../src/platform/chain/providers.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';

@@ -14,7 +14,7 @@ import { type Hex, toHex } from '../../src/platform/hex.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { watchAnswer } from './canary.ts';
 import { signAuthorization, startTestChain } from './chain.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';

@@ -5,7 +5,7 @@ import type { Interaction, Proof } from '../../src/market/connect/interaction.ts
 import type { Market, Merchant } from '../../src/market/context.ts';
 import { createHttpServer } from '../../src/platform/http/create-http-server.ts';
 import { refuseUnreadable } from '../../src/platform/http/failure.ts';
-import type { Incoming } from '../../src/platform/http/incoming.ts';
+import type { Incoming } from '../../src/platform/http/message.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { TestDatabase } from './database.ts';
 import { freePort } from './free-port.ts';

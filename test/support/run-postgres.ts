@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '../../src/platform/clock.ts';
 import { isUnavailable } from '../../src/platform/database/database-error.ts';
-import { type Launch, launchOptions } from '../../src/platform/database/embedded/run-binary.ts';
+import { type Launch, launchOptions } from '../../src/platform/database/embedded/binaries.ts';
 
 export interface PostgresRun {
   launch: Launch;

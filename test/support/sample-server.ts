@@ -3,12 +3,12 @@ import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { endpoint } from '../../src/contract/endpoint.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { createLog } from '../../src/platform/create-log.ts';
 import { createHttpServer, type HttpServer } from '../../src/platform/http/create-http-server.ts';
 import { type Page, page, type ServerOptions } from '../../src/platform/http/server-options.ts';
+import { createLog } from '../../src/platform/log.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { Refusal } from '../../src/platform/refusal.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 
 const thing = z.object({ name: z.string(), size: z.int().optional() });
 const anything = z.object({ saw: z.record(z.string(), z.unknown()) });

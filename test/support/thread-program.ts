@@ -1,4 +1,4 @@
-import { answerQuestions } from '../../src/platform/answer-questions.ts';
+import { answerQuestions } from '../../src/platform/worker-thread.ts';
 
 /** What the program of a thread may meet. */
 export type ThreadQuestion = { add: Uint8Array<ArrayBuffer> } | { do: 'fail' | 'exit' | 'count variables' };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import {

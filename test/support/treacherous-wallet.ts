@@ -1,6 +1,6 @@
 import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
 
 const MAGIC = `1626ba7e${'0'.repeat(56)}`;

@@ -4,9 +4,8 @@ import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/platform/clock.ts';
-import { findBinaries } from '../../src/platform/database/embedded/find-binaries.ts';
-import { type Launch, launchOptions, runBinary } from '../../src/platform/database/embedded/run-binary.ts';
-import { findUser, type ServerUser } from '../../src/platform/database/embedded/system-user.ts';
+import { findBinaries, type Launch, launchOptions, runBinary } from '../../src/platform/database/embedded/binaries.ts';
+import { findUser, type ServerUser } from '../../src/platform/database/embedded/server-user.ts';
 import { linkSharedLibraries, placeBinaries } from '../../src/platform/database/embedded.ts';
 import { onServer } from './on-server.ts';
 

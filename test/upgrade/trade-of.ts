@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { LISTING_FEE_UNITS } from '../../src/contract/vocabulary.ts';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { claim, payDirectly } from '../support/direct.ts';
 import { newGoods } from '../support/list-goods.ts';

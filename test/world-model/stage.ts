@@ -1,4 +1,4 @@
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Person, type Sites, startSites, type Thing } from '../world/thing-stage.ts';
 import { createModelTime, type ModelTime, readView, STRAY } from './chain.ts';

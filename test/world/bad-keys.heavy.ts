@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { countRows } from '../support/count-rows.ts';
 import { type Member, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';
 import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';

@@ -1,7 +1,7 @@
 import sql, { raw } from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { holdsSecret, takeLeaks, watchAnswer } from '../support/canary.ts';
 import { tablesWithSecrets } from '../support/canary-database.ts';
 import { createTestDatabase } from '../support/database.ts';

@@ -7,7 +7,7 @@ import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { createPepperFrom } from '../../src/platform/pepper.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { type MainProcess, mainProcesses } from '../support/main-process.ts';
 import { seedListing, seedMerchant } from '../support/seed.ts';
 import { openPostgresGround, type PostgresGround, type PostgresServer } from '../support/standby-postgres.ts';

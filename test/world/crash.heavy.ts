@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import type { CrashPoint } from '../../src/market/context.ts';
 import { type MarketProcess, type ProcessWorld, startProcessWorld } from '../support/market-process.ts';
 import { type Answer, type AskOptions, BASE_URL, type Member, paidUnits, signProof } from '../support/market-world.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { rawTransaction, reorg } from '../support/chain.ts';
 import { createWorldTime, latestSecond, nextBlockAt, secondOf, statusBy, transfer } from '../support/direct.ts';
 import { type DirectCase, directCases } from '../support/direct-cases.ts';

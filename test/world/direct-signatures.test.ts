@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { createContractWallet } from '../support/contract-wallet.ts';
 import {
   claim,

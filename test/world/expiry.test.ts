@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { paidUnits, signProof } from '../support/market-world.ts';

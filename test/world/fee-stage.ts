@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll } from 'vitest';
 import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { type Claiming, feePayment, openFeeIntent, signChallenge, transfer } from '../support/direct.ts';
 import { type GoodsBody, listGoods } from '../support/list-goods.ts';
 import { type Answer, type Member, startWorld, type World, type WorldOptions } from '../support/market-world.ts';

@@ -4,7 +4,7 @@ import { IDENTITY_DOORS } from '../../src/contract/vocabulary.ts';
 import type { Market, MarketCall } from '../../src/market/context.ts';
 import { recovery } from '../../src/market/identity/recovery.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeRecoveryCode } from '../../src/platform/secret-format.ts';
+import { makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { reasonOf } from '../support/ask.ts';
 import { testDatabase } from '../support/database.ts';
 import { ROOMY } from '../support/identity-doors.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makePairingCode, makeRecoveryCode } from '../../src/platform/secret-format.ts';
+import { makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { testDatabase } from '../support/database.ts';
 import { codeOf, type Doors, type IdentityClient, identityClient, startDoors } from '../support/identity-doors.ts';
 import { type SettableClock, settableClock } from '../support/market-context.ts';

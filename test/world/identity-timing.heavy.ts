@@ -8,7 +8,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey, makeRecoveryCode } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { testDatabase } from '../support/database.ts';
 import { codeOf, type Doors, type IdentityClient, identityClient, startDoors } from '../support/identity-doors.ts';
 import { marketContext } from '../support/market-context.ts';

@@ -4,7 +4,7 @@ import { ERRORS, type Reason } from '../../src/contract/errors.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { markSettling } from '../../src/market/payments/store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { newGoods } from '../support/list-goods.ts';
 import { openPayment } from '../support/listing-life.ts';
 import { type Member, startWorld, TEST_PEPPER, type World } from '../support/market-world.ts';

@@ -4,7 +4,7 @@ import { checksummed } from '../../src/contract/chain-values.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import {
   type Member,
   paidUnits,

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { testDatabase } from '../support/database.ts';
 import { whileHeld } from '../support/hold-artifacts.ts';
 import { type SettableClock, settableClock } from '../support/market-context.ts';

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
-import type { Hex } from '../../src/platform/hex.ts';
-import { toHex } from '../../src/platform/hex.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
+import { type Hex, toHex } from '../../src/platform/hex.ts';
 import { createWorldTime, transfer, type WorldTime } from '../support/direct.ts';
 import {
   type Answer,

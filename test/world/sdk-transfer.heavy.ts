@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { TestAccount } from '../../src/local/chain/accounts.ts';
-import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { transferFinder, transferWallet } from '../../src/local/chain/transfer-wallet.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import { transferFinder, transferWallet } from '../../src/local/chain/transactions.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { type BuyByTransferOptions, buyByTransfer } from '../../src/sdk/payments/direct/buy-by-transfer.ts';
 import { listByTransfer } from '../../src/sdk/payments/direct/list-by-transfer.ts';
 import type { TransferOptions } from '../../src/sdk/payments/direct/transfer-options.ts';
 import type { TransferPhase } from '../../src/sdk/payments/direct/transfer-progress.ts';
 import { createMemoryTransferStore, type TransferStore } from '../../src/sdk/payments/direct/transfer-store.ts';
-import type { Member } from '../support/market-world.ts';
-import { paidUnits } from '../support/market-world.ts';
+import { type Member, paidUnits } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';
 
 const trade = testTrade();

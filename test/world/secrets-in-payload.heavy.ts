@@ -4,7 +4,7 @@ import type { EndpointShape } from '../../src/contract/endpoint.ts';
 import { endpoints } from '../../src/contract/index.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { takeLeaks, watchText } from '../support/canary.ts';
 import { countRows } from '../support/count-rows.ts';
 import { testDatabase } from '../support/database.ts';

@@ -1,6 +1,6 @@
 /** A buyer who only has the SDK: what it refuses before anything is sent, and that it sends once, whatever happens on the way. */
 import { expect, test } from 'vitest';
-import { transferFinder, transferWallet } from '../../src/local/chain/transfer-wallet.ts';
+import { transferFinder, transferWallet } from '../../src/local/chain/transactions.ts';
 import { createCityClient } from '../../src/sdk/city-client.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { TransferNotSent } from '../../src/sdk/payments/direct/transfer-errors.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { CityLimits } from '../../src/contract/city/endpoints.ts';
 import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { type CityOptions, type CityWorld, type Inhabitant, startCity } from '../support/city-world.ts';

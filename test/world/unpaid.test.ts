@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { fund } from '../../src/local/chain/fund.ts';
+import { fund } from '../../src/local/chain/transactions.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { type Answer, paidUnits, signProof } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, scriptedTrade } from '../support/trade.ts';

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import { openPurchase } from '../../src/market/purchases/start-purchase.ts';
-import { readAuthorizationState } from '../../src/platform/chain/usdc-reads.ts';
+import { readAuthorizationState } from '../../src/platform/chain/usdc.ts';
 import { type Member, paidUnits, type SignedProof, signProof } from '../support/market-world.ts';
 import { type Goods, PRICE } from '../support/trade.ts';
 import { payFor, purchasesOf, said } from './version-stage.ts';

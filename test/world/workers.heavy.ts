@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
 import { findEmbeddedPostgres } from '../../src/platform/database/embedded.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { makeMerchantKey } from '../../src/platform/secret-format.ts';
+import { makeMerchantKey } from '../../src/platform/secrets.ts';
 import { testDatabase } from '../support/database.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Environment, type MainProcess, mainProcesses } from '../support/main-process.ts';

@@ -1,20 +1,17 @@
 import type { CityEndpoints } from '../../contract/city/endpoints.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityOperation, Resident } from '../context.ts';
-import { applyAct } from './apply-act.ts';
-import { heldFor } from './held-for.ts';
-import { look } from './look.ts';
-import { mustFindOffer } from './must-find-offer.ts';
-import type { Offer } from './offer.ts';
-import { nextPhase } from './offer-steps.ts';
+import { advanceOffer } from './advance-offer.ts';
+import { heldFor, type Offer } from './offer.ts';
+import { applyAct, nextPhase } from './offer-steps.ts';
 import { presentOffer } from './present-offer.ts';
-import { lockOffer } from './store.ts';
+import { lockOffer, mustFindOffer } from './store.ts';
 
 /** POST /api/world/offer/:id/cancel. A reservation that is over frees the offer first; one that runs does not. */
 export const cancelOffer: CityOperation<CityEndpoints['cancelOffer']> = async (city, { params, caller }) => {
   const found = await mustFindOffer(city.database, params.id);
   mustBeSeller(found, caller);
-  if (found.phase === 'reserved' || found.phase === 'payment_pending') await look(city, found.id);
+  if (found.phase === 'reserved' || found.phase === 'payment_pending') await advanceOffer(city, found.id);
   await cancel(city, found.id);
   return { status: 200, body: { offer: presentOffer(city, await mustFindOffer(city.database, found.id)) } };
 };

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { chooseMove, type HeldOffer, type Move, type OpenClaim } from './look.ts';
+import { chooseMove, type HeldOffer, type Move, type OpenClaim } from './advance-offer.ts';
 
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const [ONE, TWO, SEEN] = [hash('1'), hash('2'), hash('3')];

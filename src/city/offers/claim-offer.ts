@@ -1,23 +1,20 @@
 import { hashMessage } from 'viem/utils';
 import type { CityEndpoints } from '../../contract/city/endpoints.ts';
 import type { AnswerOf } from '../../contract/endpoint.ts';
-import { checkContractSignature } from '../../platform/chain/contract-signature.ts';
 import { readCode, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { recoverSigner } from '../../platform/chain/signature.ts';
+import { checkContractSignature, recoverSigner } from '../../platform/chain/signature.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityOperation, Resident } from '../context.ts';
 import { readHead } from '../payments/read-head.ts';
-import { type Claim, dropClaim, findProvenOffer, insertClaim, listClaims, MOST_CLAIMS } from './claims/store.ts';
-import { look } from './look.ts';
-import { mustFindOffer } from './must-find-offer.ts';
+import { type Claim, dropClaim, findProvenOffer, insertClaim, listClaims, MOST_CLAIMS } from '../payments/store.ts';
+import { takeHourlyQuota } from '../quotas.ts';
+import { advanceOffer, type OfferReading } from './advance-offer.ts';
 import type { Offer, Reservation } from './offer.ts';
 import { presentOffer } from './present-offer.ts';
-import type { OfferReading } from './read-offer.ts';
-import { lockOffer } from './store.ts';
-import { takeHourlyQuota } from './take-hourly-quota.ts';
+import { lockOffer, mustFindOffer } from './store.ts';
 
 type Answer = AnswerOf<CityEndpoints['claimOffer']>;
 
@@ -39,7 +36,7 @@ export const claimOffer: CityOperation<CityEndpoints['claimOffer']> = async (cit
   const bought = await findProvenOffer(database, body.tx_hash);
   if (bought !== null && bought !== offer.id) throw new Refusal('transaction_used');
   await nameClaim(city, reservation, body.tx_hash);
-  const reading = await look(city, offer.id);
+  const reading = await advanceOffer(city, offer.id);
   return answerClaim(city, caller, { offerId: offer.id, txHash: body.tx_hash, reading });
 };
 

@@ -6,8 +6,7 @@ import { ruleAgainst } from '../../../test/support/listing-life.ts';
 import { OFFER_PHASES, type OfferPhase } from '../../contract/world-records.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Resident } from '../context.ts';
-import { applyAct } from './apply-act.ts';
-import { ENDED_UNSOLD, nextPhase, OFFER_STEPS, type OfferAct } from './offer-steps.ts';
+import { applyAct, ENDED_UNSOLD, nextPhase, OFFER_STEPS, type OfferAct } from './offer-steps.ts';
 import { lockOffer } from './store.ts';
 
 const db = testDatabase({ site: 'city' });

@@ -1,4 +1,7 @@
 import type { OfferPhase } from '../../contract/world-records.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Offer } from './offer.ts';
+import { saveOffer } from './store.ts';
 
 /**
  * What each act leads to from each phase: the only place that says so. The trigger `offers_step` holds the same steps, and the diagram
@@ -37,3 +40,26 @@ export const ENDED_UNSOLD = [
   'payment_expired',
   'founder_review',
 ] as const satisfies readonly OfferPhase[];
+
+/** What changes in addition to the phase. */
+type OfferChanges = Partial<
+  Pick<
+    Offer,
+    | 'marketListingId'
+    | 'reservation'
+    | 'pendingSince'
+    | 'txHash'
+    | 'blockNumber'
+    | 'blockTime'
+    | 'endReason'
+    | 'claimedAt'
+    | 'canceledAt'
+  >
+>;
+
+/** The one way for an offer to change its phase. Call with the row locked, and with an act that its phase allows. */
+export async function applyAct(tx: Tx, offer: Offer, act: OfferAct, changes: OfferChanges): Promise<void> {
+  const phase = nextPhase(offer.phase, act);
+  if (phase === null) throw new TypeError(`offer ${offer.id} is ${offer.phase}: no step ${act} leads from there`);
+  await saveOffer(tx, { ...offer, ...changes, phase });
+}

@@ -1,3 +1,4 @@
+import { RECOVERY_HOURS } from '../../contract/vocabulary.ts';
 import type { OfferPhase } from '../../contract/world-records.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { ClaimTerms } from '../payments/decide-claim.ts';
@@ -68,4 +69,19 @@ export function claimTermsOf(offer: Offer, reservation: Reservation): ClaimTerms
 
 function secondsOf(at: Date): bigint {
   return BigInt(Math.floor(at.getTime() / 1_000));
+}
+
+/** Until the chain is past the reservation, or a payment has been decided: how long that takes is unknown. */
+const UNKNOWN_SECONDS = 30;
+
+/** For how many seconds another buyer need not ask again. */
+export function heldFor({ phase, reservation }: Offer, nowMs: number): number {
+  if (phase !== 'reserved' || reservation === null) return UNKNOWN_SECONDS;
+  const left = Math.ceil((reservation.reservedUntil.getTime() - nowMs) / 1_000);
+  return left > 0 ? left : UNKNOWN_SECONDS;
+}
+
+/** Whether its payment was waited for as long as the city waits. */
+export function isOverdue({ pendingSince }: Pick<Offer, 'pendingSince'>, nowMs: number): boolean {
+  return pendingSince !== null && nowMs - pendingSince.getTime() >= RECOVERY_HOURS * 3_600_000;
 }

@@ -5,14 +5,12 @@ import type { DraftOut } from '../../contract/world-records.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityOperation, Resident } from '../context.ts';
-import { readDraft, readMerchant } from '../market/fetch-market.ts';
-import { mustFindResident } from '../residents/must-find-resident.ts';
-import { mustBeFree } from '../things/must-be-free.ts';
-import { findThing, lockThing } from '../things/store.ts';
-import { mustFindOffer } from './must-find-offer.ts';
+import { readDraft, readMerchant } from '../fetch-market.ts';
+import { mustFindResident } from '../residents/store.ts';
+import { findThing, lockThing, mustBeFree } from '../things/store.ts';
 import type { Offer } from './offer.ts';
 import { presentOffer } from './present-offer.ts';
-import { findOfferOfDraft, insertOffer, type NewOffer } from './store.ts';
+import { findOfferOfDraft, insertOffer, mustFindOffer, type NewOffer } from './store.ts';
 
 interface Asked {
   marketDraftId: bigint;

@@ -3,7 +3,7 @@ import { usdcOfUnits } from '../../contract/money.ts';
 import type { OfferOut } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { City } from '../context.ts';
-import { thingUrl } from '../things/thing-url.ts';
+import { thingUrl } from '../things/read-thing.ts';
 import type { Offer } from './offer.ts';
 
 /** As the public and the market see it (W12). */

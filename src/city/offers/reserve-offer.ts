@@ -10,17 +10,13 @@ import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityConfig, CityOperation, Resident } from '../context.ts';
-import { readCheckout } from '../market/fetch-market.ts';
+import { readCheckout } from '../fetch-market.ts';
 import { type ChainHead, readHead } from '../payments/read-head.ts';
-import { applyAct } from './apply-act.ts';
-import { heldFor } from './held-for.ts';
-import { look } from './look.ts';
-import { mustFindOffer } from './must-find-offer.ts';
-import type { Offer, Reservation } from './offer.ts';
-import { nextPhase } from './offer-steps.ts';
-import { findLastLapse, insertReservation, nextReservationId } from './reservations/store.ts';
-import { lockOffer } from './store.ts';
-import { takeHourlyQuota } from './take-hourly-quota.ts';
+import { takeHourlyQuota } from '../quotas.ts';
+import { advanceOffer } from './advance-offer.ts';
+import { heldFor, type Offer, type Reservation } from './offer.ts';
+import { applyAct, nextPhase } from './offer-steps.ts';
+import { findLastLapse, insertReservation, lockOffer, mustFindOffer, nextReservationId } from './store.ts';
 
 interface Asked {
   caller: Resident;
@@ -41,7 +37,7 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
   const running = runningFor(found, asked, clock.now());
   if (running !== null) return { status: 200, body: { reservation: presentReservation(found, running) } };
   // A reservation that is over, and unpaid as far as the chain shows, makes room.
-  if (found.phase === 'reserved') await look(city, found.id);
+  if (found.phase === 'reserved') await advanceOffer(city, found.id);
   const offer = await mustFindOffer(database, found.id);
   await mustBeOpen(database, offer, caller, clock.now());
   const checkout = await readFittingCheckout(city, offer, caller, asked.checkoutId);

@@ -1,9 +1,8 @@
+import { createPasses, createSingletonJob } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { createPasses } from '../../platform/create-passes.ts';
-import { createSingletonJob } from '../../platform/singleton-job.ts';
 import type { City } from '../context.ts';
 import { type ChainHead, readHead } from '../payments/read-head.ts';
-import { look } from './look.ts';
+import { advanceOffer } from './advance-offer.ts';
 import { listOffersToLookAt, type OpenOffer } from './store.ts';
 
 const BATCH = 100;
@@ -71,7 +70,7 @@ async function sweep(city: City): Promise<void> {
 
 async function lookAt(city: City, offer: OpenOffer, readOnce: () => Promise<ChainHead>): Promise<void> {
   try {
-    if (await mayMove(city, offer, readOnce)) await look(city, offer.id, readOnce);
+    if (await mayMove(city, offer, readOnce)) await advanceOffer(city, offer.id, readOnce);
   } catch (error) {
     // The others must not wait for what ails this one.
     city.log.error('offer_not_looked_at', { offer_id: offer.id, error });

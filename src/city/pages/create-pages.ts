@@ -4,26 +4,29 @@ import { describeOpenApi } from '../../contract/openapi.ts';
 import { idParam } from '../../contract/paging.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { ThingOut } from '../../contract/world-records.ts';
+import { inSnapshot } from '../../platform/database/database.ts';
 import { isUnavailable, whyUnavailable } from '../../platform/database/database-error.ts';
-import { inSnapshot } from '../../platform/database/in-snapshot.ts';
 import { migrationsSuffice } from '../../platform/database/migrate.ts';
 import { createWriteProbe, type WriteProbe } from '../../platform/database/write-probe.ts';
 import { type AnyPageRoute, type Page, type PageAnswer, page } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import { MIGRATIONS } from '../config.ts';
 import type { City } from '../context.ts';
-import { MIGRATIONS } from '../migrations.ts';
-import { mustFindResident } from '../residents/must-find-resident.ts';
-import type { ResidentRow } from '../residents/store.ts';
-import { drawEmblem } from '../things/draw-emblem.ts';
+import { mustFindResident, type ResidentRow } from '../residents/store.ts';
 import { readThing } from '../things/read-thing.ts';
-import { findThing } from '../things/store.ts';
-import { answerHtml, answerRefused } from './answer-html.ts';
-import { answerAsset } from './assets.ts';
-import { errorIndex, errorPage } from './error-pages.ts';
-import { frontPage, SUMMARY } from './front-page.ts';
+import { findThing, listThingsOf, type TileRow } from '../things/store.ts';
+import {
+  answerHtml,
+  answerRefused,
+  renderFacts,
+  renderOffer,
+  renderResident,
+  renderTiles,
+  renderTime,
+} from './answer-html.ts';
+import { answerAsset, drawEmblem } from './assets.ts';
+import { errorIndex, errorPage, frontPage, SUMMARY } from './index-pages.ts';
 import { offerPage } from './offer-page.ts';
-import { renderFacts, renderOffer, renderResident, renderTiles, renderTime } from './render-parts.ts';
-import { listThingsOf, type TileRow } from './store.ts';
 
 /** Every address that is not an endpoint of the contract. */
 export function createPages(city: City, sources: Omit<HealthSources, 'writes'>): AnyPageRoute[] {

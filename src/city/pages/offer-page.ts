@@ -1,12 +1,11 @@
 import { html } from 'ghtml';
 import type { OfferOut, OfferPhase } from '../../contract/world-records.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
-import { historyLost } from '../../platform/log-copy/history-lost.ts';
+import { historyLost } from '../../platform/log-copy/history.ts';
 import type { City } from '../context.ts';
-import { mustFindOffer } from '../offers/must-find-offer.ts';
 import { presentOffer } from '../offers/present-offer.ts';
-import { answerHtml } from './answer-html.ts';
-import { renderFacts, renderPrice, renderResident, renderTime } from './render-parts.ts';
+import { mustFindOffer } from '../offers/store.ts';
+import { answerHtml, renderFacts, renderPrice, renderResident, renderTime } from './answer-html.ts';
 
 /** What each phase means to who reads along. */
 const PHASES: Readonly<Record<OfferPhase, string>> = {

@@ -1,8 +1,7 @@
-import { hearProvider, type Objections } from '../../platform/chain/hear-provider.ts';
-import { openView } from '../../platform/chain/object-to-mined.ts';
-import type { ProviderHealth } from '../../platform/chain/provider-health.ts';
+import type { ProviderHealth } from '../../platform/chain/providers.ts';
 import { type Block, type Log, readBlock, readLogs } from '../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
+import { hearProvider, type Objections, openView } from '../../platform/chain/second-provider.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';

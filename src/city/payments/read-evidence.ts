@@ -1,10 +1,8 @@
-import { hearProvider } from '../../platform/chain/hear-provider.ts';
-import type { Objection } from '../../platform/chain/judge-mined.ts';
-import { objectToMined } from '../../platform/chain/object-to-mined.ts';
-import type { ProviderHealth } from '../../platform/chain/provider-health.ts';
+import type { ProviderHealth } from '../../platform/chain/providers.ts';
 import { type Log, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { isStillFinal } from '../../platform/chain/still-final.ts';
+import { hearProvider, type Objection, objectToMined } from '../../platform/chain/second-provider.ts';
+import { isStillFinal } from '../../platform/chain/sighting.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';

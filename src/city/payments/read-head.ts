@@ -1,7 +1,5 @@
-import { acceptHead, type Watermark } from '../../platform/chain/accept-head.ts';
-import type { Provider } from '../../platform/chain/provider.ts';
-import type { ProviderHealth } from '../../platform/chain/provider-health.ts';
-import { readProviderHead } from '../../platform/chain/read-provider-head.ts';
+import { acceptHead, readProviderHead, type Watermark } from '../../platform/chain/accept-head.ts';
+import type { Provider, ProviderHealth } from '../../platform/chain/providers.ts';
 import type { Block } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../platform/chain/sighting.ts';

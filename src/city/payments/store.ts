@@ -1,8 +1,9 @@
 import sql from 'sql-template-tag';
 import type { Watermark } from '../../platform/chain/accept-head.ts';
-import type { FinalizedHead } from '../../platform/chain/sighting.ts';
-import type { Queryable } from '../../platform/database/database.ts';
-import { toBytes, toHex } from '../../platform/hex.ts';
+import type { FinalizedHead, FoundTransfer } from '../../platform/chain/sighting.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
+import type { Reservation } from '../offers/offer.ts';
 
 export async function findWatermark(queryable: Queryable, chainId: bigint): Promise<Watermark | null> {
   const row = await queryable.maybe<{ block_number: bigint; block_hash: Buffer; block_time: Date; accepted_at: Date }>(
@@ -31,4 +32,60 @@ export async function raiseWatermark(
         block_time = excluded.block_time, accepted_at = excluded.accepted_at
       where excluded.block_number > mark.block_number`,
   );
+}
+
+/** So many undecided transactions a reservation may name. */
+export const MOST_CLAIMS = 5;
+
+export interface Claim {
+  txHash: Hex;
+  /** Null while undecided. */
+  refused: string | null;
+}
+
+/** What the holder named, in that order. */
+export async function listClaims(queryable: Queryable, reservationId: bigint): Promise<Claim[]> {
+  const rows = await queryable.rows<{ tx_hash: Buffer; refused: string | null }>(
+    sql`select tx_hash, refused from claims where reservation_id = ${reservationId} order by named_at, tx_hash`,
+  );
+  return rows.map(({ tx_hash, refused }) => ({ txHash: toHex(tx_hash), refused }));
+}
+
+export async function insertClaim(tx: Tx, reservationId: bigint, txHash: Hex, now: Date): Promise<void> {
+  await tx.run(
+    sql`insert into claims (reservation_id, tx_hash, named_at) values (${reservationId}, ${toBytes(txHash)}, ${now})`,
+  );
+}
+
+export async function dropClaim(tx: Tx, reservationId: bigint, txHash: Hex): Promise<void> {
+  await tx.run(sql`delete from claims where reservation_id = ${reservationId} and tx_hash = ${toBytes(txHash)}`);
+}
+
+export async function refuseClaim(tx: Tx, reservationId: bigint, txHash: Hex, why: string): Promise<void> {
+  await tx.run(
+    sql`update claims set refused = ${why} where reservation_id = ${reservationId} and tx_hash = ${toBytes(txHash)}`,
+  );
+}
+
+/** The offer that a transaction has bought; null for one that is unused. */
+export async function findProvenOffer(queryable: Queryable, txHash: Hex): Promise<bigint | null> {
+  const row = await queryable.maybe<{ offer_id: bigint }>(
+    sql`select offer_id from sale_proofs where tx_hash = ${toBytes(txHash)}`,
+  );
+  return row?.offer_id ?? null;
+}
+
+/** False when the transaction has bought something else already. */
+export async function insertProof(
+  tx: Tx,
+  { id, offerId }: Pick<Reservation, 'id' | 'offerId'>,
+  transfer: FoundTransfer,
+  now: Date,
+): Promise<boolean> {
+  const touched = await tx.run(sql`
+    insert into sale_proofs (tx_hash, offer_id, reservation_id, block_number, block_hash, block_time, log_index, value_units, written_at)
+    values (${toBytes(transfer.txHash)}, ${offerId}, ${id}, ${transfer.blockNumber}, ${toBytes(transfer.blockHash)},
+      ${new Date(Number(transfer.blockTime) * 1_000)}, ${transfer.logIndex}, ${transfer.value}, ${now})
+    on conflict (tx_hash) do nothing`);
+  return touched === 1;
 }

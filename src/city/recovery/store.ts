@@ -1,5 +1,6 @@
 import sql, { raw } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { type Losses, lossColumns } from '../../platform/log-copy/store.ts';
 
 /** The tables that the log of acts tells of: what names a row, and what of it may change. */
 const TABLES = {
@@ -127,4 +128,8 @@ export async function putBack(tx: Tx, { act, kind, canonical }: Act): Promise<nu
   if (act === 'delete') return tx.run(sql`delete from ${table} here using ${row} where ${isIt}`);
   const set = raw(changes.map((name) => `${name} = told.${name}`).join(', '));
   return tx.run(sql`update ${table} here set ${set} from ${row} where ${isIt}`);
+}
+
+export async function readLosses(queryable: Queryable): Promise<Losses> {
+  return queryable.one<Losses>(sql`select ${lossColumns}`);
 }

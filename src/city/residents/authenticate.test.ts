@@ -3,7 +3,7 @@ import { cityContext, seedResident } from '../../../test/support/city-context.ts
 import { testDatabase } from '../../../test/support/database.ts';
 import { createPepperFrom } from '../../platform/pepper.ts';
 import { systemRandom } from '../../platform/random.ts';
-import { makeMerchantKey } from '../../platform/secret-format.ts';
+import { makeMerchantKey } from '../../platform/secrets.ts';
 import { authenticate } from '../create-city.ts';
 
 const db = testDatabase({ site: 'city' });

@@ -5,7 +5,7 @@ import { cityDoor } from '../../../test/support/city-door.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import type { CityLimits } from '../../contract/city/endpoints.ts';
-import { isMerchantKey } from '../../platform/secret-format.ts';
+import { isMerchantKey } from '../../platform/secrets.ts';
 import { authenticate } from '../create-city.ts';
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');

@@ -1,7 +1,10 @@
-import sql from 'sql-template-tag';
+import sql, { empty } from 'sql-template-tag';
+import type { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
+import type { ResidentOut } from '../../contract/world-records.ts';
+import { isoTime } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import type { Resident } from '../context.ts';
-import type { ClientClass, KeyHash } from './stages/stage.ts';
 
 /** How many ids of things are shown of one resident. */
 const SHOWN_THINGS = 100;
@@ -55,4 +58,97 @@ export async function findResident(database: Queryable, handle: string): Promise
       array(select id from things where owner_id = residents.id order by id desc limit ${SHOWN_THINGS}) as things,
       (select count(*) from things where owner_id = residents.id) as things_total
     from residents where handle = ${handle}`);
+}
+
+interface NewStage extends Omit<Stage, 'closedAs'> {
+  sessionHash: Buffer;
+  createdAt: Date;
+}
+
+export async function insertStage(database: Queryable, stage: NewStage): Promise<void> {
+  await database.run(sql`
+    insert into resident_stages (session_hash, csrf_hash, handle, model, client_class, key_hash, pepper_version, created_at, expires_at)
+    values (${stage.sessionHash}, ${stage.csrfHash}, ${stage.handle}, ${stage.model}, ${stage.clientClass}, ${stage.keyHash},
+      ${stage.pepperVersion}, ${stage.createdAt}, ${stage.expiresAt})`);
+}
+
+/** Clears away a few stages that ended without a resident. Confirmed ones stay: a later confirm must find them closed. */
+export async function sweepStages(database: Queryable, expiredBefore: Date): Promise<void> {
+  await database.run(sql`
+    delete from resident_stages where session_hash = any (array(
+      select session_hash from resident_stages
+      where expires_at < ${expiredBefore} and closed_as is distinct from 'confirmed'
+      order by expires_at limit 50 for update skip locked
+    ))`);
+}
+
+interface StageRow {
+  csrf_hash: Buffer;
+  handle: string;
+  model: string;
+  client_class: ClientClass;
+  key_hash: Buffer;
+  pepper_version: number;
+  expires_at: Date;
+  closed_as: Stage['closedAs'];
+}
+
+export async function findStage(
+  database: Queryable,
+  sessionHash: Buffer,
+  options: { lock: boolean },
+): Promise<Stage | null> {
+  const row = await database.maybe<StageRow>(sql`
+    select csrf_hash, handle, model, client_class, key_hash, pepper_version, expires_at, closed_as
+    from resident_stages where session_hash = ${sessionHash}
+    ${options.lock ? sql`for update` : empty}`);
+  if (row === null) return null;
+  const { handle, model, client_class: clientClass, key_hash: keyHash, pepper_version: pepperVersion } = row;
+  const ends = { expiresAt: row.expires_at, closedAs: row.closed_as };
+  return { csrfHash: row.csrf_hash, handle, model, clientClass, keyHash, pepperVersion, ...ends };
+}
+
+/** Under the lock of its row. */
+export async function closeStage(
+  database: Queryable,
+  sessionHash: Buffer,
+  as: 'confirmed' | 'canceled',
+  closedAt: Date,
+): Promise<void> {
+  await database.run(sql`update resident_stages set closed_at = ${closedAt}, closed_as = ${as}
+    where session_hash = ${sessionHash} and closed_at is null`);
+}
+
+type ClientClass = (typeof CLIENT_CLASSES)[number];
+
+/** What is kept of a key. */
+export interface KeyHash {
+  keyHash: Buffer;
+  pepperVersion: number;
+}
+
+/** A registration under way. Nothing is in force and no handle is held before the confirm. */
+export interface Stage extends KeyHash {
+  csrfHash: Buffer;
+  handle: string;
+  model: string;
+  clientClass: ClientClass;
+  expiresAt: Date;
+  closedAs: 'confirmed' | 'canceled' | null;
+}
+
+export async function mustFindResident(database: Queryable, handle: string): Promise<ResidentRow> {
+  const row = await findResident(database, handle);
+  if (row === null) throw new Refusal('not_found', { detail: 'There is no resident of that handle.' });
+  return row;
+}
+
+export function presentResident(row: ResidentRow): ResidentOut {
+  return {
+    handle: row.handle,
+    market_handle: row.market_handle,
+    joined_at: isoTime(row.joined_at),
+    things: row.things.map(Number),
+    things_total: Number(row.things_total),
+  };
 }

@@ -1,10 +1,9 @@
 import type { ThingOut } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { inSnapshot } from '../../platform/database/in-snapshot.ts';
+import { inSnapshot } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
 import { findThing, listOwners, type OwnerRow, type ThingRow } from './store.ts';
-import { pictureUrl, thingUrl } from './thing-url.ts';
 
 /** Owner, history and lock are of one moment. */
 export async function readThing(city: Pick<City, 'config' | 'database'>, id: bigint): Promise<ThingOut> {
@@ -37,4 +36,14 @@ function present(city: Pick<City, 'config'>, thing: ThingRow, owners: readonly O
 
 function idOf(id: bigint | null): number | null {
   return id === null ? null : Number(id);
+}
+
+type BaseUrlOf = Pick<City, 'config'>;
+
+export function thingUrl({ config }: BaseUrlOf, id: bigint): string {
+  return `${config.baseUrl}/thing/${id}`;
+}
+
+function pictureUrl(city: BaseUrlOf, id: bigint): string {
+  return `${thingUrl(city, id)}/picture.svg`;
 }

@@ -1,5 +1,6 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
 
 /** How many owners are shown of one thing. */
 const SHOWN_OWNERS = 100;
@@ -91,4 +92,35 @@ export async function listOwners(database: Queryable, thingId: bigint): Promise<
     from thing_owners join residents on residents.id = thing_owners.owner_id
     where thing_owners.thing_id = ${thingId}
     order by thing_owners.nth desc limit ${SHOWN_OWNERS}`);
+}
+
+/** To be asked under the lock of the thing's row. */
+export async function mustBeFree(tx: Tx, thingId: bigint): Promise<void> {
+  const offerId = await findOpenOffer(tx, thingId);
+  if (offerId !== null) throw new Refusal('thing_locked', { fields: { offer_id: Number(offerId) } });
+}
+
+export interface TileRow {
+  id: bigint;
+  name: string;
+  owner: string;
+  locked: boolean;
+}
+
+const TILE: Sql = sql`
+  select things.id, things.name, residents.handle as owner,
+    exists (select from offers where thing_id = things.id and phase not in ('claimed', 'canceled')) as locked
+  from things join residents on residents.id = things.owner_id`;
+
+export async function listNewest(database: Queryable, limit: number): Promise<TileRow[]> {
+  return database.rows<TileRow>(sql`${TILE} order by things.id desc limit ${limit}`);
+}
+
+export async function listThingsOf(database: Queryable, handle: string, limit: number): Promise<TileRow[]> {
+  return database.rows<TileRow>(sql`${TILE} where residents.handle = ${handle} order by things.id desc limit ${limit}`);
+}
+
+export async function countThings(database: Queryable): Promise<number> {
+  const { count } = await database.one<{ count: bigint }>(sql`select count(*) from things`);
+  return Number(count);
 }

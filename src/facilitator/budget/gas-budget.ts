@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
-import type { Entry, Loss, Pool } from '../journal/entry.ts';
+import type { Hex } from '../../platform/hex.ts';
+import type { Entry, Loss, Pool, Rest } from '../journal/entry.ts';
 import type { Limits } from './limits.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -126,4 +127,34 @@ export function lossesOf(entries: Iterable<Readonly<Entry>>): Loss[] {
   return [...entries].flatMap(({ ending, pool }) =>
     ending !== null && ending.lossUnits > 0n ? [{ at: ending.at, pool, units: ending.lossUnits }] : [],
   );
+}
+
+/** What one ether is taken to be worth, in USDC, unless the operator says otherwise. Rather too much: gas then counts for more than it costs. */
+export const ETHER_USDC = 5_000;
+
+const WEI_PER_ETHER = 10n ** 18n;
+/** A sale that paid less than this many times its gas is counted as if it had failed. */
+const PAYS_FOR_GAS_TIMES = 20n;
+
+/** In millionths of a USDC, rounded up. `etherUnits` is what one ether is worth. */
+export function unitsOfWei(wei: bigint, etherUnits: bigint): bigint {
+  return (wei * etherUnits + WEI_PER_ETHER - 1n) / WEI_PER_ETHER;
+}
+
+export function paysForGas(valueUnits: bigint, costUnits: bigint): boolean {
+  return valueUnits >= PAYS_FOR_GAS_TIMES * costUnits;
+}
+
+const FORGIVEN_MS = 24 * 60 * 60 * 1000;
+
+/** The rest that follows a revert: twice as long as the one before, which is forgotten a day after its end. */
+export function nextRest(payer: Hex, before: Rest | undefined, now: number, limits: Limits): Rest {
+  const strikes = before !== undefined && before.until + FORGIVEN_MS > now ? before.strikes + 1 : 1;
+  const seconds = Math.min(limits.rest_seconds * 2 ** Math.min(strikes - 1, 30), limits.rest_most_seconds);
+  return { payer, until: now + seconds * 1000, strikes };
+}
+
+/** 0 for a payer that does not rest. */
+export function restingSeconds(rest: Rest | undefined, now: number): number {
+  return rest === undefined || rest.until <= now ? 0 : Math.ceil((rest.until - now) / 1000);
 }

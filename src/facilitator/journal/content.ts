@@ -1,8 +1,7 @@
 import type { Hex } from '../../platform/hex.ts';
-import type { Item } from './append-file.ts';
+import type { Item, Line } from './append-file.ts';
 import { type Entry, keyOf, type Loss, type Rest } from './entry.ts';
 import { otherChain } from './import-folder.ts';
-import type { Line } from './lines.ts';
 import { parseRecord, printRecord } from './records.ts';
 
 /** What the journal says, in memory. */

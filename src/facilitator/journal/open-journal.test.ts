@@ -6,9 +6,8 @@ import { recordingLog } from '../../../test/support/recording-log.ts';
 import { WORLD_ACCOUNTS } from '../../local/chain/accounts.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
-import type { Ending, Entry, SignedTransaction } from './entry.ts';
-import { keyOf } from './entry.ts';
-import { printLine } from './lines.ts';
+import { printLine } from './append-file.ts';
+import { type Ending, type Entry, keyOf, type SignedTransaction } from './entry.ts';
 import { type Journal, openJournal } from './open-journal.ts';
 
 const START = Date.UTC(2026, 10, 20);

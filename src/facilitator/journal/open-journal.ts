@@ -1,16 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Authorization } from '../../platform/chain/authorization.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { isoTime } from '../../platform/clock.ts';
+import { type Clock, isoTime } from '../../platform/clock.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { Log } from '../../platform/log.ts';
 import type { ReachCrashPoint } from '../crash-points.ts';
-import { type AppendFile, type Item, openAppendFile, readWhole } from './append-file.ts';
+import { type AppendFile, type Item, openAppendFile, readLines, readWhole } from './append-file.ts';
 import { type Content, createContent, itemsOf, takeIn } from './content.ts';
 import { type Ending, type Entry, keyOf, type Loss, type Rest, type SignedTransaction } from './entry.ts';
 import { readEarlierFolder } from './import-folder.ts';
-import { readLines } from './lines.ts';
 import { printRecord } from './records.ts';
 
 type Named = Pick<Authorization, 'from' | 'nonce'>;

@@ -7,12 +7,11 @@ import { DEFAULT_NETWORK, USDC_DECIMALS } from '../../contract/vocabulary.ts';
 import { domainSeparatorOf } from '../../platform/chain/authorization.ts';
 import { callContract, readCode } from '../../platform/chain/reads.ts';
 import { callAll, type RpcCall } from '../../platform/chain/rpc.ts';
-import { readDomainSeparator } from '../../platform/chain/usdc-reads.ts';
+import { readDomainSeparator } from '../../platform/chain/usdc.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
 import { type TestAccount, USDC_ROLES } from './accounts.ts';
-import { balanceCall } from './fund.ts';
-import { submit, waitForReceipt } from './send-transaction.ts';
 import type { LocalChain } from './start-chain.ts';
+import { balanceCall, submit, waitForReceipt } from './transactions.ts';
 import { USDC_ADDRESS, usdcDomain, usdcWriteAbi } from './usdc-contract.ts';
 
 /** Where Multicall3 is on every network. */

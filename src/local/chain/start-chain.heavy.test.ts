@@ -1,17 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FUNDED_UNITS, reorg, startTestChain, usdcAdmin } from '../../../test/support/chain.ts';
 import { readBlock, readCode, readReceipt } from '../../platform/chain/reads.ts';
-import { readBalance } from '../../platform/chain/usdc-reads.ts';
+import { readBalance } from '../../platform/chain/usdc.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { USDC_ROLES, WORLD_ACCOUNTS } from './accounts.ts';
-import { send } from './send-transaction.ts';
 import { type ChainOptions, type LocalChain, startChain } from './start-chain.ts';
+import { send } from './transactions.ts';
 import { USDC_ADDRESS } from './usdc-contract.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { DEFAULT_NETWORK } from '../../contract/vocabulary.ts';
 import { createRpc, type Rpc } from '../../platform/chain/rpc.ts';
-import { startAnvil } from './anvil-process.ts';
-import { dumpPath, forgetPid, keepNewestState, rememberPid, stopOrphan } from './state-file.ts';
+import { dumpPath, forgetPid, keepNewestState, rememberPid, startAnvil, stopOrphan } from './anvil-process.ts';
 
 /** npm's word for a platform, and the word in the name of the package that carries its anvil. */
 const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };

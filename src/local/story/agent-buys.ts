@@ -1,10 +1,7 @@
 import { readBlock } from '../../platform/chain/reads.ts';
-import { buyByTools } from '../agents/buy-by-tools.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
-import { BUYER, SELLER } from './people.ts';
-import { balanceOf, explain, given, hold, type Scene } from './scene.ts';
-import type { Step } from './step.ts';
-import { unitsOf } from './units.ts';
+import { buyByTools } from '../trade-by-tools.ts';
+import { BUYER, balanceOf, explain, given, hold, type Scene, SELLER, type Step, unitsOf } from './scene.ts';
 import { holdPaidByTool, proofsSent, useTools } from './use-tools.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;

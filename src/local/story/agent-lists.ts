@@ -1,12 +1,10 @@
 import { LISTING_FEE_TEXT, usdcOfUnits } from '../../contract/money.ts';
 import { RETIRED_TOOLS } from '../../contract/tools.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
-import { sellByTools } from '../agents/sell-by-tools.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
-import { goodsOf, PRICE_USDC } from './list-priced.ts';
-import { SELLER } from './people.ts';
-import { balanceOf, explain, hold, type Scene, speakAs } from './scene.ts';
-import type { Step } from './step.ts';
+import { sellByTools } from '../trade-by-tools.ts';
+import { balanceOf, explain, hold, type Scene, SELLER, type Step, speakAs } from './scene.ts';
+import { goodsOf, PRICE_USDC } from './sell-priced.ts';
 import { holdPaidByTool, type ToolUser, useTools } from './use-tools.ts';
 
 const { sellerOne, treasury } = WORLD_ACCOUNTS;

@@ -3,8 +3,7 @@ import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import { eventPages } from '../../sdk/pages/event-pages.ts';
 import { treasuryPages } from '../../sdk/pages/treasury-pages.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
-import { balanceOf, eventually, explain, given, hold, type Scene, speakAs } from './scene.ts';
-import type { Step } from './step.ts';
+import { balanceOf, eventually, explain, given, hold, type Scene, type Step, speakAs } from './scene.ts';
 
 export const booksStep: Step = {
   name: 'books',

@@ -1,14 +1,43 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import type { Delivery } from '../../contract/listings.ts';
-import { readBalance } from '../../platform/chain/usdc-reads.ts';
+import { unitsOfUsdc } from '../../contract/money.ts';
+import { readBalance } from '../../platform/chain/usdc.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { PaymentHeader } from '../../sdk/call-types.ts';
 import { type Client, createClient } from '../../sdk/client.ts';
+import { MarketError } from '../../sdk/market-error.ts';
 import type { TestAccount } from '../chain/accounts.ts';
 import { USDC_ADDRESS } from '../chain/usdc-contract.ts';
 import { type Exchange, observe } from '../observe.ts';
 import type { Tell } from '../tell.ts';
 import type { LocalWorld } from '../world.ts';
-import type { Memory } from './memory.ts';
+
+const memorySchema = z.object({
+  /** Stories told to their end in this folder. */
+  told: z.int().nonnegative(),
+  events_total: z.int().nonnegative(),
+  first_sale: z
+    .object({ listing_id: z.int(), artifact: z.string(), tx_hash: z.string(), block_number: z.int() })
+    .nullable(),
+});
+export type Memory = z.output<typeof memorySchema>;
+
+const memoryFile = (dataDir: string): string => join(dataDir, 'story.json');
+
+/** What an earlier story in this folder left to be found again. */
+export function readMemory(dataDir: string): Memory {
+  if (!existsSync(memoryFile(dataDir))) return { told: 0, events_total: 0, first_sale: null };
+  return memorySchema.parse(JSON.parse(readFileSync(memoryFile(dataDir), 'utf8')));
+}
+
+export function writeMemory(dataDir: string, remembered: Memory): void {
+  const draft = `${memoryFile(dataDir)}.new`;
+  // It holds an artifact that was paid for.
+  writeFileSync(draft, `${JSON.stringify(remembered, null, 2)}\n`, { mode: 0o600 });
+  renameSync(draft, memoryFile(dataDir));
+}
 
 /** What a step said would be, and is not. */
 export class StoryBroken extends Error {
@@ -86,4 +115,49 @@ export async function eventually<T>(read: () => Promise<T | null>, what: string)
     await systemClock.sleep(POLL_MS);
   }
   throw new StoryBroken(`${what} within ${EVENTUALLY_MS / 1_000} s`);
+}
+
+/** One act of the story. It tells its requests as they happen, and stops the story at the first thing that is not as it says. */
+export interface Step {
+  /** For scripts and for the line that says what failed. */
+  name: string;
+  title: string;
+  run(scene: Scene): Promise<void>;
+}
+
+export function unitsOf(usdc: number): bigint {
+  const units = unitsOfUsdc(usdc);
+  if (units === null) throw new TypeError('an amount of USDC has at most 6 decimals');
+  return units;
+}
+
+/** The merchants of the story. */
+export const SELLER = 'mira';
+export const BUYER = 'tomas';
+
+const keyFile = z.object({ handle: z.string(), merchant_key: z.string() });
+
+/** The merchant whose key lies in the folder, if the market knows it. A key that was never confirmed is none. */
+export async function findPerson(world: LocalWorld, handle: string): Promise<Person | null> {
+  const file = world.keyFile(handle);
+  if (!existsSync(file)) return null;
+  const { merchant_key: key } = keyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+  try {
+    const { body } = await createClient({ baseUrl: world.marketUrl, key }).getMe({});
+    return { id: body.merchant.id, handle, key };
+  } catch (error) {
+    if (error instanceof MarketError && error.status === 401) return null;
+    throw error;
+  }
+}
+
+/** Before the key is confirmed: it is shown once, and a merchant whose key was not kept is lost. */
+export function keepKey(
+  world: LocalWorld,
+  staged: { handle: string; merchant_key: string; recovery_codes: string[] },
+): void {
+  const { handle, merchant_key, recovery_codes } = staged;
+  const file = world.keyFile(handle);
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(file, `${JSON.stringify({ handle, merchant_key, recovery_codes }, null, 2)}\n`, { mode: 0o600 });
 }

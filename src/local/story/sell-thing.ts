@@ -8,13 +8,20 @@ import { type CityClient, createCityClient } from '../../sdk/city-client.ts';
 import { buyThing } from '../../sdk/world/buy-thing.ts';
 import { listThing } from '../../sdk/world/list-thing.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
-import { fund } from '../chain/fund.ts';
-import { transferWallet } from '../chain/transfer-wallet.ts';
+import { fund, transferWallet } from '../chain/transactions.ts';
 import { type Exchange, observe } from '../observe.ts';
-import { BUYER, SELLER } from './people.ts';
-import { balanceOf, eventually, explain, hold, type Scene, speakAs } from './scene.ts';
-import type { Step } from './step.ts';
-import { unitsOf } from './units.ts';
+import {
+  BUYER,
+  balanceOf,
+  eventually,
+  explain,
+  hold,
+  type Scene,
+  SELLER,
+  type Step,
+  speakAs,
+  unitsOf,
+} from './scene.ts';
 
 const PRICE_USDC = 4;
 const GAS_WEI = 10n ** 18n;

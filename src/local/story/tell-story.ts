@@ -7,18 +7,26 @@ import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Tell } from '../tell.ts';
 import { type LocalWorld, MAINTAINER } from '../world.ts';
 import { booksStep } from './books.ts';
-import { buyWithWalletStep } from './buy-with-wallet.ts';
-import { maintainerListsStep, takeFreeStep } from './free-goods.ts';
-import { joinStep } from './join.ts';
-import { listPricedStep } from './list-priced.ts';
-import { type Memory, readMemory, writeMemory } from './memory.ts';
-import { holdPaidInOrder, proofsIn } from './paid-in-order.ts';
+import { joinStep, maintainerListsStep, takeFreeStep } from './join-and-take-free.ts';
 import { payDirectlyStep } from './pay-directly.ts';
-import { BUYER, findPerson, SELLER } from './people.ts';
-import { balanceOf, explain, given, hold, type Scene, speakAs } from './scene.ts';
+import {
+  BUYER,
+  balanceOf,
+  explain,
+  findPerson,
+  given,
+  hold,
+  type Memory,
+  readMemory,
+  type Scene,
+  SELLER,
+  type Step,
+  speakAs,
+  unitsOf,
+  writeMemory,
+} from './scene.ts';
+import { buyWithWalletStep, holdPaidInOrder, listPricedStep, proofsIn } from './sell-priced.ts';
 import { sellThingStep } from './sell-thing.ts';
-import type { Step } from './step.ts';
-import { unitsOf } from './units.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 

@@ -1,7 +1,7 @@
 import { META } from '../../contract/tools.ts';
 import type { Client } from '../../sdk/client.ts';
-import { connectTools, type Revision, type ToolAnswer, type ToolCall, type Tools } from '../agents/connect-tools.ts';
-import { speakByTools } from '../agents/speak-by-tools.ts';
+import { connectTools, type Revision, type ToolAnswer, type ToolCall, type Tools } from '../connect-tools.ts';
+import { speakByTools } from '../speak-by-tools.ts';
 import { type Goods, hold, person, type Scene } from './scene.ts';
 
 /** One call of a tool and what came back. */

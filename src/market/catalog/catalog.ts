@@ -1,5 +1,5 @@
+import { createPasses } from '../../platform/background-jobs.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { createPasses } from '../../platform/create-passes.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Follower } from './feed/follow.ts';

@@ -5,7 +5,7 @@ import type { Endpoints } from '../../contract/index.ts';
 import { getListing } from '../../contract/listings.ts';
 import { AISLES, PAGE_SIZES } from '../../contract/vocabulary.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { Prepared } from '../../platform/http/prepared.ts';
+import type { Prepared } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
 import { type MemoryRead, readAbsent, readQueryAs } from './answers.ts';

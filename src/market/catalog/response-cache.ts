@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../platform/clock.ts';
 import { etagOf } from '../../platform/http/cache-answer.ts';
-import type { Prepared } from '../../platform/http/prepared.ts';
+import type { Prepared } from '../../platform/http/operation.ts';
 import type { PageBuffers } from './fragments/page-buffers.ts';
 import type { PageBytes } from './fragments/page-bytes.ts';
 

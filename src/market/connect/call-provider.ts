@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { inject } from 'light-my-request';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
-import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
+import type { Incoming, Outgoing } from '../../platform/http/message.ts';
 import type { MarketConfig } from '../context.ts';
 import { COOKIE_NAMES } from './create-provider.ts';
 

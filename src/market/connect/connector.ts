@@ -1,12 +1,11 @@
 import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { cacheAnswer } from '../../platform/http/cache-answer.ts';
-import { fetchPublic, type PublicFetch } from '../../platform/http/fetch-public.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
-import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
-import type { Inside, Mount } from '../../platform/http/mount.ts';
-import { readBody } from '../../platform/http/read-body.ts';
-import type { SecretGuard } from '../../platform/secret-guard.ts';
+import { type Incoming, type Outgoing, readBody } from '../../platform/http/message.ts';
+import { fetchPublic, type PublicFetch } from '../../platform/http/outbound-requests.ts';
+import type { Inside, Mount } from '../../platform/http/server-options.ts';
+import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Market, MarketConfig, Merchant } from '../context.ts';
 import { createProviderCalls, type ProviderCalls } from './call-provider.ts';
 import { ClientFault } from './clients/client-fault.ts';

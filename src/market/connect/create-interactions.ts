@@ -2,7 +2,7 @@ import type Provider from 'oidc-provider';
 import { type Interaction as Attempt, errors, type InteractionResults } from 'oidc-provider';
 import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import type { Incoming } from '../../platform/http/incoming.ts';
+import type { Incoming } from '../../platform/http/message.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { findCurrentKey, lockIdentity } from '../identity/store.ts';

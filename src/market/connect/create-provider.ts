@@ -7,7 +7,7 @@ import Provider, {
   type KoaContextWithOIDC,
 } from 'oidc-provider';
 import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
-import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuota } from '../../platform/database/quota.ts';
 import type { Market, Pepper } from '../context.ts';
 import { limitFor } from '../limits/network-limits.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';

@@ -1,5 +1,5 @@
 import type { TokenScope } from '../../contract/token-scopes.ts';
-import type { Incoming } from '../../platform/http/incoming.ts';
+import type { Incoming } from '../../platform/http/message.ts';
 
 /** An authorization under way in a browser, as the pages see it. */
 export interface Interaction {

@@ -1,7 +1,6 @@
 import { DEFAULT_TOKEN_SCOPES, TOKEN_SCOPES } from '../../contract/token-scopes.ts';
-import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
-import type { Mount } from '../../platform/http/mount.ts';
-import { decodeComponent } from '../../platform/http/request-target.ts';
+import { decodeComponent, type Incoming, type Outgoing } from '../../platform/http/message.ts';
+import type { Mount } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';

@@ -1,8 +1,8 @@
 import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
-import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
-import type { Mount } from '../../platform/http/mount.ts';
-import type { SecretGuard } from '../../platform/secret-guard.ts';
+import type { Incoming, Outgoing } from '../../platform/http/message.ts';
+import type { Mount } from '../../platform/http/server-options.ts';
+import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Market } from '../context.ts';
 import type { ProviderCalls } from './call-provider.ts';
 import { idHash } from './create-adapter.ts';

@@ -1,6 +1,6 @@
 import { errors } from 'oidc-provider';
-import { OutboundFailure } from '../../platform/http/ask-json.ts';
-import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
+import type { Incoming, Outgoing } from '../../platform/http/message.ts';
+import { OutboundFailure } from '../../platform/http/outbound-requests.ts';
 import { ClientFault } from './clients/client-fault.ts';
 
 /** What a person is told whose program cannot be connected. */

@@ -1,9 +1,8 @@
+import { createPasses, createSingletonJob } from '../../platform/background-jobs.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { createPasses } from '../../platform/create-passes.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { isUnavailable } from '../../platform/database/database-error.ts';
 import type { Log } from '../../platform/log.ts';
-import { createSingletonJob } from '../../platform/singleton-job.ts';
 import { hasUnnumbered, numberBatch, oldestUnnumberedMs } from './store.ts';
 
 const BATCH = 500;

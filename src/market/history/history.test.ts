@@ -14,7 +14,7 @@ import {
 } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
-import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuota } from '../../platform/database/quota.ts';
 import { type Hex, isHex, toBytes } from '../../platform/hex.ts';
 import { REMOVAL_NOTICE } from '../catalog/present-listing.ts';
 import type { Market } from '../context.ts';

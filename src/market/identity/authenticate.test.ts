@@ -6,7 +6,7 @@ import { recordingLog } from '../../../test/support/recording-log.ts';
 import { registerCaller } from '../../../test/support/register-caller.ts';
 import { createPepperFrom } from '../../platform/pepper.ts';
 import { systemRandom } from '../../platform/random.ts';
-import { makeMerchantKey } from '../../platform/secret-format.ts';
+import { makeMerchantKey } from '../../platform/secrets.ts';
 import type { Market } from '../context.ts';
 import { authenticate } from './authenticate.ts';
 

@@ -1,6 +1,6 @@
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { isMerchantKey } from '../../platform/secret-format.ts';
+import { isMerchantKey } from '../../platform/secrets.ts';
 import type { Market, Merchant, Queryable } from '../context.ts';
 import { findKeyOwner, type KeyOwner, noteKeyUse } from './store.ts';
 

@@ -1,6 +1,6 @@
 import { sha256 } from '../../platform/canonical-json.ts';
-import { inSnapshot } from '../../platform/database/in-snapshot.ts';
-import { takeSharedQuota } from '../../platform/database/quotas/take-shared-quota.ts';
+import { inSnapshot } from '../../platform/database/database.ts';
+import { takeSharedQuota } from '../../platform/database/shared-quota.ts';
 import type { Market } from '../context.ts';
 import { takeNetworkQuota } from '../limits/take-network-quota.ts';
 import { addMerchant } from './add-merchant.ts';

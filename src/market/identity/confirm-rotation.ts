@@ -1,5 +1,5 @@
 import { sha256 } from '../../platform/canonical-json.ts';
-import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuota } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';

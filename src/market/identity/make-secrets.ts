@@ -1,6 +1,6 @@
 import { RECOVERY_CODE_COUNT } from '../../contract/vocabulary.ts';
 import type { Random } from '../../platform/random.ts';
-import { makeMerchantKey, makeRecoveryCode } from '../../platform/secret-format.ts';
+import { makeMerchantKey, makeRecoveryCode } from '../../platform/secrets.ts';
 import type { Pepper } from '../context.ts';
 import type { KeyHash, SecretHashes } from './stages/stage.ts';
 

@@ -1,9 +1,9 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { PAIRING_MINUTES } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
-import { takeQuota } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuota } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { makePairingCode } from '../../platform/secret-format.ts';
+import { makePairingCode } from '../../platform/secrets.ts';
 import type { MarketOperation } from '../context.ts';
 import { mustBeOpen } from './must-be-open.ts';
 import { findCurrentKey, insertPairingCode, lockIdentity, sweepPairingCodes } from './store.ts';

@@ -5,7 +5,7 @@ import { marketContext, type SettableClock, settableClock } from '../../../test/
 import { registerCaller, type StagedSecrets } from '../../../test/support/register-caller.ts';
 import type { Database, Queryable } from '../../platform/database/database.ts';
 import { openDatabase } from '../../platform/database/open-database.ts';
-import { isMerchantKey, isRecoveryCode } from '../../platform/secret-format.ts';
+import { isMerchantKey, isRecoveryCode } from '../../platform/secrets.ts';
 import { authenticate } from './authenticate.ts';
 
 const NOON = Date.parse('2030-01-01T12:00:00.000Z');

@@ -1,4 +1,4 @@
-import { type Budget, type BudgetOptions, createBudget } from '../../platform/budgets/create-budget.ts';
+import { type Budget, type BudgetOptions, createBudget } from '../../platform/budget.ts';
 import type { Market } from '../context.ts';
 import { limitFor, type NetworkLimit } from './network-limits.ts';
 

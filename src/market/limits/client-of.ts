@@ -1,4 +1,4 @@
-import type { Client } from '../../platform/budgets/create-budget.ts';
+import type { Client } from '../../platform/budget.ts';
 import type { Merchant } from '../context.ts';
 
 /** Who has shown a key is counted by itself, and not with the network. */

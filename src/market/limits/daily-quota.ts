@@ -1,5 +1,5 @@
 import type { Limits } from '../../contract/vocabulary.ts';
-import type { Quota } from '../../platform/database/quotas/quota.ts';
+import type { Quota } from '../../platform/database/quota.ts';
 import type { Market } from '../context.ts';
 
 const DAY_SECONDS = 86_400;

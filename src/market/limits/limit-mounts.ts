@@ -1,6 +1,5 @@
-import type { Budget } from '../../platform/budgets/create-budget.ts';
-import type { Mount } from '../../platform/http/mount.ts';
-import type { AnyPageRoute, PageCall } from '../../platform/http/server-options.ts';
+import type { Budget } from '../../platform/budget.ts';
+import type { AnyPageRoute, Mount, PageCall } from '../../platform/http/server-options.ts';
 
 /** What the answers of mounts cost beyond the operations that they ask, in milliseconds of the processor. */
 export const MOUNT_MS = {

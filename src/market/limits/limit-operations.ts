@@ -1,6 +1,6 @@
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
-import type { Taken } from '../../platform/budgets/create-budget.ts';
-import { type Tally, tallied } from '../../platform/budgets/tally.ts';
+import type { Taken } from '../../platform/budget.ts';
+import { type Tally, tallied } from '../../platform/budget-tally.ts';
 import type { Operations } from '../../platform/http/server-options.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import type { Budgets } from './budgets.ts';

@@ -1,5 +1,4 @@
-import type { ScalarQuery } from '../../platform/database/quotas/count-in-window.ts';
-import { takeQuotaUnless } from '../../platform/database/quotas/take-quota.ts';
+import { type ScalarQuery, takeQuotaUnless } from '../../platform/database/quota.ts';
 import type { Market, Merchant } from '../context.ts';
 import { takeNetworkQuota } from './take-network-quota.ts';
 

@@ -1,4 +1,4 @@
-import { takeClientQuota } from '../../platform/database/quotas/take-client-quota.ts';
+import { takeClientQuota } from '../../platform/database/quota.ts';
 import type { Market } from '../context.ts';
 import { limitFor, type NetworkLimit } from './network-limits.ts';
 

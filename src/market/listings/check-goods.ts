@@ -1,7 +1,7 @@
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { readBlacklisted } from '../../platform/chain/usdc-reads.ts';
+import { readBlacklisted } from '../../platform/chain/usdc.ts';
 import type { Queryable } from '../../platform/database/database.ts';
-import { takeQuotaOnce } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuotaOnce } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import { checkNear, duplicateOf } from './near/near-guard.ts';

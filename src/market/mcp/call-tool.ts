@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { META, RETIRED_TOOLS } from '../../contract/tools.ts';
-import type { Incoming } from '../../platform/http/incoming.ts';
-import type { Inside, InsideRequest } from '../../platform/http/mount.ts';
-import { headerValues } from '../../platform/http/payment-headers.ts';
+import { headerValues } from '../../platform/http/caller-headers.ts';
+import type { Incoming } from '../../platform/http/message.ts';
+import type { Inside, InsideRequest } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import { type ReadAnswer, readAnswer } from './read-answer.ts';

@@ -1,9 +1,9 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { DEFAULT_TOKEN_SCOPES, type TokenScope } from '../../contract/token-scopes.ts';
 import { scopeOf } from '../../contract/tools.ts';
-import type { Incoming } from '../../platform/http/incoming.ts';
-import type { Inside, Mount } from '../../platform/http/mount.ts';
-import { headerValues } from '../../platform/http/payment-headers.ts';
+import { headerValues } from '../../platform/http/caller-headers.ts';
+import type { Incoming } from '../../platform/http/message.ts';
+import type { Inside, Mount } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Connector } from '../connect/connector.ts';
 import type { Visitor } from '../connect/visitor.ts';

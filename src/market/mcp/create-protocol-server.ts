@@ -7,7 +7,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
-import type { Inside } from '../../platform/http/mount.ts';
+import type { Inside } from '../../platform/http/server-options.ts';
 import type { Merchant } from '../context.ts';
 import { type Caller, callTool } from './call-tool.ts';
 import { visitOf } from './mount-mcp.ts';

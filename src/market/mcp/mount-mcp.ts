@@ -1,8 +1,8 @@
 import type { AuthInfo } from '@modelcontextprotocol/server';
-import type { Incoming, Outgoing } from '../../platform/http/incoming.ts';
-import type { Mount } from '../../platform/http/mount.ts';
+import type { Incoming, Outgoing } from '../../platform/http/message.ts';
+import type { Mount } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { SecretGuard } from '../../platform/secret-guard.ts';
+import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Visitor } from '../connect/visitor.ts';
 import { type Message, readMessage } from './read-message.ts';
 import type { Visit } from './visit.ts';

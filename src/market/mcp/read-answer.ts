@@ -1,4 +1,4 @@
-import { isPieces, type Outgoing } from '../../platform/http/incoming.ts';
+import { isPieces, type Outgoing } from '../../platform/http/message.ts';
 import { Refusal } from '../../platform/refusal.ts';
 
 /** A result travels twice, as data and as text, and hosts hold both in memory. */

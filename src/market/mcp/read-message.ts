@@ -3,10 +3,9 @@ import { endpoints } from '../../contract/index.ts';
 import { META, TOOLS, type ToolForm } from '../../contract/tools.ts';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
-import type { Incoming } from '../../platform/http/incoming.ts';
-import { readBody } from '../../platform/http/read-body.ts';
+import { type Incoming, readBody } from '../../platform/http/message.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import type { SecretGuard } from '../../platform/secret-guard.ts';
+import type { SecretGuard } from '../../platform/secrets.ts';
 
 export interface Message {
   [field: string]: unknown;

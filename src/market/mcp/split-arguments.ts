@@ -1,7 +1,7 @@
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/index.ts';
 import type { ToolForm } from '../../contract/tools.ts';
-import type { InsideRequest } from '../../platform/http/mount.ts';
+import type { InsideRequest } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 
 export interface SplitArguments {

@@ -1,4 +1,4 @@
-import type { Incoming } from '../../platform/http/incoming.ts';
+import type { Incoming } from '../../platform/http/message.ts';
 import type { Refusal } from '../../platform/refusal.ts';
 import type { Visitor } from '../connect/visitor.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
-import type { InsideRequest } from '../../platform/http/mount.ts';
+import type { InsideRequest } from '../../platform/http/server-options.ts';
 import type { ReadAnswer } from './read-answer.ts';
 
 /** Seconds waited, of about so many where the market dares to guess, and what it waits for. */

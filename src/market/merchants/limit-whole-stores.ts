@@ -1,6 +1,6 @@
 import type { Endpoints } from '../../contract/index.ts';
-import type { Budget, Taken } from '../../platform/budgets/create-budget.ts';
-import type { PreparedStream } from '../../platform/http/prepared.ts';
+import type { Budget, Taken } from '../../platform/budget.ts';
+import type { PreparedStream } from '../../platform/http/operation.ts';
 import type { MarketCatalog } from '../catalog/market-catalog.ts';
 import type { MarketRead } from '../context.ts';
 import { merchantNamed } from './store-parts.ts';

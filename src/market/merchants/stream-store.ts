@@ -1,5 +1,5 @@
 import type { Database } from '../../platform/database/database.ts';
-import type { PreparedStream } from '../../platform/http/prepared.ts';
+import type { PreparedStream } from '../../platform/http/operation.ts';
 import { readAbsent } from '../catalog/answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { joinPage } from '../catalog/fragments/page-bytes.ts';

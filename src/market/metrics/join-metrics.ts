@@ -1,5 +1,5 @@
 import { AggregatorRegistry, Counter, Registry } from 'prom-client';
-import type { Supervision } from '../../platform/cluster/supervise.ts';
+import type { Supervision } from '../../platform/cluster.ts';
 import { addProcess, type MetricsText, observeNumber } from './create-metrics.ts';
 
 /** A worker that is busy for longer is left out of this answer. */

@@ -8,7 +8,7 @@ import { checksummed } from '../../contract/chain-values.ts';
 import { endpoints } from '../../contract/index.ts';
 import { toBytes } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
-import { makeMerchantKey, makeRecoveryCode } from '../../platform/secret-format.ts';
+import { makeMerchantKey, makeRecoveryCode } from '../../platform/secrets.ts';
 import type { Market } from '../context.ts';
 import { createMarket } from '../create-market.ts';
 import { getOfficialFacts } from './get-official-facts.ts';

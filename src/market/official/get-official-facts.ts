@@ -20,7 +20,7 @@ import {
   SCOPE_KINDS,
 } from '../../contract/vocabulary.ts';
 import { toHex } from '../../platform/hex.ts';
-import { secretPattern } from '../../platform/secret-format.ts';
+import { secretPattern } from '../../platform/secrets.ts';
 import type { MarketConfig, MarketOperation } from '../context.ts';
 import { MAINTAINER_POWERS } from './maintainer-powers.ts';
 import { readPublishedFacts } from './store.ts';

@@ -59,7 +59,7 @@ describe('the published powers', () => {
     'src/market/merchants/present-merchant.ts': null,
     'src/market/official/get-official-facts.ts': null,
     'src/market/official/store.ts': null,
-    'src/platform/http/identify-caller.ts': null,
+    'src/platform/http/caller-headers.ts': null,
     'src/platform/http/route.ts': null,
     'src/platform/http/server-options.ts': null,
     'src/market/history/get-me.ts': 'GET /api/me',

@@ -1,7 +1,12 @@
 import { type Log, readLogs } from '../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
-import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
-import { readBlacklisted, readPaused } from '../../platform/chain/usdc-reads.ts';
+import {
+  addressTopic,
+  decodeTransfer,
+  readBlacklisted,
+  readPaused,
+  TRANSFER_TOPIC,
+} from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';

@@ -1,5 +1,5 @@
 import { REVIEW_DAYS } from '../../contract/vocabulary.ts';
-import { createProviderHealth } from '../../platform/chain/provider-health.ts';
+import { createProviderHealth } from '../../platform/chain/providers.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';

@@ -1,5 +1,5 @@
+import { createSingletonJob } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { createSingletonJob } from '../../platform/singleton-job.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
 import { listWithMore } from './paths/direct/store.ts';

@@ -1,8 +1,13 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { type Block, type Log, type Receipt, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { type FinalizedHead, type FoundTransfer, sameLogs, stands } from '../../platform/chain/sighting.ts';
-import { isStillFinal } from '../../platform/chain/still-final.ts';
+import {
+  type FinalizedHead,
+  type FoundTransfer,
+  isStillFinal,
+  sameLogs,
+  stands,
+} from '../../platform/chain/sighting.ts';
 import { addressTopic, decodeAuthorizationUsed, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';

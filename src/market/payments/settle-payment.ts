@@ -1,5 +1,5 @@
+import { createPasses, type Passes } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { createPasses, type Passes } from '../../platform/create-passes.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
 import type { WhenToLook } from './chain/when-to-look.ts';

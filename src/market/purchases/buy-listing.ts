@@ -1,5 +1,5 @@
 import type { Endpoints } from '../../contract/index.ts';
-import type { Budget } from '../../platform/budgets/create-budget.ts';
+import type { Budget } from '../../platform/budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';

@@ -1,7 +1,7 @@
 import { sha256 } from '../../platform/canonical-json.ts';
 import { refuseUnreadable } from '../../platform/http/failure.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { isDeliveryToken } from '../../platform/secret-format.ts';
+import { isDeliveryToken } from '../../platform/secrets.ts';
 import type { Market } from '../context.ts';
 import { findByToken } from '../payments/store.ts';
 import type { BuyAnswer } from './deliver.ts';

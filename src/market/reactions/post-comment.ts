@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { replyOut } from '../../contract/comments.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import { takeQuotaUnless } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuotaUnless } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { presentReply } from '../catalog/present-listing.ts';
 import { readComment } from '../catalog/store.ts';

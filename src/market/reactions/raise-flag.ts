@@ -3,7 +3,7 @@ import type { FlagTarget, flagOut } from '../../contract/flags.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import { takeQuotaUnless } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuotaUnless } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';

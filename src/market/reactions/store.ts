@@ -3,7 +3,7 @@ import type { FlagTarget } from '../../contract/flags.ts';
 import type { TextFlag } from '../../contract/text-flags.ts';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import type { CountedAct } from '../../platform/database/quotas/count-in-window.ts';
+import type { CountedAct } from '../../platform/database/quota.ts';
 
 const votesOf = (listingId: bigint): Sql =>
   sql`(select coalesce(sum(votes), 0)::int8 from listing_counters where listing_id = ${listingId})`;

@@ -1,5 +1,5 @@
 import type { Endpoints } from '../../contract/index.ts';
-import { takeQuotaAndDo } from '../../platform/database/quotas/take-quota.ts';
+import { takeQuotaAndDo } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { dailyQuota } from '../limits/daily-quota.ts';

@@ -1,4 +1,4 @@
-import type { CopiedEvent } from '../../platform/log-copy/copied-event.ts';
+import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
 
 /** Kinds of ids that the log names, as the tables that give them out are called. */
 export const LOGGED_IDS = {

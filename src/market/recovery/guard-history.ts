@@ -5,11 +5,14 @@ import type { Database, Tx } from '../../platform/database/database.ts';
 import { constraintOf } from '../../platform/database/database-error.ts';
 import { toBytes } from '../../platform/hex.ts';
 import { refuseUnreadable } from '../../platform/http/failure.ts';
-import type { Mount } from '../../platform/http/mount.ts';
-import type { Operations } from '../../platform/http/server-options.ts';
+import type { Mount, Operations } from '../../platform/http/server-options.ts';
 import type { Log } from '../../platform/log.ts';
-import { createHistory, type History as SiteHistory } from '../../platform/log-copy/history.ts';
-import { historyLost, refuseLost } from '../../platform/log-copy/history-lost.ts';
+import {
+  createHistory,
+  historyLost,
+  refuseLost,
+  type History as SiteHistory,
+} from '../../platform/log-copy/history.ts';
 import type { LogCopyPlace } from '../../platform/log-copy/place.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from '../catalog/catalog.ts';

@@ -1,9 +1,9 @@
 import { unitsOfUsdc } from '../../contract/money.ts';
-import { readProviderHead } from '../../platform/chain/read-provider-head.ts';
+import { readProviderHead } from '../../platform/chain/accept-head.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import type { CopiedEvent } from '../../platform/log-copy/copied-event.ts';
-import { findKept } from '../../platform/log-copy/find-kept.ts';
+import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
+import { findKept } from '../../platform/log-copy/watch-history.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { numberBatch, readNewestEventId } from '../events/store.ts';

@@ -1,6 +1,11 @@
 import { ConfigError } from '../../platform/config.ts';
-import { readConnectionRoom } from '../../platform/database/connection-room.ts';
-import { BESIDE_THE_POOL, LEAST, MOST, shareBudget } from '../../platform/database/share-budget.ts';
+import {
+  BESIDE_THE_POOL,
+  LEAST,
+  MOST,
+  readConnectionRoom,
+  shareBudget,
+} from '../../platform/database/connection-budget.ts';
 import type { MarketConfig } from '../context.ts';
 
 /** Of all that the server takes; the rest is for tools, and for a successor that starts while its predecessor ends. */

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resultIs, startRpcServer } from '../../../test/support/rpc-server.ts';
 import { type LocalChain, startChain } from '../../local/chain/start-chain.ts';
 import type { Hex } from '../hex.ts';
-import { checkContractSignature } from './contract-signature.ts';
 import { createRpc } from './rpc.ts';
+import { checkContractSignature } from './signature.ts';
 
 const digest: Hex = `0x${'d1'.repeat(32)}`;
 const other: Hex = `0x${'d2'.repeat(32)}`;

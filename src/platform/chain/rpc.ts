@@ -1,9 +1,7 @@
-import { gatherCalls, type RpcCall } from './gather-calls.ts';
-import { type Answer, readAnswers, refusesBatches } from './rpc-answer.ts';
-import { RpcFailure } from './rpc-failure.ts';
+import { gatherCalls, type RpcAnswer, type RpcCall, RpcFailure, readAnswers, refusesBatches } from './rpc-batch.ts';
 
-export type { RpcCall } from './gather-calls.ts';
-export { RpcFailure } from './rpc-failure.ts';
+export type { RpcCall } from './rpc-batch.ts';
+export { RpcFailure } from './rpc-batch.ts';
 
 export interface RpcOptions {
   /** The call travels in a request of its own then: code of strangers may run in it, which must not hold up other calls. */
@@ -49,7 +47,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
   let refused: { most: number; at: number } | null = null;
   let lastId = 0;
 
-  const post = async (calls: readonly RpcCall[], each: { deadlineMs: number }): Promise<Answer[]> => {
+  const post = async (calls: readonly RpcCall[], each: { deadlineMs: number }): Promise<RpcAnswer[]> => {
     const requests = calls.map(({ method, params }) => ({ jsonrpc: '2.0', id: ++lastId, method, params }));
     const what = `${[...new Set(calls.map((call) => call.method))].join(', ')} at ${endpoint.label}`;
     const body = JSON.stringify(calls.length === 1 ? requests[0] : requests);
@@ -61,7 +59,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
     const ids = requests.map((request) => request.id);
     return readAnswers(parseJson(text, what), ids, { what, redact: endpoint.redact });
   };
-  const ask = async (calls: readonly RpcCall[]): Promise<Answer[]> => {
+  const ask = async (calls: readonly RpcCall[]): Promise<RpcAnswer[]> => {
     try {
       return await post(calls, { deadlineMs });
     } catch (error) {
@@ -73,7 +71,7 @@ export function createRpc(options: { url: string; deadlineMs?: number; headers?:
       return answers.flat();
     }
   };
-  const askHalf = async (calls: readonly RpcCall[]): Promise<Answer[]> => {
+  const askHalf = async (calls: readonly RpcCall[]): Promise<RpcAnswer[]> => {
     try {
       return await ask(calls);
     } catch (error) {

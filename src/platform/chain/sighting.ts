@@ -1,5 +1,6 @@
 import type { Hex } from '../hex.ts';
-import type { Block, Log, Receipt } from './reads.ts';
+import { type Block, type Log, type Receipt, readBlock } from './reads.ts';
+import type { Rpc } from './rpc.ts';
 
 /** A finalized block that passed every check of accept-head.ts. */
 export interface FinalizedHead {
@@ -59,4 +60,33 @@ export function sameLog(one: Log, other: Log): boolean {
     one.topics.length === other.topics.length &&
     one.topics.every((topic, index) => topic === other.topics[index])
   );
+}
+
+/** A transaction in its block. */
+export interface Mined {
+  receipt: Receipt | null;
+  /** The block at the receipt's height. */
+  block: Block | null;
+}
+
+/** The same receipt in the same block, down to every log of the token: whatever could be decided by them. */
+export function sameMined(asset: Hex, one: Mined, other: Mined): boolean {
+  const [mine, theirs] = [one.receipt, other.receipt];
+  if (mine === null || theirs === null || one.block === null || !stands(theirs, other.block)) return false;
+  return (
+    mine.transactionHash === theirs.transactionHash &&
+    mine.blockHash === theirs.blockHash &&
+    mine.status === theirs.status &&
+    mine.from === theirs.from &&
+    one.block.hash === other.block.hash &&
+    one.block.timestamp === other.block.timestamp &&
+    sameLogs(mine, theirs.logs, (log) => log.address === asset)
+  );
+}
+
+/** Asked after everything else was read: a balancer that switched nodes in between, or a tag that lied, shows here. */
+export async function isStillFinal(rpc: Rpc, head: { finalized: FinalizedHead | null }): Promise<boolean> {
+  if (head.finalized === null) return true;
+  const again = await readBlock(rpc, head.finalized.number);
+  return again?.hash === head.finalized.hash;
 }

@@ -1,7 +1,67 @@
 import { recover } from 'tiny-secp256k1';
-import { keccak256 } from 'viem/utils';
+import { encodeFunctionData, keccak256, parseAbi } from 'viem/utils';
 import { sha256 } from '../canonical-json.ts';
 import { type Hex, isHex, toBytes, toHex } from '../hex.ts';
+import { callContract, type StateBlock } from './reads.ts';
+import { type Rpc, RpcFailure } from './rpc.ts';
+
+const abi = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)']);
+const ACCEPTED = 0x1626ba7en << 224n;
+const GAS_CAP = 500_000;
+const DEADLINE_MS = 2_000;
+/** Covers the program around the call and its data, and the 64th part the chain holds back. */
+const OUTER_GAS = 3_000_000n;
+/** The chain's limit on the code of a contract being made is 49,152 bytes. */
+const CALL_LIMIT_BYTES = 40_000;
+
+/**
+ * Asks a contract wallet whether the signature is its own (EIP-1271). False when it says no, reverts, runs out of gas, answers out of
+ * form or has no code. Throws an `RpcFailure` only when the node could not tell.
+ */
+export async function checkContractSignature(
+  rpc: Rpc,
+  wallet: Hex,
+  digest: Hex,
+  signature: Hex,
+  options: { block?: StateBlock; deadlineMs?: number } = {},
+): Promise<boolean> {
+  const call = encodeFunctionData({ abi, functionName: 'isValidSignature', args: [digest, signature] });
+  if (call.length / 2 > CALL_LIMIT_BYTES) return false;
+  const answer = await callContract(
+    rpc,
+    { data: guardedCall(wallet, call), gas: OUTER_GAS },
+    options.block ?? 'latest',
+    {
+      deadlineMs: options.deadlineMs ?? DEADLINE_MS,
+    },
+  );
+  if (answer.length !== 2 + 3 * 64) {
+    throw new RpcFailure('malformed', `eth_call at ${rpc.endpoint}: isValidSignature answers out of form`);
+  }
+  const [succeeded, size, word] = [0, 1, 2].map((at) => BigInt(`0x${answer.slice(2 + 64 * at, 66 + 64 * at)}`));
+  return succeeded === 1n && size !== undefined && size >= 32n && word === ACCEPTED;
+}
+
+/**
+ * A program, run by eth_call as the code of a contract being made, that calls the wallet and returns three words: success, size of the
+ * answer, its first word. So a wallet that fails is told from a node that fails without reading error texts, which differ from node to
+ * node, and the wallet can neither write, nor use more gas than its share, nor answer with megabytes.
+ */
+function guardedCall(wallet: Hex, call: Hex): Hex {
+  const size = ((call.length - 2) / 2).toString(16).padStart(4, '0');
+  const gas = GAS_CAP.toString(16).padStart(6, '0');
+  const program = (start: string): string =>
+    [
+      // codecopy(0x60, start, size): the call's data stands behind this program.
+      `61${size}60${start}606039`,
+      // staticcall(gas, wallet, 0x60, size, 0x40, 0x20): the answer's first word goes where nothing has been written.
+      `6020604061${size}606073${wallet.slice(2)}62${gas}fa`,
+      // mstore(0, success); mstore(0x20, returndatasize); return(0, 0x60)
+      '6000523d60205260606000f3',
+    ].join('');
+  const length = (program('00').length / 2).toString(16).padStart(2, '0');
+  return `0x${program(length)}${call.slice(2)}`;
+}
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 

@@ -6,15 +6,17 @@ import { USDC_ADDRESS, usdcDomain } from '../../local/chain/usdc-contract.ts';
 import type { Hex } from '../hex.ts';
 import { type Authorization, authorizationDigest, domainSeparatorOf } from './authorization.ts';
 import { recoverSigner } from './signature.ts';
-import { decodeAuthorizationCanceled, decodeAuthorizationUsed, decodeTransfer } from './usdc.ts';
 import {
+  decodeAuthorizationCanceled,
+  decodeAuthorizationUsed,
+  decodeTransfer,
   readAuthorizationState,
   readBalance,
   readBlacklisted,
   readDecimals,
   readDomainSeparator,
   readPaused,
-} from './usdc-reads.ts';
+} from './usdc.ts';
 
 /** As the real USDC on Base answers. */
 const BASE_SEPARATOR = '0x02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f';

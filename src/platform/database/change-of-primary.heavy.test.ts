@@ -8,8 +8,8 @@ import {
   type PostgresGround,
   type PostgresServer,
 } from '../../../test/support/standby-postgres.ts';
+import { createSingletonJob } from '../background-jobs.ts';
 import { systemClock } from '../clock.ts';
-import { createSingletonJob } from '../singleton-job.ts';
 import type { Database } from './database.ts';
 import { isUnavailable, whyUnavailable } from './database-error.ts';
 import { migrate } from './migrate.ts';

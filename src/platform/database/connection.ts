@@ -1,7 +1,70 @@
-import { Client, type ClientBase, type ClientConfig } from 'pg';
-import { columnTypes } from './column-types.ts';
+import { Client, type ClientBase, type ClientConfig, types } from 'pg';
+import { systemClock } from '../clock.ts';
 import { DatabaseUnavailable, isUnavailable, withAvailability } from './database-error.ts';
-import { hostsOf } from './hosts-of.ts';
+
+/** A server that is closed to writes and is the primary all the same is asked again no more often than this. */
+const LEAVE_EVERY_MS = 1_000;
+
+export interface ServerChoice {
+  /** How the pool makes its connections: to the host whose turn it is. */
+  Client: new (
+    config?: ClientConfig,
+  ) => ClientBase;
+  hosts: number;
+  /** The host whose turn it is. */
+  host(): string;
+  /** That host is away: another one's turn, unless it has come already. */
+  passOver(host: string): void;
+  /** A connection was made, and its server is a primary. Every other one to another host is left. */
+  arrived(client: ClientBase): void;
+  /** Leaves every connection that there is. False: they have been left just now. */
+  leaveAll(): boolean;
+  /** Whether the connection was not left. */
+  isCurrent(client: ClientBase): boolean;
+}
+
+/** Which of the hosts of a URL a pool is connected to, and which of its connections are not to be used any more. */
+export function chooseServer(url: string, onMoved: () => void): ServerChoice {
+  const hosts = hostsOf(url);
+  const made = new WeakMap<ClientBase, { host: string; round: number }>();
+  let turn = 0;
+  let round = 0;
+  let primary: string | null = null;
+  let leftAt = Number.NEGATIVE_INFINITY;
+  const host = (): string => hosts[turn] ?? url;
+
+  class ServerClient extends Client {
+    constructor(config: ClientConfig = {}) {
+      super({ ...config, connectionString: host() });
+      made.set(this, { host: host(), round });
+    }
+  }
+  return {
+    Client: ServerClient,
+    hosts: hosts.length,
+    host,
+    passOver: (away) => {
+      if (host() === away) turn = (turn + 1) % hosts.length;
+    },
+    arrived: (client) => {
+      const reached = made.get(client)?.host ?? null;
+      const moved = primary !== null && primary !== reached;
+      primary = reached;
+      if (moved) onMoved();
+    },
+    leaveAll: () => {
+      const now = systemClock.now();
+      if (Math.abs(now - leftAt) < LEAVE_EVERY_MS) return false;
+      leftAt = now;
+      round += 1;
+      return true;
+    },
+    isCurrent: (client) => {
+      const facts = made.get(client);
+      return facts?.round === round && facts.host === primary;
+    },
+  };
+}
 
 /** A transaction that forgets to end must not hold its locks for ever. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
@@ -84,3 +147,47 @@ async function connectTo(options: ConnectionOptions, onLost: () => void): Promis
     throw withAvailability(error, false);
   }
 }
+
+/**
+ * One URL for each host that a URL of PostgreSQL names, in their order: `postgresql://user@one:5432,two:5432/name`. The driver understands
+ * one host only.
+ */
+export function hostsOf(url: string): string[] {
+  const [, scheme = '', authority = '', rest = ''] = /^([a-z]+:\/\/)([^/?#]*)(.*)$/.exec(url) ?? [];
+  const userEnds = authority.lastIndexOf('@') + 1;
+  const hosts = authority.slice(userEnds).split(',');
+  return hosts.length === 1 ? [url] : hosts.map((host) => scheme + authority.slice(0, userEnds) + host + rest);
+}
+
+const INT8 = 20;
+const INT8_ARRAY = 1016;
+const DATE = 1082;
+const TIMESTAMP = 1114;
+const NUMERIC_ARRAY = 1231;
+const TEXT_ARRAY = 1009;
+
+type Parser = (text: string) => unknown;
+
+function driverParser(oid: number, format?: 'text' | 'binary'): Parser {
+  return types.getTypeParser(oid, format);
+}
+
+const parseTextArray = driverParser(TEXT_ARRAY) as (text: string) => (string | null)[];
+const asIs: Parser = (text) => text;
+
+/**
+ * Where the driver's defaults would lose something: int8 becomes a bigint, numeric stays text, and a date without a
+ * zone stays text too, as a `Date` would put it at the midnight of whatever zone this machine is in.
+ */
+const PARSERS = new Map<number, Parser>([
+  [INT8, BigInt],
+  [INT8_ARRAY, (text) => parseTextArray(text).map((item) => (item === null ? null : BigInt(item)))],
+  [NUMERIC_ARRAY, parseTextArray],
+  [DATE, asIs],
+  [TIMESTAMP, asIs],
+]);
+
+export const columnTypes = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary'): Parser =>
+    (format !== 'binary' && PARSERS.get(oid)) || driverParser(oid, format),
+};

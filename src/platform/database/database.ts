@@ -76,3 +76,8 @@ export interface Database extends Queryable {
   /** Waits for running queries, then closes every connection. */
   close(): Promise<void>;
 }
+
+/** Everything that `read` asks is of one moment. */
+export async function inSnapshot<T>(database: Database, read: (queryable: Queryable) => Promise<T>): Promise<T> {
+  return database.transaction(read, { isolation: 'repeatable read', readOnly: true });
+}

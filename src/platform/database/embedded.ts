@@ -16,18 +16,13 @@ import {
   symlink,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { lockDataFolder } from '../data-folder-lock.ts';
-import { isMissing } from '../is-missing.ts';
-import { readSecret, secureCluster } from './embedded/authentication.ts';
-import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
+import { isMissing, lockDataFolder } from '../data-folder.ts';
+import { readSecret, SUPERUSER, secureCluster } from './embedded/authentication.ts';
+import { type Binaries, findBinaries, type Launch, runBinary } from './embedded/binaries.ts';
 import { isServerOf, readPostmaster, stopOrphan } from './embedded/postmaster.ts';
-import { type Home, prepareHome } from './embedded/prepare-home.ts';
-import { type Launch, runBinary } from './embedded/run-binary.ts';
+import { type Home, makeSocketFolder, prepareHome, removeSocketFolder } from './embedded/prepare-home.ts';
 import { socketUrl, startServer } from './embedded/server-process.ts';
-import { blockingFolder } from './embedded/server-user.ts';
-import { makeSocketFolder, removeSocketFolder } from './embedded/socket-folder.ts';
-import { SUPERUSER } from './embedded/superuser.ts';
-import type { ServerUser } from './embedded/system-user.ts';
+import { blockingFolder, type ServerUser } from './embedded/server-user.ts';
 
 export interface EmbeddedOptions {
   dataDir: string;

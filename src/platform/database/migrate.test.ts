@@ -5,10 +5,10 @@ import sql, { raw } from 'sql-template-tag';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase } from '../../../test/support/database.ts';
 import { systemRandom } from '../random.ts';
+import { lockKey } from './advisory-locks.ts';
 import { connectClient } from './connection.ts';
-import { lockKey } from './lock-key.ts';
 import { migrate, migrationsComplete, migrationsSuffice, pendingMigrations } from './migrate.ts';
-import { RightsMissing } from './migrations/check-rights.ts';
+import { RightsMissing } from './migrations/applied-migrations.ts';
 
 let db: Awaited<ReturnType<typeof createTestDatabase>>;
 let folder: string;

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ClientBase, Pool, type PoolClient } from 'pg';
 import sql from 'sql-template-tag';
-import { chooseServer, type ServerChoice } from './choose-server.ts';
-import { clientConfig, connectClient, prepareConnection } from './connection.ts';
+import { createExclusiveLocks, type ExclusiveLocks } from './advisory-locks.ts';
+import { chooseServer, clientConfig, connectClient, prepareConnection, type ServerChoice } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
 import { DatabaseUnavailable, isReadOnly, isUnavailable, withAvailability } from './database-error.ts';
-import { createExclusiveLocks, type ExclusiveLocks } from './exclusive-locks.ts';
-import { createQueryable, isReusable, runQuery } from './run-query.ts';
+import { createQueryable, isReusable, runQuery } from './run-statements.ts';
 import { runTransaction, type TransactionScope } from './transaction.ts';
 
 export interface OpenDatabaseOptions {

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 import type { ClientBase, Connection, FieldDef } from 'pg';
-import { columnTypes } from './column-types.ts';
-import { ANSWER_GRACE_MS } from './connection.ts';
+import { ANSWER_GRACE_MS, columnTypes } from './connection.ts';
 
 /** A value as the server reads it: text, or bytes as they are. A part of the driver that its types leave out. */
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {

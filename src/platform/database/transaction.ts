@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { type ClientBase, DatabaseError } from 'pg';
 import sql, { type Sql } from 'sql-template-tag';
+import { lockKey } from './advisory-locks.ts';
 import type { TransactionOptions, Tx } from './database.ts';
 import { DatabaseUnavailable, isOutcomeUnknown, isRefused, withAvailability } from './database-error.ts';
-import { lockKey } from './lock-key.ts';
-import { commandOf, createQueryable, isSpoiled, runRollback, statementOf, traced } from './run-query.ts';
+import {
+  commandOf,
+  createQueryable,
+  createTurns,
+  isSpoiled,
+  runRollback,
+  statementOf,
+  type Turns,
+  traced,
+} from './run-statements.ts';
 import type { Answer, Statement } from './statement-batch.ts';
-import { createTurns, type Turns } from './take-turns.ts';
 
 /** True as long as statements may go into the transaction. */
 export interface TransactionScope {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sampleKey, sampleMaintainerKey, startSample } from '../../../test/support/sample-server.ts';
 import { systemRandom } from '../random.ts';
-import { makeMerchantKey, makeRecoveryCode } from '../secret-format.ts';
+import { makeMerchantKey, makeRecoveryCode } from '../secrets.ts';
 
 const json = { 'content-type': 'application/json' };
 const withKey = { ...json, authorization: `Bearer ${sampleKey}` };

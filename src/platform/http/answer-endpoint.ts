@@ -1,18 +1,14 @@
 import { z } from 'zod';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { Refusal } from '../refusal.ts';
-import type { SecretGuard } from '../secret-guard.ts';
+import type { SecretGuard } from '../secrets.ts';
 import { acceptsGzip, wantsBytes } from './accept.ts';
 import { cacheAnswer } from './cache-answer.ts';
+import { type Identification, identifyCaller, readPaymentHeaders, readSlip } from './caller-headers.ts';
+import { refuseIssues } from './failure.ts';
 import { guardBody } from './guard-request.ts';
-import { type Identification, identifyCaller } from './identify-caller.ts';
-import { abandon, type Incoming, type Outgoing } from './incoming.ts';
-import type { Call, PreparedAnswer } from './operation.ts';
-import { readPaymentHeaders, readSlip } from './payment-headers.ts';
-import type { Prepared, PreparedStream } from './prepared.ts';
-import { readBody } from './read-body.ts';
-import { refuseIssues } from './refuse-issues.ts';
-import { readQuery } from './request-target.ts';
+import { abandon, type Incoming, type Outgoing, readBody, readQuery } from './message.ts';
+import type { Call, Prepared, PreparedAnswer, PreparedStream } from './operation.ts';
 
 type AnyCall = Call<EndpointShape, unknown>;
 

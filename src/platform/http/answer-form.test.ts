@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { sampleKey, startSample } from '../../../test/support/sample-server.ts';
 import { systemRandom } from '../random.ts';
-import { makeRecoveryCode } from '../secret-format.ts';
-import { FORM_LIMIT_BYTES } from './read-body.ts';
+import { makeRecoveryCode } from '../secrets.ts';
+import { FORM_LIMIT_BYTES } from './message.ts';
 import { type FormCall, type FormPage, page } from './server-options.ts';
 
 const code = makeRecoveryCode(systemRandom, 'aisle');

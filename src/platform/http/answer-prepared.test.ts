@@ -7,7 +7,7 @@ import {
   sendRaw,
   startSample,
 } from '../../../test/support/sample-server.ts';
-import type { Prepared, PreparedStream } from './prepared.ts';
+import type { Prepared, PreparedStream } from './operation.ts';
 
 type ReadThing = SampleOptions['operations']['readThing'];
 

@@ -1,9 +1,9 @@
-import type { SecretGuard } from '../secret-guard.ts';
+import type { SecretGuard } from '../secrets.ts';
+import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import { type FailureOptions, presentFailure } from './failure.ts';
-import type { Incoming, Outgoing } from './incoming.ts';
-import type { Inside, InsideRequest } from './mount.ts';
-import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
+import type { Incoming, Outgoing } from './message.ts';
 import type { Route } from './route.ts';
+import type { Inside, InsideRequest } from './server-options.ts';
 
 /** How mounts ask the server's own routes: the same way through guard, schemas and operation, without a socket. */
 export function createInside<Caller>(

@@ -1,24 +1,35 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions, LightMyRequestResponse } from 'fastify';
+import { Readable } from 'node:stream';
+import fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type InjectOptions,
+  type LightMyRequestResponse,
+} from 'fastify';
+import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
+import type { Random } from '../random.ts';
 import { Refusal } from '../refusal.ts';
-import { createSecretGuard, type SecretGuard } from '../secret-guard.ts';
+import { createSecretGuard, type SecretGuard } from '../secrets.ts';
 import { type Admission, type AdmissionFacts, createAdmission } from './admission/admit-requests.ts';
+import { createAdmittedServer } from './admission/admitted-server.ts';
 import { createInside } from './ask-inside.ts';
 import { compressAnswer } from './cache-answer.ts';
-import { closeServer } from './close-server.ts';
 import { CORS_HEADERS, preflightHeaders, standingHeaders } from './cors.ts';
-import { createApp } from './create-app.ts';
-import { createExchanges, createFlights, type Exchange, type Flights } from './exchanges.ts';
-import { answerFailure } from './failure.ts';
-import { createAnswerFromMemory, createMeasureReads } from './from-memory.ts';
+import { closeServer, createExchanges, createFlights, type Exchange, type Flights } from './exchanges.ts';
+import { answerFailure, buildProblem, endWith, type ProblemAnswer, rawAnswer, refuseUnparsed } from './failure.ts';
+import {
+  type AnswerFromMemory,
+  createAnswerFromMemory,
+  createMeasureReads,
+  createReadCounts,
+  type ReadCount,
+} from './from-memory.ts';
 import { faultOfHead, guardBody } from './guard-request.ts';
-import type { Incoming } from './incoming.ts';
-import { buildProblem, endWith, type ProblemAnswer, rawAnswer, refuseUnparsed } from './problem.ts';
-import { createReadCounts, type ReadCount } from './read-counts.ts';
-import { splitTarget } from './request-target.ts';
+import { type Incoming, splitTarget } from './message.ts';
 import { type Route, routeOfMount, routesOf, showFaces } from './route.ts';
-import { type AllowedMethod, createRouteTable } from './route-table.ts';
+import { type AllowedMethod, createRouteTable, type RouteFacts } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
 
@@ -173,4 +184,74 @@ function answerUnrouted(request: FastifyRequest, allowed: readonly AllowedMethod
   if (request.method !== 'OPTIONS') throw new Refusal('method_not_allowed', { headers: { allow } });
   const open = allowed.filter(({ cors }) => cors).map(({ method }) => method);
   return { status: 204, headers: { allow, ...(open.length > 0 ? preflightHeaders(open) : {}) }, body: '' };
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    facts?: RouteFacts;
+  }
+}
+
+// Above the limit that we count ourselves, so that the common case is answered with all that a problem carries.
+const PARSER_HEADER_BYTES = 24_576;
+const REQUEST_TIMEOUT_MS = 30_000;
+// Longer than any handler takes: payments wait about 20 s for others.
+const SILENT_SOCKET_MS = 120_000;
+const LONGEST_PARAMETER = 200;
+
+interface AppOptions {
+  random: Random;
+  admission: Admission;
+  /** Asked first; what it does not answer is fastify's. */
+  fromMemory: AnswerFromMemory;
+  onUnparsed(error: NodeJS.ErrnoException, socket: Socket): void;
+  onRouterError(error: Error, request: FastifyRequest, reply: FastifyReply): void;
+}
+
+/** fastify with everything off that guesses: coercion, content sniffing, JSON parsing of its own, trusted request ids. */
+function createApp(options: AppOptions): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    exposeHeadRoutes: false,
+    requestIdHeader: false,
+    genReqId: () => options.random.uuid(),
+    // While draining, what still arrives on an open connection is served; the answer closes it.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: LONGEST_PARAMETER, querystringParser: () => ({}) },
+    serverFactory: (handler) => createNodeServer(handler, options),
+    clientErrorHandler: options.onUnparsed,
+    frameworkErrors: options.onRouterError,
+  });
+  // Node does not even open a body that was not announced, so the parser must not wait for its end.
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = request.headers;
+    const nothingComes = type !== undefined && length === undefined && coding === undefined;
+    done(null, nothingComes ? Readable.from([]) : payload);
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  return app;
+}
+
+function createNodeServer(
+  framework: RequestListener,
+  { admission, fromMemory }: Pick<AppOptions, 'admission' | 'fromMemory'>,
+): Server {
+  const answer: RequestListener = (request, response) => {
+    if (!fromMemory(request, response)) framework(request, response);
+  };
+  const server = createAdmittedServer(admission, answer, {
+    maxHeaderSize: PARSER_HEADER_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // Answered by us, with a problem.
+    requireHostHeader: false,
+    // Most requests have no body, and getting ready to read one takes a tenth of what an answer from memory takes.
+    optimizeEmptyRequests: true,
+  });
+  server.setTimeout(SILENT_SOCKET_MS);
+  // None dropped silently; their bytes are counted.
+  server.maxHeadersCount = 0;
+  return server;
 }

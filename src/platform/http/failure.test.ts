@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
-import { inSnapshot } from '../database/in-snapshot.ts';
+import { inSnapshot } from '../database/database.ts';
 import { refuseUnreadable } from './failure.ts';
 
 const db = testDatabase();

@@ -1,14 +1,139 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Reason } from '../../contract/errors.ts';
+import type { z } from 'zod';
+import { errorClass, type Problem, type Reason } from '../../contract/errors.ts';
+import { MOST_ERRORS } from '../../contract/vocabulary.ts';
+import type { Clock } from '../clock.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
+import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import type { Exchange } from './exchanges.ts';
-import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
-import { buildProblem, type ProblemAnswer, type ProblemContext } from './problem.ts';
 import type { RouteFacts } from './route-table.ts';
 import { sendAnswer } from './send-answer.ts';
 import type { RefusedPage, RefusedRequest } from './server-options.ts';
+
+interface ProblemContext {
+  requestId: string;
+  docsUrl: (reason: string) => string;
+  /** Set on routes that take payments or claims of them: every answer there says whether paying again is safe. */
+  payment?: { proofSent: boolean };
+}
+
+export interface ProblemAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Refusals that come before the ledger is looked at. */
+const UNLOOKED: ReadonlySet<number> = new Set([401, 429]);
+
+/** A refusal as it goes out (W2). */
+export function buildProblem(refusal: Refusal, context: ProblemContext): ProblemAnswer {
+  const { row, options, reason } = refusal;
+  const detail = options.detail ?? row.title;
+  const retryAfter =
+    options.retryAfterSeconds === undefined ? undefined : Math.max(1, Math.ceil(options.retryAfterSeconds));
+  // The ledger was not looked at, so the proof that was sent, or the key, may have a payment: unknown is never "safe".
+  const unlooked = context.payment && (context.payment.proofSent || row.status >= 500 || UNLOOKED.has(row.status));
+  const doNotPayAgain = options.doNotPayAgain ?? row.do_not_pay_again ?? unlooked;
+  const problem: Problem = {
+    ...options.fields,
+    type: context.docsUrl(reason),
+    title: row.title,
+    status: row.status,
+    detail,
+    reason,
+    error_class: errorClass(row.status),
+    error: detail,
+    next_step: options.nextStep ?? row.next_step,
+    request_id: context.requestId,
+    retry: row.retry,
+    ...(retryAfter === undefined ? {} : { retry_after_seconds: retryAfter }),
+    ...(doNotPayAgain === undefined ? {} : { do_not_pay_again: doNotPayAgain }),
+    ...(options.errors === undefined ? {} : { errors: options.errors }),
+  };
+  return {
+    status: row.status,
+    headers: {
+      ...(row.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...options.headers,
+      ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+      'content-type': 'application/problem+json',
+      'cache-control': 'private, no-store',
+    },
+    body: JSON.stringify(problem),
+  };
+}
+
+/** What Node's parser could not read, as a row of the table. */
+export function refuseUnparsed(code: string | undefined): Refusal {
+  if (code === 'HPE_HEADER_OVERFLOW') return new Refusal('headers_too_large');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal('request_timeout');
+  return new Refusal('malformed_request', { detail: 'The request is not valid HTTP.' });
+}
+
+/** A whole answer as text, for a connection that has no request object yet. */
+export function rawAnswer({ status, headers, body }: ProblemAnswer): string {
+  const all = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`;
+}
+
+const LINGER_MS = 500;
+
+/** Says the last word and lets the client read it: closing at once on unread input would take the answer back. */
+export function endWith(socket: Socket, text: string, clock: Clock): void {
+  socket.removeAllListeners('data');
+  socket.end(text);
+  socket.resume();
+  void clock.sleep(LINGER_MS).then(() => socket.destroy());
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** What a schema found wrong, as a refusal that names places and never values. */
+export function refuseIssues(issues: readonly Issue[], otherwise: 'invalid_fields' | 'invalid_query'): Refusal {
+  const unknown = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: pathOf([...issue.path, key]), message: 'is not known here' }))
+      : [],
+  );
+  if (unknown.length > 0) {
+    const names = unknown.map(({ path }) => path || 'a field without a name');
+    return new Refusal('unexpected_fields', {
+      detail: `Not known here: ${list(names)}.${total(unknown)}`,
+      errors: unknown.slice(0, MOST_ERRORS),
+    });
+  }
+  const errors = issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }));
+  const said = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  return new Refusal(otherwise, {
+    detail: `Not acceptable: ${list(said)}.${total(errors)}`,
+    errors: errors.slice(0, MOST_ERRORS),
+  });
+}
+
+function total(errors: readonly unknown[]): string {
+  return errors.length > MOST_ERRORS
+    ? ` There are ${errors.length} in all; the first ${MOST_ERRORS} are in errors.`
+    : '';
+}
+
+const MOST_NAMED = 10;
+const LONGEST_NAME = 100;
+
+function list(given: readonly string[]): string {
+  const different = [...new Set(given)];
+  const rest = different.length - MOST_NAMED;
+  return different.slice(0, MOST_NAMED).join('; ') + (rest > 0 ? `; and ${rest} more` : '');
+}
+
+function pathOf(path: readonly PropertyKey[]): string {
+  return path.map((step) => String(step).slice(0, LONGEST_NAME)).join('.');
+}
 
 interface AnswerOptions extends FailureOptions {
   refusedPage?(refusal: Refusal, request: RefusedRequest): RefusedPage | null;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listenSample, type SampleOptions, sampleKey, sendRaw } from '../../../test/support/sample-server.ts';
 import { etagOf } from './cache-answer.ts';
-import type { MemoryRequest } from './prepared.ts';
+import type { MemoryRequest } from './operation.ts';
 
 const BODY = Buffer.from('{"quick":true}');
 const ETAG = etagOf(BODY);

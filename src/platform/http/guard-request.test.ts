@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemRandom } from '../random.ts';
-import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../secret-format.ts';
-import { createSecretGuard, type SecretGuard } from '../secret-guard.ts';
+import { createSecretGuard, makeMerchantKey, makePairingCode, makeRecoveryCode, type SecretGuard } from '../secrets.ts';
 import { secretInHead } from './guard-request.ts';
-import { splitTarget } from './request-target.ts';
+import { splitTarget } from './message.ts';
 
 const guard = createSecretGuard(['aisle', 'c1']);
 const secrets = [

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { HEADER_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { Refusal } from '../refusal.ts';
-import type { SecretGuard } from '../secret-guard.ts';
-import { PAYMENT_HEADER_NAMES } from './payment-headers.ts';
-import { splitTarget, type Target } from './request-target.ts';
+import type { SecretGuard } from '../secrets.ts';
+import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
+import { splitTarget, type Target } from './message.ts';
 
 /** What is wrong with a request as far as it can be said before its body is read; null: nothing. */
 export function faultOfHead(request: IncomingMessage, guard: SecretGuard): Refusal | null {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listenSample, openSocket, type SampleOptions, sendRaw } from '../../../test/support/sample-server.ts';
-import type { Listener } from './incoming.ts';
+import type { Listener } from './message.ts';
 
 const HELLO = Buffer.from('hello ');
 const get = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;

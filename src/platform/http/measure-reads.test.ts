@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { type Budget, createBudget } from '../budgets/create-budget.ts';
+import { type Budget, createBudget } from '../budget.ts';
 import { systemClock } from '../clock.ts';
 import { systemRandom } from '../random.ts';
-import { createClientNames } from './admission/name-client.ts';
+import { createClientNames } from './client-network.ts';
 import { createMeasureReads } from './from-memory.ts';
 
 const request = (remoteAddress: string): IncomingMessage => ({ socket: { remoteAddress }, headers: {} }) as never;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startSample } from '../../../test/support/sample-server.ts';
 import { Refusal } from '../refusal.ts';
-import type { Incoming, Outgoing } from './incoming.ts';
+import type { Incoming, Outgoing } from './message.ts';
 
 const PAGE = 'text/html';
 

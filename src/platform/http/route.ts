@@ -1,18 +1,24 @@
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Refusal } from '../refusal.ts';
-import { isPairingCode, isRecoveryCode } from '../secret-format.ts';
-import type { SecretGuard } from '../secret-guard.ts';
+import { isPairingCode, isRecoveryCode, type SecretGuard } from '../secrets.ts';
 import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
 import { cacheAnswer } from './cache-answer.ts';
 import { expectFailure } from './failure.ts';
 import { guardBody } from './guard-request.ts';
-import type { Incoming, Outgoing } from './incoming.ts';
-import type { Inside, Mount } from './mount.ts';
-import { FORM_LIMIT_BYTES, readForm } from './read-body.ts';
-import { readCookies, readQuery } from './request-target.ts';
+import { FORM_LIMIT_BYTES, type Incoming, type Outgoing, readCookies, readForm, readQuery } from './message.ts';
 import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts';
-import type { AnyPageRoute, Endpoints, Face, FormPage, PageAnswer, PageCall, ServerOptions } from './server-options.ts';
+import type {
+  AnyPageRoute,
+  Endpoints,
+  Face,
+  FormPage,
+  Inside,
+  Mount,
+  PageAnswer,
+  PageCall,
+  ServerOptions,
+} from './server-options.ts';
 
 export interface Route<Caller = unknown> {
   path: string;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Log } from '../log.ts';
 import type { Exchange } from './exchanges.ts';
-import { abandon, isPieces, type Listener, type Outgoing, type Pieces } from './incoming.ts';
+import { abandon, isPieces, type Listener, type Outgoing, type Pieces } from './message.ts';
 
 type With<Body> = Omit<Outgoing, 'body'> & { body: Body };
 

@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts';
 import type { Database, Queryable } from '../database/database.ts';
+import { constraintOf } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
+import { Refusal } from '../refusal.ts';
 import { type KeptCopy, keepLogCopy } from './keep-copy.ts';
 import type { LogCopyPlace } from './place.ts';
 import type { Losses } from './store.ts';
@@ -19,7 +21,7 @@ export interface HistoryFacts {
   copyFails: boolean;
 }
 
-interface Needs<Known extends Losses> {
+interface HistoryContext<Known extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
@@ -35,7 +37,7 @@ interface Needs<Known extends Losses> {
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
 /** Remembers what the log of a site held, and stops the site when the database holds it no more (W16). */
-export function createHistory<Known extends Losses>(needs: Needs<Known>): History<Known> {
+export function createHistory<Known extends Losses>(needs: HistoryContext<Known>): History<Known> {
   const { database, place } = needs;
   const where = place ?? { folder: null, host: NO_HOST };
   const watch = watchHistory({ ...needs, ...where });
@@ -62,4 +64,15 @@ export function createHistory<Known extends Losses>(needs: Needs<Known>): Histor
       copyFails: copy?.isFailing() ?? false,
     }),
   };
+}
+
+const RETRY_SECONDS = 60;
+
+export function historyLost(): Refusal {
+  return new Refusal('history_lost', { retryAfterSeconds: RETRY_SECONDS });
+}
+
+/** What the database refuses by itself, before this process has heard of a loss; null for anything else. */
+export function refuseLost(error: unknown): Refusal | null {
+  return constraintOf(error)?.constraint === 'history_is_whole' ? historyLost() : null;
 }

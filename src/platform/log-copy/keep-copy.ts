@@ -1,11 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
-import { lockDataFolder } from '../data-folder-lock.ts';
+import { lockDataFolder } from '../data-folder.ts';
 import type { Database } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
-import { follows } from './copied-event.ts';
-import { type LogCopyWriter, openLogCopy } from './log-copy.ts';
+import { follows, type LogCopyWriter, openLogCopy } from './log-copy.ts';
 import { findCopyStart, noteEnd, readEventsToCopy } from './store.ts';
 
 /** Well within the second in which an event has to be on disk. */

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type CopiedEvent, hashAfter, type LogEnd } from './copied-event.ts';
-import { openLogCopy, readCopies, readLogEnd } from './log-copy.ts';
+import { type CopiedEvent, hashAfter, type LogEnd, openLogCopy, readCopies, readLogEnd } from './log-copy.ts';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2026, 4, 20, 12);

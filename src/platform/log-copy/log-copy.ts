@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from '../is-missing.ts';
-import { type CopiedEvent, follows, type LogEnd, lineOf, readLine } from './copied-event.ts';
+import { sha256 } from '../canonical-json.ts';
+import { isMissing } from '../data-folder.ts';
 
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 30;
@@ -153,4 +153,46 @@ export async function readCopies(paths: readonly string[]): Promise<CopiedEvent[
     }
   }
   return [...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** One event of a log as the copy holds it. */
+export interface CopiedEvent {
+  id: bigint;
+  /** Over the hash of the event before, the id as 8 bytes (big-endian) and the canonical bytes. */
+  hash: Buffer;
+  /** One JSON object in one line: of the market the RFC 8785 bytes of {actor, at, detail, kind}. */
+  canonical: Buffer;
+}
+
+/** The event that the log ends with: enough to tell whether another log holds the same. */
+export type LogEnd = Pick<CopiedEvent, 'id' | 'hash'>;
+
+const LINE = /^([1-9]\d{0,18}) ([0-9a-f]{64}) (\{.*\})$/s;
+
+function lineOf({ id, hash, canonical }: CopiedEvent): string {
+  return `${id} ${hash.toString('hex')} ${canonical.toString('utf8')}\n`;
+}
+
+/** Null for a line that is torn, or no line of a copy. */
+function readLine(line: string): CopiedEvent | null {
+  const [, id, hash, canonical] = LINE.exec(line) ?? [];
+  if (id === undefined || hash === undefined || canonical === undefined) return null;
+  return { id: BigInt(id), hash: Buffer.from(hash, 'hex'), canonical: Buffer.from(canonical, 'utf8') };
+}
+
+/** The running hash of an event that comes right after another one. */
+export function hashAfter(before: LogEnd, { id, canonical }: Pick<CopiedEvent, 'id' | 'canonical'>): Buffer {
+  const place = Buffer.alloc(8);
+  place.writeBigInt64BE(id);
+  return sha256(before.hash, place, canonical);
+}
+
+/**
+ * Whether the second may stand behind the first. After a gap, which a recovery leaves in the ids, only the log itself can tell what the
+ * hash was made of.
+ */
+export function follows(before: LogEnd | null, next: CopiedEvent): boolean {
+  if (before === null) return true;
+  if (next.id !== before.id + 1n) return next.id > before.id;
+  return hashAfter(before, next).equals(next.hash);
 }

@@ -1,6 +1,6 @@
 import { link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from '../is-missing.ts';
+import { isMissing } from '../data-folder.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../random.ts';
 

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../database/database.ts';
-import type { CopiedEvent, LogEnd } from './copied-event.ts';
+import type { CopiedEvent, LogEnd } from './log-copy.ts';
 
 // Every site that keeps a log has these tables with these columns: events, recoveries, history_losses, log_copies.
 

@@ -2,9 +2,9 @@ import type { Clock } from '../clock.ts';
 import type { Database, Queryable } from '../database/database.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
-import type { LogEnd } from './copied-event.ts';
-import { readLogEnd } from './log-copy.ts';
-import { findOtherEnd, insertLoss, type LogAtEnd, type Losses, readLogAtEnd } from './store.ts';
+import { CommandRefused } from '../run-command.ts';
+import { type CopiedEvent, follows, type LogEnd, readLogEnd } from './log-copy.ts';
+import { findLastAlike, findOtherEnd, insertLoss, type LogAtEnd, type Losses, readLogAtEnd } from './store.ts';
 
 const COMPARE_EVERY_MS = 10_000;
 /** What another process has noticed. */
@@ -12,7 +12,7 @@ const LOOK_EVERY_MS = 1_000;
 /** Between the two readings that have to agree before anything is stopped. */
 const SECOND_READING_MS = 500;
 
-interface Needs<Known extends Losses> {
+interface WatchContext<Known extends Losses> {
   database: Database;
   clock: Clock;
   log: Log;
@@ -39,7 +39,7 @@ export interface HistoryWatch<Known extends Losses> {
 }
 
 /** Notices when the database holds less than what was public, and stops every process then. */
-export function watchHistory<Known extends Losses>(needs: Needs<Known>): HistoryWatch<Known> {
+export function watchHistory<Known extends Losses>(needs: WatchContext<Known>): HistoryWatch<Known> {
   const { database, clock, log, readLosses } = needs;
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -103,7 +103,7 @@ export function watchHistory<Known extends Losses>(needs: Needs<Known>): History
 
 /** `loss` is null if nothing is missing, or if that cannot be told. */
 async function findLoss(
-  { clock, folder, host }: Pick<Needs<Losses>, 'clock' | 'folder' | 'host'>,
+  { clock, folder, host }: Pick<WatchContext<Losses>, 'clock' | 'folder' | 'host'>,
   queryable: Queryable,
 ): Promise<{ loss: { copy: LogEnd; foundId: bigint } | null; remembers: boolean }> {
   const own = folder === null ? null : await readLogEnd(folder);
@@ -129,4 +129,27 @@ export function compareLog(copy: LogEnd | null, log: LogAtEnd): Comparison {
   if (log.leftOut) return 'same';
   if (log.newestId < copy.id) return 'lost';
   return log.hash?.equals(copy.hash) === true ? 'same' : 'lost';
+}
+
+const COMPARED_AT_ONCE = 10_000;
+
+/** The last event that copies and log have alike: from there on they part. `newest`: the log's own last. Refuses copies that do not tell. */
+export async function findKept(queryable: Queryable, copied: readonly CopiedEvent[], newest: bigint): Promise<bigint> {
+  const [first] = copied;
+  if (first === undefined)
+    throw new CommandRefused('the copies hold no event: name other files, or --without-log-copy');
+  for (const [at, event] of copied.entries()) {
+    if (!follows(copied[at - 1] ?? null, event)) {
+      throw new CommandRefused(`the copies are damaged: event ${event.id} does not follow from the one before it`);
+    }
+  }
+  // From the end: what an earlier recovery left out is in the copies too, and not in the log.
+  for (let end = copied.length; end > 0; end -= COMPARED_AT_ONCE) {
+    const alike = await findLastAlike(queryable, copied.slice(Math.max(0, end - COMPARED_AT_ONCE), end));
+    if (alike !== null) return alike;
+  }
+  if (first.id === newest + 1n) return newest;
+  throw new CommandRefused(
+    `the log ends with event ${newest}, and the copies begin with event ${first.id}: name older files too, or --without-log-copy`,
+  );
 }

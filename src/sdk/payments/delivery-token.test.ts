@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { problem } from '../../../test/support/market-answers.ts';
-import { isDeliveryToken } from '../../platform/secret-format.ts';
+import { isDeliveryToken } from '../../platform/secrets.ts';
 import { systemEnvironment } from '../environment.ts';
 import { MarketError } from '../market-error.ts';
 import { makeDeliveryToken } from './pursue-payment.ts';

@@ -72,7 +72,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'final-block-not-looked-at-again',
-    'src/platform/chain/still-final.ts',
+    'src/platform/chain/sighting.ts',
     'return again?.hash === head.finalized.hash;',
     'return again !== null;',
     world('final-reread'),
@@ -142,7 +142,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'an-error-of-one-call-fails-the-batch',
-    'src/platform/chain/gather-calls.ts',
+    'src/platform/chain/rpc-batch.ts',
     'if (answer instanceof RpcFailure) settled.reject(answer);',
     'if (answer instanceof RpcFailure) throw answer;',
     ['src/platform/chain/rpc.test.ts'],

@@ -216,7 +216,7 @@ const claims: readonly Sabotage[] = [
 const payingAgain: readonly Sabotage[] = [
   bug(
     'a-failure-forgets-do-not-pay-again',
-    'src/platform/http/problem.ts',
+    'src/platform/http/failure.ts',
     'context.payment.proofSent || row.status >= 500 || ',
     'context.payment.proofSent || ',
     ['src/platform/http/create-http-server.test.ts'],

@@ -1,7 +1,7 @@
 import type { Sabotage } from '../sabotage.ts';
 
 const COMPARE = 'src/platform/log-copy/watch-history.ts';
-const COPIED = 'src/platform/log-copy/copied-event.ts';
+const COPIED = 'src/platform/log-copy/log-copy.ts';
 const LOST = 'src/market/recovery/find-lost.ts';
 const HASHES = 'migrations/market/0019-hash-of-the-log.sql';
 const LOSSES = 'migrations/market/0020-history-lost.sql';
@@ -10,7 +10,7 @@ const ACTS = 'migrations/city/0004-log-of-acts.sql';
 const COMPARED = ['src/platform/log-copy/compare-log.test.ts'];
 const COPY = ['src/platform/log-copy/log-copy.test.ts'];
 const FOUND = ['src/market/recovery/find-lost.test.ts'];
-const CITY = ['src/city/history/log-of-acts.test.ts'];
+const CITY = ['src/city/recovery/log-of-acts.test.ts'];
 const BUYERS = 'src/market/world/lost/store.ts';
 const BOUGHT = ['src/market/world/lost/find-lost-checkout.test.ts'];
 const HONEST = ['src/market/events/honest-log.test.ts'];

@@ -44,19 +44,19 @@ export const RECORDS: readonly Sabotage[] = [
   ]),
   bug(
     'a-payment-header-in-the-log',
-    'src/platform/create-log.ts',
+    'src/platform/log.ts',
     'x-payment-response|x-payment|payment-signature',
     'x-payment-response|payment-signature',
     LOG,
   ),
   bug(
     'fields-that-nobody-allowed-in-the-log',
-    'src/platform/create-log.ts',
+    'src/platform/log.ts',
     'if (!allowed.has(name)) leftOut.push(cut(name));\n    else shown',
     'shown',
     LOG,
   ),
-  bug('secrets-in-the-log', 'src/platform/create-log.ts', 'const safe = redact(', 'const safe = String(', LOG),
+  bug('secrets-in-the-log', 'src/platform/log.ts', 'const safe = redact(', 'const safe = String(', LOG),
   bug(
     'a-wallet-that-sells-keeps-what-it-bought-verified',
     COUNTED_LISTINGS,

@@ -6,7 +6,7 @@ const THING = 'src/market/world/listing/list-world.ts';
 const HELD = 'src/market/world/listing/held-things.ts';
 const DRAFTS = 'src/market/world/drafts/store.ts';
 const CITY_CLAIM = 'src/city/payments/decide-claim.ts';
-const CITY_MOVE = 'src/city/offers/look.ts';
+const CITY_MOVE = 'src/city/offers/advance-offer.ts';
 const OFFERS_SQL = 'migrations/city/0003-offers.sql';
 /** The trigger that holds it a second time. */
 const UNPROVEN: Edit = {
@@ -141,14 +141,14 @@ const CITY: readonly Sabotage[] = [
   ),
   bug(
     'paid-reservation-lapses',
-    'src/city/offers/look.ts',
+    'src/city/offers/advance-offer.ts',
     "  if (window.transfer !== null) return { act: 'await_payment', seen: window.transfer };\n",
     '',
     ['src/city/offers/choose-move.test.ts'],
   ),
   bug(
     'unread-reservation-lapses',
-    'src/city/offers/look.ts',
+    'src/city/offers/advance-offer.ts',
     "  if (typeof window === 'string') return { act: null, seen: null };\n  if (window.transfer",
     "  if (typeof window !== 'string' && window.transfer",
     ['src/city/offers/choose-move.test.ts'],

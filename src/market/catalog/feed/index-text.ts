@@ -1,5 +1,5 @@
 import type { Database } from '../../../platform/database/database.ts';
-import { startThread } from '../../../platform/start-thread.ts';
+import { startThread } from '../../../platform/worker-thread.ts';
 import { LIVE, type Model } from '../model/model.ts';
 import { readListings } from '../store.ts';
 import type { ListingText } from '../text/text-index.ts';

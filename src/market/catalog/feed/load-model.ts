@@ -1,5 +1,5 @@
+import { giveWay } from '../../../platform/clock.ts';
 import type { Database, Tx } from '../../../platform/database/database.ts';
-import { giveWay } from '../../../platform/give-way.ts';
 import { applyFigures, applyMerchant, putFragment } from '../model/apply-changes.ts';
 import { unpackFigures, unpackListing } from '../model/listing-rows.ts';
 import { isFilled, LIVE, type Model } from '../model/model.ts';

@@ -1,7 +1,7 @@
+import { createSingletonJob, type SingletonJob } from '../../../platform/background-jobs.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
-import { createSingletonJob, type SingletonJob } from '../../../platform/singleton-job.ts';
 import { deleteOldChanges } from './store.ts';
 
 /** A process that was cut off for longer reads the whole catalog again. */

@@ -1,6 +1,5 @@
-import type { Clock } from '../../../platform/clock.ts';
+import { type Clock, giveWay } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
-import { giveWay } from '../../../platform/give-way.ts';
 import type { Log } from '../../../platform/log.ts';
 import { createModel, type Model, nextUnfilled } from '../model/model.ts';
 import { type Follower, takeStep } from './follow.ts';

@@ -1,5 +1,5 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
-import { shiftOfBytes } from '../../../platform/gzip/crc-combine.ts';
+import { shiftOfBytes } from '../../../platform/gzip.ts';
 import { grown } from '../byte-runs.ts';
 import type { Fragments } from './fragments.ts';
 

@@ -1,6 +1,12 @@
 import { gzipSync } from 'node:zlib';
-import { appendByteToCrc, combineCrc } from '../../../platform/gzip/crc-combine.ts';
-import { beginMember, finishMember, type GzipMember, plainBound } from '../../../platform/gzip/gzip-member.ts';
+import {
+  appendByteToCrc,
+  beginMember,
+  combineCrc,
+  finishMember,
+  type GzipMember,
+  plainBound,
+} from '../../../platform/gzip.ts';
 import { blockBound, type Deflated, dropLastComma } from './deflated.ts';
 import type { Fragments } from './fragments.ts';
 import type { PageBuffers } from './page-buffers.ts';

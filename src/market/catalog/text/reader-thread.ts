@@ -1,4 +1,4 @@
-import { answerQuestions } from '../../../platform/answer-questions.ts';
+import { answerQuestions } from '../../../platform/worker-thread.ts';
 import { createTextReader } from './text-reader.ts';
 
 answerQuestions(createTextReader());

@@ -1,4 +1,4 @@
-import type { Answered } from '../../../platform/answer-questions.ts';
+import type { Answered } from '../../../platform/worker-thread.ts';
 import { grown } from '../byte-runs.ts';
 import { createCodeBuffer, writeCodes } from './tokenize.ts';
 import { addListingText, addToken, createTokenList, FIRST_WORD, type TokenList } from './tokens.ts';

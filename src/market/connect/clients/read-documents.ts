@@ -1,5 +1,4 @@
-import { OutboundFailure } from '../../../platform/http/ask-json.ts';
-import { type PublicFetch, readPublicJson } from '../../../platform/http/fetch-public.ts';
+import { OutboundFailure, type PublicFetch, readPublicJson } from '../../../platform/http/outbound-requests.ts';
 import type { Market } from '../../context.ts';
 
 /** Documents of clients at addresses of theirs, and the keys of those that sign. */

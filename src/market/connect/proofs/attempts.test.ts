@@ -8,7 +8,7 @@ import { joinMarket, type Member } from '../../../../test/support/market-world.t
 import type { Endpoints } from '../../../contract/index.ts';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import { systemRandom } from '../../../platform/random.ts';
-import { makeMerchantKey, makePairingCode } from '../../../platform/secret-format.ts';
+import { makeMerchantKey, makePairingCode } from '../../../platform/secrets.ts';
 import type { Market, MarketCall } from '../../context.ts';
 import { authenticate } from '../../identity/authenticate.ts';
 import { beginRotation } from '../../identity/begin-rotation.ts';

@@ -1,7 +1,7 @@
 import { sha256 } from '../../../platform/canonical-json.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { canonicalCode, isPairingCode } from '../../../platform/secret-format.ts';
+import { canonicalCode, isPairingCode } from '../../../platform/secrets.ts';
 import type { Market, Merchant, Pepper } from '../../context.ts';
 import { authenticate } from '../../identity/authenticate.ts';
 import { mustBeOpen } from '../../identity/must-be-open.ts';

@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from '../../../contract/vocabulary.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
-import type { Listener } from '../../../platform/http/incoming.ts';
+import type { Listener } from '../../../platform/http/message.ts';
 import type { Log } from '../../../platform/log.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';

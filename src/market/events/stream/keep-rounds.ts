@@ -1,5 +1,4 @@
-import type { Clock } from '../../../platform/clock.ts';
-import { giveWay } from '../../../platform/give-way.ts';
+import { type Clock, giveWay } from '../../../platform/clock.ts';
 import type { Log } from '../../../platform/log.ts';
 
 /** From one round to the next: what happens in between goes out together. */

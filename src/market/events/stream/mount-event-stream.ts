@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
 import type { Database } from '../../../platform/database/database.ts';
-import type { Incoming } from '../../../platform/http/incoming.ts';
-import type { Mount } from '../../../platform/http/mount.ts';
-import { refuseIssues } from '../../../platform/http/refuse-issues.ts';
-import { readQuery } from '../../../platform/http/request-target.ts';
+import { refuseIssues } from '../../../platform/http/failure.ts';
+import { type Incoming, readQuery } from '../../../platform/http/message.ts';
+import type { Mount } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { readNewestEventId } from '../store.ts';
 import type { EventStream } from './event-stream.ts';

@@ -1,4 +1,4 @@
-import { canonicalCode, isRecoveryCode } from '../../../platform/secret-format.ts';
+import { canonicalCode, isRecoveryCode } from '../../../platform/secrets.ts';
 import type { Pepper } from '../../context.ts';
 
 /** What a presented code is looked up by. A text that is no code is hashed and looked up like one, so that it takes as long to refuse. */

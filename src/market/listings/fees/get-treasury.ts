@@ -2,7 +2,7 @@ import { checksummed } from '../../../contract/chain-values.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import { usdcOfUnits } from '../../../contract/money.ts';
 import type { Rpc } from '../../../platform/chain/rpc.ts';
-import { readBalance } from '../../../platform/chain/usdc-reads.ts';
+import { readBalance } from '../../../platform/chain/usdc.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import { toHex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';

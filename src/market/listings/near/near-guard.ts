@@ -1,8 +1,8 @@
+import { createSingletonJob, type SingletonJob } from '../../../platform/background-jobs.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Queryable } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { createSingletonJob, type SingletonJob } from '../../../platform/singleton-job.ts';
 import type { Market } from '../../context.ts';
 import { MEMORY_MS } from '../read-goods.ts';
 import { type Shape, shapeOf } from './shape.ts';

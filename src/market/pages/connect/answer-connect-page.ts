@@ -1,5 +1,5 @@
 import { html } from 'ghtml';
-import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
+import type { Incoming, Outgoing } from '../../../platform/http/message.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { type Document, heading, list, steps, text } from '../../guide/document.ts';
 import { chooseForm } from '../choose-form.ts';

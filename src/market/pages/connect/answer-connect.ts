@@ -1,4 +1,4 @@
-import type { Outgoing } from '../../../platform/http/incoming.ts';
+import type { Outgoing } from '../../../platform/http/message.ts';
 import type { Random } from '../../../platform/random.ts';
 import type { Asset } from '../shell/assets.ts';
 import { noncePolicy } from '../shell/policy.ts';

@@ -8,7 +8,7 @@ import { TOKEN_SCOPES } from '../../../contract/token-scopes.ts';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import { createHttpServer, type HttpServer } from '../../../platform/http/create-http-server.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { makePairingCode, makeRecoveryCode } from '../../../platform/secret-format.ts';
+import { makePairingCode, makeRecoveryCode } from '../../../platform/secrets.ts';
 import type { Interaction, Interactions, Proof } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { createConnectPages } from './create-connect-pages.ts';

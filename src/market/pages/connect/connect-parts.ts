@@ -1,4 +1,4 @@
-import type { Inside } from '../../../platform/http/mount.ts';
+import type { Inside } from '../../../platform/http/server-options.ts';
 import type { Interactions } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
 

@@ -1,11 +1,11 @@
 import { html } from 'ghtml';
 import { z } from 'zod';
 import { TOKEN_SCOPES } from '../../../contract/token-scopes.ts';
-import { readBearer } from '../../../platform/http/identify-caller.ts';
-import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
-import type { Inside, Mount } from '../../../platform/http/mount.ts';
+import { readBearer } from '../../../platform/http/caller-headers.ts';
+import type { Incoming, Outgoing } from '../../../platform/http/message.ts';
+import type { Inside, Mount } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { isPairingCode, isRecoveryCode } from '../../../platform/secret-format.ts';
+import { isPairingCode, isRecoveryCode } from '../../../platform/secrets.ts';
 import type { Interaction, Interactions } from '../../connect/interaction.ts';
 import { allowAttempt, cancelAttempt, readStanding, reopenAttempt } from '../../connect/proofs/decide-attempt.ts';
 import { proveAttempt, type Shown } from '../../connect/proofs/prove-attempt.ts';

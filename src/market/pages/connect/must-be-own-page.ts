@@ -1,4 +1,4 @@
-import type { Incoming } from '../../../platform/http/incoming.ts';
+import type { Incoming } from '../../../platform/http/message.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 
 /**

@@ -1,9 +1,8 @@
 import type { z } from 'zod';
+import { refuseIssues } from '../../../platform/http/failure.ts';
 import { guardBody } from '../../../platform/http/guard-request.ts';
-import type { Incoming } from '../../../platform/http/incoming.ts';
-import { readBody } from '../../../platform/http/read-body.ts';
-import { refuseIssues } from '../../../platform/http/refuse-issues.ts';
-import type { SecretGuard } from '../../../platform/secret-guard.ts';
+import { type Incoming, readBody } from '../../../platform/http/message.ts';
+import type { SecretGuard } from '../../../platform/secrets.ts';
 
 /** The JSON of one step of the page; none is an empty object. The guard comes before any word about its shape. */
 export function readStep<T>(

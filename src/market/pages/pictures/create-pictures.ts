@@ -1,10 +1,10 @@
 import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
-import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/incoming.ts';
-import type { Inside, InsideRequest, Mount } from '../../../platform/http/mount.ts';
+import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/message.ts';
+import type { Inside, InsideRequest, Mount } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { startThread, type Thread } from '../../../platform/start-thread.ts';
+import { startThread, type Thread } from '../../../platform/worker-thread.ts';
 import type { Merchant } from '../../context.ts';
 import { drawMark, type Marked } from '../marks/draw-mark.ts';
 import { SHELL } from '../shell/assets.ts';

@@ -1,5 +1,5 @@
 import { Resvg } from '@resvg/resvg-wasm';
-import { type Answered, answerQuestions } from '../../../platform/answer-questions.ts';
+import { type Answered, answerQuestions } from '../../../platform/worker-thread.ts';
 import { composeCard } from './compose-card.ts';
 import { fontBuffers, openFaces } from './picture-fonts.ts';
 import type { PictureQuestion } from './picture-question.ts';

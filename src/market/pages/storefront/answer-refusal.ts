@@ -1,5 +1,5 @@
 import type { Problem } from '../../../contract/errors.ts';
-import type { Incoming, Outgoing } from '../../../platform/http/incoming.ts';
+import type { Incoming, Outgoing } from '../../../platform/http/message.ts';
 import { chooseForm } from '../choose-form.ts';
 import { HTML_HEADERS } from '../render-html.ts';
 import type { PagePlan } from './page-plan.ts';

@@ -2,11 +2,18 @@ import { AISLES } from '../../../contract/vocabulary.ts';
 import { acceptsGzip } from '../../../platform/http/accept.ts';
 import { targetOf } from '../../../platform/http/ask-inside.ts';
 import { cacheAnswer, etagOf } from '../../../platform/http/cache-answer.ts';
-import { type Incoming, type Outgoing, readOutgoing, textOf } from '../../../platform/http/incoming.ts';
-import type { Inside, Mount } from '../../../platform/http/mount.ts';
-import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../../../platform/http/prepared.ts';
-import { decodeComponent, readQuery, splitTarget, type Target } from '../../../platform/http/request-target.ts';
-import type { PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
+import {
+  decodeComponent,
+  type Incoming,
+  type Outgoing,
+  readOutgoing,
+  readQuery,
+  splitTarget,
+  type Target,
+  textOf,
+} from '../../../platform/http/message.ts';
+import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../../../platform/http/operation.ts';
+import type { Inside, Mount, PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { unlessRefused } from '../../catalog/answers.ts';
 import type { ResponseCache } from '../../catalog/response-cache.ts';

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../contract/errors.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
-import type { InsideRequest } from '../../../platform/http/mount.ts';
+import type { InsideRequest } from '../../../platform/http/server-options.ts';
 import type { MarketConfig } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
 

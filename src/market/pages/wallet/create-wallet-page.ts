@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
-import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/incoming.ts';
-import type { Inside, Mount } from '../../../platform/http/mount.ts';
+import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/message.ts';
+import type { Inside, Mount } from '../../../platform/http/server-options.ts';
 import type { Market, MarketConfig, Merchant } from '../../context.ts';
 import { drawMark } from '../marks/draw-mark.ts';
 import { SHELL } from '../shell/assets.ts';

@@ -1,6 +1,5 @@
-import { checkClaim, type Watermark } from '../../../platform/chain/accept-head.ts';
-import type { Provider } from '../../../platform/chain/provider.ts';
-import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
+import { checkClaim, readProviderHead, type Watermark } from '../../../platform/chain/accept-head.ts';
+import type { Provider } from '../../../platform/chain/providers.ts';
 import { readBlock } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../../platform/chain/sighting.ts';

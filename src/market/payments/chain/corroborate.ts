@@ -1,10 +1,18 @@
-import { type Hearing, hearProvider, type Objections } from '../../../platform/chain/hear-provider.ts';
-import { judgeFinalized, type Objection, type Said, type Shown } from '../../../platform/chain/judge-mined.ts';
-import { objectToMined, openView, whatItSays } from '../../../platform/chain/object-to-mined.ts';
-import type { Provider } from '../../../platform/chain/provider.ts';
-import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
+import type { Provider, ProviderHealth, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import type { Rpc } from '../../../platform/chain/rpc.ts';
-import { sameMined } from '../../../platform/chain/same-mined.ts';
+import {
+  type Hearing,
+  hearProvider,
+  judgeFinalized,
+  type Objection,
+  type Objections,
+  objectToMined,
+  openView,
+  type Said,
+  type Shown,
+  whatItSays,
+} from '../../../platform/chain/second-provider.ts';
+import { sameMined } from '../../../platform/chain/sighting.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { Log } from '../../../platform/log.ts';

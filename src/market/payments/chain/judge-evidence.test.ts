@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { judgeMined, type Objection, type Said } from '../../../platform/chain/judge-mined.ts';
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
-import type { Mined } from '../../../platform/chain/same-mined.ts';
+import { judgeMined, type Objection, type Said } from '../../../platform/chain/second-provider.ts';
+import type { Mined } from '../../../platform/chain/sighting.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
 import type { ClaimEvidence } from '../paths/direct/decide-claim.ts';

@@ -1,10 +1,9 @@
-import { acceptHead, type HeadVerdict } from '../../../platform/chain/accept-head.ts';
-import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
-import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
+import { createPasses, type Passes } from '../../../platform/background-jobs.ts';
+import { acceptHead, type HeadVerdict, readProviderHead } from '../../../platform/chain/accept-head.ts';
+import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import { type Block, readBlock } from '../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
-import { createPasses, type Passes } from '../../../platform/create-passes.ts';
 import type { Market } from '../../context.ts';
 import { type ChainState, findChainState, raiseWatermark } from './store.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { testDatabase } from '../../../../test/support/database.ts';
 import { marketContext } from '../../../../test/support/market-context.ts';
-import { createProviderHealth } from '../../../platform/chain/provider-health.ts';
+import { createProviderHealth } from '../../../platform/chain/providers.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import type { ChainHead } from './read-head.ts';
 import { type ChainWatch, createWatch } from './watch-providers.ts';

@@ -1,12 +1,10 @@
-import { checkClaim } from '../../../platform/chain/accept-head.ts';
-import { checkContractSignature } from '../../../platform/chain/contract-signature.ts';
-import type { Provider } from '../../../platform/chain/provider.ts';
-import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/provider-health.ts';
-import { readProviderHead } from '../../../platform/chain/read-provider-head.ts';
+import { createPasses } from '../../../platform/background-jobs.ts';
+import { checkClaim, readProviderHead } from '../../../platform/chain/accept-head.ts';
+import type { Provider, ProviderHealth, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import { type Block, readBlock, readCode } from '../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../../platform/chain/sighting.ts';
-import { createPasses } from '../../../platform/create-passes.ts';
+import { checkContractSignature } from '../../../platform/chain/signature.ts';
 import type { Market } from '../../context.ts';
 import type { ChainHead } from './read-head.ts';
 import { type ChainState, findChainState, haltPayments } from './store.ts';

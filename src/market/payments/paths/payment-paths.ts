@@ -1,5 +1,4 @@
-import type { Sighting } from '../../../platform/chain/sighting.ts';
-import { isStillFinal } from '../../../platform/chain/still-final.ts';
+import { isStillFinal, type Sighting } from '../../../platform/chain/sighting.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Market } from '../../context.ts';
 import type { Corroboration } from '../chain/corroborate.ts';

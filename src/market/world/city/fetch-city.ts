@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SITE_ANSWER_LIMIT_BYTES, SITE_DEADLINE_SECONDS } from '../../../contract/vocabulary.ts';
 import { type OfferOut, offerOut, type ResidentOut, residentOut } from '../../../contract/world-records.ts';
-import { askJson, OutboundFailure } from '../../../platform/http/ask-json.ts';
+import { askJson, OutboundFailure } from '../../../platform/http/outbound-requests.ts';
 import { Refusal, type RefusalOptions } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 

@@ -1,4 +1,4 @@
-import { createSingletonJob } from '../../../platform/singleton-job.ts';
+import { createSingletonJob } from '../../../platform/background-jobs.ts';
 import type { Market } from '../../context.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { CityUnavailable, cityOrigin } from '../city/fetch-city.ts';

@@ -1,11 +1,10 @@
 import { constants, open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing } from '../../is-missing.ts';
+import { isMissing } from '../../data-folder.ts';
 import { systemRandom } from '../../random.ts';
+import { type Launch, runBinary } from './binaries.ts';
 import type { Home } from './prepare-home.ts';
-import { type Launch, runBinary } from './run-binary.ts';
-import { SUPERUSER } from './superuser.ts';
-import type { ServerUser } from './system-user.ts';
+import type { ServerUser } from './server-user.ts';
 
 const SECRET_BYTES = 32;
 /** By the socket alone, with a password alone: a role that the operator adds needs one too. */
@@ -70,3 +69,6 @@ async function writePrivately(path: string, text: string, user: ServerUser | nul
   await folder.sync();
   await folder.close();
 }
+
+/** The cluster's one role. */
+export const SUPERUSER = 'openaisle';

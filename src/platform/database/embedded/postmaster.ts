@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
-import { isMissing } from '../../is-missing.ts';
+import { isMissing } from '../../data-folder.ts';
 
 const POLL_MS = 10;
 const FAST_SHUTDOWN_MS = 30_000;

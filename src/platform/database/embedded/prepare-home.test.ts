@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { linkSharedLibraries, placeBinaries } from '../embedded.ts';
-import { findBinaries } from './find-binaries.ts';
+import { findBinaries, runBinary } from './binaries.ts';
 import { prepareHome } from './prepare-home.ts';
-import { runBinary } from './run-binary.ts';
 import { blockingFolder } from './server-user.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -1,8 +1,8 @@
-import { chmod, lstat, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { isMissing } from '../../is-missing.ts';
-import { blockingFolder, serverUser } from './server-user.ts';
-import type { ServerUser } from './system-user.ts';
+import { isMissing } from '../../data-folder.ts';
+import { blockingFolder, type ServerUser, serverUser } from './server-user.ts';
 
 /** Where root keeps databases whose data folder the server's user may not enter. */
 const COMMON_ROOT = '/var/lib/openaisle';
@@ -102,4 +102,27 @@ function blockedMessage(blocked: string, user: ServerUser): string {
     'Keep the data in a folder that everybody may pass through (for example /var/lib/openaisle), ' +
     'or start as a user without root rights, or set DATABASE_URL'
   );
+}
+
+/** The kernel's limit for the path of a socket, without its closing zero. */
+const MOST_BYTES = 103;
+export const SOCKET_PORT = 5432;
+
+/**
+ * A new folder for the server's socket, which only the server's user (and root) may enter; who does is asked for the
+ * password. A fresh name cannot be taken by another program beforehand.
+ */
+export async function makeSocketFolder(user: ServerUser | null): Promise<string> {
+  for (const base of new Set([tmpdir(), '/tmp'])) {
+    if (Buffer.byteLength(join(base, `openaisle-123456/.s.PGSQL.${SOCKET_PORT}.lock`)) > MOST_BYTES) continue;
+    if (user !== null && (await blockingFolder(await realpath(base), user)) !== null) continue;
+    const folder = await mkdtemp(join(base, 'openaisle-'));
+    if (user !== null) await chown(folder, user.uid, user.gid);
+    return folder;
+  }
+  throw new Error(`neither ${tmpdir()} nor /tmp can hold the database's socket: set TMPDIR to a short, passable path`);
+}
+
+export async function removeSocketFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
 }

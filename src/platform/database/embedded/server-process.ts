@@ -6,10 +6,9 @@ import { DatabaseError } from 'pg';
 import { systemClock } from '../../clock.ts';
 import { connectClient } from '../connection.ts';
 import { isUnavailable } from '../database-error.ts';
-import type { Home } from './prepare-home.ts';
-import { type Launch, launchOptions } from './run-binary.ts';
-import { SOCKET_PORT } from './socket-folder.ts';
-import { SUPERUSER } from './superuser.ts';
+import { SUPERUSER } from './authentication.ts';
+import { type Launch, launchOptions } from './binaries.ts';
+import { type Home, SOCKET_PORT } from './prepare-home.ts';
 
 export const DATABASE_NAME = 'openaisle';
 

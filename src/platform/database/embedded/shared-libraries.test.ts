@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { linkSharedLibraries } from '../embedded.ts';
-import { findBinaries } from './find-binaries.ts';
-import { runBinary } from './run-binary.ts';
+import { findBinaries, runBinary } from './binaries.ts';
 
 test('the server runs from a package whose install script never ran', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'openaisle-libraries-'));

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { readMigrations } from '../migration-files.ts';
 import { judgeMigrations } from './check-migrations.ts';
+import { readMigrations } from './migration-files.ts';
 
 /** The last migrations of before this check: databases have run them, and they stay as they are. */
 const CHECKED_AFTER = { market: 13, city: 3 };

@@ -1,10 +1,8 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../database.ts';
 import { pendingMigrations } from '../migrate.ts';
-import type { Migration } from '../migration-files.ts';
 import { type Judgement, judgeStatement, type Made, type Verdict } from './judge-statement.ts';
-import { readSteps, type Step } from './read-steps.ts';
-import { splitStatements } from './split-statements.ts';
+import { type Migration, readSteps, type Step, splitStatements } from './migration-files.ts';
 
 export interface CheckedStatement extends Judgement {
   kind: Step['kind'];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { judgeStatement, type Made } from './judge-statement.ts';
-import { splitList, splitStatements } from './split-statements.ts';
+import { splitList, splitStatements } from './migration-files.ts';
 
 const made = (): Made => ({ tables: new Set(), functions: new Set() });
 

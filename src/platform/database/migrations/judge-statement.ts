@@ -1,4 +1,4 @@
-import { splitList } from './split-statements.ts';
+import { splitList } from './migration-files.ts';
 
 /** `additive`: the code before goes on as it did. `look`: a person has to read it. `refused`: it stops or breaks what runs. */
 export type Verdict = 'additive' | 'look' | 'refused';

@@ -3,12 +3,11 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Refusal } from '../../refusal.ts';
+import { createClientNames } from '../client-network.ts';
 import { type Bounds, DEFAULT_BOUNDS, noneCounted, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
-import { type Connection, connectionOf, type Place } from './connection.ts';
-import { createClientNames } from './name-client.ts';
+import { type Connection, connectionOf, createSockets, type Place } from './connections.ts';
 import { createPlaces, failedToProve } from './places.ts';
 import { readInTurn } from './read-in-turn.ts';
-import { createSockets } from './sockets.ts';
 
 export interface AdmissionOptions {
   clock: Clock;

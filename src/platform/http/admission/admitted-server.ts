@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { Refusal } from '../../refusal.ts';
-import { endWith, type ProblemAnswer, rawAnswer } from '../problem.ts';
+import { endWith, type ProblemAnswer, rawAnswer } from '../failure.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admit-requests.ts';
 
 const TIMES = { headersTimeout: 10_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 2_000 };

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { Refusal } from '../../refusal.ts';
+import { PAYMENT_HEADER_NAMES } from '../caller-headers.ts';
 import { networkLevels } from '../client-network.ts';
-import { PAYMENT_HEADER_NAMES } from '../payment-headers.ts';
 import * as bound from './bounds.ts';
-import type { Place } from './connection.ts';
+import type { Place } from './connections.ts';
 
 const DETAILS = {
   server_full: 'The server has as many requests as it can take.',

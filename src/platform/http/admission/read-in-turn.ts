@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts';
+import type { Connection } from './connections.ts';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const MARK = HEAD_END.length;

@@ -1,8 +1,7 @@
 import { hashMessage } from 'viem/utils';
-import { checkContractSignature } from '../../../../platform/chain/contract-signature.ts';
 import { readCode } from '../../../../platform/chain/reads.ts';
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
-import { recoverSigner } from '../../../../platform/chain/signature.ts';
+import { checkContractSignature, recoverSigner } from '../../../../platform/chain/signature.ts';
 import type { Queryable, Tx } from '../../../../platform/database/database.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';

@@ -1,6 +1,6 @@
 import { readBlock, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
-import { isStillFinal } from '../../../../platform/chain/still-final.ts';
+import { isStillFinal } from '../../../../platform/chain/sighting.ts';
 import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';

@@ -4,7 +4,7 @@ import { INTENT_KEPT_DAYS, INTENT_MINUTES, type PaymentPurpose } from '../../../
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
 import { isoTime } from '../../../../platform/clock.ts';
 import type { Tx } from '../../../../platform/database/database.ts';
-import type { ScalarQuery } from '../../../../platform/database/quotas/count-in-window.ts';
+import type { ScalarQuery } from '../../../../platform/database/quota.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, Merchant } from '../../../context.ts';

@@ -1,13 +1,17 @@
 import { usdcOfUnits } from '../../../../contract/money.ts';
 import { AUTHORIZATION_MAX_AHEAD_SECONDS, AUTHORIZATION_MIN_AHEAD_SECONDS } from '../../../../contract/vocabulary.ts';
-import { admitSpender } from '../../../../platform/budgets/tally.ts';
+import { admitSpender } from '../../../../platform/budget-tally.ts';
 import { authorizationDigest } from '../../../../platform/chain/authorization.ts';
-import { checkContractSignature } from '../../../../platform/chain/contract-signature.ts';
 import { type Log, readCode, readLogs, readReceipt } from '../../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../../platform/chain/rpc.ts';
-import { recoverSigner } from '../../../../platform/chain/signature.ts';
-import { AUTHORIZATION_USED_TOPIC, addressTopic, decodeTransfer } from '../../../../platform/chain/usdc.ts';
-import { readAuthorizationState, readBalance } from '../../../../platform/chain/usdc-reads.ts';
+import { checkContractSignature, recoverSigner } from '../../../../platform/chain/signature.ts';
+import {
+  AUTHORIZATION_USED_TOPIC,
+  addressTopic,
+  decodeTransfer,
+  readAuthorizationState,
+  readBalance,
+} from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, MarketConfig } from '../../../context.ts';

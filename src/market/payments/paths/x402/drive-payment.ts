@@ -1,10 +1,5 @@
 import { RpcFailure } from '../../../../platform/chain/rpc.ts';
-import {
-  readAuthorizationState,
-  readBalance,
-  readBlacklisted,
-  readPaused,
-} from '../../../../platform/chain/usdc-reads.ts';
+import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../../../../platform/chain/usdc.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import type { Completions } from '../../completion.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { checksummed } from '../../../../contract/chain-values.ts';
 import { FACILITATOR_ANSWER_LIMIT_BYTES, FACILITATOR_DEADLINE_SECONDS } from '../../../../contract/vocabulary.ts';
-import { createPasses } from '../../../../platform/create-passes.ts';
+import { createPasses } from '../../../../platform/background-jobs.ts';
 import type { Hex } from '../../../../platform/hex.ts';
-import { askJson, OutboundFailure } from '../../../../platform/http/ask-json.ts';
+import { askJson, OutboundFailure } from '../../../../platform/http/outbound-requests.ts';
 import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market } from '../../../context.ts';
 import { type Proof, requirementOf, type Terms } from '../../terms.ts';

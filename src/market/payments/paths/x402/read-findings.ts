@@ -4,9 +4,9 @@ import {
   AUTHORIZATION_CANCELED_TOPIC,
   AUTHORIZATION_USED_TOPIC,
   addressTopic,
+  readAuthorizationState,
   TRANSFER_TOPIC,
 } from '../../../../platform/chain/usdc.ts';
-import { readAuthorizationState } from '../../../../platform/chain/usdc-reads.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { Market } from '../../../context.ts';
 import type { X402Payment } from '../../payment.ts';

@@ -1,0 +1,244 @@
+import type { OfferPhase } from '../../contract/world-records.ts';
+import { RpcFailure } from '../../platform/chain/rpc.ts';
+import type { FoundTransfer } from '../../platform/chain/sighting.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Hex } from '../../platform/hex.ts';
+import type { City } from '../context.ts';
+import { type ClaimDecision, type ClaimTerms, decideClaim, type InvalidReason } from '../payments/decide-claim.ts';
+import { findTransfer, type WindowReading } from '../payments/find-transfer.ts';
+import { type ClaimReading, readClaims } from '../payments/read-evidence.ts';
+import { type ChainHead, readHead } from '../payments/read-head.ts';
+import { insertProof, listClaims, refuseClaim } from '../payments/store.ts';
+import { moveThing } from '../things/store.ts';
+import { claimTermsOf, isOverdue, type Offer, type Reservation } from './offer.ts';
+import { applyAct } from './offer-steps.ts';
+import { findOffer, lockOffer, markLapsed, markSeen } from './store.ts';
+
+/**
+ * The one way for an offer to move by what the chain shows: everything is read first, outside of any transaction; then one transaction
+ * decides, on the offer as it stands by then. Null where the offer is not held.
+ */
+export async function advanceOffer(
+  city: City,
+  offerId: bigint,
+  readHeadNow: () => Promise<ChainHead> = () => readHead(city),
+): Promise<OfferReading | null> {
+  const offer = await findOffer(city.database, offerId);
+  if (offer === null || offer.reservation === null) return null;
+  if (offer.phase !== 'reserved' && offer.phase !== 'payment_pending') return null;
+  const reading = await readOfferOnChain(city, offer, offer.reservation, readHeadNow);
+  await moveOffer(city, reading);
+  return reading;
+}
+
+/** What cannot be read of a claimed transaction holds up the next buyer for so long after the window, and no longer. */
+const PATIENCE_SECONDS = 600n;
+
+interface HeldRow {
+  offer: Offer & { phase: HeldOffer['phase'] };
+  reservation: Reservation;
+  now: Date;
+}
+
+/** Decides once more under the lock of the offer, and does one thing at most; what was named since the reading waits for the next. */
+async function moveOffer({ database, clock, log }: City, reading: OfferReading): Promise<void> {
+  await database.transaction(async (tx) => {
+    const offer = await lockOffer(tx, reading.offerId);
+    if (offer === null || offer.reservation?.id !== reading.reservationId) return;
+    const { phase, reservation } = offer;
+    if (phase !== 'reserved' && phase !== 'payment_pending') return;
+    const held = { offer: { ...offer, phase }, reservation, now: new Date(clock.now()) };
+    const judged = await judgeClaims(tx, held, reading);
+    const act = 'settled' in judged ? 'settle' : await move(tx, held, reading, judged.open);
+    if (act !== null) tx.afterCommit(() => log.info('offer_moved', { offer_id: offer.id, act }));
+  });
+}
+
+/** The first that is settled buys it; what pays for something else, or holds nothing, is refused and the offer goes on. */
+async function judgeClaims(
+  tx: Tx,
+  held: HeldRow,
+  reading: OfferReading,
+): Promise<{ settled: FoundTransfer } | { open: OpenClaim[] }> {
+  const { offer, reservation, now } = held;
+  const terms = claimTermsOf(offer, reservation);
+  const open: OpenClaim[] = [];
+  for (const { txHash, refused } of await listClaims(tx, reservation.id)) {
+    if (refused !== null) continue;
+    const evidence = reading.claims.get(txHash);
+    if (evidence === undefined) {
+      open.push({ txHash, decision: reading.asked.has(txHash) ? 'unread' : 'new' });
+      continue;
+    }
+    const decision = decideClaim(evidence, terms);
+    if (decision.outcome === 'refused') await refuseClaim(tx, reservation.id, txHash, decision.reason);
+    else if (decision.outcome !== 'settled') open.push({ txHash, decision });
+    else if (await insertProof(tx, reservation, decision.transfer, now)) {
+      await settle(tx, held, decision.transfer);
+      return { settled: decision.transfer };
+    } else await refuseClaim(tx, reservation.id, txHash, 'transaction_used');
+  }
+  return { open };
+}
+
+/** Sold: the offer, its proof and the owner of the thing change together, or not at all. */
+async function settle(tx: Tx, { offer, reservation, now }: HeldRow, transfer: FoundTransfer): Promise<void> {
+  await applyAct(tx, offer, 'settle', {
+    txHash: transfer.txHash,
+    blockNumber: transfer.blockNumber,
+    blockTime: new Date(Number(transfer.blockTime) * 1_000),
+    claimedAt: now,
+  });
+  await moveThing(tx, { thingId: offer.thingId, to: reservation.residentId, at: now, offerId: offer.id });
+}
+
+async function move(tx: Tx, held: HeldRow, reading: OfferReading, claims: OpenClaim[]): Promise<Move['act']> {
+  const { offer, reservation, now } = held;
+  const { windowTo } = claimTermsOf(offer, reservation);
+  const chosen = chooseMove({
+    phase: offer.phase,
+    claims,
+    window: reading.window,
+    isLongOver: reading.head !== null && reading.head.latest.timestamp >= windowTo + PATIENCE_SECONDS,
+    seenTxHash: reservation.seenTxHash,
+    isOverdue: isOverdue(offer, now.getTime()),
+  });
+  if ('seen' in chosen && chosen.seen !== null && reservation.seenTxHash === null) {
+    await markSeen(tx, reservation.id, chosen.seen);
+  }
+  await take(tx, held, chosen);
+  return chosen.act;
+}
+
+async function take(tx: Tx, { offer, reservation, now }: HeldRow, chosen: Move): Promise<void> {
+  switch (chosen.act) {
+    case null:
+      return;
+    case 'find_invalid':
+      return await applyAct(tx, offer, 'find_invalid', { endReason: chosen.reason });
+    case 'await_payment':
+      return await applyAct(tx, offer, 'await_payment', { pendingSince: now });
+    case 'hand_to_founder':
+      return await applyAct(tx, offer, 'hand_to_founder', { endReason: 'transfer_seen' });
+    case 'expire':
+      return await applyAct(tx, offer, 'expire', { endReason: 'no_transfer_seen' });
+    case 'lapse':
+      await markLapsed(tx, reservation.id, now);
+      return await applyAct(tx, offer, 'lapse', { reservation: null });
+  }
+}
+
+/** What a claimed transaction amounts to. `unread`: the providers could not say. `new`: it was named after the chain was read. */
+export interface OpenClaim {
+  txHash: Hex;
+  decision: Exclude<ClaimDecision, { outcome: 'settled' | 'refused' }> | 'unread' | 'new';
+}
+
+/** How a held offer stands of which no transaction is settled. */
+export interface HeldOffer {
+  phase: Extract<OfferPhase, 'reserved' | 'payment_pending'>;
+  /** In the order in which they were named. */
+  claims: readonly OpenClaim[];
+  window: WindowReading;
+  /** The window ended so long ago that nothing is waited for which could not be read since. */
+  isLongOver: boolean;
+  seenTxHash: Hex | null;
+  /** Waited for as long as a payment is waited for. */
+  isOverdue: boolean;
+}
+
+/** One step of OFFER_STEPS, or none; `seen`: a transfer that fits. */
+export type Move =
+  | { act: 'find_invalid'; reason: InvalidReason }
+  | { act: 'await_payment' | 'hand_to_founder' | null; seen: Hex | null }
+  | { act: 'lapse' | 'expire' };
+
+/** What becomes of a held offer by what was read; pure. A settled transaction goes before all of it. */
+export function chooseMove(offer: HeldOffer): Move {
+  const { phase, claims, window, isOverdue } = offer;
+  const fitting = claims.find(({ decision }) => isUnknown(decision) && decision.fits)?.txHash ?? null;
+  const invalid = claims.flatMap(({ decision }) => (isInvalid(decision) ? [decision.reason] : []))[0];
+  if (invalid !== undefined && fitting === null && claims.every(({ decision }) => typeof decision !== 'string')) {
+    return { act: 'find_invalid', reason: invalid };
+  }
+  if (phase === 'payment_pending') {
+    const seen = offer.seenTxHash ?? fitting ?? transferIn(window);
+    if (!isOverdue) return { act: null, seen };
+    return seen === null ? { act: 'expire' } : { act: 'hand_to_founder', seen };
+  }
+  if (claims.some(({ decision }) => isMined(decision))) return { act: 'await_payment', seen: fitting };
+  if (typeof window === 'string') return { act: null, seen: null };
+  if (window.transfer !== null) return { act: 'await_payment', seen: window.transfer };
+  const isIdle = claims.every(({ decision }) => isAbsent(decision) || (offer.isLongOver && decision !== 'new'));
+  return isIdle ? { act: 'lapse' } : { act: null, seen: null };
+}
+
+type Decision = OpenClaim['decision'];
+
+function isUnknown(decision: Decision): decision is Extract<Decision, { outcome: 'unknown' }> {
+  return typeof decision !== 'string' && decision.outcome === 'unknown';
+}
+
+function isInvalid(decision: Decision): decision is Extract<Decision, { outcome: 'invalid' }> {
+  return typeof decision !== 'string' && decision.outcome === 'invalid';
+}
+
+/** In a block, and something of payer or payee is in it. */
+function isMined(decision: Decision): boolean {
+  return isInvalid(decision) || (isUnknown(decision) && decision.sighting !== null);
+}
+
+/** It is in no block, or in one with nothing of theirs: it does not stand in the way of the next buyer. */
+function isAbsent(decision: Decision): boolean {
+  if (!isUnknown(decision) || decision.sighting !== null) return false;
+  return decision.why === 'not_mined' || decision.why === 'not_final' || decision.why === 'no_finalized_head';
+}
+
+function transferIn(window: WindowReading): Hex | null {
+  return typeof window === 'string' ? null : window.transfer;
+}
+
+/** What the chain shows of a held offer, read outside of any transaction. */
+export interface OfferReading {
+  offerId: bigint;
+  reservationId: bigint;
+  /** Null while it cannot be read. */
+  head: ChainHead | null;
+  /** The undecided transactions that were asked for. */
+  asked: ReadonlySet<Hex>;
+  claims: ClaimReading;
+  window: WindowReading;
+}
+
+async function readOfferOnChain(
+  city: City,
+  offer: Offer,
+  reservation: Reservation,
+  readHead: () => Promise<ChainHead>,
+): Promise<OfferReading> {
+  const named = await listClaims(city.database, reservation.id);
+  const asked = named.flatMap(({ txHash, refused }) => (refused === null ? [txHash] : []));
+  const reading = { offerId: offer.id, reservationId: reservation.id, asked: new Set(asked) };
+  const terms = claimTermsOf(offer, reservation);
+  let head: ChainHead;
+  try {
+    head = await readHead();
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return { ...reading, head: null, claims: new Map(), window: 'unreadable' };
+  }
+  const claims = await readClaims(city, head, terms, asked);
+  const isWindowOfInterest =
+    offer.phase === 'reserved'
+      ? !decidesAnything(claims, terms)
+      : reservation.seenTxHash === null && isOverdue(offer, city.clock.now());
+  return { ...reading, head, claims, window: isWindowOfInterest ? await findTransfer(city, head, terms) : 'not_over' };
+}
+
+/** Then whatever else lies in the window makes no difference. */
+function decidesAnything(claims: ClaimReading, terms: ClaimTerms): boolean {
+  return [...claims.values()].some((evidence) => {
+    const decision = decideClaim(evidence, terms);
+    return decision.outcome === 'unknown' ? decision.sighting !== null : decision.outcome !== 'refused';
+  });
+}

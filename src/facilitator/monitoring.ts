@@ -1,0 +1,128 @@
+import { Counter, Gauge, Registry } from 'prom-client';
+import { domainSeparatorOf } from '../platform/chain/authorization.ts';
+import { readChainId } from '../platform/chain/reads.ts';
+import { readDomainSeparator } from '../platform/chain/usdc.ts';
+import { serveText } from '../platform/serve-text.ts';
+import { restingSeconds } from './budget/gas-budget.ts';
+import type { Context } from './context.ts';
+import { readEther } from './transactions.ts';
+
+interface Sample {
+  labels?: Record<string, string>;
+  value: number | bigint;
+}
+
+interface Metric {
+  kind: 'counter' | 'gauge';
+  name: string;
+  help: string;
+  labels?: string[];
+  read(): Sample[];
+}
+
+/** The facilitator's own port for measurements, if one is wanted. Read on request only, so that settling pays nothing for them. */
+export async function createMetrics(
+  context: Context,
+  { host, port }: { host: string; port: number },
+): Promise<{ port: number; close(): Promise<void> }> {
+  if (port === 0) return { port: 0, close: async () => {} };
+  const registry = new Registry();
+  for (const metric of [...totals(context), ...levels(context)]) register(registry, metric);
+  const read = async () => ({ type: registry.contentType, body: await registry.metrics() });
+  return serveText({ host, port, path: '/metrics', read, log: context.log });
+}
+
+function register(registry: Registry, { kind, name, help, labels = [], read }: Metric): void {
+  const Kind = kind === 'counter' ? Counter : Gauge;
+  const metric: Counter | Gauge = new Kind({
+    name: `openaisle_facilitator_${name}`,
+    help,
+    labelNames: labels,
+    registers: [registry],
+    collect() {
+      metric.reset();
+      for (const sample of read()) metric.inc(sample.labels ?? {}, Number(sample.value));
+    },
+  });
+}
+
+function totals({ counts, journal }: Context): Metric[] {
+  const counter = (name: string, help: string, value: () => number | bigint): Metric => {
+    return { kind: 'counter', name, help, read: () => [{ value: value() }] };
+  };
+  const byName = (name: string, help: string, label: string, map: ReadonlyMap<string, number>): Metric => {
+    const read = (): Sample[] => [...map].map(([key, value]) => ({ labels: { [label]: key }, value }));
+    return { kind: 'counter', name, help, labels: [label], read };
+  };
+  return [
+    byName('settlements_total', 'Settlements that ended, by how', 'state', counts.ended),
+    byName('reverts_total', 'Settlements that were mined and failed, by cause', 'cause', counts.causes),
+    byName('deferred_total', 'Settlements that were put off, by reason', 'reason', counts.deferred),
+    counter('rests_total', 'Rests that payers were given', () => counts.rests),
+    counter('gas_used_total', 'Gas of mined transactions', () => counts.gasUsed),
+    counter('gas_paid_units_total', 'What it cost, in millionths of a USDC', () => counts.gasPaidUnits),
+    counter('replacements_total', 'Stuck transactions sent again at a higher price', () => counts.replacements),
+    counter('fills_total', 'Places of expired authorizations that were filled', () => counts.fills),
+    counter('journal_appends_total', 'What was written to the journal', () => journal.stats().appends),
+    counter('journal_fsyncs_total', 'How often the disk was waited for', () => journal.stats().syncs),
+  ];
+}
+
+function levels({ journal, budget, turns, clock }: Context): Metric[] {
+  const gauge = (name: string, help: string, value: () => number): Metric => {
+    return { kind: 'gauge', name, help, read: () => [{ value: value() }] };
+  };
+  const pools = (name: string, help: string, pick: 'used' | 'limit'): Metric => {
+    const read = (): Sample[] =>
+      budget.levels().map(({ pool, window, ...level }) => ({ labels: { pool, window }, value: level[pick] }));
+    return { kind: 'gauge', name, help, labels: ['pool', 'window'], read };
+  };
+  const resting = (): number =>
+    [...journal.rests().values()].filter((rest) => restingSeconds(rest, clock.now()) > 0).length;
+  const oldest = (): number => {
+    const signed = journal.open().map(({ transactions: [first] }) => first?.signedAt ?? clock.now());
+    return signed.length === 0 ? 0 : (clock.now() - Math.min(...signed)) / 1000;
+  };
+  return [
+    gauge('journal_entries', 'Authorizations in the journal', () => journal.stats().entries),
+    gauge('in_flight', 'Settlements signed and not mined', () => journal.open().length),
+    gauge('oldest_in_flight_seconds', 'How long ago the oldest of them was signed', oldest),
+    gauge('waiting', 'Settlements that wait for another of their payer', () => turns.waiting()),
+    gauge('resting_payers', 'Payers that rest after a revert', resting),
+    pools('gas_loss_units', 'Gas lost in a window, in millionths of a USDC', 'used'),
+    pools('gas_loss_limit_units', 'How much may be lost there', 'limit'),
+  ];
+}
+
+export interface Health {
+  ready: boolean;
+  chain: 'ok' | 'unreachable' | 'wrong_chain' | 'wrong_token';
+  signer_balance: 'ok' | 'low' | 'unknown';
+  /** Signed and not mined for longer than a block should take. */
+  stuck_settlements: number;
+}
+
+const STUCK_MS = 60_000;
+
+/** Whether settlements can work now: the right chain with the right token, gas to pay with, and a way that is free. */
+export async function checkChain(context: Context, balanceFloorWei: bigint): Promise<Health> {
+  const { rpc, network, domain, address, journal, clock } = context;
+  const stuck = journal
+    .open()
+    .filter(({ transactions: [first] }) => (first?.signedAt ?? 0) + STUCK_MS < clock.now()).length;
+  const health = (chain: Health['chain'], balance: Health['signer_balance']): Health => ({
+    ready: chain === 'ok' && balance === 'ok' && stuck === 0,
+    chain,
+    signer_balance: balance,
+    stuck_settlements: stuck,
+  });
+  try {
+    const [chainId, balance] = await Promise.all([readChainId(rpc), readEther(rpc, address)]);
+    if (chainId !== network.chainId) return health('wrong_chain', 'unknown');
+    const enough = balance >= balanceFloorWei ? 'ok' : 'low';
+    const separator = await readDomainSeparator(rpc, network.usdc).catch(() => null);
+    return health(separator === domainSeparatorOf(domain) ? 'ok' : 'wrong_token', enough);
+  } catch {
+    return health('unreachable', 'unknown');
+  }
+}

@@ -1,0 +1,137 @@
+import { encodeFunctionData } from 'viem';
+import { type Receipt, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
+import { callAll, type RpcCall } from '../../platform/chain/rpc.ts';
+import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { type Hex, isHex } from '../../platform/hex.ts';
+import type { FindTransfer, TransferWallet } from '../../sdk/payments/direct/transfer-options.ts';
+import { type TestAccount, USDC_ROLES } from './accounts.ts';
+import type { LocalChain } from './start-chain.ts';
+import { USDC_ADDRESS, usdcWriteAbi } from './usdc-contract.ts';
+
+export interface Funding {
+  address: Hex;
+  usdcUnits?: bigint;
+  /** Sets the balance, where `usdcUnits` are added to it. */
+  wei?: bigint;
+}
+
+/** anvil stops mining when some thousand transactions wait. */
+const AT_ONCE = 100;
+
+/** Gives out test money. Resolves when all of it is there. */
+export async function fund(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
+  for (let at = 0; at < fundings.length; at += AT_ONCE) await fundSome(chain, fundings.slice(at, at + AT_ONCE));
+}
+
+async function fundSome(chain: LocalChain, fundings: readonly Funding[]): Promise<void> {
+  const balances = fundings.flatMap(({ address, wei }) => (wei === undefined ? [] : [balanceCall(address, wei)]));
+  await callAll(chain.rpc, balances);
+  const mints: Hex[] = [];
+  for (const { address, usdcUnits } of fundings) {
+    if (usdcUnits === undefined || usdcUnits === 0n) continue;
+    const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'mint', args: [address, usdcUnits] });
+    mints.push(await submit(chain, USDC_ROLES.minter, { to: USDC_ADDRESS, data }));
+  }
+  if (mints.length > 0 && !chain.automine) await chain.mine();
+  for (const hash of mints) {
+    const { status } = await waitForReceipt(chain, hash);
+    if (status !== 'success') throw new Error(`minting test USDC reverted (${hash})`);
+  }
+}
+
+export function balanceCall(address: Hex, wei: bigint): RpcCall {
+  return { method: 'anvil_setBalance', params: [address, `0x${wei.toString(16)}`] };
+}
+
+export interface Call {
+  to?: Hex;
+  data?: Hex;
+  value?: bigint;
+}
+
+const GAS = 1_000_000n;
+const FEE_LIMIT = 100_000_000_000n;
+const TIP = 1_000_000_000n;
+const MINED_WITHIN_MS = 30_000;
+const POLL_MS = 5;
+
+/** The last transaction of each sender, because two at once would take the same nonce. */
+const queues = new WeakMap<LocalChain, Map<Hex, Promise<unknown>>>();
+
+/** Signs and sends; resolves with the hash when the node has taken it. One after the other for one sender. */
+export async function submit(chain: LocalChain, from: TestAccount, call: Call, gas = GAS): Promise<Hex> {
+  const queue = queues.get(chain) ?? new Map<Hex, Promise<unknown>>();
+  queues.set(chain, queue);
+  const turn = (queue.get(from.address) ?? Promise.resolve()).then(() => submitNow(chain, from, call, gas));
+  queue.set(
+    from.address,
+    turn.catch(() => undefined),
+  );
+  return turn;
+}
+
+/** Sends and waits for the block. Resolves also when the transaction reverted: look at the status. */
+export async function send(chain: LocalChain, from: TestAccount, call: Call, gas = GAS): Promise<Receipt> {
+  return waitForReceipt(chain, await submit(chain, from, call, gas));
+}
+
+export async function waitForReceipt(chain: LocalChain, hash: Hex): Promise<Receipt> {
+  for (let waited = 0; waited < MINED_WITHIN_MS; waited += POLL_MS) {
+    const receipt = await readReceipt(chain.rpc, hash);
+    if (receipt !== null) return receipt;
+    await systemClock.sleep(POLL_MS);
+  }
+  throw new Error(`transaction ${hash} is in no block after ${MINED_WITHIN_MS} ms`);
+}
+
+async function submitNow(chain: LocalChain, from: TestAccount, call: Call, gas: bigint): Promise<Hex> {
+  const nonce = await chain.rpc.call('eth_getTransactionCount', [from.address, 'pending']);
+  const signed = await from.signer.signTransaction({
+    type: 'eip1559',
+    chainId: chain.chainId,
+    nonce: Number(nonce),
+    gas,
+    maxFeePerGas: FEE_LIMIT,
+    maxPriorityFeePerGas: TIP,
+    ...call,
+  });
+  const hash = await chain.rpc.call('eth_sendRawTransaction', [signed]);
+  if (!isHex(hash, 32)) throw new Error('the node gave no transaction hash');
+  return hash;
+}
+
+/** An account of the local world that sends USDC itself. It needs ether for the gas, where x402 needs none. */
+export function transferWallet(chain: LocalChain, account: TestAccount): TransferWallet {
+  return {
+    address: account.address,
+    signMessage: ({ message }) => account.signer.signMessage({ message }),
+    sendUsdc: async ({ to, units, asset, chainId }) => {
+      if (chainId !== chain.chainId) throw new TypeError(`this wallet is on chain ${chain.chainId}`);
+      const data = encodeFunctionData({ abi: usdcWriteAbi, functionName: 'transfer', args: [to, units] });
+      return await submit(chain, account, { to: asset, data });
+    },
+  };
+}
+
+/** Looks among the token's Transfer events, as a payer does who crashed before the hash was known. */
+export function transferFinder(chain: LocalChain): FindTransfer {
+  return async ({ from, to, units, asset, since, until }) => {
+    const topics = [TRANSFER_TOPIC, addressTopic(lowerCase(from)), addressTopic(lowerCase(to))];
+    const logs = await readLogs(chain.rpc, { address: lowerCase(asset), topics, fromBlock: 0n });
+    const fitting: Hex[] = [];
+    for (const log of logs.filter((one) => decodeTransfer(one)?.value === units)) {
+      const block = await readBlock(chain.rpc, log.blockNumber);
+      const atMs = Number(block?.timestamp ?? 0n) * 1_000;
+      if (atMs >= Date.parse(since) && atMs < Date.parse(until)) fitting.push(log.transactionHash);
+    }
+    // Of two it cannot be told which one was meant.
+    return fitting.length === 1 ? (fitting[0] ?? null) : null;
+  };
+}
+
+function lowerCase(address: string): Hex {
+  const lower = address.toLowerCase();
+  if (!isHex(lower, 20)) throw new TypeError('an address is 0x and 40 hex digits');
+  return lower;
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import type { Delivery } from '../contract/listings.ts';
+import { DEFAULT_NETWORK } from '../contract/vocabulary.ts';
+import type { Client } from '../sdk/client.ts';
+import { buy } from '../sdk/payments/buy.ts';
+import { type ListedGoods, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
+import type { ProofStore } from '../sdk/payments/proof-store.ts';
+import type { Wallet } from '../sdk/payments/sign-authorization.ts';
+import { TermsRefused } from '../sdk/payments/terms-refused.ts';
+import type { Tools } from './connect-tools.ts';
+
+export interface SellByToolsOptions {
+  tools: Tools;
+  /** Over the same tools. */
+  client: Client;
+  wallet: Wallet;
+  /** What stands over the store. */
+  line: string;
+  listing: ListGoodsOptions['listing'];
+  proofStore?: ProofStore;
+  signal?: AbortSignal;
+}
+
+/**
+ * Agent one: opens its store and puts goods on the shelves. Its key was made by a person at `/join`, since no tool makes one, and stands
+ * in the connection's Authorization.
+ */
+export async function sellByTools(options: SellByToolsOptions): Promise<{ handle: string; listed: ListedGoods }> {
+  const { tools, line, ...rest } = options;
+  const { client, listing } = rest;
+  const { body: me } = await client.getMe();
+  const { body: store } = await client.setStoreLine({ body: { line } });
+  const { body: facts } = await client.getOfficialFacts();
+  const { body: checked } = await tools.call({ name: 'list_item', arguments: { ...listing, dry_run: true } });
+  if (checked['would_cost_usdc'] !== facts.listing_fee_usdc) {
+    throw new TermsRefused('wrong_amount', 'a dry run does not name the fee of the official facts');
+  }
+  const listed = await listGoods(rest);
+  if (store.merchant.handle !== listed.listing.merchant) throw new Error('the listing is in another store');
+  return { handle: me.merchant.handle, listed };
+}
+
+interface BuyByToolsOptions {
+  tools: Tools;
+  /** Over the same tools. */
+  client: Client;
+  wallet: Wallet;
+  /** What it looks for. */
+  words: string;
+  maxPriceUsdc: number;
+  proofStore?: ProofStore;
+  signal?: AbortSignal;
+}
+
+const officialFacts = z.looseObject({ network: z.string(), usdc_contract: z.string() });
+
+/**
+ * Agent two: finds goods, pays their seller, waits until the transfer is final, and collects. `buy` signs only for the price and the
+ * wallet that the listing shows, and holds what comes against the listing's commitment.
+ */
+export async function buyByTools(options: BuyByToolsOptions): Promise<Delivery> {
+  const { tools, words, ...rest } = options;
+  const { client, maxPriceUsdc } = rest;
+  const { name, usdc } = DEFAULT_NETWORK;
+  const facts = officialFacts.parse(JSON.parse(await tools.readResource('market://official')));
+  if (facts.network !== name) throw new TermsRefused('wrong_network', `the market is not on ${name}`);
+  if (facts.usdc_contract.toLowerCase() !== usdc) {
+    throw new TermsRefused('wrong_asset', 'the market names another token than USDC');
+  }
+  const { body: shelf } = await client.browseShelves({ query: { q: words, limit: 10 } });
+  // A thing of the city is bought in other steps.
+  const chosen = shelf.listings
+    .filter((listing) => 'delivery_kind' in listing && listing.delivery_kind === 'artifact')
+    .find(({ price_usdc: price }) => price <= maxPriceUsdc);
+  if (chosen === undefined) throw new Error(`nothing on the shelves fits “${words}” for ${maxPriceUsdc} USDC`);
+  return await buy({ ...rest, listingId: chosen.id, network: name });
+}

@@ -1,0 +1,246 @@
+import { exceeded, judgeShare, needsKept, type Share, type ShareUse, SLOTS, slotMs } from './budget-share.ts';
+import type { Clock } from './clock.ts';
+import { type NetworkLevels, networkLevels } from './http/client-network.ts';
+import { drawOf, type Random } from './random.ts';
+import type { RefusalOptions } from './refusal.ts';
+
+/** As in the named limits. */
+export interface NamedLimit {
+  name: string;
+  limit: number;
+}
+
+/** Who uses a budget: a client network, or an account that has shown who it is, which is counted by itself. */
+export type Client = { network: string } | { account: string };
+
+export interface BudgetOptions {
+  clock: Clock;
+  random: Random;
+  windowSeconds: number;
+  perNetwork: NamedLimit;
+  /** Where some networks have a limit of their own; left out: that of all others. */
+  limitOf?(network: string): number;
+  /** What a site may use, in times of what one of its networks may. */
+  networksPerSite: number;
+  perAccount?: NamedLimit;
+  /** For all networks together, and once more for all accounts; left out: only each by itself. */
+  forAll?: NamedLimit;
+  /** Rows of each table. */
+  rows?: number;
+}
+
+/** What was taken beforehand. */
+export interface Taken {
+  /** Once, with what it came to: the difference is given back, or counted on top. */
+  settle(units: number): void;
+}
+
+export interface Budget {
+  /** Before anything is spent; refuses what would go beyond a limit. `said`: more for the refusal. */
+  take(client: Client, units: number, said?: RefusalOptions): Taken;
+  /** The same without the limit of all. */
+  takeOwn(client: Client, units: number): Taken;
+  /** What was spent before anybody could tell how much it would be. */
+  charge(client: Client, units: number): void;
+  /** Whether that network or its site has used all of its own. */
+  isSpent(network: string): boolean;
+  /** False while no network has; costs nothing. */
+  mayBeSpent(): boolean;
+  rows(): number;
+}
+
+/** Whose counts they are, and its own limit. */
+interface Counting {
+  counts: WindowCounts;
+  who: Counted;
+  own: NamedLimit;
+}
+
+const ROWS = 10_000;
+/** Who has used less than that part of its own limit counts as one that has not had its turn. */
+const NEWCOMER_PART = 10;
+
+/** A budget that a process counts for itself, in fixed windows, in memory that strangers cannot fill. */
+export function createBudget(options: BudgetOptions): Budget {
+  const { clock, random, windowSeconds, networksPerSite, forAll } = options;
+  const windowMs = windowSeconds * 1_000;
+  const rows = options.rows ?? ROWS;
+  // Those with an account share as much once more: strangers cannot use up what is theirs.
+  const tables = { network: createWindowCounts(windowMs, rows), account: createWindowCounts(windowMs, rows) };
+  /** The window in which some network has used all of its own. */
+  let spentIn = Number.NaN;
+
+  const refuse = ({ name, limit }: NamedLimit, retryAfterMs: number, said: RefusalOptions = {}): never => {
+    throw exceeded({ name, limit, windowSeconds, retryAfterMs }, said);
+  };
+  const checkOwn = (
+    { counts, who, own }: Counting,
+    { units, elapsedMs }: { units: number; elapsedMs: number },
+    said?: RefusalOptions,
+  ): void => {
+    const leftMs = windowMs - elapsedMs;
+    if (counts.of('network', who) + units > own.limit) refuse(own, leftMs, said);
+    if (who.site === who.network) return;
+    const ofSite = { ...own, limit: own.limit * networksPerSite };
+    if (counts.of('site', who) + units > ofSite.limit) refuse(ofSite, leftMs, said);
+  };
+  const countingOf = (client: Client): Counting & { elapsedMs: number } => {
+    const counts = 'account' in client ? tables.account : tables.network;
+    return { counts, who: countedAs(client), own: ownLimit(options, client), elapsedMs: counts.roll(clock.now()) };
+  };
+  const take = (client: Client, asked: number, all: NamedLimit | undefined, said?: RefusalOptions): Taken => {
+    const counting = countingOf(client);
+    const { counts, who, own, elapsedMs } = counting;
+    // A limit below what is taken beforehand still lets one through.
+    const units = Math.min(asked, Math.max(1, own.limit));
+    checkOwn(counting, { units, elapsedMs }, said);
+    const part = all === undefined ? null : takePart(counting, all, { units, elapsedMs }, said);
+    counts.use(who, part, units);
+    return { settle: createSettle(counting, part, units, () => clock.now()) };
+  };
+  const takePart = (
+    { counts, who, own }: Counting,
+    all: NamedLimit,
+    asked: { units: number; elapsedMs: number },
+    said?: RefusalOptions,
+  ): 'open' | 'kept' => {
+    const newcomerUnits = Math.max(asked.units, Math.floor(own.limit / NEWCOMER_PART));
+    const share: Share = { limit: all.limit, windowMs, newcomerUnits };
+    if (needsKept(share, counts.standing(who), asked)) counts.noteAsk(who);
+    const verdict = judgeShare(share, counts.standing(who), asked, () => drawOf(random));
+    return verdict.part ?? refuse(all, verdict.retryAfterMs, said);
+  };
+
+  return {
+    take: (client, units, said) => take(client, units, forAll, said),
+    takeOwn: (client, units) => take(client, units, undefined),
+    charge: (client, units) => {
+      const counting = countingOf(client);
+      const { counts, who } = counting;
+      counts.use(who, forAll === undefined ? null : 'open', units);
+      if (hasSpent(counting, networksPerSite)) spentIn = counts.start();
+    },
+    isSpent: (network) => {
+      const counting = countingOf({ network });
+      if (spentIn !== counting.counts.start()) spentIn = Number.NaN;
+      return hasSpent(counting, networksPerSite);
+    },
+    mayBeSpent: () => !Number.isNaN(spentIn),
+    rows: () => Math.max(tables.network.rows(), tables.account.rows()),
+  };
+}
+
+function createSettle(
+  { counts, who }: Counting,
+  part: 'open' | 'kept' | null,
+  units: number,
+  now: () => number,
+): Taken['settle'] {
+  const begun = counts.start();
+  return (spent) => {
+    counts.roll(now());
+    const more = spent - units;
+    // What was taken in a window that is over is not given back to another.
+    if (more > 0 || (more < 0 && counts.start() === begun)) counts.use(who, part, more);
+  };
+}
+
+function hasSpent({ counts, who, own: { limit } }: Counting, networksPerSite: number): boolean {
+  return counts.of('network', who) >= limit || counts.of('site', who) >= limit * networksPerSite;
+}
+
+function countedAs(client: Client): Counted {
+  if ('network' in client) return { network: client.network, ...networkLevels(client.network) };
+  const name = `account ${client.account}`;
+  return { network: name, site: name, region: name };
+}
+
+function ownLimit({ perNetwork, perAccount, limitOf }: BudgetOptions, client: Client): NamedLimit {
+  if ('account' in client) return perAccount ?? perNetwork;
+  return limitOf === undefined ? perNetwork : { ...perNetwork, limit: limitOf(client.network) };
+}
+
+/** Who asks: the network itself, or one name for a merchant, and what lies around it. */
+interface Counted extends NetworkLevels {
+  network: string;
+}
+
+const LEVELS = ['network', 'site', 'siteKept', 'regionKept'] as const;
+type Level = (typeof LEVELS)[number];
+/** Once a table is full, all regions without a row share this one. */
+const ELSEWHERE = 'elsewhere';
+
+/**
+ * What was used in the present window, by whom. Each table has a size that strangers cannot grow: a network that finds no row any more
+ * is counted with its site, a site with its region, and regions without a row together.
+ */
+function createWindowCounts(windowMs: number, most: number) {
+  const slot = slotMs({ windowMs });
+  let start = Number.NaN;
+  let slotAt = -1;
+  let parts = { open: 0, kept: 0 };
+  let used = emptied();
+  let asks = new Map<string, number>();
+  let asksBefore = new Map<string, number>();
+
+  const add = (table: Map<string, number>, key: string, units: number): void => {
+    const row = table.get(key);
+    if (row !== undefined || table.size < most) table.set(key, Math.max(0, (row ?? 0) + units));
+  };
+  /** The row of a region, which always has one. */
+  const rowOf = (table: Map<string, number>, region: string): string =>
+    table.has(region) || table.size < most - 1 ? region : ELSEWHERE;
+
+  return {
+    /** To be called first: what is older than the window is forgotten. Returns how far into it this is. */
+    roll(now: number): number {
+      const begun = Math.floor(now / windowMs) * windowMs;
+      if (begun !== start) {
+        start = begun;
+        slotAt = -1;
+        parts = { open: 0, kept: 0 };
+        used = emptied();
+        asks = new Map();
+      }
+      const at = Math.min(SLOTS - 1, Math.floor((now - begun) / slot));
+      if (at !== slotAt) {
+        asksBefore = at === slotAt + 1 ? asks : new Map();
+        asks = new Map();
+        slotAt = at;
+      }
+      return now - begun;
+    },
+    start: () => start,
+    of: (level: 'network' | 'site', { network, site }: Counted): number =>
+      used[level].get(level === 'network' ? network : site) ?? 0,
+    standing({ network, site, region }: Counted): ShareUse {
+      return {
+        ...parts,
+        network: used.network.get(network) ?? 0,
+        siteKept: used.siteKept.get(site) ?? 0,
+        regionKept: used.regionKept.get(rowOf(used.regionKept, region)) ?? 0,
+        regionsAsking: Math.max(asks.size, asksBefore.size),
+        asksOfRegion: Math.max(asks.get(rowOf(asks, region)) ?? 0, asksBefore.get(region) ?? 0),
+      };
+    },
+    noteAsk: ({ region }: Counted): void => add(asks, rowOf(asks, region), 1),
+    /** Negative units give back. `part` null: counts for the network and its site alone, for no part of the budget. */
+    use({ network, site, region }: Counted, part: 'open' | 'kept' | null, units: number): void {
+      add(used.network, network, units);
+      add(used.site, site, units);
+      if (part === null) return;
+      parts[part] = Math.max(0, parts[part] + units);
+      if (part === 'open') return;
+      add(used.siteKept, site, units);
+      add(used.regionKept, rowOf(used.regionKept, region), units);
+    },
+    /** Rows in the largest table. */
+    rows: (): number => Math.max(asks.size, ...LEVELS.map((level) => used[level].size)),
+  };
+}
+
+function emptied(): Record<Level, Map<string, number>> {
+  return { network: new Map(), site: new Map(), siteKept: new Map(), regionKept: new Map() };
+}
+
+type WindowCounts = ReturnType<typeof createWindowCounts>;

@@ -1,0 +1,188 @@
+/**
+ * timeout: no whole answer within the deadline. transport: the connection failed or was cut. http: a status outside 2xx (`code` is
+ * the status). malformed: an answer that breaks the protocol. error: the node answered with an error object (`code` is its code).
+ */
+export type RpcFailureKind = 'timeout' | 'transport' | 'http' | 'malformed' | 'error';
+
+export class RpcFailure extends Error {
+  readonly kind: RpcFailureKind;
+  readonly code: number | null;
+  /** The `data` of the node's error: the revert data of a call, as a rule. */
+  readonly data: unknown;
+
+  constructor(kind: RpcFailureKind, message: string, details: { code?: number | null; data?: unknown } = {}) {
+    super(message);
+    this.name = 'RpcFailure';
+    this.kind = kind;
+    this.code = details.code ?? null;
+    this.data = details.data;
+  }
+}
+
+/** What came of one call. */
+export type RpcAnswer = { result: unknown } | RpcFailure;
+
+interface AskedCall {
+  what: string;
+  redact(text: string): string;
+}
+
+const REASON_LIMIT = 300;
+/** HTTP statuses of nodes for a body that they do not take as a batch, or not of that size. */
+const BATCH_STATUSES: readonly (number | null)[] = [400, 405, 413, 415, 422];
+
+/** Marks a failure of a batch as such: the node answered with one object for all calls. */
+class BatchRefused extends RpcFailure {}
+
+/** Whether the same calls may come through in smaller batches. A rate limit is none of these: more requests would make it worse. */
+export function refusesBatches(error: unknown): boolean {
+  if (error instanceof BatchRefused) return !/limit|rate|too many requests/i.test(error.message) || isAboutSize(error);
+  return error instanceof RpcFailure && error.kind === 'http' && BATCH_STATUSES.includes(error.code);
+}
+
+function isAboutSize({ message }: RpcFailure): boolean {
+  return /batch|calls in/i.test(message);
+}
+
+/**
+ * In the order of the ids. An error object is the outcome of its own call. An answer that does not fit what was asked says nothing about any
+ * call: then this throws for all of them.
+ */
+export function readAnswers(answer: unknown, ids: readonly number[], asked: AskedCall): RpcAnswer[] {
+  const isBatch = ids.length > 1;
+  if (isBatch && !Array.isArray(answer)) {
+    const { answer: said } = readAnswer(answer, asked);
+    if (!(said instanceof RpcFailure)) throw malformed(asked, 'one answer to a batch');
+    throw new BatchRefused(said.kind, said.message, { code: said.code, data: said.data });
+  }
+  const answers = new Map<unknown, RpcAnswer>();
+  for (const one of isBatch && Array.isArray(answer) ? answer : [answer]) {
+    const { id, answer: said } = readAnswer(one, asked);
+    // A node that refuses a request before reading it answers with id null, or with none.
+    const isFor = !isBatch && said instanceof RpcFailure ? ids[0] : id;
+    if (answers.has(isFor)) throw malformed(asked, 'two answers with one id');
+    answers.set(isFor, said);
+  }
+  if (answers.size !== ids.length) throw malformed(asked, 'the ids of the answer are not those asked');
+  return ids.map((id) => {
+    const said = answers.get(id);
+    if (said === undefined) throw malformed(asked, 'the ids of the answer are not those asked');
+    return said;
+  });
+}
+
+function readAnswer(answer: unknown, asked: AskedCall): { id: unknown; answer: RpcAnswer } {
+  if (!isRecord(answer) || answer['jsonrpc'] !== '2.0') throw malformed(asked, 'the answer is not JSON-RPC 2.0');
+  const { id, result } = answer;
+  // Some nodes send `error: null` in addition to a result.
+  const error = answer['error'] ?? undefined;
+  if ((error === undefined) === (result === undefined)) {
+    throw malformed(asked, 'the answer has neither or both of result and error');
+  }
+  return { id, answer: error === undefined ? { result } : nodeError(error, asked) };
+}
+
+function nodeError(error: unknown, asked: AskedCall): RpcFailure {
+  if (!isRecord(error) || typeof error['message'] !== 'string') {
+    return malformed(asked, 'an error object without a message');
+  }
+  const code = typeof error['code'] === 'number' ? error['code'] : null;
+  const reason = asked.redact(error['message'].slice(0, 4 * REASON_LIMIT)).replace(/[\p{C}\s]+/gu, ' ');
+  const message = `${asked.what}: error ${code}: ${reason.slice(0, REASON_LIMIT)}`;
+  return new RpcFailure('error', message, { code, data: error['data'] });
+}
+
+function malformed({ what }: AskedCall, why: string): RpcFailure {
+  return new RpcFailure('malformed', `${what}: ${why}`);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export interface RpcCall {
+  method: string;
+  params: readonly unknown[];
+}
+
+/** One call on the wire, and all who made it at that time. */
+interface WaitingCall {
+  name: string;
+  call: RpcCall;
+  settled: PromiseWithResolvers<unknown>;
+}
+
+/** Longer than this no call waits for others to share its request. */
+const LONGEST_WAIT_MS = 5;
+const MOST_SUSPECTS = 1_000;
+/** A reading. The same reading twice at one moment is one; anything else is done as often as it is asked for. */
+const READING = /^eth_(?:get|call$|chainId$|blockNumber$|estimateGas$|feeHistory$|gasPrice$)/;
+
+/**
+ * Calls of one turn of the event loop go out together. While a request is on its way, calls wait for its answer, at most 5 ms: a quiet process
+ * loses no time, and a busy one sends a handful of requests for hundreds of calls.
+ *
+ * Where a whole request fails, any of its calls may be the cause: a receipt of many megabytes, say. The next time each of them travels alone,
+ * so that nothing a stranger does makes the calls for others fail again.
+ */
+export function gatherCalls(
+  ask: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]>,
+  most: () => number,
+): (call: RpcCall) => Promise<unknown> {
+  let waiting: WaitingCall[] = [];
+  const readings = new Map<string, WaitingCall>();
+  const suspects = new Set<string>();
+  let inFlight = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let isDue = false;
+
+  const send = async (group: readonly WaitingCall[]): Promise<void> => {
+    inFlight += 1;
+    try {
+      const answers = await ask(group.map(({ call }) => call));
+      for (const [at, { settled }] of group.entries()) {
+        const answer = answers[at];
+        if (answer instanceof RpcFailure) settled.reject(answer);
+        else settled.resolve(answer?.result);
+      }
+    } catch (error) {
+      for (const { name, settled } of group) {
+        if (group.length > 1 && suspects.size < MOST_SUSPECTS) suspects.add(name);
+        settled.reject(error);
+      }
+    } finally {
+      inFlight -= 1;
+      if (inFlight === 0) flushSoon();
+    }
+  };
+  const flush = (): void => {
+    isDue = false;
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const alone = waiting.filter(({ name }) => suspects.has(name));
+    const together = waiting.filter(({ name }) => !suspects.has(name));
+    waiting = [];
+    readings.clear();
+    for (const one of alone) {
+      suspects.delete(one.name);
+      void send([one]);
+    }
+    for (let at = 0; at < together.length; at += most()) void send(together.slice(at, at + most()));
+  };
+  const flushSoon = (): void => {
+    if (isDue || waiting.length === 0) return;
+    isDue = true;
+    setImmediate(flush);
+  };
+  return (call) => {
+    const name = `${call.method} ${JSON.stringify(call.params)}`;
+    const same = readings.get(name);
+    if (same !== undefined) return same.settled.promise;
+    const made: WaitingCall = { name, call, settled: Promise.withResolvers() };
+    waiting.push(made);
+    if (READING.test(call.method)) readings.set(name, made);
+    if (inFlight === 0 || waiting.length >= most()) flushSoon();
+    else timer ??= setTimeout(flush, LONGEST_WAIT_MS);
+    return made.settled.promise;
+  };
+}

@@ -1,0 +1,132 @@
+import type { Hex } from '../hex.ts';
+import type { ProviderHealth, ProvidersHealth } from './providers.ts';
+import { type Block, readBlock, readChainId, readReceipt } from './reads.ts';
+import { type Rpc, RpcFailure } from './rpc.ts';
+import { type FinalizedHead, type Mined, sameMined } from './sighting.ts';
+
+/** Why what one provider shows may not be relied on, by the word of another one. */
+export type Objection = 'silent' | 'behind' | 'disagrees';
+
+/** What the other provider has to be asked for, in addition to the payment itself. */
+export interface Said {
+  latest: Pick<Block, 'number' | 'timestamp'>;
+  /** Its block at the height that the leader calls final; only where the decision rests on that. */
+  atFinalized: Pick<Block, 'hash'> | null;
+}
+
+/** What the leading provider shows of a transaction, and the head by which it would be decided. */
+export interface Shown extends Mined {
+  finalized: FinalizedHead | null;
+}
+
+/** Null where the other provider shows the same transaction in the same block, or no such transaction. Pure. */
+export function judgeMined(shown: Shown, asset: Hex, said: Said, mined: Mined): Objection | null {
+  const { receipt, finalized } = shown;
+  if (receipt !== null) {
+    if (said.latest.number < receipt.blockNumber) return 'behind';
+    return sameMined(asset, shown, mined) ? null : 'disagrees';
+  }
+  if (finalized === null) return 'behind';
+  const unheard = judgeFinalized(finalized, said);
+  if (unheard !== null || mined.receipt === null) return unheard;
+  return mined.receipt.blockNumber > finalized.number ? 'behind' : 'disagrees';
+}
+
+/** That nothing came until a final block says something only where that block is the other's too. */
+export function judgeFinalized(finalized: FinalizedHead, { latest, atFinalized }: Said): Objection | null {
+  if (latest.number < finalized.number) return 'behind';
+  return atFinalized?.hash === finalized.hash ? null : 'disagrees';
+}
+
+/** What the leading provider calls its chain, and final. */
+interface LeadingHead {
+  chainId: bigint;
+  finalized: FinalizedHead | null;
+}
+
+/** Its chain and its latest block, read before anything else of it. */
+export async function openView(health: ProviderHealth): Promise<{ chainId: bigint; latest: Block }> {
+  const { provider } = health;
+  try {
+    const [chainId, latest] = await Promise.all([readChainId(provider), readBlock(provider, 'latest')]);
+    if (latest === null) throw new RpcFailure('malformed', `${provider.endpoint} has no latest block`);
+    return { chainId, latest };
+  } catch (error) {
+    if (error instanceof RpcFailure) health.noteSilence();
+    throw error;
+  }
+}
+
+/** What one provider has against what the leading one shows of some transactions. */
+export async function objectToMined(
+  health: ProviderHealth,
+  head: LeadingHead,
+  asset: Hex,
+  finals: readonly (readonly [Hex, Shown])[],
+): Promise<Objections<Hex>> {
+  const { provider: rpc } = health;
+  const { chainId, latest } = await openView(health);
+  if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
+  health.noteHead(latest);
+  const isOnAbsence = finals.some(([, { receipt }]) => receipt === null);
+  const said = await whatItSays(rpc, head, latest, isOnAbsence);
+  const objections: Objections<Hex> = new Map();
+  for (const [hash, shown] of finals) {
+    const receipt = await readReceipt(rpc, hash);
+    const block = receipt && (await readBlock(rpc, receipt.blockNumber));
+    const why = judgeMined(shown, asset, said, { receipt, block });
+    if (why !== null) objections.set(hash, why);
+  }
+  return objections;
+}
+
+/** Its block at the leader's final height is asked for only where the decision rests on an absence. */
+export async function whatItSays(
+  rpc: Rpc,
+  { finalized }: LeadingHead,
+  latest: Block,
+  isOnAbsence: boolean,
+): Promise<Said> {
+  const isThere = isOnAbsence && finalized !== null && latest.number >= finalized.number;
+  return { latest, atFinalized: isThere ? await readBlock(rpc, finalized.number) : null };
+}
+
+/** By what they are about. */
+export type Objections<Key> = Map<Key, Objection>;
+
+/** What one provider is asked about what another one shows. */
+export interface Hearing<Key> {
+  keys: readonly Key[];
+  /** One provider's objections. Throws RpcFailure when it cannot say anything. */
+  askOne(health: ProviderHealth): Promise<Objections<Key>>;
+}
+
+/** One other provider's objections: none if it is left out, and never `behind` if it is late, since no decision waits for it. */
+export async function hearProvider<Key>(
+  providerHealth: ProvidersHealth,
+  health: ProviderHealth,
+  hearing: Hearing<Key>,
+): Promise<Objections<Key>> {
+  const before = health.leftOut(providerHealth.best());
+  // One that is mute is asked all the same: as soon as it says something it has its say again.
+  if (before === 'silent' || before === 'stuck') return new Map();
+  const said = await askPatiently(health, hearing);
+  const heard = said.size < hearing.keys.length || [...said.values()].some((why) => why !== 'silent');
+  health.noteAnswer(heard);
+  if (health.leftOut(providerHealth.best()) !== null) return new Map();
+  if (!health.isLate()) return said;
+  const kept = [...said].filter(([, why]) => why !== 'behind');
+  if (kept.length < said.size) health.noteExcused();
+  return new Map(kept);
+}
+
+async function askPatiently<Key>(health: ProviderHealth, { keys, askOne }: Hearing<Key>): Promise<Objections<Key>> {
+  const silent = (): Objections<Key> => new Map(keys.map((key) => [key, 'silent']));
+  if (health.isPausing()) return silent();
+  try {
+    return await askOne(health);
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    return silent();
+  }
+}

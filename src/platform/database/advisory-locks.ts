@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import type { Client } from 'pg';
+import { withAvailability } from './database-error.ts';
+
+export interface ExclusiveLocks {
+  withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
+  /** Every key that is held is lost, and the next is asked for on a new session. */
+  drop(): void;
+  close(): Promise<void>;
+}
+
+interface Session {
+  client: Client;
+  lost: AbortController;
+}
+
+/**
+ * All keys a process holds are held by one session of its own, outside the pool: a held key costs no connection.
+ * PostgreSQL grants a session the same lock twice, hence the set of keys that are held.
+ */
+export function createExclusiveLocks(connect: (onLost: () => void) => Promise<Client>): ExclusiveLocks {
+  const held = new Set<string>();
+  let current: Promise<Session> | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+
+  const open = (): Promise<Session> => {
+    const lost = new AbortController();
+    const opening = connect(() => {
+      if (current === opening) current = null;
+      lost.abort(new Error('the session that held the lock is lost'));
+    }).then((client) => ({ client, lost }));
+    opening.catch(() => {
+      if (current === opening) current = null;
+    });
+    current = opening;
+    return opening;
+  };
+
+  const ask = (
+    session: Session,
+    verb: 'pg_try_advisory_lock' | 'pg_advisory_unlock',
+    key: string,
+  ): Promise<boolean> => {
+    const query = { name: verb, text: `select ${verb}($1::int8) as done`, values: [lockKey('session', key)] };
+    const answer = last.then(async () => (await session.client.query<{ done: boolean }>(query)).rows[0]?.done === true);
+    // Without an answer it is unknown whether the session holds the key. Ending the session frees it, and all others.
+    last = answer.catch(() => session.client.end().catch(() => {}));
+    return answer;
+  };
+
+  const release = async (session: Session, key: string): Promise<void> => {
+    if (!session.lost.signal.aborted) await ask(session, 'pg_advisory_unlock', key).catch(() => {});
+  };
+
+  return {
+    withAdvisoryLock: async (key, act) => {
+      if (held.has(key)) return null;
+      held.add(key);
+      try {
+        const session = await (current ?? open());
+        const free = await ask(session, 'pg_try_advisory_lock', key).catch((error: unknown) => {
+          throw withAvailability(error, false);
+        });
+        if (!free) return null;
+        try {
+          return { value: await act(session.lost.signal) };
+        } finally {
+          await release(session, key);
+        }
+      } finally {
+        held.delete(key);
+      }
+    },
+    drop: () => {
+      const dropped = current;
+      current = null;
+      dropped
+        ?.then(async ({ client, lost }) => {
+          lost.abort(new Error('the server of the session that held the lock was left'));
+          await client.end();
+        })
+        .catch(() => {});
+    },
+    close: async () => {
+      const session = await current?.catch(() => null);
+      await session?.client.end();
+    },
+  };
+}
+
+/** The int8 an advisory lock is taken under. The kind keeps locks of a session and of a transaction out of each other's way. */
+export function lockKey(kind: 'session' | 'transaction' | 'migration', key: string): bigint {
+  return createHash('sha256').update(`${kind}:${key}`).digest().readBigInt64BE(0);
+}

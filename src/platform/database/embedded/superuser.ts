@@ -1,2 +1,0 @@
-/** The cluster's one role. */
-export const SUPERUSER = 'openaisle';

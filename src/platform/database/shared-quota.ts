@@ -1,0 +1,112 @@
+import sql from 'sql-template-tag';
+import { exceeded, judgeShare, needsKept, type Share, type ShareUse, slotMs } from '../budget-share.ts';
+import type { Clock } from '../clock.ts';
+import { networkLevels } from '../http/client-network.ts';
+import { drawOf, type Random } from '../random.ts';
+import type { Database, Queryable } from './database.ts';
+import { countInWindow, windowAt } from './quota.ts';
+
+/** Longer than any window. */
+const KEPT_MS = 2 * 86_400_000;
+/** Counts stop there. They are read as numbers of the share, which is far below. */
+const MOST = 1_000_000_000;
+
+interface Needs {
+  database: Database;
+  clock: Clock;
+  random: Random;
+}
+
+/** One that all share, whose last part is kept for networks that have not had their turn. */
+export interface SharedQuota {
+  /** As in the named limits. */
+  name: string;
+  limit: number;
+  windowSeconds: number;
+  clientNetwork: string;
+}
+
+/**
+ * Takes one unit of what all processes share, in a transaction of its own, or refuses. What is refused uses nothing: a share that
+ * strangers could use up by asking would be none.
+ */
+export async function takeSharedQuota(needs: Needs, quota: SharedQuota): Promise<void> {
+  const { name, limit, windowSeconds, clientNetwork } = quota;
+  const { site, region } = networkLevels(clientNetwork);
+  const share: Share = { limit, windowMs: windowSeconds * 1_000, newcomerUnits: 1 };
+  const names: SharedNames = { name, network: clientNetwork, site, region };
+  const retryAfterMs = await needs.database.transaction(async (tx) => {
+    await tx.lock(`quota:${name}:all`);
+    const now = needs.clock.now();
+    const start = windowAt(now, windowSeconds).start;
+    const asked = { units: 1, elapsedMs: now - start.getTime() };
+    const slots = slotsAt(share, start, asked.elapsedMs);
+    const standing = await readStanding(tx, names, { start, since: slots.before });
+    const count = (of: string, subject: string, at: Date): void =>
+      tx.later(
+        countInWindow({
+          window: { name: of, subject, start: at },
+          limit: MOST,
+          sweepBefore: new Date(now - KEPT_MS),
+        }),
+      );
+    const ask = needsKept(share, standing, asked);
+    if (ask) count(`${name}:asked`, region, slots.current);
+    const verdict = judgeShare(share, ask ? asking(standing) : standing, asked, () => drawOf(needs.random));
+    if (verdict.part === null) return verdict.retryAfterMs;
+    count(name, `network ${clientNetwork}`, start);
+    count(name, verdict.part === 'open' ? 'all' : 'kept', start);
+    if (verdict.part === 'kept') countKept(count, names, start);
+    return null;
+  });
+  if (retryAfterMs !== null) throw exceeded({ name, limit, windowSeconds, retryAfterMs });
+}
+
+function countKept(
+  count: (name: string, subject: string, at: Date) => void,
+  { name, site, region }: SharedNames,
+  start: Date,
+): void {
+  count(name, `kept site ${site}`, start);
+  count(name, `kept region ${region}`, start);
+}
+
+/** With this very request in it. */
+function asking(standing: ShareUse): ShareUse {
+  return {
+    ...standing,
+    regionsAsking: standing.regionsAsking + (standing.asksOfRegion === 0 ? 1 : 0),
+    asksOfRegion: standing.asksOfRegion + 1,
+  };
+}
+
+function slotsAt(share: Share, start: Date, elapsedMs: number): { current: Date; before: Date } {
+  const slot = slotMs(share);
+  const currentMs = start.getTime() + Math.floor(elapsedMs / slot) * slot;
+  return { current: new Date(currentMs), before: new Date(currentMs - slot) };
+}
+
+/** Under which a shared quota and who asks are counted. */
+interface SharedNames {
+  name: string;
+  network: string;
+  site: string;
+  region: string;
+}
+
+/** How much of a shared quota is used in the window that began then, and who has asked for its kept part since `since`. */
+async function readStanding(
+  queryable: Queryable,
+  { name, network, site, region }: SharedNames,
+  { start, since }: { start: Date; since: Date },
+): Promise<ShareUse> {
+  const used = (subject: string) => sql`coalesce((select used from rate_counters
+    where name = ${name} and subject = ${subject} and window_start = ${start}), 0)`;
+  const asked = sql`from rate_counters where name = ${`${name}:asked`} and window_start >= ${since}`;
+  const row = await queryable.one<Record<keyof ShareUse, number>>(sql`
+    select ${used('all')} as "open", ${used('kept')} as "kept", ${used(`network ${network}`)} as "network",
+      ${used(`kept site ${site}`)} as "siteKept", ${used(`kept region ${region}`)} as "regionKept",
+      (select count(distinct subject)::int4 ${asked}) as "regionsAsking",
+      (select coalesce(max(used), 0) ${asked} and subject = ${region}) as "asksOfRegion"`);
+  return { ...row };
+}

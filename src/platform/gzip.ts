@@ -1,0 +1,119 @@
+import { crc32 } from 'node:zlib';
+
+/** The most that one stored block can carry. */
+const STORED_BYTES = 0xffff;
+const STORED_HEAD_BYTES = 5;
+
+/** Magic, deflate, no name, no time, no hint of strength, no system. */
+const HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
+const TRAILER_BYTES = 8;
+
+/** A gzip file in the making (RFC 1952): where it has come to, and CRC and length of what it holds so far. */
+export interface GzipMember {
+  readonly target: Buffer;
+  at: number;
+  crc: number;
+  length: number;
+}
+
+/** The most that header, trailer and the plain bytes around the blocks can need. */
+export function plainBound(byteCount: number): number {
+  const blocks = Math.ceil(byteCount / STORED_BYTES) + 2;
+  return HEADER.length + byteCount + blocks * STORED_HEAD_BYTES + TRAILER_BYTES;
+}
+
+export function beginMember(target: Buffer, prefix: Uint8Array): GzipMember {
+  const member: GzipMember = { target, at: HEADER.copy(target, 0), crc: crc32(prefix), length: prefix.length };
+  writeStored(member, prefix, false);
+  return member;
+}
+
+/** Gives the length of the whole file. */
+export function finishMember(member: GzipMember, suffix: Uint8Array): number {
+  const { target } = member;
+  writeStored(member, suffix, true);
+  // Of nothing Node 22 says 0, where the place of nothing is null.
+  const crc = suffix.length === 0 ? member.crc : crc32(suffix, member.crc);
+  target.writeUInt32LE(crc, member.at);
+  target.writeUInt32LE((member.length + suffix.length) % 2 ** 32, member.at + 4);
+  return member.at + TRAILER_BYTES;
+}
+
+/** Every block before ends on a byte, so the head of a stored block is a byte of its own. */
+function writeStored(member: GzipMember, bytes: Uint8Array, final: boolean): void {
+  const { target } = member;
+  let from = 0;
+  do {
+    const to = Math.min(bytes.length, from + STORED_BYTES);
+    const isLast = to === bytes.length;
+    if (isLast && from === to && !final) return;
+    target[member.at] = final && isLast ? 1 : 0;
+    target.writeUInt16LE(to - from, member.at + 1);
+    target.writeUInt16LE(~(to - from) & 0xffff, member.at + 3);
+    member.at += STORED_HEAD_BYTES;
+    target.set(bytes.subarray(from, to), member.at);
+    member.at += to - from;
+    from = to;
+  } while (from < bytes.length);
+}
+
+/** CRC-32 of gzip (RFC 1952), bits reversed: the lowest power of x is the highest bit. */
+const POLYNOMIAL = 0xedb88320;
+
+/** The number one in that form. */
+const ONE = 0x80000000 | 0;
+
+/** The product of two polynomials over two elements, modulo the polynomial of the CRC. Signed 32 bits in and out. */
+export function multiply(left: number, right: number): number {
+  let product = 0;
+  let shifted = right;
+  for (let bit = 31; bit >= 0; bit--) {
+    // No branches: the bits of a checksum cannot be foreseen.
+    product ^= shifted & -((left >>> bit) & 1);
+    shifted = (shifted >>> 1) ^ (POLYNOMIAL & -(shifted & 1));
+  }
+  return product;
+}
+
+/** x to the power of 2^0, 2^1, ..., 2^31. */
+const SQUARES: Int32Array = (() => {
+  const squares = new Int32Array(32);
+  let power = 1 << 30;
+  for (let index = 0; index < 32; index++) {
+    squares[index] = power;
+    power = multiply(power, power);
+  }
+  return squares;
+})();
+
+/** x^(8n): what n more bytes do to a checksum. Below 2^29 bytes. */
+export function shiftOfBytes(byteCount: number): number {
+  let shift = ONE;
+  let index = 3;
+  for (let rest = byteCount; rest > 0; rest >>>= 1) {
+    if ((rest & 1) === 1) shift = multiply(SQUARES[index] ?? 0, shift);
+    index += 1;
+  }
+  return shift;
+}
+
+/** The CRC of two texts in a row from the CRC of each and `shiftOfBytes` of the length of the second. */
+export function combineCrc(first: number, second: number, shiftOfSecond: number): number {
+  return (multiply(shiftOfSecond, first) ^ second) >>> 0;
+}
+
+const BYTES: Int32Array = (() => {
+  const table = new Int32Array(256);
+  for (let byte = 0; byte < 256; byte++) {
+    let value = byte;
+    for (let bit = 0; bit < 8; bit++) value = (value >>> 1) ^ (POLYNOMIAL & -(value & 1));
+    table[byte] = value;
+  }
+  return table;
+})();
+
+/** The CRC of a text and one byte more. */
+export function appendByteToCrc(crc: number, byte: number): number {
+  const state = ~crc;
+  return ~((state >>> 8) ^ (BYTES[(state ^ byte) & 0xff] ?? 0)) >>> 0;
+}

@@ -1,0 +1,185 @@
+import { lookup } from 'node:dns/promises';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { isIP } from 'node:net';
+import { isPublicAddress } from './client-network.ts';
+
+export type OutboundWhy =
+  | ('timeout' | 'unreachable' | 'redirect' | 'too_large' | 'not_json')
+  // Only of documents of strangers: an address that is none for the public and was not asked at all; another status than 200.
+  | ('address' | 'status');
+
+/** Another server gave no answer that can be read. Says nothing about what that server did. */
+export class OutboundFailure extends Error {
+  override readonly name = 'OutboundFailure';
+  readonly why: OutboundWhy;
+
+  constructor(why: OutboundWhy, options?: ErrorOptions) {
+    super(`the other server gave no readable answer: ${why}`, options);
+    this.why = why;
+  }
+}
+
+export interface AskOptions {
+  /** POSTed as JSON; null asks with GET. */
+  body: unknown;
+  /** For connection, headers and body together. */
+  deadlineMs: number;
+  maxBytes: number;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** One request, no redirects, a bounded answer. Any status is handed back; what cannot be read is an OutboundFailure. */
+export async function askJson(url: string, options: AskOptions): Promise<{ status: number; json: unknown }> {
+  const signal = AbortSignal.timeout(options.deadlineMs);
+  const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
+  if (options.body !== null) headers['content-type'] = 'application/json';
+  try {
+    const response = await fetch(url, {
+      method: options.body === null ? 'GET' : 'POST',
+      headers,
+      body: options.body === null ? null : JSON.stringify(options.body),
+      redirect: 'manual',
+      signal,
+    });
+    if (isRedirect(response)) {
+      await response.body?.cancel();
+      throw new OutboundFailure('redirect');
+    }
+    return { status: response.status, json: await readBoundedJson(response, options.maxBytes) };
+  } catch (error) {
+    if (error instanceof OutboundFailure) throw error;
+    throw new OutboundFailure(signal.aborted ? 'timeout' : 'unreachable', { cause: error });
+  }
+}
+
+export function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400);
+}
+
+/** The JSON of an answer of so many bytes at most; otherwise an OutboundFailure. */
+export async function readBoundedJson({ body }: Response, maxBytes: number): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new OutboundFailure('too_large');
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch (error) {
+    throw new OutboundFailure('not_json', { cause: error });
+  }
+}
+
+/** Asks for a document at an address that a stranger named. */
+export type PublicFetch = (url: string, signal: AbortSignal) => Promise<Response>;
+
+interface Found {
+  address: string;
+  family: number;
+}
+
+/** What is taken from the machine. Tests serve on a port of their own, and answer for the DNS. */
+export interface PublicMeans {
+  resolve(host: string): Promise<Found[]>;
+  isPublic(address: string): boolean;
+  request(
+    options: RequestOptions & { servername: string },
+    answered: (message: IncomingMessage) => void,
+  ): ClientRequest;
+  port: number;
+}
+
+const MACHINE: PublicMeans = {
+  resolve: (host) => lookup(host, { all: true, verbatim: true }),
+  isPublic: isPublicAddress,
+  request: requestHttps,
+  port: 443,
+};
+const DEADLINE_MS = 3_000;
+const LONGEST_ADDRESS = 2_000;
+const MOST_BYTES = 65_536;
+const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json[ \t]*(?:;|$)/i;
+
+/**
+ * GET by https at port 443 of a public host, and nowhere else: every address that the DNS gives is looked at, and the connection goes to
+ * one of those, so that an answer which changes meanwhile changes nothing. No redirects, no connection kept, no proxy.
+ */
+export function createPublicFetch({ resolve, isPublic, request, port }: PublicMeans = MACHINE): PublicFetch {
+  const find = async (host: string) => {
+    const found = await resolve(host);
+    if (!found.every(({ address }) => isPublic(address))) throw new OutboundFailure('address');
+    if (found.length === 0) throw new OutboundFailure('unreachable');
+    return found;
+  };
+  return async (text, signal) => {
+    const url = publicUrl(text);
+    if (url === null) throw new OutboundFailure('address');
+    const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'openaisle' };
+    return await new Promise((fulfil, reject) => {
+      const options: RequestOptions & { servername: string } = {
+        ...{ host: url.hostname, servername: url.hostname, port, path: url.pathname + url.search },
+        ...{ agent: false, signal, headers: { host: url.host, ...headers } },
+        lookup: (host, { all }, done) => {
+          const tell = (found: Found[]): void =>
+            all ? done(null, found) : done(null, found[0]?.address ?? '', found[0]?.family);
+          find(host).then(tell, (error: Error) => done(error, ''));
+        },
+      };
+      const asked = request(options, (message) => {
+        const { statusCode: status = 0 } = message;
+        if (status === 200) return fulfil(toResponse(message));
+        message.destroy();
+        reject(new OutboundFailure(status >= 300 && status < 400 ? 'redirect' : 'status'));
+      });
+      asked.on('error', reject);
+      asked.end();
+    });
+  };
+}
+
+export const fetchPublic = createPublicFetch();
+
+/** An address literal is no name of a host that publishes something; the default port alone is left out of `port`. */
+function publicUrl(text: string): URL | null {
+  const url = text.length > LONGEST_ADDRESS ? null : URL.parse(text);
+  if (url === null || url.protocol !== 'https:' || url.port !== '') return null;
+  if (url.username !== '' || url.password !== '') return null;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return host === '' || isIP(host) !== 0 ? null : url;
+}
+
+function toResponse(message: IncomingMessage): Response {
+  const type = message.headers['content-type'];
+  const chunks: AsyncIterable<Uint8Array> = message;
+  // As a stream of the web, so that a caller's fetch of another kind is read in the same way.
+  const body = ReadableStream.from(chunks);
+  return new Response(body, { headers: type === undefined ? {} : { 'content-type': type } });
+}
+
+/** What is published at that address as JSON: small, and soon. Throws an OutboundFailure. */
+export async function readPublicJson(
+  url: string,
+  fetchDocument: PublicFetch,
+  deadlineMs = DEADLINE_MS,
+): Promise<unknown> {
+  const signal = AbortSignal.timeout(deadlineMs);
+  try {
+    const response = await fetchDocument(url, signal);
+    const why = faultOf(response);
+    if (why === null) return await readBoundedJson(response, MOST_BYTES);
+    await response.body?.cancel();
+    throw new OutboundFailure(why);
+  } catch (error) {
+    if (error instanceof OutboundFailure) throw error;
+    throw new OutboundFailure(signal.aborted ? 'timeout' : 'unreachable', { cause: error });
+  }
+}
+
+function faultOf(response: Response): 'redirect' | 'status' | 'not_json' | null {
+  if (isRedirect(response)) return 'redirect';
+  if (response.status !== 200) return 'status';
+  return JSON_TYPE.test(response.headers.get('content-type') ?? '') ? null : 'not_json';
+}

@@ -1,0 +1,197 @@
+import { crc32 } from 'node:zlib';
+import { base62 } from '../contract/base62.ts';
+import type { Random } from './random.ts';
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const WEIGHTS = [1, 3, 5, 7] as const;
+
+const KEY_ENTROPY_BYTES = 32;
+const KEY_BODY_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const GROUP_LENGTH = 5;
+const RECOVERY_GROUPS = 5;
+const PAIRING_GROUPS = 3;
+
+/** How many characters follow `<prefix>_<kind>_`. Fixed, so that a search needs no guess at where a secret ends. */
+const LENGTHS = {
+  sk: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
+  dt: KEY_BODY_LENGTH + CHECKSUM_LENGTH,
+  rc: RECOVERY_GROUPS * (GROUP_LENGTH + 1) - 1,
+  pc: PAIRING_GROUPS * (GROUP_LENGTH + 1) - 1,
+} as const;
+export type SecretKind = keyof typeof LENGTHS;
+
+/** Nothing shorter holds a secret of that prefix. */
+export function shortestSecret(prefix: string): number {
+  return prefix.length + '_sk_'.length + Math.min(...Object.values(LENGTHS));
+}
+
+/** What a prefix may look like: it stands in front of `_sk_`, so it holds no underscore itself. */
+export const SECRET_PREFIX = /^[a-z][a-z0-9]{1,15}$/;
+
+const BASE62_ONLY = /^[0-9A-Za-z]+$/;
+
+function checksum(text: string): string {
+  return base62(BigInt(crc32(text)), CHECKSUM_LENGTH);
+}
+
+/** A merchant key of 256 random bits (W3). */
+export function makeMerchantKey(random: Random, prefix: string): string {
+  return makeWord(random, prefix, 'sk');
+}
+
+/** A delivery token of 256 random bits, as a client makes one for itself. */
+export function makeDeliveryToken(random: Random, prefix: string): string {
+  return makeWord(random, prefix, 'dt');
+}
+
+function makeWord(random: Random, prefix: string, kind: 'sk' | 'dt'): string {
+  const entropy = BigInt(`0x${random.bytes(KEY_ENTROPY_BYTES).toString('hex')}`);
+  const text = `${prefix}_${kind}_${base62(entropy, KEY_BODY_LENGTH)}`;
+  return text + checksum(text);
+}
+
+/** A recovery code of 100 random bits. */
+export function makeRecoveryCode(random: Random, prefix: string): string {
+  return `${prefix}_rc_${makeGroups(random, RECOVERY_GROUPS)}`;
+}
+
+/** A pairing code of 60 random bits. */
+export function makePairingCode(random: Random, prefix: string): string {
+  return `${prefix}_pc_${makeGroups(random, PAIRING_GROUPS)}`;
+}
+
+function makeGroups(random: Random, count: number): string {
+  return Array.from({ length: count }, (_, index) => {
+    // 256 is a multiple of 32: the low five bits of a random byte are uniform.
+    const values = [...random.bytes(WEIGHTS.length)].map((byte) => byte & 31);
+    return [...values, checkValue(values, index + 1)].map((value) => CROCKFORD.charAt(value)).join('');
+  }).join('-');
+}
+
+function checkValue(values: readonly number[], group: number): number {
+  return WEIGHTS.reduce((sum, weight, place) => sum + weight * (values[place] ?? 0), group) % CROCKFORD.length;
+}
+
+export function isMerchantKey(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'sk');
+}
+
+export function isDeliveryToken(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'dt');
+}
+
+/** In any case, as people type it. */
+export function isRecoveryCode(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'rc');
+}
+
+export function isPairingCode(text: string, prefix: string): boolean {
+  return isWhole(text, prefix, 'pc');
+}
+
+function isWhole(text: string, prefix: string, kind: SecretKind): boolean {
+  return text.length === prefix.length + 4 + LENGTHS[kind] && secretAt(text, 0, prefix, kind);
+}
+
+/** Whether a secret with a right checksum begins at that position. Constant work. */
+export function secretAt(text: string, at: number, prefix: string, kind: SecretKind): boolean {
+  const bodyAt = at + prefix.length + 4;
+  const end = bodyAt + LENGTHS[kind];
+  if (end > text.length) return false;
+  const marker = text.slice(at, bodyAt);
+  if (kind === 'rc' || kind === 'pc') {
+    return marker.toLowerCase() === `${prefix}_${kind}_` && areGroups(text.slice(bodyAt, end).toUpperCase());
+  }
+  const checked = text.slice(at, end - CHECKSUM_LENGTH);
+  return (
+    marker === `${prefix}_${kind}_` &&
+    BASE62_ONLY.test(text.slice(bodyAt, end)) &&
+    checksum(checked) === text.slice(end - CHECKSUM_LENGTH, end)
+  );
+}
+
+function areGroups(text: string): boolean {
+  return text.split('-').every((group, index) => {
+    const values = [...group].map((character) => CROCKFORD.indexOf(character));
+    if (values.length !== GROUP_LENGTH || values.includes(-1)) return false;
+    return values[GROUP_LENGTH - 1] === checkValue(values, index + 1);
+  });
+}
+
+/** The one spelling of a code under which it is hashed. */
+export function canonicalCode(text: string, prefix: string): string {
+  return (
+    prefix + text.slice(prefix.length, prefix.length + 4).toLowerCase() + text.slice(prefix.length + 4).toUpperCase()
+  );
+}
+
+/** For official facts: what a secret looks like, as a regular expression. */
+export function secretPattern(kind: SecretKind, prefix: string): string {
+  if (kind === 'sk' || kind === 'dt') return `^${prefix}_${kind}_[0-9A-Za-z]{${LENGTHS[kind]}}$`;
+  const groups = kind === 'rc' ? RECOVERY_GROUPS : PAIRING_GROUPS;
+  return `^${prefix}_${kind}_[${CROCKFORD}]{${GROUP_LENGTH}}(-[${CROCKFORD}]{${GROUP_LENGTH}}){${groups - 1}}$`;
+}
+
+const BASE64 = /^[A-Za-z0-9+/_\-\r\n]+={0,2}[\r\n]*$/;
+
+export interface SecretGuard {
+  /** Nothing shorter holds a secret, decoded or not: such texts need not be taken apart. */
+  shortest: number;
+  /** Whether a secret with a right checksum stands anywhere in the text, also when the whole text is base64 of it. `own`: it is the place of that kind. */
+  inText(text: string, own?: SecretKind): boolean;
+  /** The same in every string and field name of a JSON value. Members called one of `except` at the top are the own place of one kind of secret. */
+  inValue(value: unknown, except?: readonly string[]): boolean;
+}
+
+/** Which kind of secret alone a field of that name may hold, where it is named as a secret's own place. */
+const OWN_KIND: Readonly<Record<string, SecretKind>> = { merchant_key: 'sk', recovery_code: 'rc', pairing_code: 'pc' };
+
+/** Looks for merchant keys, recovery codes, pairing codes and delivery tokens of these prefixes (W1). Time is linear in the text. */
+export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
+  const markers = prefixes.map((prefix) => {
+    if (!SECRET_PREFIX.test(prefix)) throw new TypeError('a secret prefix is 2 to 16 of a-z and 0-9');
+    // Any case, because codes are read in any case; secretAt is exact about keys.
+    return { prefix, marker: new RegExp(`${prefix}_(sk|rc|pc|dt)_`, 'gi') };
+  });
+
+  const shortest = Math.min(...prefixes.map(shortestSecret));
+
+  // Every request's headers come this way: most texts are done with after a look for the underscore.
+  const inPlainText = (text: string, own?: SecretKind): boolean =>
+    text.includes('_') &&
+    markers.some(({ prefix, marker }) => {
+      for (const found of text.matchAll(marker)) {
+        const kind = (found[1] ?? '').toLowerCase() as SecretKind;
+        if (kind !== own && secretAt(text, found.index, prefix, kind)) return true;
+      }
+      return false;
+    });
+
+  const search = (text: string, own?: SecretKind): boolean => {
+    if (text.length < shortest) return false;
+    if (inPlainText(text, own)) return true;
+    if (!BASE64.test(text)) return false;
+    return inPlainText(Buffer.from(text, 'base64').toString('latin1'), own);
+  };
+  const inText = (text: string, own?: SecretKind): boolean => search(text, own);
+
+  const inValue = (value: unknown, except: readonly string[] = []): boolean => {
+    if (typeof value === 'string') return inText(value);
+    if (Array.isArray(value)) return value.some((item) => inValue(item));
+    if (typeof value !== 'object' || value === null) return false;
+    return Object.entries(value).some(([name, member]) => {
+      if (inText(name)) return true;
+      if (!except.includes(name) || typeof member !== 'string') return inValue(member);
+      const own = OWN_KIND[name];
+      return own !== undefined && search(member, own);
+    });
+  };
+
+  return { shortest, inText, inValue };
+}
+
+/** One search, where no guard is at hand. */
+export function findSecret(text: string, prefixes: readonly string[]): boolean {
+  return createSecretGuard(prefixes).inText(text);
+}

@@ -1,0 +1,53 @@
+import { parentPort, Worker } from 'node:worker_threads';
+
+/** A program on a thread of its own that answers questions, one after another. */
+export interface Thread<Question, Answer> {
+  /** The memory in `given` is handed over and not copied. Rejects when the thread has failed, or was stopped. */
+  ask(question: Question, given: ArrayBuffer[]): Promise<Answer>;
+  stop(): Promise<void>;
+}
+
+/** The program ends in `answerQuestions`. It gets no environment: nothing that is secret is any of its business. */
+export function startThread<Question, Answer>(program: URL): Thread<Question, Answer> {
+  // Without the options of this process either, as they may load what belongs to its main thread.
+  const worker = new Worker(program, { env: {}, execArgv: [] });
+  const open: PromiseWithResolvers<Answer>[] = [];
+  let ended: Error | null = null;
+  const end = (reason: Error): void => {
+    ended ??= reason;
+    for (const { reject } of open.splice(0)) reject(ended);
+  };
+  worker.on('message', (answer: Answer) => open.shift()?.resolve(answer));
+  worker.on('error', (error: unknown) => end(error instanceof Error ? error : new Error(String(error))));
+  worker.on('messageerror', end);
+  worker.on('exit', (code) => end(new Error(`the thread has ended with ${code}`)));
+  return {
+    ask: (question, given) => {
+      if (ended !== null) return Promise.reject(ended);
+      const asked = Promise.withResolvers<Answer>();
+      open.push(asked);
+      worker.postMessage(question, given);
+      return asked.promise;
+    },
+    stop: async () => {
+      end(new Error('the thread was stopped'));
+      await worker.terminate();
+    },
+  };
+}
+
+export interface Answered<Answer> {
+  answer: Answer;
+  /** Memory of the answer that is handed over and not copied. */
+  given: ArrayBuffer[];
+}
+
+/** What the program of a thread ends in. If `answer` throws, the thread ends, and the caller gets the error. */
+export function answerQuestions<Question, Answer>(answer: (question: Question) => Answered<Answer>): void {
+  const port = parentPort;
+  if (port === null) throw new Error('this program is for a thread');
+  port.on('message', (question: Question) => {
+    const answered = answer(question);
+    port.postMessage(answered.answer, answered.given);
+  });
+}
