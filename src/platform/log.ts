@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type Clock, isoTime, systemClock } from './clock.ts';
 
-/** Structured log lines: one JSON object a line. Only fields of the allow-list are printed; see create-log.ts. */
+/** Structured log lines: one JSON object a line. Only fields of LOG_FIELDS are printed. */
 export interface Log {
   info(event: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(event: string, fields?: Readonly<Record<string, unknown>>): void;

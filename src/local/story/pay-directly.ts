@@ -26,7 +26,7 @@ import {
 const PRICE_USDC = 1.5;
 const TIP_USDC = 0.25;
 const GAS_WEI = 10n ** 18n;
-const { buyerOne, sellerOne, treasury } = WORLD_ACCOUNTS;
+const { buyerOne, buyerThree, sellerOne, treasury } = WORLD_ACCOUNTS;
 
 export const payDirectlyStep: Step = {
   name: 'pay-directly',
@@ -161,8 +161,6 @@ function buyerWallet(scene: Scene): TransferWallet {
   return transferWallet(scene.world.chain, buyerOne);
 }
 
-const { buyerThree, sellerOne: otherSeller } = WORLD_ACCOUNTS;
-
 /** Transactions that have paid already, claimed for other things with intents and signatures that are in order. */
 async function holdRefusedElsewhere(scene: Scene, used: { fee: string; sale: string }): Promise<void> {
   const listed = await listWith(scene, used.fee).catch((error: unknown) => error);
@@ -179,14 +177,14 @@ async function listWith(scene: Scene, hash: string): Promise<unknown> {
   const { client } = speakAs(scene, SELLER);
   const { body } = await client.openFeeIntent();
   const { id, challenge } = body.fee_intent;
-  const payer_signature = await otherSeller.signer.signMessage({ message: challenge });
+  const payer_signature = await sellerOne.signer.signMessage({ message: challenge });
   const listing = {
     title: `Goods that nobody paid a fee for, edition ${scene.edition}`,
     description: 'They are never on the shelves.',
     preview: '',
     artifact: `Edition ${scene.edition}: nothing to see.`,
     price_usdc: 1,
-    seller_wallet: otherSeller.address,
+    seller_wallet: sellerOne.address,
   };
   return await client.createListing({
     body: { ...listing, fee_payment: { intent_id: id, tx_hash: hash, payer_signature } },

@@ -7,7 +7,7 @@ import type { Exchange } from '../observe.ts';
 import { balanceOf, explain, given, hold, type Scene, SELLER, type Step, speakAs, unitsOf } from './scene.ts';
 
 export const PRICE_USDC = 2.5;
-const { sellerOne, treasury } = WORLD_ACCOUNTS;
+const { buyerTwo, sellerOne, treasury } = WORLD_ACCOUNTS;
 
 export const listPricedStep: Step = {
   name: 'list-priced',
@@ -66,8 +66,6 @@ export function goodsOf(scene: Scene) {
   };
 }
 
-const { buyerTwo, sellerOne: walletSeller } = WORLD_ACCOUNTS;
-
 export const buyWithWalletStep: Step = {
   name: 'buy-with-wallet',
   title: 'A wallet without any account buys it too, by x402 v1',
@@ -80,7 +78,7 @@ export const buyWithWalletStep: Step = {
     const delivery = await buy({ client, wallet, listingId, maxPriceUsdc, x402Version: 1, signal: scene.signal });
     const asked = holdPaidInOrder(scene, exchanges, {
       path: `/api/buy/${listingId}`,
-      payee: walletSeller,
+      payee: sellerOne,
       payeeName: `${SELLER}'s wallet`,
       units: unitsOf(goods.priceUsdc),
       last: 200,
