@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { OFFER_STEPS } from '../city/offers/offer-steps.ts';
 import { CHECKOUT_STATES, DRAFT_STATES, OFFER_PHASES } from '../contract/world-records.ts';
-import { CHECKOUT_STEPS } from '../market/world/checkouts/checkout-steps.ts';
-import { DRAFT_STEPS } from '../market/world/drafts/draft-steps.ts';
+import { DRAFT_STEPS } from '../market/world/drafts/store.ts';
+import { CHECKOUT_STEPS } from '../market/world/store.ts';
 
 interface Table {
   title: string;

@@ -21,7 +21,7 @@ import {
   resetWatermark,
   resumePayments,
 } from './payments/chain/commands.ts';
-import { MIGRATIONS } from './prepare-ground.ts';
+import { MIGRATIONS } from './prepare-database.ts';
 import { type Recovered, recover } from './recovery/recover.ts';
 import { type Unlocked, unlock } from './recovery/unlock.ts';
 

@@ -10,24 +10,23 @@ import type { LogCopyPlace } from '../platform/log-copy/place.ts';
 import type { Random } from '../platform/random.ts';
 import { createPruning } from './catalog/feed/prune-changes.ts';
 import { createMarketCatalog, type MarketCatalog } from './catalog/market-catalog.ts';
-import { chainFacts, paymentsFacts } from './chain-facts.ts';
 import { type Connector, createConnector, type FetchDocument } from './connect/connector.ts';
 import type { CrashPoint, Market, MarketConfig, Pepper } from './context.ts';
+import type { Metrics } from './create-metrics.ts';
 import { createEventTail } from './events/read-events.ts';
 import { createSequencer, type Sequencer } from './events/sequencer.ts';
 import { createEventStream, type EventStream } from './events/stream/event-stream.ts';
 import { mountEventStream } from './events/stream/mount-event-stream.ts';
 import { placesOf } from './events/stream/places.ts';
 import { authenticate } from './identity/authenticate.ts';
-import { retiredFlow } from './identity/retired-flow.ts';
+import { retiredFlow } from './identity/register.ts';
 import { createBudgets } from './limits/budgets.ts';
-import { limitMounts, limitProbes, MOUNT_MS } from './limits/limit-mounts.ts';
-import { limitOperations } from './limits/limit-operations.ts';
+import { limitMounts, limitOperations, limitProbes, MOUNT_MS } from './limits/limit-requests.ts';
 import { completeFee } from './listings/fees/complete-fee.ts';
 import { createShapeRenewal } from './listings/near/near-guard.ts';
 import { createMcp } from './mcp/create-mcp.ts';
-import type { Metrics } from './metrics/create-metrics.ts';
-import { type MarketParts, marketOperations } from './operations.ts';
+import { chainFacts, paymentsFacts } from './observe-chain.ts';
+import { createReadFromMemory, type MarketParts, marketOperations } from './operations.ts';
 import { createOwnWrites } from './own-writes.ts';
 import { createConnectPages } from './pages/connect/create-connect-pages.ts';
 import { showConnectFault } from './pages/connect/show-connect-fault.ts';
@@ -40,7 +39,6 @@ import { createWalletPage } from './pages/wallet/create-wallet-page.ts';
 import { refreshSigners } from './payments/paths/x402/facilitator.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
-import { createReadFromMemory } from './read-from-memory.ts';
 import {
   createMarketHistory,
   guardHistory,
@@ -48,7 +46,7 @@ import {
   type MarketHistory,
   refuseByDatabase,
 } from './recovery/guard-history.ts';
-import { heldThings } from './world/listing/held-things.ts';
+import { heldThings } from './world/drafts/list-world.ts';
 import { createWorldPass } from './world/sync/world-pass.ts';
 
 export interface MarketOptions {

@@ -5,9 +5,9 @@ import { createLog, type Log } from '../platform/log.ts';
 import { handleShutdown, holdSignals } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
-import { type MarketRun, runMarket } from './run-market.ts';
-import { runSupervisor } from './run-supervisor.ts';
-import { runWorker } from './run-worker.ts';
+import { type MarketRun, runMarket } from './start.ts';
+import { runSupervisor } from './supervisor.ts';
+import { runWorker } from './worker.ts';
 
 const CRASH_POINTS: Readonly<Record<CrashPoint, true>> = {
   before_verify: true,

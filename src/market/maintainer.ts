@@ -9,7 +9,7 @@ import { runCommand, setting } from '../platform/run-command.ts';
 import { SECRET_PREFIX } from '../platform/secrets.ts';
 import { createSequencer } from './events/sequencer.ts';
 import { createMaintainer } from './identity/create-maintainer.ts';
-import { migrateMarket } from './prepare-ground.ts';
+import { migrateMarket } from './prepare-database.ts';
 
 const HELP = `Creates the maintainer, merchant 1, of the market that the environment describes. The market may be running.
 

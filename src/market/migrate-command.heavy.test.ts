@@ -9,7 +9,7 @@ import { mainProcesses } from '../../test/support/main-process.ts';
 import { onServer } from '../../test/support/on-server.ts';
 import { migrate, migrationsComplete } from '../platform/database/migrate.ts';
 import { systemRandom } from '../platform/random.ts';
-import { MIGRATIONS } from './prepare-ground.ts';
+import { MIGRATIONS } from './prepare-database.ts';
 
 const COMMAND = fileURLToPath(new URL('migrate-command.ts', import.meta.url));
 const EARLIER = 12;

@@ -8,7 +8,7 @@ import { splitStatements } from '../platform/database/migrations/migration-files
 import { openDatabase } from '../platform/database/open-database.ts';
 import { visitDatabase } from '../platform/database/reach-database.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
-import { MIGRATIONS, migrateMarket } from './prepare-ground.ts';
+import { MIGRATIONS, migrateMarket } from './prepare-database.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/app-role.sql', import.meta.url));
 /** The name that the script gives the role. */

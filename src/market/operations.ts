@@ -1,15 +1,17 @@
 import type { Endpoints } from '../contract/index.ts';
+import type { ReadFromMemory } from '../platform/http/operation.ts';
 import type { Operations } from '../platform/http/server-options.ts';
-import { appealRemoval } from './appeals/appeal-removal.ts';
-import { decideAppeal } from './appeals/decide-appeal.ts';
-import { makeGetListing } from './catalog/get-listing.ts';
+import { type MemoryCall, type MemoryRead, unlessRefused } from './catalog/answers.ts';
+import { listingFromMemory, makeGetListing } from './catalog/get-listing.ts';
 import type { MarketCatalog } from './catalog/market-catalog.ts';
-import { makeBrowseShelves } from './catalog/shelf/browse-shelves.ts';
-import { listGrants } from './connect/grants/list-grants.ts';
-import { revokeGrant } from './connect/grants/revoke-grant.ts';
+import { makeBrowseShelves, shelvesFromMemory } from './catalog/shelf/browse-shelves.ts';
+import { listGrants } from './connect/list-grants.ts';
+import { revokeGrant } from './connect/revoke-grant.ts';
 import type { Market, Merchant } from './context.ts';
 import { listEvents } from './events/list-events.ts';
 import type { EventTail } from './events/read-events.ts';
+import { makeGetWindow, windowFromMemory } from './get-window.ts';
+import { getOfficialFacts } from './guide/get-official-facts.ts';
 import { getMe } from './history/get-me.ts';
 import { listPurchases } from './history/list-purchases.ts';
 import { pair } from './identity/pair.ts';
@@ -23,15 +25,16 @@ import { withdrawWithReason } from './listings/changes/withdraw-with-reason.ts';
 import { makeCreateListing } from './listings/create-listing.ts';
 import { getTreasury } from './listings/fees/get-treasury.ts';
 import { makeOpenFeeIntent } from './listings/fees/open-fee-intent.ts';
-import { makeGetStore } from './merchants/get-store.ts';
-import { limitWholeStores } from './merchants/limit-whole-stores.ts';
-import { makeListMerchants } from './merchants/list-merchants.ts';
+import { limitWholeStores, makeGetStore, storeFromMemory } from './merchants/get-store.ts';
+import { makeListMerchants, merchantsFromMemory } from './merchants/list-merchants.ts';
 import { setStoreLine } from './merchants/set-store-line.ts';
+import { appealRemoval } from './moderation/appeal-removal.ts';
+import { decideAppeal } from './moderation/decide-appeal.ts';
 import { pinListing } from './moderation/pin-listing.ts';
 import { removeComment } from './moderation/remove-comment.ts';
 import { removeListing } from './moderation/remove-listing.ts';
 import { getHelp } from './official/get-help.ts';
-import { getOfficialFacts } from './official/get-official-facts.ts';
+import type { OwnWrites } from './own-writes.ts';
 import { makeGetPayment } from './payments/get-payment.ts';
 import type { Payments } from './payments/payments.ts';
 import { makeReviewPayment } from './payments/review-payment.ts';
@@ -41,14 +44,13 @@ import { makeOpenPurchaseIntent } from './purchases/open-purchase-intent.ts';
 import { postComment } from './reactions/post-comment.ts';
 import { raiseFlag } from './reactions/raise-flag.ts';
 import { voteListing } from './reactions/vote-listing.ts';
-import { makeGetWindow } from './window/get-window.ts';
-import { checkoutWorld } from './world/checkouts/checkout-world.ts';
-import { getWorldCheckout } from './world/checkouts/get-world-checkout.ts';
+import { checkoutWorld } from './world/checkout-world.ts';
 import { cancelWorldDraft } from './world/drafts/cancel-world-draft.ts';
 import { draftWorld } from './world/drafts/draft-world.ts';
 import { getWorldDraft } from './world/drafts/get-world-draft.ts';
-import { linkCity } from './world/links/link-city.ts';
-import { makeListWorld } from './world/listing/list-world.ts';
+import { makeListWorld } from './world/drafts/list-world.ts';
+import { getWorldCheckout } from './world/get-world-checkout.ts';
+import { linkCity } from './world/link-city.ts';
 import { makeSyncWorld } from './world/sync/sync-world.ts';
 
 /** What operations stand on beyond what they share. */
@@ -113,4 +115,42 @@ export function marketOperations({
     revokeGrant,
     getHelp,
   };
+}
+
+/** The reads that are asked for most. What they leave open, the operations of the same routes answer. */
+export function createReadFromMemory(
+  { catalog, events }: Pick<MarketParts, 'catalog' | 'events'>,
+  ownWrites: Pick<OwnWrites, 'leastVersion'>,
+): ReadFromMemory {
+  const whole: Readonly<Record<string, MemoryRead>> = {
+    '/api/shelves': shelvesFromMemory(catalog),
+    '/api/merchants': merchantsFromMemory(catalog),
+    '/api/window': windowFromMemory(catalog, events),
+  };
+  const named: Readonly<Record<string, { route: string; read: MemoryRead }>> = {
+    '/api/listing/': { route: '/api/listing/:id', read: listingFromMemory(catalog) },
+    '/api/store/': { route: '/api/store/:handle', read: storeFromMemory(catalog) },
+  };
+  return (request) => {
+    const { target, acceptsGzip } = request;
+    if (!target.startsWith('/api/')) return null;
+    const mark = target.indexOf('?');
+    const path = mark < 0 ? target : target.slice(0, mark);
+    const call = {
+      name: path.slice(path.lastIndexOf('/') + 1),
+      query: mark < 0 ? '' : target.slice(mark + 1),
+      asked: { target, acceptsGzip },
+      leastVersion: () => ownWrites.leastVersion(request),
+    };
+    const read = whole[path];
+    if (read !== undefined) return answerFrom(read, call, path);
+    const one = named[path.slice(0, path.length - call.name.length)];
+    return one === undefined ? null : answerFrom(one.read, call, one.route);
+  };
+
+  function answerFrom(read: MemoryRead, call: MemoryCall, route: string) {
+    catalog.noteRead();
+    const prepared = unlessRefused(() => read(call));
+    return prepared && { ...prepared, route };
+  }
 }

@@ -12,8 +12,7 @@ import { loadPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import type { Market } from './context.ts';
 import { authenticate } from './identity/authenticate.ts';
-import { addPepper } from './identity/peppers/add-pepper.ts';
-import { readPepperStatus } from './identity/peppers/read-pepper-status.ts';
+import { addPepper, readPepperStatus } from './identity/peppers.ts';
 
 const COMMAND = fileURLToPath(new URL('pepper-command.ts', import.meta.url));
 const HOUR = 3_600_000;

@@ -6,9 +6,8 @@ import { visitDatabase } from '../platform/database/reach-database.ts';
 import { initPepper, loadPepper, pepperFileOf } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { runCommand, setting } from '../platform/run-command.ts';
-import { addPepper } from './identity/peppers/add-pepper.ts';
-import { type PepperStanding, readPepperStatus } from './identity/peppers/read-pepper-status.ts';
-import { MIGRATIONS } from './prepare-ground.ts';
+import { addPepper, type PepperStatus, readPepperStatus } from './identity/peppers.ts';
+import { MIGRATIONS } from './prepare-database.ts';
 
 const HELP = `Shows and changes the pepper under which keys and codes are stored. The market may be running.
 
@@ -108,7 +107,7 @@ async function status({ file, databaseUrl, dataDir }: Place, json: boolean): Pro
   }
 }
 
-function inWords(file: string, versions: readonly PepperStanding[]): string {
+function inWords(file: string, versions: readonly PepperStatus[]): string {
   const rows = versions.map(
     ({ version, keys, codes, open, standing }) =>
       `version ${version}: ${keys} keys, ${codes} recovery codes, ${open} open stages and pairing codes: ${standing}`,

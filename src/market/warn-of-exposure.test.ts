@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../platform/log.ts';
-import { warnOfExposure } from './prepare-ground.ts';
+import { warnOfExposure } from './prepare-database.ts';
 
 const LOCAL = { baseUrl: 'http://127.0.0.1:4020', trustProxy: false, host: '127.0.0.1', metricsPort: 0 } as const;
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { createReadFromMemory } from '../../src/market/read-from-memory.ts';
+import { createReadFromMemory } from '../../src/market/operations.ts';
 import { testDatabase } from '../support/database.ts';
 import { listenSample, openSocket } from '../support/sample-server.ts';
 import { seedStock } from '../support/seed.ts';

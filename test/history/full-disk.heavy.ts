@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
+import { MIGRATIONS } from '../../src/market/prepare-database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { endLoad, startLoad } from '../support/kill-load.ts';

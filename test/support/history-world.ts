@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
+import { MIGRATIONS } from '../../src/market/prepare-database.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';

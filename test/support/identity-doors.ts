@@ -1,8 +1,8 @@
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type Limits } from '../../src/contract/vocabulary.ts';
 import type { MarketConfig } from '../../src/market/context.ts';
 import { createMarket, type RunningMarket } from '../../src/market/create-market.ts';
-import { createMetrics, type Metrics } from '../../src/market/metrics/create-metrics.ts';
-import { countRequests } from '../../src/market/serve-market.ts';
+import { createMetrics, type Metrics } from '../../src/market/create-metrics.ts';
+import { countRequests } from '../../src/market/start.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { systemRandom } from '../../src/platform/random.ts';

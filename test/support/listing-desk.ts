@@ -8,7 +8,7 @@ import { makeCreateListing } from '../../src/market/listings/create-listing.ts';
 import { completeFee } from '../../src/market/listings/fees/complete-fee.ts';
 import { createPayments } from '../../src/market/payments/payments.ts';
 import { completePurchase } from '../../src/market/purchases/complete-purchase.ts';
-import { heldThings } from '../../src/market/world/listing/held-things.ts';
+import { heldThings } from '../../src/market/world/drafts/list-world.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import type { TestDatabase } from './database.ts';
 import { type GoodsBody, newGoods } from './list-goods.ts';

@@ -4,9 +4,9 @@ import { once } from 'node:events';
  * A market that has all of its code in memory and does nothing until it gets a line on its input, so that the next one is soon there
  * when one is killed. The line names the point at which it is to kill itself, or none.
  */
-await import('../../src/market/run-market.ts');
-await import('../../src/market/run-supervisor.ts');
-await import('../../src/market/run-worker.ts');
+await import('../../src/market/start.ts');
+await import('../../src/market/supervisor.ts');
+await import('../../src/market/worker.ts');
 // A worker of such a market is wanted at once, and has the environment of the one that started it.
 if (process.send === undefined) {
   const [line] = (await once(process.stdin, 'data')) as [Buffer];

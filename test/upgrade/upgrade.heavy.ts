@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
-import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
+import { MIGRATIONS } from '../../src/market/prepare-database.ts';
 import { migrate, migrationsComplete } from '../../src/platform/database/migrate.ts';
 import { checkMigrations, worstOf } from '../../src/platform/database/migrations/check-migrations.ts';
 import { toBytes } from '../../src/platform/hex.ts';

@@ -2,8 +2,8 @@ import { OFFER_STEPS } from '../../src/city/offers/offer-steps.ts';
 import { LISTING_STATES } from '../../src/contract/vocabulary.ts';
 import { CHECKOUT_STATES, DRAFT_STATES, OFFER_PHASES } from '../../src/contract/world-records.ts';
 import { LISTING_STEPS } from '../../src/market/listings/listing-steps.ts';
-import { CHECKOUT_STEPS } from '../../src/market/world/checkouts/checkout-steps.ts';
-import { DRAFT_STEPS } from '../../src/market/world/drafts/draft-steps.ts';
+import { DRAFT_STEPS } from '../../src/market/world/drafts/store.ts';
+import { CHECKOUT_STEPS } from '../../src/market/world/store.ts';
 
 type Table = Readonly<Record<string, Readonly<Record<string, string | Readonly<Record<string, string>>>>>>;
 

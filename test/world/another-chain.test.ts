@@ -5,7 +5,7 @@ import sql from 'sql-template-tag';
 import { expect, it } from 'vitest';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { MIGRATIONS } from '../../src/market/prepare-ground.ts';
+import { MIGRATIONS } from '../../src/market/prepare-database.ts';
 import type { Authorization } from '../../src/platform/chain/authorization.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';
 import { toBytes } from '../../src/platform/hex.ts';

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Visitor } from '../../src/market/connect/visitor.ts';
+import type { Visitor } from '../../src/market/connect/interaction.ts';
 import { testDatabase } from '../support/database.ts';
 import { beginAuthorization, connectClient, discover, openConsent, refresh } from '../support/oauth-client.ts';
 import { CLIENT_SHAPES, type ClientShape } from '../support/oauth-shapes.ts';

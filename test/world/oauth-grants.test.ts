@@ -1,7 +1,7 @@
 import { createSign, generateKeyPairSync } from 'node:crypto';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { revokeAccess } from '../../src/market/identity/revoke-access.ts';
+import { revokeAccess } from '../../src/market/identity/store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { testDatabase } from '../support/database.ts';
 import { type SettableClock, settableClock } from '../support/market-context.ts';

@@ -1,7 +1,6 @@
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { revokeAccess } from '../../src/market/identity/revoke-access.ts';
-import { lockIdentity, replaceKey } from '../../src/market/identity/store.ts';
+import { lockIdentity, replaceKey, revokeAccess } from '../../src/market/identity/store.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { testDatabase } from '../support/database.ts';
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { chainFacts } from '../../src/market/chain-facts.ts';
-import { createMetrics } from '../../src/market/metrics/create-metrics.ts';
+import { createMetrics } from '../../src/market/create-metrics.ts';
+import { chainFacts } from '../../src/market/observe-chain.ts';
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { addressTopic } from '../../src/platform/chain/usdc.ts';
 import { claim, payDirectly, transfer } from '../support/direct.ts';

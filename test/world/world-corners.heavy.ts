@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { describe, expect, it, test } from 'vitest';
 import type { OfferOut } from '../../src/contract/world-records.ts';
 import { openAttempt } from '../../src/market/payments/paths/x402/store.ts';
-import { STALE_AFTER_MS } from '../../src/market/world/sync/end-unsold.ts';
+import { STALE_AFTER_MS } from '../../src/market/world/sync/listed-offer.ts';
 import { isoTime } from '../../src/platform/clock.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { describe, expect, it, test } from 'vitest';
 import { OFFER_PHASES, type OfferOut } from '../../src/contract/world-records.ts';
-import { STALE_AFTER_MS } from '../../src/market/world/sync/end-unsold.ts';
+import { STALE_AFTER_MS } from '../../src/market/world/sync/listed-offer.ts';
 import { eventsOf } from '../support/listing-life.ts';
 import { offerPath, sendJson } from '../support/scripted-city.ts';
 import { seedListing } from '../support/seed.ts';

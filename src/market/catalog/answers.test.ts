@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { processOn } from '../../../test/catalog/stage.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
-import { createReadFromMemory } from '../read-from-memory.ts';
+import { createReadFromMemory } from '../operations.ts';
 
 const db = testDatabase();
 let now: number;

@@ -8,19 +8,16 @@ import type { Inside, Mount } from '../../platform/http/server-options.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Market, MarketConfig, Merchant } from '../context.ts';
 import { createProviderCalls, type ProviderCalls } from './call-provider.ts';
-import { ClientFault } from './clients/client-fault.ts';
-import { type Metadata, normalizeRegistration } from './clients/normalize-client.ts';
-import { createDocuments } from './clients/read-documents.ts';
+import { createDocuments } from './client-documents.ts';
+import { ClientFault, type Metadata, normalizeRegistration } from './client-metadata.ts';
 import { createArtifacts, idHash } from './create-adapter.ts';
 import { createInteractions } from './create-interactions.ts';
 import { createProvider, takeClientQuota } from './create-provider.ts';
-import type { Interactions } from './interaction.ts';
-import { mountAuthorization } from './mount-authorization.ts';
-import { mountToken, OAUTH_BODY_BYTES } from './mount-token.ts';
+import type { Interactions, Visitor } from './interaction.ts';
+import { mountAuthorization, mountToken, OAUTH_BODY_BYTES } from './mount-oauth.ts';
 import { PATHS, RESOURCE_PATH, resourceOf } from './paths.ts';
 import { answerProgram, oauthError, type ShowFault, showPlainly } from './show-fault.ts';
 import { findVisitor, noteGrantProven, noteHostProven } from './store.ts';
-import type { Visitor } from './visitor.ts';
 
 /** Reads a client's metadata document. Tests bring one of their own for addresses that exist elsewhere only. */
 export type FetchDocument = PublicFetch;

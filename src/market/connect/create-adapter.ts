@@ -27,9 +27,9 @@ export interface Artifacts {
   within<T>(tx: Tx, act: () => Promise<T>): Promise<T>;
 }
 
-type Needs = Pick<Market, 'clock' | 'config'> & { database: Database };
+type AdapterContext = Pick<Market, 'clock' | 'config'> & { database: Database };
 
-export function createArtifacts(market: Needs): Artifacts {
+export function createArtifacts(market: AdapterContext): Artifacts {
   const open = new AsyncLocalStorage<Tx>();
   const queryable = (): Queryable => open.getStore() ?? market.database;
   return {
@@ -50,7 +50,7 @@ const NO_SESSIONS: Adapter = {
   ...{ consume: nothing, destroy: nothing, revokeByGrantId: nothing },
 };
 
-function createAdapter({ clock, config }: Needs, model: string, queryable: () => Queryable): Adapter {
+function createAdapter({ clock, config }: AdapterContext, model: string, queryable: () => Queryable): Adapter {
   const now = (): Date => new Date(clock.now());
   return {
     upsert: async (id, payload, expiresIn) => {

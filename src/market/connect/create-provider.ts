@@ -10,10 +10,9 @@ import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
 import { takeQuota } from '../../platform/database/quota.ts';
 import type { Market, Pepper } from '../context.ts';
 import { limitFor } from '../limits/network-limits.ts';
-import { takeNetworkQuota } from '../limits/take-network-quota.ts';
-import { hostOfClient } from './clients/host-of-client.ts';
-import { normalizeDocument } from './clients/normalize-client.ts';
-import type { Documents } from './clients/read-documents.ts';
+import { takeNetworkQuota } from '../limits/quotas.ts';
+import type { Documents } from './client-documents.ts';
+import { hostOfClient, normalizeDocument } from './client-metadata.ts';
 import { PATHS, resourceOf } from './paths.ts';
 
 const MINUTE = 60;

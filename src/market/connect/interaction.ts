@@ -1,5 +1,6 @@
 import type { TokenScope } from '../../contract/token-scopes.ts';
 import type { Incoming } from '../../platform/http/message.ts';
+import type { Merchant } from '../context.ts';
 
 /** An authorization under way in a browser, as the pages see it. */
 export interface Interaction {
@@ -35,4 +36,16 @@ export interface Interactions {
   allow(incoming: Incoming, interaction: Interaction, proof: Proof): Promise<{ location: string }>;
   /** Tells the client that its user said no. */
   cancel(incoming: Incoming, interaction: Interaction): Promise<{ location: string }>;
+}
+
+/** For whom a hosted client acts, as its access token says. */
+export interface Visitor {
+  merchant: Merchant;
+  /** hosted_grants.id */
+  grantId: string;
+  scopes: ReadonlySet<TokenScope>;
+  /** Of the client's metadata document; null: it registered itself. */
+  clientHost: string | null;
+  /** This grant, or a configured host of its client, has completed a read of `me` (W11). */
+  proven: boolean;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { normalizeQuery } from './mount-authorization.ts';
+import { normalizeQuery } from './mount-oauth.ts';
 
 const fields = (query: string) => [...new URLSearchParams(normalizeQuery(query))];
 const scopeOf = (scope: string) =>

@@ -1,7 +1,7 @@
 import { errors } from 'oidc-provider';
 import type { Incoming, Outgoing } from '../../platform/http/message.ts';
 import { OutboundFailure } from '../../platform/http/outbound-requests.ts';
-import { ClientFault } from './clients/client-fault.ts';
+import { ClientFault } from './client-metadata.ts';
 
 /** What a person is told whose program cannot be connected. */
 export interface ConnectFault {

@@ -1,9 +1,10 @@
 import sql from 'sql-template-tag';
 import type { TokenScope } from '../../contract/token-scopes.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
+import type { Proof } from './interaction.ts';
 
 /** What the authorization server remembers. A reader of the table gets no token or code that works: see atRest in create-adapter.ts. */
-export interface Artifact {
+interface Artifact {
   model: string;
   idHash: Buffer;
   grantId: string | null;
@@ -105,7 +106,7 @@ export async function keepClient(database: Queryable, idHash: Buffer, until: Dat
     where model = 'Client' and id_hash = ${idHash} and expires_at < ${unlessAfter}`);
 }
 
-export interface NewGrant {
+interface NewGrant {
   id: string;
   merchantId: bigint;
   grantedAt: Date;
@@ -126,7 +127,7 @@ export async function insertGrant(tx: Tx, grant: NewGrant): Promise<void> {
       ${grant.clientHost}, ${grant.redirectHost}, ${[...grant.scopes]}, ${grant.provedBy})`);
 }
 
-export interface VisitorRow {
+interface VisitorRow {
   grant_id: string;
   client_host: string | null;
   granted: string[];
@@ -163,4 +164,35 @@ export async function noteGrantProven(database: Queryable, id: string, at: Date)
 export async function noteHostProven(database: Queryable, host: string, at: Date): Promise<void> {
   await database.run(sql`
     insert into hosted_proven_hosts (host, proven_at) values (${host}, ${at}) on conflict (host) do nothing`);
+}
+
+export interface GrantRow {
+  id: string;
+  client_name: string | null;
+  client_host: string | null;
+  redirect_host: string;
+  scopes: TokenScope[];
+  proved_by: Proof['provedBy'];
+  granted_at: Date;
+  proven_at: Date | null;
+  revoked_at: Date | null;
+}
+
+const GRANT_COLUMNS = sql`id, client_name, client_host, redirect_host, scopes, proved_by, granted_at, proven_at, revoked_at`;
+
+/** Those in force before all others, the newest first. */
+export async function readGrants(database: Queryable, merchantId: bigint, limit: number): Promise<GrantRow[]> {
+  return await database.rows<GrantRow>(sql`
+    select ${GRANT_COLUMNS} from hosted_grants where merchant_id = ${merchantId}
+    order by revoked_at is not null, granted_at desc, id limit ${limit}`);
+}
+
+/** The grant as it is then; null: this merchant has none of that id. The first time counts. */
+export async function revokeGrantOf(
+  database: Queryable,
+  { id, merchantId, at }: { id: string; merchantId: bigint; at: Date },
+): Promise<GrantRow | null> {
+  return await database.maybe<GrantRow>(sql`
+    update hosted_grants set revoked_at = coalesce(revoked_at, ${at}::timestamptz)
+    where id = ${id}::uuid and merchant_id = ${merchantId} returning ${GRANT_COLUMNS}`);
 }

@@ -1,10 +1,11 @@
-import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
+import { type IdentityDoor, MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
-import type { Market, Merchant, Queryable } from '../context.ts';
+import type { Market, MarketConfig, Merchant, Queryable } from '../context.ts';
 import { findKeyOwner, type KeyOwner, noteKeyUse } from './store.ts';
 
-export type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
+type Authenticator = Pick<Market, 'config' | 'pepper' | 'clock' | 'log'> & { database: Queryable };
 
 /** The owner of this key; null if it has none, or has been revoked. No cache: a replaced key is dead at once, in every process. */
 export async function authenticate(market: Authenticator, bearer: string): Promise<Merchant | null> {
@@ -14,7 +15,7 @@ export async function authenticate(market: Authenticator, bearer: string): Promi
   return { id, handle, maintainer: id === BigInt(MAINTAINER_MERCHANT_ID), keyId };
 }
 
-export async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwner | null> {
+async function findOwner(market: Authenticator, bearer: string): Promise<KeyOwner | null> {
   // The checksum tells most wrong keys apart without asking the database.
   if (!isMerchantKey(bearer, market.config.keyPrefix)) return null;
   const hashes = market.pepper.hashes(bearer).map(({ hash }) => hash);
@@ -32,4 +33,17 @@ function noteInPassing({ database, log, pepper }: Authenticator, keyId: bigint, 
   noteKeyUse(database, keyId, today, newest).catch((error: unknown) => {
     log.warn('key_use_not_noted', { error });
   });
+}
+
+/** Who calls at a door that a key opens, and with which of its keys. */
+export async function mustOwnKey(market: Authenticator, bearer: string | null): Promise<KeyOwner> {
+  if (bearer === null) throw new Refusal('key_required');
+  const owner = await findOwner(market, bearer);
+  if (owner === null) throw new Refusal('key_invalid');
+  return owner;
+}
+
+/** Each door can be closed by the operator (OPENAISLE_DOORS). */
+export function mustBeOpen({ openDoors }: Pick<MarketConfig, 'openDoors'>, door: IdentityDoor): void {
+  if (!openDoors.has(door)) throw new Refusal('door_closed');
 }

@@ -4,8 +4,8 @@ import { HANDLE_PATTERN } from '../../contract/identity.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isOutcomeUnknown } from '../../platform/database/database-error.ts';
 import type { Market } from '../context.ts';
-import { addMerchant } from './add-merchant.ts';
-import { type MadeSecrets, makeSecrets } from './make-secrets.ts';
+import { addMerchant } from './register.ts';
+import { type MadeSecrets, makeSecrets } from './secrets.ts';
 import { isSkeletonTaken, maybeHandle } from './store.ts';
 
 export type MaintainerMarket = Pick<Market, 'database' | 'clock' | 'random' | 'pepper' | 'wakeEvents'> & {

@@ -5,7 +5,7 @@ import { takeQuota } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { makePairingCode } from '../../platform/secrets.ts';
 import type { MarketOperation } from '../context.ts';
-import { mustBeOpen } from './must-be-open.ts';
+import { mustBeOpen } from './authenticate.ts';
 import { findCurrentKey, insertPairingCode, lockIdentity, sweepPairingCodes } from './store.ts';
 
 const KEPT_DAYS = 7;

@@ -1,10 +1,27 @@
 import type { Endpoints } from '../../contract/index.ts';
-import type { MarketOperation } from '../context.ts';
-import { beginRecovery } from './begin-recovery.ts';
-import { confirmRecovery } from './confirm-recovery.ts';
-import { generateCodes } from './generate-codes.ts';
-import { mustBeOpen } from './must-be-open.ts';
-import { cancelStage } from './stages/cancel-stage.ts';
+import { CODES_WAIT_HOURS } from '../../contract/vocabulary.ts';
+import { sha256 } from '../../platform/canonical-json.ts';
+import { isoTime } from '../../platform/clock.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, MarketOperation } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { takeNetworkQuota } from '../limits/quotas.ts';
+import { mustBeOpen, mustOwnKey } from './authenticate.ts';
+import { hashesOfCode, makeCodes, makeSecrets } from './secrets.ts';
+import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
+import { closeStage } from './stages/store.ts';
+import {
+  cancelWaitingSets,
+  endSets,
+  findCodeOwner,
+  findCurrentKey,
+  findCurrentSet,
+  findHandle,
+  insertSet,
+  lockIdentity,
+  replaceKey,
+  revokeAccess,
+} from './store.ts';
 
 /** Wins a store back with one of its codes, or makes new codes (W10). */
 export const recovery: MarketOperation<Endpoints['recovery']> = async (market, { body, bearer, clientNetwork }) => {
@@ -20,3 +37,95 @@ export const recovery: MarketOperation<Endpoints['recovery']> = async (market, {
       return { status: 200, body: await generateCodes(market, { body, bearer, clientNetwork }) };
   }
 };
+
+/**
+ * For a caller who has one of the codes in force: shows a new key and eight new codes, which a confirm will put in force. Codes that were
+ * made with the key alone and still wait end with this: a stolen key must not cut its owner off.
+ */
+export async function beginRecovery(market: Market, code: string, clientNetwork: string) {
+  const { config, database, clock, random, pepper } = market;
+  await takeNetworkQuota(market, 'recovery_starts_per_ip_hour', clientNetwork);
+  const at = new Date(clock.now());
+  const hashes = hashesOfCode(pepper, config.keyPrefix, code);
+  const found = await findCodeOwner(database, hashes, at);
+  if (found === null) throw new Refusal('recovery_code_refused');
+  const { key, codes, hashes: made } = makeSecrets({ random, pepper, keyPrefix: config.keyPrefix });
+  return database.transaction(async (tx) => {
+    await lockIdentity(tx, found.merchantId);
+    const owner = await findCodeOwner(tx, hashes, at);
+    if (owner === null) throw new Refusal('recovery_code_refused');
+    const { merchantId, setNumber } = owner;
+    await cancelWaitingSets(tx, merchantId, at);
+    const opened = await openStage(tx, market, { kind: 'recovery', ...made, merchantId, begunBySet: setNumber });
+    const handle = await findHandle(tx, merchantId);
+    return { status: 'staged' as const, handle, ...opened, merchant_key: key, recovery_codes: codes };
+  });
+}
+
+interface ConfirmRecoveryCall {
+  body: DoorBody<'recovery', 'confirm'>;
+  bearer: string | null;
+  clientNetwork: string;
+}
+
+/** Puts new key and codes in force and burns all older ones, once, for a caller who shows the key that the stage gave. */
+export async function confirmRecovery(market: Market, { body, bearer, clientNetwork }: ConfirmRecoveryCall) {
+  const { database, clock, pepper } = market;
+  await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
+  const now = clock.now();
+  const { merchantId } = await judgeStage(database, 'recovery', { body, bearer }, { now, pepper, lock: false });
+  const at = new Date(now);
+  const handle = await database.transaction(async (tx) => {
+    await lockIdentity(tx, merchantId);
+    const stage = await judgeStage(tx, 'recovery', { body, bearer }, { now, pepper, lock: true });
+    if ((await findCurrentSet(tx, merchantId, at)) !== stage.begunBySet) throw new Refusal('stage_closed');
+    await replaceKey(tx, merchantId, stage, at);
+    await endSets(tx, merchantId, 'burned', at);
+    await insertSet(tx, { ...stage, createdAt: at, validFrom: at });
+    await closeStage(tx, sha256(body.session), 'confirmed', at);
+    await revokeAccess(tx, merchantId, at);
+    const own = await findHandle(tx, merchantId);
+    await recordEvent(tx, market, { kind: 'recover', actor: own, detail: { merchant_id: Number(merchantId) } });
+    return own;
+  });
+  return { status: 'confirmed' as const, merchant_id: Number(merchantId), handle };
+}
+
+interface GenerateCodesCall {
+  body: DoorBody<'recovery', 'generate'>;
+  bearer: string | null;
+  clientNetwork: string;
+}
+
+/**
+ * Eight new codes, shown this once. With a code in force they replace its set at once. With the key alone they wait, and the old set stays
+ * in force meanwhile: with the old codes the owner can undo what a thief of the key alone did.
+ */
+async function generateCodes(market: Market, { body, bearer, clientNetwork }: GenerateCodesCall) {
+  const { config, database, clock, random, pepper } = market;
+  await takeNetworkQuota(market, 'recovery_starts_per_ip_hour', clientNetwork);
+  const { merchantId, keyId } = await mustOwnKey(market, bearer);
+  const { codes, codeHashes } = makeCodes({ random, pepper, keyPrefix: config.keyPrefix });
+  const now = clock.now();
+  const at = new Date(now);
+  const code = body.recovery_code;
+  const validFrom = code === undefined ? new Date(now + CODES_WAIT_HOURS * 3_600_000) : at;
+  await database.transaction(async (tx) => {
+    await lockIdentity(tx, merchantId);
+    // It may have been replaced while this one waited.
+    if ((await findCurrentKey(tx, merchantId)) !== keyId) throw new Refusal('key_invalid');
+    if (code === undefined) await cancelWaitingSets(tx, merchantId, at);
+    else {
+      const found = await findCodeOwner(tx, hashesOfCode(pepper, config.keyPrefix, code), at);
+      if (found?.merchantId !== merchantId) throw new Refusal('recovery_code_refused');
+      await endSets(tx, merchantId, 'replaced', at);
+    }
+    await insertSet(tx, { merchantId, createdAt: at, validFrom, codeHashes, pepperVersion: pepper.version });
+  });
+  return {
+    status: 'generated' as const,
+    recovery_codes: codes,
+    valid: code === undefined ? ('later' as const) : ('now' as const),
+    valid_from: isoTime(validFrom),
+  };
+}

@@ -1,9 +1,17 @@
+import { handleSkeleton, isReservedHandle } from '../../contract/handle-skeleton.ts';
 import type { Endpoints } from '../../contract/index.ts';
-import type { MarketOperation } from '../context.ts';
-import { confirmRegistration } from './confirm-registration.ts';
-import { mustBeOpen } from './must-be-open.ts';
-import { stageRegistration } from './stage-registration.ts';
-import { cancelStage } from './stages/cancel-stage.ts';
+import { sha256 } from '../../platform/canonical-json.ts';
+import { inSnapshot, type Queryable, type Tx } from '../../platform/database/database.ts';
+import { takeSharedQuota } from '../../platform/database/shared-quota.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, MarketOperation } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { takeNetworkQuota } from '../limits/quotas.ts';
+import { mustBeOpen } from './authenticate.ts';
+import { makeSecrets } from './secrets.ts';
+import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
+import { type ClientClass, closeStage, type SecretHashes } from './stages/store.ts';
+import { insertMerchant, isSkeletonTaken, nextMerchantId } from './store.ts';
 
 /** Opens a store in two steps (W10). */
 export const register: MarketOperation<Endpoints['register']> = async (market, { body, bearer, clientNetwork }) => {
@@ -17,3 +25,94 @@ export const register: MarketOperation<Endpoints['register']> = async (market, {
       return { status: 200, body: await cancelStage(market, 'register', body) };
   }
 };
+
+/** Makes key and codes and shows them, this once. Nothing exists and no handle is held until the confirm. */
+export async function stageRegistration(market: Market, body: DoorBody<'register', 'stage'>, clientNetwork: string) {
+  const { config, database, random, pepper } = market;
+  await takeNetworkQuota(market, 'registration_per_ip_hour', clientNetwork);
+  await checkHandle(database, body.handle, 'Stage again with another handle.');
+  const { key, codes, hashes } = makeSecrets({ random, pepper, keyPrefix: config.keyPrefix });
+  const { handle, model, client_class: clientClass } = body;
+  const opened = await openStage(database, market, { kind: 'register', ...hashes, handle, model, clientClass });
+  return { status: 'staged' as const, handle, ...opened, merchant_key: key, recovery_codes: codes };
+}
+
+interface ConfirmRegistrationCall {
+  body: DoorBody<'register', 'confirm'>;
+  bearer: string | null;
+  clientNetwork: string;
+}
+
+/** Makes the merchant real, once, for a caller who shows the key that the stage gave. */
+export async function confirmRegistration(market: Market, { body, bearer, clientNetwork }: ConfirmRegistrationCall) {
+  const { config, database, clock, pepper } = market;
+  await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
+  const now = clock.now();
+  // Judged first without any lock: a request that is refused anyway makes no other one wait and uses nothing of the shared quota. In one
+  // snapshot, or a stage confirmed meanwhile would find its handle taken by itself.
+  await inSnapshot(database, async (snapshot) => {
+    const stage = await judgeStage(snapshot, 'register', { body, bearer }, { now, pepper, lock: false });
+    await checkHandle(snapshot, body.handle ?? stage.handle);
+  });
+  await takeSharedQuota(market, {
+    name: 'registration_per_hour',
+    limit: config.limits.registration_per_hour,
+    windowSeconds: 3_600,
+    clientNetwork,
+  });
+  const { id, handle } = await database.transaction(async (tx) => {
+    const stage = await judgeStage(tx, 'register', { body, bearer }, { now, pepper, lock: true });
+    const chosen = body.handle ?? stage.handle;
+    await tx.lock('merchants');
+    await checkHandle(tx, chosen);
+    const merchantId = await nextMerchantId(tx);
+    const { model, clientClass } = stage;
+    await addMerchant(tx, market, { id: merchantId, handle: chosen, model, clientClass, secrets: stage });
+    await closeStage(tx, sha256(body.session), 'confirmed', new Date(now));
+    return { id: merchantId, handle: chosen };
+  });
+  return { status: 'confirmed' as const, merchant_id: Number(id), handle };
+}
+
+/** Refuses a handle that a public registration cannot have. */
+async function checkHandle(database: Queryable, handle: string, nextStep?: string): Promise<void> {
+  if (isReservedHandle(handle)) throw new Refusal('handle_reserved');
+  if (await isSkeletonTaken(database, handleSkeleton(handle)))
+    throw new Refusal('handle_taken', nextStep === undefined ? {} : { nextStep });
+}
+
+interface MerchantToAdd {
+  id: bigint;
+  handle: string;
+  model: string;
+  clientClass: ClientClass;
+  secrets: SecretHashes;
+}
+
+/** The merchant, its key, its codes and the event, in the caller's transaction, which holds the lock 'merchants'. */
+export async function addMerchant(
+  tx: Tx,
+  market: Pick<Market, 'clock' | 'wakeEvents'>,
+  { id, handle, model, clientClass, secrets }: MerchantToAdd,
+): Promise<void> {
+  await insertMerchant(tx, {
+    ...secrets,
+    id,
+    handle,
+    skeleton: handleSkeleton(handle),
+    model,
+    clientClass,
+    joinedAt: new Date(market.clock.now()),
+  });
+  await recordEvent(tx, market, { kind: 'register', actor: handle, detail: { merchant_id: Number(id) } });
+}
+
+/** A JSON object without `action` is the former one-call flow, which gave a key without having it saved first (W10). */
+export function retiredFlow(raw: unknown): Refusal | null {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || Object.hasOwn(raw, 'action')) return null;
+  return new Refusal('retired_flow', {
+    detail: 'A key is given in two steps now: the first shows it once, a confirm with it makes it real.',
+    nextStep:
+      'Send action stage to /api/register, or action begin to /api/rotate; then confirm with the key that it shows.',
+  });
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { retiredFlow } from './retired-flow.ts';
+import { retiredFlow } from './register.ts';
 
 test.each([{}, { handle: 'alice' }, { handle: 'alice', model: 'm', Action: 'stage' }])(
   'an object without action is the retired flow: %j',

@@ -1,9 +1,15 @@
 import type { Endpoints } from '../../contract/index.ts';
-import type { MarketOperation } from '../context.ts';
-import { beginRotation } from './begin-rotation.ts';
-import { confirmRotation } from './confirm-rotation.ts';
-import { mustBeOpen } from './must-be-open.ts';
-import { cancelStage } from './stages/cancel-stage.ts';
+import { sha256 } from '../../platform/canonical-json.ts';
+import { takeQuota } from '../../platform/database/quota.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, MarketOperation } from '../context.ts';
+import { recordEvent } from '../events/record-event.ts';
+import { takeNetworkQuota } from '../limits/quotas.ts';
+import { mustBeOpen, mustOwnKey } from './authenticate.ts';
+import { makeKey } from './secrets.ts';
+import { cancelStage, type DoorBody, judgeStage, openStage } from './stages/stages.ts';
+import { closeStage } from './stages/store.ts';
+import { cancelWaitingSets, findCurrentKey, findHandle, lockIdentity, replaceKey, revokeAccess } from './store.ts';
 
 /** Replaces a key in two steps (W10). Until the confirm the old key is the key. */
 export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { body, bearer, clientNetwork }) => {
@@ -17,3 +23,50 @@ export const rotate: MarketOperation<Endpoints['rotate']> = async (market, { bod
       return { status: 200, body: await cancelStage(market, 'rotate', body) };
   }
 };
+
+/** Shows the key that a confirm will put in the place of the caller's. */
+export async function beginRotation(market: Market, bearer: string | null, clientNetwork: string) {
+  const { config, database, random, pepper } = market;
+  await takeNetworkQuota(market, 'rotation_starts_per_ip_hour', clientNetwork);
+  const { merchantId, handle, keyId } = await mustOwnKey(market, bearer);
+  const { key, hashes } = makeKey({ random, pepper, keyPrefix: config.keyPrefix });
+  const opened = await openStage(database, market, { kind: 'rotate', ...hashes, merchantId, begunByKey: keyId });
+  return { status: 'staged' as const, handle, ...opened, merchant_key: key };
+}
+
+interface ConfirmRotationCall {
+  body: DoorBody<'rotate', 'confirm'>;
+  bearer: string | null;
+  clientNetwork: string;
+}
+
+/** From its commit on the new key is the key, on every process, and whatever hung on the old one is over. */
+export async function confirmRotation(market: Market, { body, bearer, clientNetwork }: ConfirmRotationCall) {
+  const { config, database, clock, pepper } = market;
+  await takeNetworkQuota(market, 'confirm_per_ip_hour', clientNetwork);
+  const now = clock.now();
+  const staged = await judgeStage(database, 'rotate', { body, bearer }, { now, pepper, lock: false });
+  const { merchantId } = staged;
+  await takeQuota(market, {
+    name: 'rotation_per_merchant_day',
+    subject: String(merchantId),
+    limit: config.limits.rotation_per_merchant_day,
+    windowSeconds: 86_400,
+  });
+  const at = new Date(now);
+  const handle = await database.transaction(async (tx) => {
+    // Lock order: the identity, then the stage's row. The holder of the identity's lock ends the merchant's other stages.
+    await lockIdentity(tx, merchantId);
+    const stage = await judgeStage(tx, 'rotate', { body, bearer }, { now, pepper, lock: true });
+    if ((await findCurrentKey(tx, merchantId)) !== stage.begunByKey) throw new Refusal('stage_closed');
+    await replaceKey(tx, merchantId, stage, at);
+    await closeStage(tx, sha256(body.session), 'confirmed', at);
+    await revokeAccess(tx, merchantId, at);
+    // The key alone made them, and it may have been replaced because it was stolen: in three days they would win the store back.
+    await cancelWaitingSets(tx, merchantId, at);
+    const own = await findHandle(tx, merchantId);
+    await recordEvent(tx, market, { kind: 'rotate', actor: own, detail: { merchant_id: Number(merchantId) } });
+    return own;
+  });
+  return { status: 'confirmed' as const, merchant_id: Number(merchantId), handle };
+}

@@ -1,7 +1,6 @@
-import sql from 'sql-template-tag';
+import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import { insertSet } from './codes/store.ts';
-import type { ClientClass, KeyHash, SecretHashes } from './stages/stage.ts';
+import { type ClientClass, type KeyHash, type SecretHashes, supersedeStages } from './stages/store.ts';
 
 /** One at a time for each merchant: whatever replaces its key or its codes. */
 export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {
@@ -34,7 +33,7 @@ export async function maybeHandle(database: Queryable, merchantId: bigint): Prom
   return row?.handle ?? null;
 }
 
-export interface NewMerchant extends SecretHashes {
+interface NewMerchant extends SecretHashes {
   id: bigint;
   handle: string;
   skeleton: string;
@@ -110,7 +109,7 @@ export async function noteKeyUse(database: Queryable, keyId: bigint, day: string
     where id = ${keyId} and (last_used_on is distinct from ${day}::date or pepper_version < ${newest.pepperVersion})`);
 }
 
-export interface NewPairingCode {
+interface NewPairingCode {
   codeHash: Buffer;
   pepperVersion: number;
   merchantId: bigint;
@@ -133,13 +132,134 @@ export async function sweepPairingCodes(database: Queryable, expiredBefore: Date
     ))`);
 }
 
-export async function endPairingCodes(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
+async function endPairingCodes(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await tx.run(sql`update pairing_codes set ended_at = ${at}, ended_as = 'revoked'
     where merchant_id = ${merchantId} and ended_at is null`);
 }
 
-export async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
+async function revokeGrants(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
   await tx.run(
     sql`update hosted_grants set revoked_at = ${at} where merchant_id = ${merchantId} and revoked_at is null`,
   );
+}
+
+/**
+ * The number of the set in force, as a scalar query: the newest that has not ended and whose time has come. One that never had to wait is in
+ * force from its commit on, also for a process whose clock is behind.
+ */
+function codeSetInForce(merchantId: Sql, at: Date): Sql {
+  return sql`(select max(set_number) from recovery_sets
+    where recovery_sets.merchant_id = ${merchantId} and ended_at is null and (valid_from <= ${at} or valid_from = created_at))`;
+}
+
+interface CodeOwner {
+  merchantId: bigint;
+  setNumber: number;
+}
+
+/**
+ * The owner of this code; null for one that was never made, is over, or is not yet in force. For a code that was never made the sets of
+ * another merchant are searched, so that it takes as long as for one that is over.
+ */
+export async function findCodeOwner(
+  database: Queryable,
+  hashes: readonly Buffer[],
+  at: Date,
+): Promise<CodeOwner | null> {
+  const row = await database.maybe<{ merchant_id: bigint; set_number: number }>(sql`
+    with named as materialized (
+      select coalesce(code.merchant_id, other.merchant_id) as merchant_id, coalesce(code.set_number, -1) as set_number
+      from (select merchant_id from recovery_codes limit 1) as other
+        left join recovery_codes as code on code.code_hash = any (${hashes}::bytea[])
+    )
+    select merchant_id, set_number from named where set_number = ${codeSetInForce(sql`named.merchant_id`, at)}`);
+  return row === null ? null : { merchantId: row.merchant_id, setNumber: row.set_number };
+}
+
+export async function findCurrentSet(database: Queryable, merchantId: bigint, at: Date): Promise<number | null> {
+  const row = await database.one<{ set_number: number | null }>(
+    sql`select ${codeSetInForce(sql`${merchantId}`, at)} as set_number`,
+  );
+  return row.set_number;
+}
+
+/** When codes that were made with the key alone come in force; null when there are none that wait. */
+export async function findWaitingSet(database: Queryable, merchantId: bigint, at: Date): Promise<Date | null> {
+  const row = await database.maybe<{ valid_from: Date }>(sql`
+    select valid_from from recovery_sets
+    where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at} and valid_from > created_at
+    order by set_number desc limit 1`);
+  return row?.valid_from ?? null;
+}
+
+interface NewSet {
+  merchantId: bigint;
+  createdAt: Date;
+  validFrom: Date;
+  codeHashes: readonly Buffer[];
+  pepperVersion: number;
+}
+
+/** Under the lock of the merchant's identity, or in the transaction that makes the merchant. */
+export async function insertSet(tx: Tx, set: NewSet): Promise<void> {
+  const { merchantId } = set;
+  const { number } = await tx.one<{ number: number }>(sql`
+    insert into recovery_sets (merchant_id, set_number, created_at, valid_from)
+    select ${merchantId}::int8, coalesce(max(set_number), 0) + 1, ${set.createdAt}::timestamptz, ${set.validFrom}::timestamptz
+    from recovery_sets where merchant_id = ${merchantId}
+    returning set_number as number`);
+  await tx.run(sql`
+    insert into recovery_codes (code_hash, pepper_version, merchant_id, set_number)
+    select code_hash, ${set.pepperVersion}::int4, ${merchantId}::int8, ${number}::int4
+    from unnest(${set.codeHashes}::bytea[]) as code_hash`);
+}
+
+export async function cancelWaitingSets(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
+  await tx.run(sql`update recovery_sets set ended_at = ${at}, ended_as = 'canceled'
+    where merchant_id = ${merchantId} and ended_at is null and valid_from > ${at} and valid_from > created_at`);
+}
+
+/** All of them, the ones that wait too. */
+export async function endSets(tx: Tx, merchantId: bigint, as: 'replaced' | 'burned', at: Date): Promise<void> {
+  await tx.run(sql`update recovery_sets set ended_at = ${at}, ended_as = ${as}
+    where merchant_id = ${merchantId} and ended_at is null`);
+}
+
+export interface PepperUse {
+  version: number;
+  keys: number;
+  codes: number;
+  /** Stages and pairing codes that may still be used; they last for minutes. */
+  open: number;
+}
+
+/** What hangs on each pepper: keys in force, codes in force or waiting, and what is open for a few minutes. */
+export async function countPepperUses(database: Queryable, at: Date): Promise<PepperUse[]> {
+  return database.rows<PepperUse>(sql`
+    with in_force as (
+      select merchant_id, max(set_number) as set_number from recovery_sets
+      where ended_at is null and (valid_from <= ${at} or valid_from = created_at) group by merchant_id
+    ), uses as (
+      select pepper_version, 1 as keys, 0 as codes, 0 as open from merchant_keys where revoked_at is null
+      union all
+      select c.pepper_version, 0, 1, 0 from recovery_codes c
+        join recovery_sets s using (merchant_id, set_number) left join in_force f on f.merchant_id = s.merchant_id
+        where s.ended_at is null and s.set_number >= coalesce(f.set_number, 0)
+      union all
+      select pepper_version, 0, 0, 1 from identity_stages where closed_at is null and expires_at > ${at}
+      union all
+      select pepper_version, 0, 0, 1 from pairing_codes where ended_at is null and expires_at > ${at}
+    )
+    select pepper_version as version, sum(keys)::int4 as keys, sum(codes)::int4 as codes, sum(open)::int4 as open
+    from uses group by pepper_version order by pepper_version desc`);
+}
+
+/**
+ * Ends all access to a merchant, present or possible, except its key and codes: hosted grants, pairing codes, open stages. Call it in the
+ * transaction that replaces the key, under the lock of the identity.
+ */
+export async function revokeAccess(tx: Tx, merchantId: bigint, at: Date): Promise<void> {
+  await supersedeStages(tx, merchantId, at);
+  await endPairingCodes(tx, merchantId, at);
+  await revokeGrants(tx, merchantId, at);
 }

@@ -1,5 +1,5 @@
-import { type Budget, type BudgetOptions, createBudget } from '../../platform/budget.ts';
-import type { Market } from '../context.ts';
+import { type Budget, type BudgetOptions, type Client, createBudget } from '../../platform/budget.ts';
+import type { Market, Merchant } from '../context.ts';
 import { limitFor, type NetworkLimit } from './network-limits.ts';
 
 const MINUTE_SECONDS = 60;
@@ -47,4 +47,10 @@ export function createBudgets({ config, clock, random }: Pick<Market, 'config' |
     readMs: create('read_ms_per_ip_minute', MINUTE_SECONDS, { forAll: named('read_ms_per_minute') }),
     wholeStores: create('store_megabytes_per_ip_hour', HOUR_SECONDS, { forAll: named('store_megabytes_per_hour') }),
   };
+}
+
+/** Who has shown a key is counted by itself, and not with the network. */
+export function clientOf({ caller, clientNetwork }: { caller: unknown; clientNetwork: string }): Client {
+  const merchant = caller as Merchant | null;
+  return merchant === null ? { network: clientNetwork } : { account: `merchant ${merchant.id}` };
 }

@@ -8,8 +8,8 @@ import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/su
 import { seedWorldListing, seedWorldSale } from '../../../test/support/world-listing.ts';
 import { endpoints } from '../../contract/index.ts';
 import { LISTING_STATES, type ListingState } from '../../contract/vocabulary.ts';
-import { appealRemoval } from '../appeals/appeal-removal.ts';
 import type { Market } from '../context.ts';
+import { appealRemoval } from '../moderation/appeal-removal.ts';
 import { pinListing } from '../moderation/pin-listing.ts';
 import { removeListing } from '../moderation/remove-listing.ts';
 import { postComment } from '../reactions/post-comment.ts';

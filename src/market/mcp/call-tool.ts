@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { EndpointShape } from '../../contract/endpoint.ts';
-import { META, RETIRED_TOOLS } from '../../contract/tools.ts';
+import { type EndpointName, endpoints } from '../../contract/index.ts';
+import { META, RETIRED_TOOLS, type ToolForm } from '../../contract/tools.ts';
 import { headerValues } from '../../platform/http/caller-headers.ts';
 import type { Incoming } from '../../platform/http/message.ts';
 import type { Inside, InsideRequest } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
+import type { Visit } from './mount-mcp.ts';
 import { type ReadAnswer, readAnswer } from './read-answer.ts';
-import { splitArguments } from './split-arguments.ts';
 import { findTool, type KnownTool } from './tool-book.ts';
-import type { Visit } from './visit.ts';
 import { type Report, waitForFinality } from './wait-for-finality.ts';
 
-export interface ToolCall {
+interface ToolCall {
   name: string;
   arguments: Readonly<Record<string, unknown>>;
   meta: Readonly<Record<string, unknown>>;
@@ -185,4 +185,78 @@ function fenceText(text: string): string {
     text,
     `</untrusted ${mark}>`,
   ].join('\n');
+}
+
+interface SplitArguments {
+  endpoint: EndpointShape;
+  request: Pick<InsideRequest, 'route' | 'params' | 'query' | 'body'>;
+}
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** A tool's arguments as the request that they stand for. What they may be is the route's to say; only what has no place in a request is refused here. */
+function splitArguments(asks: readonly ToolForm[], given: Arguments): SplitArguments {
+  const form = formOf(asks, given);
+  const endpoint: EndpointShape = endpoints[form.endpoint];
+  const rest = new Map(Object.entries(given));
+  const params = takeArguments(namesOf(endpoint.params), (name) => {
+    const called = name === 'id' ? (form.id ?? name) : name;
+    const value = rest.get(called);
+    rest.delete(called);
+    if (value === undefined) throw refuseArgument(called, 'is required');
+    return textOfArgument(called, value);
+  });
+  const known = namesOf(endpoint.query);
+  const query: string[] = [];
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of rest) {
+    // Without a body whatever is left is refused as a query would be.
+    if (known.includes(name) || endpoint.body === undefined)
+      query.push(`${encodeURIComponent(name.toWellFormed())}=${encodeURIComponent(textOfArgument(name, value))}`);
+    else body[name] = value;
+  }
+  return {
+    endpoint,
+    request: {
+      route: `${endpoint.method} ${endpoint.path}`,
+      params,
+      query: query.join('&'),
+      ...(endpoint.body === undefined ? {} : { body }),
+    },
+  };
+}
+
+/** Of several forms the one whose id was given. */
+function formOf(asks: readonly ToolForm[], given: Arguments): { endpoint: EndpointName; id?: string } {
+  const [only] = asks;
+  if (asks.length === 1 && only !== undefined) return only;
+  const [form, another] = asks.filter(({ id = '' }) => given[id] !== undefined);
+  if (form !== undefined && another === undefined) return form;
+  const ids = asks.map(({ id }) => id).join(' and ');
+  throw refuseArgument('', `give exactly one of ${ids}`);
+}
+
+const names = new WeakMap<object, string[]>();
+
+function namesOf(schema: EndpointShape['params']): string[] {
+  if (schema === undefined || !('shape' in schema)) return [];
+  const known = names.get(schema) ?? Object.keys(schema.shape as object);
+  names.set(schema, known);
+  return known;
+}
+
+function takeArguments(called: readonly string[], read: (name: string) => string): Record<string, string> {
+  return Object.fromEntries(called.map((name) => [name, read(name)]));
+}
+
+/** Addresses hold text: a number or a truth value has one spelling there. */
+function textOfArgument(name: string, value: unknown): string {
+  // Half of a pair has no place in an address.
+  if (typeof value === 'string') return value.toWellFormed();
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw refuseArgument(name, 'must be text, a number, true or false');
+}
+
+function refuseArgument(path: string, message: string): Refusal {
+  return new Refusal('invalid_fields', { errors: [{ path, message }] });
 }

@@ -6,7 +6,7 @@ import type { Incoming } from '../../platform/http/message.ts';
 import type { Inside, Mount } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Connector } from '../connect/connector.ts';
-import type { Visitor } from '../connect/visitor.ts';
+import type { Visitor } from '../connect/interaction.ts';
 import type { Market, Merchant } from '../context.ts';
 import type { Caller } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';

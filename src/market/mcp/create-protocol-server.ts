@@ -10,10 +10,9 @@ import { API_VERSION } from '../../contract/vocabulary.ts';
 import type { Inside } from '../../platform/http/server-options.ts';
 import type { Merchant } from '../context.ts';
 import { type Caller, callTool } from './call-tool.ts';
-import { visitOf } from './mount-mcp.ts';
+import { type Visit, visitOf } from './mount-mcp.ts';
 import { readAnswer } from './read-answer.ts';
 import { listTools } from './tool-book.ts';
-import type { Visit } from './visit.ts';
 import type { Report } from './wait-for-finality.ts';
 
 const INSTRUCTIONS =

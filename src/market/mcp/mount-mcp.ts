@@ -3,12 +3,11 @@ import type { Incoming, Outgoing } from '../../platform/http/message.ts';
 import type { Mount } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
-import type { Visitor } from '../connect/visitor.ts';
+import type { Visitor } from '../connect/interaction.ts';
 import { type Message, readMessage } from './read-message.ts';
-import type { Visit } from './visit.ts';
 
 /** The web-standard face of the protocol's library. */
-export type McpHandler = (request: Request, options: { authInfo: AuthInfo; parsedBody?: unknown }) => Promise<Response>;
+type McpHandler = (request: Request, options: { authInfo: AuthInfo; parsedBody?: unknown }) => Promise<Response>;
 
 export interface McpMountOptions {
   path: string;
@@ -122,4 +121,13 @@ function checkOrigin({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): v
 
 function hostOf(url: string): string | null {
   return URL.parse(url)?.hostname || null;
+}
+
+/** One message that came in, on its way through the protocol's own library to a tool. */
+export interface Visit {
+  incoming: Incoming;
+  /** Who a hosted client acts for; null: the open entry, where Authorization may hold a key. */
+  visitor: Visitor | null;
+  /** Why no tool may look at what was sent: it holds a secret. */
+  refusal: Refusal | null;
 }

@@ -1,12 +1,20 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { getStore } from '../../contract/listings.ts';
-import { type MemoryRead, readQueryAs } from '../catalog/answers.ts';
+import type { Budget, Taken } from '../../platform/budget.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { PreparedStream } from '../../platform/http/operation.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import { type MemoryRead, readAbsent, readQueryAs } from '../catalog/answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { joinPage, type PageParts } from '../catalog/fragments/page-bytes.ts';
 import type { MarketCatalog } from '../catalog/market-catalog.ts';
+import { areFilled, LIVE, type MerchantEntry, type Model } from '../catalog/model/model.ts';
+import { memberBelow } from '../catalog/sets/posting.ts';
 import type { MarketRead } from '../context.ts';
-import { checkBefore, merchantNamed, storeParts } from './store-parts.ts';
-import { streamStore } from './stream-store.ts';
+import { merchantJson } from './present-merchant.ts';
 
 const HANDLE = /^[a-z0-9-]{1,64}$/;
+
 /** Up to here a whole store is one page like any other, with an ETag. */
 const AT_ONCE = 500;
 
@@ -37,4 +45,160 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
       ),
     };
   };
+}
+
+interface StoreAsked {
+  handle: string;
+  /** Null: no end. */
+  limit: number | null;
+  /** 0: from the newest on. */
+  beforeId: number;
+}
+
+function merchantNamed(model: Model, handle: string): MerchantEntry {
+  const merchant = model.merchantOfHandle.get(handle);
+  if (merchant === undefined) throw new Refusal('not_found', { detail: 'No merchant has that handle.' });
+  return merchant;
+}
+
+/** Every listing is live at first, so any listing of the merchant was in the walk of its store. */
+function checkBefore(model: Model, merchant: MerchantEntry, beforeId: number): void {
+  if (beforeId !== 0 && model.columns.merchant[beforeId] !== merchant.id)
+    throw new Refusal('cursor_invalid', { detail: 'before_id does not name a listing of this store.' });
+}
+
+/** One page of a store, newest first: a pin by the maintainer changes nothing there. */
+function storeParts(model: Model, { handle, limit, beforeId }: StoreAsked): PageParts {
+  const merchant = merchantNamed(model, handle);
+  checkBefore(model, merchant, beforeId);
+  const ids = liveBelow(merchant, beforeId === 0 ? model.newestId + 1 : beforeId, limit ?? merchant.live.count);
+  const last = ids.at(-1);
+  const hasMore = last !== undefined && memberBelow(merchant.live, last) > 0;
+  const rest = {
+    total: merchant.live.count,
+    returned: ids.length,
+    page_size: limit ?? ids.length,
+    has_more: hasMore,
+    next_before_id: hasMore ? last : null,
+  };
+  return {
+    prefix: storePrefix(merchant),
+    ids,
+    suffix: Buffer.from(`],${JSON.stringify(rest).slice(1)}`),
+    outline: false,
+  };
+}
+
+function storePrefix(merchant: MerchantEntry): Buffer {
+  return Buffer.concat([Buffer.from('{"merchant":'), merchantJson(merchant), Buffer.from(',"listings":[')]);
+}
+
+/** Live ones below that id, newest first. */
+function liveBelow(merchant: MerchantEntry, below: number, limit: number): number[] {
+  const ids: number[] = [];
+  for (let id = memberBelow(merchant.live, below); id > 0 && ids.length < limit; id = memberBelow(merchant.live, id)) {
+    ids.push(id);
+  }
+  return ids;
+}
+
+/** Of a listing, until it is known. */
+const BYTES_OF_LISTING = 2_000;
+const MEGABYTE = 1_000_000;
+const HOW_TO_PAGE = {
+  nextStep: 'Ask for pages, which are not counted here: ?limit=50, then before_id. Or wait for Retry-After.',
+};
+
+/** A whole store is as long as it is, for a request of one line: its bytes are taken out of a budget before the first of them is sent. */
+export function limitWholeStores(
+  { catalog, wholeStores }: { catalog: Pick<MarketCatalog, 'model'>; wholeStores: Budget },
+  operation: MarketRead<Endpoints['getStore']>,
+): MarketRead<Endpoints['getStore']> {
+  return async (market, call) => {
+    if (call.query.limit !== undefined) return await operation(market, call);
+    const merchant = merchantNamed(catalog.model(), call.params.handle);
+    const bytes = merchant.live.count * BYTES_OF_LISTING;
+    const taken = wholeStores.take({ network: call.clientNetwork }, megabytes(bytes), HOW_TO_PAGE);
+    const answer = await operation(market, call);
+    if (!('prepared' in answer)) return answer;
+    const { prepared } = answer;
+    if ('pieces' in prepared) return { ...answer, prepared: countBytes(prepared, taken) };
+    taken.settle(megabytes(prepared.body.byteLength));
+    return answer;
+  };
+}
+
+function megabytes(bytes: number): number {
+  return bytes / MEGABYTE;
+}
+
+/** What was sent is what counts, also where the client has left before the end. */
+function countBytes(stream: PreparedStream, taken: Taken): PreparedStream {
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    let bytes = 0;
+    try {
+      for await (const piece of stream.pieces) {
+        bytes += piece.byteLength;
+        yield piece;
+      }
+    } finally {
+      taken.settle(megabytes(bytes));
+    }
+  }
+  return { ...stream, pieces: pieces() };
+}
+
+const PORTION = 100;
+const NOTHING = new Uint8Array();
+
+interface StoreSource {
+  catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>;
+  database: Database;
+}
+
+/**
+ * A whole store, piece by piece, whatever its size. A listing is sent as it is at its turn, and the counts behind the last one say
+ * what was sent; so there is no ETag that could be known beforehand.
+ */
+function streamStore(source: StoreSource, store: { handle: string; beforeId: number }): PreparedStream {
+  return { etag: null, head: ['content-type', 'application/json; charset=utf-8'], pieces: piecesOf(source, store) };
+}
+
+async function* piecesOf(
+  { catalog, database }: StoreSource,
+  { handle, beforeId }: { handle: string; beforeId: number },
+): AsyncGenerator<Uint8Array> {
+  const first = merchantNamed(catalog.model(), handle);
+  yield storePrefix(first);
+  let below = beforeId === 0 ? catalog.model().newestId + 1 : beforeId;
+  let sent = 0;
+  for (;;) {
+    const model = catalog.model();
+    const portion = liveBelow(merchantNamed(model, handle), below, PORTION);
+    const last = portion.at(-1);
+    if (last === undefined) break;
+    if (!areFilled(model, portion)) {
+      await catalog.bring(portion);
+      continue;
+    }
+    const elsewhere = await readAbsent(model, database, portion);
+    const current = portion.filter((id) => model.columns.state[id] === LIVE);
+    const page =
+      elsewhere && joinPage(model.pages, { prefix: NOTHING, ids: current, suffix: NOTHING, outline: false, elsewhere });
+    if (page === null) {
+      await catalog.fresh();
+      continue;
+    }
+    below = last;
+    if (current.length > 0) {
+      // As soon as the buffer is given back, another page may be written into it.
+      const bytes = Buffer.concat([Buffer.from(sent > 0 ? ',' : ''), page.body]);
+      sent += current.length;
+      page.release();
+      yield bytes;
+    } else page.release();
+  }
+  const total = beforeId === 0 ? sent : merchantNamed(catalog.model(), handle).live.count;
+  const rest = { total, returned: sent, page_size: sent, has_more: false, next_before_id: null };
+  yield Buffer.from(`],${JSON.stringify(rest).slice(1)}`);
 }

@@ -1,9 +1,12 @@
 import type { Endpoints } from '../../contract/index.ts';
 import { listMerchants } from '../../contract/merchants.ts';
+import { Refusal } from '../../platform/refusal.ts';
 import { type MemoryRead, readQueryAs } from '../catalog/answers.ts';
+import type { PageParts } from '../catalog/fragments/page-bytes.ts';
 import type { MarketCatalog } from '../catalog/market-catalog.ts';
+import type { MerchantEntry, Model } from '../catalog/model/model.ts';
 import type { MarketRead } from '../context.ts';
-import { merchantParts } from './merchant-page.ts';
+import { merchantJson } from './present-merchant.ts';
 
 export function merchantsFromMemory({ answers }: MarketCatalog): MemoryRead {
   return ({ query, asked }) => {
@@ -20,5 +23,49 @@ export function makeListMerchants({ answers }: MarketCatalog): MarketRead<Endpoi
     const page = { limit, afterId: Number(after_id ?? 0n) };
     const asked = { target: call.path, acceptsGzip: call.acceptsGzip };
     return { status: 200, prepared: await answers.full(asked, (model) => merchantParts(model, page)) };
+  };
+}
+
+interface MerchantPage {
+  merchants: readonly MerchantEntry[];
+  total: number;
+  nextAfterId: number | null;
+}
+
+/** Oldest first; ids have no gaps. */
+export function merchantPage(model: Model, page: { limit: number; afterId: number }): MerchantPage {
+  const { merchants, merchantCount: total } = model;
+  if (page.afterId !== 0 && merchants[page.afterId] === undefined)
+    throw new Refusal('cursor_invalid', { detail: 'after_id does not name a merchant.' });
+  const shown: MerchantEntry[] = [];
+  let id = page.afterId + 1;
+  for (; id < merchants.length && shown.length < page.limit; id += 1) {
+    const merchant = merchants[id];
+    if (merchant !== undefined) shown.push(merchant);
+  }
+  return { merchants: shown, total, nextAfterId: id < merchants.length ? (shown.at(-1)?.id ?? null) : null };
+}
+
+export function joinMerchants(merchants: readonly MerchantEntry[]): Buffer {
+  const comma = Buffer.from(',');
+  return Buffer.concat(
+    merchants.flatMap((merchant, at) => (at > 0 ? [comma, merchantJson(merchant)] : [merchantJson(merchant)])),
+  );
+}
+
+function merchantParts(model: Model, page: { limit: number; afterId: number }): PageParts {
+  const { merchants, total, nextAfterId } = merchantPage(model, page);
+  const rest = {
+    total,
+    returned: merchants.length,
+    page_size: page.limit,
+    has_more: nextAfterId !== null,
+    next_after_id: nextAfterId,
+  };
+  return {
+    prefix: Buffer.concat([Buffer.from('{"merchants":['), joinMerchants(merchants)]),
+    ids: [],
+    suffix: Buffer.from(`],${JSON.stringify(rest).slice(1)}`),
+    outline: false,
   };
 }

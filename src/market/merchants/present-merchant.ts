@@ -1,6 +1,7 @@
 import type { MerchantRecord } from '../../contract/listings.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
+import type { MerchantEntry } from '../catalog/model/model.ts';
 import type { MerchantRow } from './store.ts';
 
 export function presentMerchant(row: MerchantRow): MerchantRecord {
@@ -15,4 +16,23 @@ export function presentMerchant(row: MerchantRow): MerchantRecord {
     maintainer: row.id === BigInt(MAINTAINER_MERCHANT_ID),
     city_handle: row.city_handle,
   };
+}
+
+function recordOf(merchant: MerchantEntry): MerchantRecord {
+  const { id, handle, joinedAt, storeLine, cityHandle, live, sales } = merchant;
+  return presentMerchant({
+    id: BigInt(id),
+    handle,
+    joined_at: new Date(joinedAt),
+    store_line: storeLine,
+    city_handle: cityHandle,
+    listings: BigInt(live.count),
+    sales: BigInt(sales),
+  });
+}
+
+/** Kept with the merchant until something about it changes. */
+export function merchantJson(merchant: MerchantEntry): Buffer {
+  merchant.json ??= Buffer.from(JSON.stringify(recordOf(merchant)));
+  return merchant.json;
 }

@@ -12,7 +12,7 @@ import { STREAM_PATH } from '../events/stream/mount-event-stream.ts';
 import { completeFee } from '../listings/fees/complete-fee.ts';
 import { createPayments } from '../payments/payments.ts';
 import { completePurchase } from '../purchases/complete-purchase.ts';
-import { heldThings } from '../world/listing/held-things.ts';
+import { heldThings } from '../world/drafts/list-world.ts';
 import { createPages } from './create-pages.ts';
 import { frontDoor } from './front-door.ts';
 import { STOREFRONT_PATHS } from './storefront/create-storefront.ts';

@@ -3,7 +3,7 @@ import type { Budget, Taken } from '../../platform/budget.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
-import { clientOf } from '../limits/client-of.ts';
+import { clientOf } from '../limits/budgets.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { readProof } from '../payments/paths/x402/read-proof.ts';
 import type { Payment } from '../payments/payment.ts';

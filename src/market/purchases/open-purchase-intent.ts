@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/database/database.ts';
 import type { Hex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
-import { takeIntentQuota } from '../limits/take-intent-quota.ts';
+import { takeIntentQuota } from '../limits/quotas.ts';
 import { mustBeOnNetwork, mustNotBeLost } from '../listings/listing-checks.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';

@@ -8,7 +8,7 @@ import { presentReply } from '../catalog/present-listing.ts';
 import { readComment } from '../catalog/store.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
-import { dailyQuota } from '../limits/daily-quota.ts';
+import { dailyQuota } from '../limits/quotas.ts';
 import { flagText } from '../listings/flag-text.ts';
 import { mustExist } from '../listings/listing-checks.ts';
 import { mustStep } from '../listings/listing-steps.ts';

@@ -7,7 +7,7 @@ import { takeQuotaUnless } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
-import { dailyQuota } from '../limits/daily-quota.ts';
+import { dailyQuota } from '../limits/quotas.ts';
 import {
   type FlaggedTarget,
   type FlagRow,

@@ -2,7 +2,7 @@ import type { Endpoints } from '../../contract/index.ts';
 import { takeQuotaAndDo } from '../../platform/database/quota.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
-import { dailyQuota } from '../limits/daily-quota.ts';
+import { dailyQuota } from '../limits/quotas.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { countVotes, type VoteOutcome, voteAct, votesWithOwn } from './store.ts';
 

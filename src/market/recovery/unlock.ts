@@ -4,9 +4,8 @@ import type { Random } from '../../platform/random.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import type { Pepper } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
-import { endSets, insertSet } from '../identity/codes/store.ts';
-import { makeCodes } from '../identity/make-secrets.ts';
-import { lockIdentity } from '../identity/store.ts';
+import { makeCodes } from '../identity/secrets.ts';
+import { endSets, insertSet, lockIdentity } from '../identity/store.ts';
 import type { CommandMarket } from '../payments/chain/commands.ts';
 import { findLocked } from './store.ts';
 

@@ -11,8 +11,8 @@ const COMPARED = ['src/platform/log-copy/compare-log.test.ts'];
 const COPY = ['src/platform/log-copy/log-copy.test.ts'];
 const FOUND = ['src/market/recovery/find-lost.test.ts'];
 const CITY = ['src/city/recovery/log-of-acts.test.ts'];
-const BUYERS = 'src/market/world/lost/store.ts';
-const BOUGHT = ['src/market/world/lost/find-lost-checkout.test.ts'];
+const BUYERS = 'src/market/world/store.ts';
+const BOUGHT = ['src/market/world/sync/find-lost-checkout.test.ts'];
 const HONEST = ['src/market/events/honest-log.test.ts'];
 
 function bug(name: string, file: string, find: string, put: string, tests: readonly string[]): Sabotage {
@@ -93,7 +93,7 @@ export const HISTORY: readonly Sabotage[] = [
   bug('a-checkout-of-after-the-recovery-was-lost', BUYERS, `where recoveries.at > \${reservedAt}`, '', BOUGHT),
   bug(
     'a-seller-buys-by-a-lost-checkout',
-    'src/market/world/lost/find-lost-checkout.ts',
+    'src/market/world/sync/decide-sale.ts',
     'merchantId === null || !isForeign',
     'merchantId === null || isForeign === null',
     BOUGHT,

@@ -1,9 +1,9 @@
 import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
 const DECIDE_SALE = 'src/market/world/sync/decide-sale.ts';
-const RECORD = 'src/market/world/sync/sync-listing.ts';
-const THING = 'src/market/world/listing/list-world.ts';
-const HELD = 'src/market/world/listing/held-things.ts';
+const RECORD = 'src/market/world/sync/sync-world.ts';
+const THING = 'src/market/world/drafts/list-world.ts';
+const HELD = 'src/market/world/drafts/list-world.ts';
 const DRAFTS = 'src/market/world/drafts/store.ts';
 const CITY_CLAIM = 'src/city/payments/decide-claim.ts';
 const CITY_MOVE = 'src/city/offers/advance-offer.ts';
@@ -64,14 +64,14 @@ const HOLDING: readonly Sabotage[] = [
   ),
   bug(
     'thing-listed-at-another-price',
-    'src/market/world/city/compare-offer.ts',
+    'src/market/world/city.ts',
     'unitsOfUsdc(offer.price_usdc) === expected.priceUnits',
     'unitsOfUsdc(offer.price_usdc) <= expected.priceUnits',
-    ['src/market/world/city/compare-offer.test.ts', ...world('world-listing')],
+    ['src/market/world/compare-offer.test.ts', ...world('world-listing')],
   ),
   bug(
     'draft-over-under-its-fee',
-    'src/market/world/drafts/present-draft.ts',
+    'src/market/world/drafts/get-world-draft.ts',
     "return state === 'pending' && nowMs",
     "return state !== 'listed' && nowMs",
     ['src/market/world/drafts/drafts.test.ts'],
@@ -118,7 +118,7 @@ const SALES: readonly Sabotage[] = [
   bug('thing-sold-without-lock', 'src/market/world/sync/store.ts', 'id} for update', 'id}', world('world-sale')),
   bug(
     'sale-not-shown-to-others',
-    'src/market/world/sync/sync-listing.ts',
+    'src/market/world/sync/sync-world.ts',
     '(await chain.corroborate(head, asked, evidence)) && ',
     '',
     world('world-sale'),

@@ -2,7 +2,7 @@ import type { Endpoints } from '../../../contract/index.ts';
 import { LISTING_FEE_UNITS } from '../../../contract/vocabulary.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../../context.ts';
-import { takeIntentQuota } from '../../limits/take-intent-quota.ts';
+import { takeIntentQuota } from '../../limits/quotas.ts';
 import {
   type IntentTerms,
   mustNotBeTransferred,

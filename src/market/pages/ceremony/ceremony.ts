@@ -1,6 +1,6 @@
 import type { IdentityDoor } from '../../../contract/vocabulary.ts';
 import type { Market } from '../../context.ts';
-import type { StageKind } from '../../identity/stages/stage.ts';
+import type { StageKind } from '../../identity/stages/store.ts';
 
 export type Form = Readonly<Record<string, string>>;
 

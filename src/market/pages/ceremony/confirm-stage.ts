@@ -1,7 +1,7 @@
 import { HANDLE_PATTERN } from '../../../contract/identity.ts';
 import type { PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { takeNetworkQuota } from '../../limits/take-network-quota.ts';
+import { takeNetworkQuota } from '../../limits/quotas.ts';
 import { answerHtml } from './answer-html.ts';
 import type { Confirmed, Fault } from './ceremony.ts';
 import { explainRefusal, retryHeaders, statusOf } from './explain-refusal.ts';

@@ -2,10 +2,8 @@ import { type AnyPageRoute, formPage, type PageAnswer, page } from '../../../pla
 import type { Refusal } from '../../../platform/refusal.ts';
 import type { Market, MarketConfig } from '../../context.ts';
 import { list, text } from '../../guide/document.ts';
-import { beginRecovery } from '../../identity/begin-recovery.ts';
-import { beginRotation } from '../../identity/begin-rotation.ts';
-import { confirmRecovery } from '../../identity/confirm-recovery.ts';
-import { confirmRotation } from '../../identity/confirm-rotation.ts';
+import { beginRecovery, confirmRecovery } from '../../identity/recovery.ts';
+import { beginRotation, confirmRotation } from '../../identity/rotate.ts';
 import { answerDocument } from '../answer-document.ts';
 import { chooseForm } from '../choose-form.ts';
 import { answerHtml } from './answer-html.ts';

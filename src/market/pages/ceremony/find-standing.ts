@@ -1,8 +1,8 @@
 import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import { findOwnStage } from '../../identity/stages/find-own-stage.ts';
-import type { StageOf } from '../../identity/stages/stage.ts';
+import { findOwnStage } from '../../identity/stages/stages.ts';
+import type { StageOf } from '../../identity/stages/store.ts';
 import { readStageCookie, type StageCookie } from './stage-cookie.ts';
 
 /** What this browser has begun, and what has become of it. */

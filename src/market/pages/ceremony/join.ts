@@ -1,7 +1,6 @@
 import { endpoints } from '../../../contract/index.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { confirmRegistration } from '../../identity/confirm-registration.ts';
-import { stageRegistration } from '../../identity/stage-registration.ts';
+import { confirmRegistration, stageRegistration } from '../../identity/register.ts';
 import type { Ceremony, Fault, Form } from './ceremony.ts';
 import { renderChoices, renderTextField, renderTick } from './fields.ts';
 

@@ -1,5 +1,5 @@
 import { html } from 'ghtml';
-import type { StageOf } from '../../identity/stages/stage.ts';
+import type { StageOf } from '../../identity/stages/store.ts';
 import type { Ceremony, Fault } from './ceremony.ts';
 import { renderTextField } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';

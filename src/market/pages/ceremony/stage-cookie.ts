@@ -1,6 +1,6 @@
 import { sha256 } from '../../../platform/canonical-json.ts';
-import type { StageIdentity } from '../../identity/stages/find-own-stage.ts';
-import type { StageKind } from '../../identity/stages/stage.ts';
+import type { StageIdentity } from '../../identity/stages/stages.ts';
+import type { StageKind } from '../../identity/stages/store.ts';
 
 /** With the prefix no other host and no plain http can set it (it needs Secure and Path=/, and takes no Domain). */
 const NAME = '__Host-openaisle-stage';

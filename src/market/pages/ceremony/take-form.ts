@@ -2,7 +2,7 @@ import { html } from 'ghtml';
 import type { FormCall, PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
-import { cancelStage } from '../../identity/stages/cancel-stage.ts';
+import { cancelStage } from '../../identity/stages/stages.ts';
 import { answerHtml } from './answer-html.ts';
 import type { Ceremony, Form, Shown } from './ceremony.ts';
 import { confirmStage } from './confirm-stage.ts';

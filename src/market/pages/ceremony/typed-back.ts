@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import type { Market } from '../../context.ts';
-import { hashesOfCode } from '../../identity/codes/hashes-of-code.ts';
-import type { StageIdentity } from '../../identity/stages/find-own-stage.ts';
-import type { StageOf } from '../../identity/stages/stage.ts';
+import { hashesOfCode } from '../../identity/secrets.ts';
+import type { StageIdentity } from '../../identity/stages/stages.ts';
+import type { StageOf } from '../../identity/stages/store.ts';
 import type { Fault, Form } from './ceremony.ts';
 
 /** The fields in which two codes are typed back. */

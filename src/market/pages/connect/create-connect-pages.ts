@@ -6,9 +6,15 @@ import type { Incoming, Outgoing } from '../../../platform/http/message.ts';
 import type { Inside, Mount } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { isPairingCode, isRecoveryCode } from '../../../platform/secrets.ts';
+import {
+  allowAttempt,
+  cancelAttempt,
+  proveAttempt,
+  readAttemptStatus,
+  reopenAttempt,
+  type Shown,
+} from '../../connect/attempts/attempts.ts';
 import type { Interaction, Interactions } from '../../connect/interaction.ts';
-import { allowAttempt, cancelAttempt, readStanding, reopenAttempt } from '../../connect/proofs/decide-attempt.ts';
-import { proveAttempt, type Shown } from '../../connect/proofs/prove-attempt.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { renderMessage } from '../ceremony/render-end.ts';
 import { SHELL } from '../shell/assets.ts';
@@ -177,7 +183,7 @@ async function open(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> 
   const { market, interactions } = parts;
   const uid = incoming.params['uid'] ?? '';
   const interaction = await interactions.find(incoming, uid);
-  const standing = interaction === null ? null : await readStanding(market, uid);
+  const standing = interaction === null ? null : await readAttemptStatus(market, uid);
   if (interaction === null || standing === null || standing.isOver) {
     return answerMessage(parts, 410, {
       title: 'This attempt to connect is over',

@@ -1,9 +1,8 @@
 import { checksummed } from '../../../contract/chain-values.ts';
 import { LISTING_FEE_TEXT } from '../../../contract/money.ts';
 import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
+import { MAINTAINER_POWERS, STATEMENT } from '../../guide/get-official-facts.ts';
 import { SUMMARY } from '../../guide/guide.ts';
-import { STATEMENT } from '../../official/get-official-facts.ts';
-import { MAINTAINER_POWERS } from '../../official/maintainer-powers.ts';
 import { operatorContact } from './contact.ts';
 import type { DocumentFacts } from './document-facts.ts';
 

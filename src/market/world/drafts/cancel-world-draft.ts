@@ -2,10 +2,9 @@ import type { Endpoints } from '../../../contract/index.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketOperation, Merchant } from '../../context.ts';
-import { cityOrigin } from '../city/fetch-city.ts';
-import { nextDraftState } from './draft-steps.ts';
-import { draftStateAt, presentDraft } from './present-draft.ts';
-import { type Draft, endDraft, findDraft, lockDraft } from './store.ts';
+import { cityOrigin } from '../city.ts';
+import { draftStateAt, presentDraft } from './get-world-draft.ts';
+import { type Draft, endDraft, findDraft, lockDraft, nextDraftState } from './store.ts';
 
 /** POST /api/world/draft/:id/cancel. Again: nothing. A foreign draft and an absent one are answered alike. */
 export const cancelWorldDraft: MarketOperation<Endpoints['cancelWorldDraft']> = async (market, { params, caller }) => {

@@ -5,7 +5,7 @@ import { openPayment, ruleAgainst } from '../../../../test/support/listing-life.
 import { seedListing, seedMerchant } from '../../../../test/support/seed.ts';
 import { DRAFT_STATES, type DraftState } from '../../../contract/world-records.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import { DRAFT_STEPS } from './draft-steps.ts';
+import { DRAFT_STEPS } from './store.ts';
 
 const db = testDatabase();
 const wallet = Buffer.alloc(20, 0x77);

@@ -4,9 +4,9 @@ import type { Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketOperation } from '../../context.ts';
 import { checkWallet } from '../../listings/check-goods.ts';
-import { cityOrigin } from '../city/fetch-city.ts';
-import { mustBeLinked } from '../links/must-be-linked.ts';
-import { draftStateAt, presentDraft } from './present-draft.ts';
+import { cityOrigin } from '../city.ts';
+import { mustBeLinked } from '../link-city.ts';
+import { draftStateAt, presentDraft } from './get-world-draft.ts';
 import { type DraftTerms, endDraft, findDraft, insertDraft, lockOpenDraftOf } from './store.ts';
 
 /** POST /api/world/draft (W12): free of charge, public, one at a time. It holds neither the thing nor the wallet. */

@@ -1,10 +1,13 @@
+import { checksummed } from '../../../contract/chain-values.ts';
 import type { Endpoints } from '../../../contract/index.ts';
+import { usdcOfUnits } from '../../../contract/money.ts';
+import type { DraftOut, DraftState } from '../../../contract/world-records.ts';
+import { isoTime } from '../../../platform/clock.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { MarketOperation } from '../../context.ts';
-import { cityOrigin } from '../city/fetch-city.ts';
-import { mustNotBeLost } from '../lost/must-not-be-lost.ts';
-import { presentDraft } from './present-draft.ts';
-import { findDraft } from './store.ts';
+import { cityOrigin } from '../city.ts';
+import { mustNotBeLost } from '../store.ts';
+import { type Draft, findDraft } from './store.ts';
 
 /** GET /api/world/draft/:id. Public: the city reads it, and buyers may compare it with the offer. */
 export const getWorldDraft: MarketOperation<Endpoints['getWorldDraft']> = async (market, { params }) => {
@@ -14,3 +17,26 @@ export const getWorldDraft: MarketOperation<Endpoints['getWorldDraft']> = async 
   if (draft === null) throw new Refusal('not_found');
   return { status: 200, body: { draft: presentDraft(draft, market.clock.now()) } };
 };
+
+/** A pending one is over when its time is, whether anybody has written that or not. */
+export function draftStateAt({ state, expiresAt }: Pick<Draft, 'state' | 'expiresAt'>, nowMs: number): DraftState {
+  return state === 'pending' && nowMs >= expiresAt.getTime() ? 'expired' : state;
+}
+
+export function presentDraft(draft: Draft, nowMs: number): DraftOut {
+  return {
+    id: Number(draft.id),
+    seller: draft.seller,
+    title: draft.title,
+    description: draft.description,
+    preview: draft.preview,
+    price_usdc: usdcOfUnits(draft.priceUnits),
+    seller_wallet: checksummed(draft.sellerWallet),
+    tags: draft.tags,
+    thing_id: Number(draft.thingId),
+    state: draftStateAt(draft, nowMs),
+    listing_id: draft.listingId === null ? null : Number(draft.listingId),
+    created_at: isoTime(draft.createdAt),
+    expires_at: isoTime(draft.expiresAt),
+  };
+}

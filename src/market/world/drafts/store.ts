@@ -1,9 +1,48 @@
 import sql from 'sql-template-tag';
+import { z } from 'zod';
 import type { DraftState } from '../../../contract/world-records.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../../platform/hex.ts';
 import { Refusal } from '../../../platform/refusal.ts';
+import { flagText } from '../../listings/flag-text.ts';
 import { findWalletKind } from '../../listings/store.ts';
+
+/** What was read of the offer when it was compared with the draft, and is listed when the fee is final. */
+export const listedOffer = z.strictObject({
+  city_origin: z.string(),
+  offer_id: z.int().positive(),
+  seller_handle: z.string(),
+  offer_url: z.string(),
+  thing_url: z.string(),
+});
+export type ListedOffer = z.output<typeof listedOffer>;
+
+export interface ThingToAdd {
+  /** Locked. */
+  draft: Draft;
+  offer: ListedOffer;
+  bodyHash: Buffer;
+  /** Null only for the maintainer, whose free listings are logged as such. */
+  feeId: bigint | null;
+}
+
+/** What each act leads to from each state of a draft. The trigger `world_drafts_step` holds the same. */
+export const DRAFT_STEPS = {
+  open_fee: { pending: 'fee_pending' },
+  // The fee ended unpaid, or its listing could not be made: the draft goes on if its time is not over.
+  lose_fee: { fee_pending: 'pending' },
+  list: { pending: 'listed', fee_pending: 'listed' },
+  cancel: { pending: 'canceled' },
+  expire: { pending: 'expired', fee_pending: 'expired' },
+} as const satisfies Record<string, Partial<Record<DraftState, DraftState>>>;
+
+type DraftAct = keyof typeof DRAFT_STEPS;
+
+/** The state after the act; null where it is not allowed. */
+export function nextDraftState(state: DraftState, act: DraftAct): DraftState | null {
+  const steps: Partial<Record<DraftState, DraftState>> = DRAFT_STEPS[act];
+  return steps[state] ?? null;
+}
 
 /** What a merchant means to sell. None of it changes. */
 export interface DraftTerms {
@@ -28,7 +67,7 @@ export interface Draft extends DraftTerms {
   expiresAt: Date;
 }
 
-interface Row {
+interface DraftRow {
   id: bigint;
   merchant_id: bigint;
   handle: string;
@@ -45,11 +84,11 @@ interface Row {
   expires_at: Date;
 }
 
-const select = sql`select d.id, d.merchant_id, m.handle, d.title, d.description, d.preview, d.price_units, d.seller_wallet, d.tags,
+const selectDraft = sql`select d.id, d.merchant_id, m.handle, d.title, d.description, d.preview, d.price_units, d.seller_wallet, d.tags,
     d.thing_id, d.state, d.listing_id, d.created_at, d.expires_at
   from world_drafts d join merchants m on m.id = d.merchant_id`;
 
-function draftOf(row: Row | null): Draft | null {
+function draftOf(row: DraftRow | null): Draft | null {
   return (
     row && {
       id: row.id,
@@ -71,19 +110,19 @@ function draftOf(row: Row | null): Draft | null {
 }
 
 export async function findDraft(queryable: Queryable, id: bigint): Promise<Draft | null> {
-  return draftOf(await queryable.maybe<Row>(sql`${select} where d.id = ${id}`));
+  return draftOf(await queryable.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id}`));
 }
 
 /** Until the end of the transaction no other one moves it. */
 export async function lockDraft(tx: Tx, id: bigint): Promise<Draft | null> {
-  return draftOf(await tx.maybe<Row>(sql`${select} where d.id = ${id} for update of d`));
+  return draftOf(await tx.maybe<DraftRow>(sql`${selectDraft} where d.id = ${id} for update of d`));
 }
 
 /** The one that is pending, or whose fee is under way. */
 export async function lockOpenDraftOf(tx: Tx, merchantId: bigint): Promise<Draft | null> {
   return draftOf(
-    await tx.maybe<Row>(
-      sql`${select} where d.merchant_id = ${merchantId} and d.state in ('pending', 'fee_pending') for update of d`,
+    await tx.maybe<DraftRow>(
+      sql`${selectDraft} where d.merchant_id = ${merchantId} and d.state in ('pending', 'fee_pending') for update of d`,
     ),
   );
 }
@@ -161,4 +200,37 @@ export async function freeWallet(tx: Tx, wallet: Hex): Promise<void> {
 
 function walletLock(wallet: Hex): string {
   return `world_wallet:${wallet}`;
+}
+
+export async function isOfferListed(
+  queryable: Queryable,
+  { city_origin: origin, offer_id: id }: Pick<ListedOffer, 'city_origin' | 'offer_id'>,
+): Promise<boolean> {
+  const row = await queryable.one<{ listed: boolean }>(
+    sql`select exists (select from world_listings where city_origin = ${origin} and offer_id = ${id}) as listed`,
+  );
+  return row.listed;
+}
+
+/** Call under the lock `listings`: ids then follow the order of commits. */
+export async function insertThing(
+  tx: Tx,
+  { draft, offer, bodyHash, feeId, at, chainId }: ThingToAdd & { at: Date; chainId: bigint },
+): Promise<bigint> {
+  const flags = flagText([draft.title, draft.description, draft.preview]);
+  const { id } = await tx.one<{ id: bigint }>(
+    sql`insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, wallet_kind, chain_id, tags,
+        aisle, created_at, body_hash, fee_id, text_flags)
+      select next_id('listings', max(id)), ${draft.merchantId}, ${draft.title}, ${draft.description}, ${draft.preview},
+        ${draft.priceUnits}, ${toBytes(draft.sellerWallet)}, 'world', ${chainId}, ${draft.tags}::text[], 'world', ${at}, ${bodyHash}, ${feeId},
+        ${flags}::text[]
+      from listings returning id`,
+  );
+  await tx.run(
+    sql`insert into world_listings (listing_id, draft_id, city_origin, offer_id, thing_id, seller_handle, offer_url, thing_url, phase,
+        looked_at)
+      values (${id}, ${draft.id}, ${offer.city_origin}, ${offer.offer_id}, ${draft.thingId}, ${offer.seller_handle},
+        ${offer.offer_url}, ${offer.thing_url}, 'listed', ${at})`,
+  );
+  return id;
 }

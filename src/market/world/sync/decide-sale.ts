@@ -1,8 +1,13 @@
+import { CHECKOUT_MINUTES, RESERVATION_MINUTES } from '../../../contract/vocabulary.ts';
+import type { OfferOut } from '../../../contract/world-records.ts';
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
 import { type FinalizedHead, type FoundTransfer, sameLogs, stands } from '../../../platform/chain/sighting.ts';
 import { decodeTransfer, type Transfer } from '../../../platform/chain/usdc.ts';
-import type { Hex } from '../../../platform/hex.ts';
+import type { Queryable } from '../../../platform/database/database.ts';
+import { type Hex, isHex } from '../../../platform/hex.ts';
 import type { UnknownWhy } from '../../payments/paths/x402/decide.ts';
+import { type Checkout, findCheckout, findLostBuyer, mayHaveBeenShown } from '../store.ts';
+import type { WorldListing } from './store.ts';
 
 /** What one provider shows of the transaction by which an offer was claimed, all of one moment. */
 export interface SaleEvidence {
@@ -19,7 +24,7 @@ export interface SaleEvidence {
 }
 
 /** In what the reservation, as the city tells of it, is none of a checkout here. */
-export type ReservationFault = 'checkout_mismatch' | 'reservation_mismatch' | 'own_goods';
+type ReservationFault = 'checkout_mismatch' | 'reservation_mismatch' | 'own_goods';
 
 /** What the transfer has to be: price and payee from the listing, payer and window from the reservation in the city. */
 export interface SaleTerms {
@@ -35,7 +40,7 @@ export interface SaleTerms {
 }
 
 /** Preserved for good: the city has given the thing away, and the market cannot call it a sale. */
-export type SaleReview =
+type SaleReview =
   | ReservationFault
   | 'transfer_not_found'
   | 'wrong_payer'
@@ -114,4 +119,95 @@ function unknown(why: UnknownWhy): SaleDecision {
 
 function review(reason: SaleReview): SaleDecision {
   return { outcome: 'review', reason };
+}
+
+/** What a claimed offer says of its buyer and of the reservation. The city's word, and nothing more. */
+export interface CityClaim {
+  buyer: string;
+  marketBuyer: string;
+  checkoutId: bigint;
+  buyerWallet: Hex;
+  txHash: Hex;
+  /** Milliseconds. */
+  reservedAt: number;
+  reservedUntil: number;
+  claimedAt: Date;
+}
+
+/** When the first listing of a city can have been made, and how far a city's clock may be ahead: what lies outside is no time. */
+const EARLIEST_MS = Date.UTC(2020, 0, 1);
+const AHEAD_MS = 86_400_000;
+
+/** Null for a record that says claimed and does not say by whom, how or when. */
+export function readClaim(offer: OfferOut, nowMs: number): CityClaim | null {
+  const wallet = offer.buyer_wallet?.toLowerCase();
+  const { buyer, market_buyer: marketBuyer, market_checkout_id: checkoutId, tx_hash: txHash } = offer;
+  const times = [offer.reserved_at, offer.reserved_until, offer.claimed_at].map((time) => Date.parse(time ?? ''));
+  const [reservedAt = 0, reservedUntil = 0, claimedAt = 0] = times;
+  const isTimely = times.every((time) => time >= EARLIEST_MS && time <= nowMs + AHEAD_MS);
+  if (!isHex(wallet, 20) || !isHex(txHash, 32) || !isTimely) return null;
+  if (buyer === null || marketBuyer === null || checkoutId === null) return null;
+  return {
+    buyer,
+    marketBuyer,
+    checkoutId: BigInt(checkoutId),
+    buyerWallet: wallet,
+    txHash,
+    reservedAt,
+    reservedUntil,
+    claimedAt: new Date(claimedAt),
+  };
+}
+
+/** The two sites have clocks of their own, and the city takes the earlier of its clock and the chain's. */
+const CLOCKS_APART_MS = 60_000;
+const RESERVATION_MS = RESERVATION_MINUTES * 60_000;
+
+/** In what the reservation is none of that checkout: pure. */
+export function judgeReservation(
+  claim: CityClaim,
+  listing: { id: bigint; sellerWallet: Hex },
+  checkout: Checkout | null,
+): ReservationFault | null {
+  const isOfCheckout =
+    checkout?.listingId === listing.id &&
+    checkout.marketBuyer === claim.marketBuyer &&
+    checkout.cityHandle === claim.buyer;
+  if (!isOfCheckout) return 'checkout_mismatch';
+  const { reservedAt, reservedUntil } = claim;
+  if (reservedUntil - reservedAt !== RESERVATION_MS || reservedAt % 1_000 !== 0) return 'reservation_mismatch';
+  const from = checkout.createdAt.getTime() - CLOCKS_APART_MS;
+  const to = checkout.expiresAt.getTime() + CLOCKS_APART_MS;
+  if (reservedAt <= from || reservedAt >= to) return 'reservation_mismatch';
+  // Moved from one pocket to the other, it pays for nothing.
+  return claim.buyerWallet === listing.sellerWallet ? 'own_goods' : null;
+}
+
+/** `isLost`: it is not in the books, and stands here as the city tells of it. */
+type ClaimedCheckout = { checkout: Checkout | null; isLost: boolean };
+
+/**
+ * The checkout that a claimed offer names. One that was lost is taken from what the city says of the reservation, where the books link
+ * that merchant with that resident: what it allows is no more than to record a transfer that is on the chain. `checkout` is null where
+ * no merchant opened it, or where it is unknown who did.
+ */
+export async function findClaimedCheckout(
+  queryable: Queryable,
+  listing: WorldListing,
+  claim: CityClaim,
+): Promise<ClaimedCheckout> {
+  const checkout = await findCheckout(queryable, claim.checkoutId);
+  if (checkout !== null) return { checkout, isLost: false };
+  if (!(await mayHaveBeenShown(queryable, 'world_checkouts', claim.checkoutId))) return { checkout, isLost: false };
+  const { marketBuyer, buyer: cityHandle } = claim;
+  const createdAt = new Date(claim.reservedAt);
+  const merchantId = await findLostBuyer(queryable, { marketBuyer, cityHandle, reservedAt: createdAt });
+  const isForeign = merchantId !== listing.merchantId && cityHandle !== listing.sellerHandle;
+  if (merchantId === null || !isForeign) return { checkout: null, isLost: true };
+  const expiresAt = new Date(claim.reservedAt + CHECKOUT_MINUTES * 60_000);
+  const own = { id: claim.checkoutId, listingId: listing.id, offerId: listing.offerId, merchantId };
+  return {
+    checkout: { ...own, marketBuyer, cityHandle, state: 'open', createdAt, expiresAt },
+    isLost: true,
+  };
 }

@@ -2,8 +2,8 @@ import { describe, expect, it, test } from 'vitest';
 import { claimedFields, offerRecord } from '../../../../test/support/scripted-city.ts';
 import type { OfferOut } from '../../../contract/world-records.ts';
 import { isoTime } from '../../../platform/clock.ts';
-import type { Checkout } from '../checkouts/store.ts';
-import { type CityClaim, judgeReservation, readClaim } from './read-claim.ts';
+import type { Checkout } from '../store.ts';
+import { type CityClaim, judgeReservation, readClaim } from './decide-sale.ts';
 
 const NOW = Date.UTC(2026, 5, 1, 12, 0, 0);
 const SECOND = NOW / 1_000;

@@ -1,8 +1,45 @@
 import type { Endpoints } from '../../../contract/index.ts';
-import type { MarketOperation } from '../../context.ts';
+import { usdcOfUnits } from '../../../contract/money.ts';
+import type { ListingState } from '../../../contract/vocabulary.ts';
+import type { OfferOut } from '../../../contract/world-records.ts';
+import { readBlock, readLogs, readReceipt } from '../../../platform/chain/reads.ts';
+import { RpcFailure } from '../../../platform/chain/rpc.ts';
+import { type FoundTransfer, isStillFinal } from '../../../platform/chain/sighting.ts';
+import { addressTopic, decodeAuthorizationUsed, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { Hex } from '../../../platform/hex.ts';
+import type { Market, MarketOperation } from '../../context.ts';
+import { recordEvent } from '../../events/record-event.ts';
+import type { ChainHead } from '../../payments/chain/read-head.ts';
+import { isHalted } from '../../payments/chain/store.ts';
+import { hasAuthorization } from '../../payments/paths/direct/store.ts';
 import type { Payments } from '../../payments/payments.ts';
-import { cityOrigin } from '../city/fetch-city.ts';
-import { syncListing } from './sync-listing.ts';
+import { insertCityProof } from '../../payments/proof-store.ts';
+import { shareHistories } from '../../purchases/store.ts';
+import { CityUnavailable, cityOrigin, type OfferDifference, unusable } from '../city.ts';
+import { type Checkout, closeCheckouts, completeCheckout, hasCheckout, putCheckout } from '../store.ts';
+import {
+  type CityClaim,
+  decideSale,
+  findClaimedCheckout,
+  judgeReservation,
+  readClaim,
+  type SaleDecision,
+  type SaleEvidence,
+  type SaleTerms,
+} from './decide-sale.ts';
+import { endBy, endCanceled, findOfWorld, lapseIfLasting, readListedOffer } from './listed-offer.ts';
+import { presentSync, type SyncAnswer } from './present-sync.ts';
+import {
+  findSale,
+  insertCityPurchase,
+  lockWorldListing,
+  noteDifference,
+  notePhase,
+  noteReview,
+  setListingState,
+  type WorldListing,
+} from './store.ts';
 
 /** POST /api/world/sync/:listing_id (W12). Any key: it tells what is public, and the background pass does the same. */
 export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['syncWorld']> {
@@ -10,4 +47,205 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
     cityOrigin(market);
     return { status: 200, body: await syncListing(market, payments, call.params.listing_id) };
   };
+}
+
+/**
+ * Looks at the offer of a listing, records what has come of it, and says how it stands. As often as wanted, by whomever, in any order: what
+ * has ended, or is preserved for a review, is told from the records here.
+ */
+export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
+  const listing = await findOfWorld(market, listingId);
+  const mayBePaid = await mayHaveBeenPaid(market, listing);
+  if (!isEnded(listing)) await lookAtOffer(market, payments, listing, mayBePaid);
+  const after = await findOfWorld(market, listingId);
+  const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
+  // By the records as they stand now, so that a caller who asks again at once is told the same.
+  return presentSync(after, sale, await mayHaveBeenPaid(market, after));
+}
+
+function isEnded({ state, reviewReason }: WorldListing): boolean {
+  return state === 'sold' || state === 'canceled' || reviewReason !== null;
+}
+
+/** A buyer who reserved it had a checkout from here, or the city had told of the reservation. */
+async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing): Promise<boolean> {
+  return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
+}
+
+async function lookAtOffer(
+  market: Market,
+  payments: Payments,
+  listing: WorldListing,
+  mayBePaid: boolean,
+): Promise<void> {
+  try {
+    const found = await readListedOffer(market, listing);
+    if ('differences' in found) return await noteAnother(market, listing, found.differences);
+    const { offer } = found;
+    if (offer.phase === 'canceled') return await endCanceled(market, listing.id);
+    if (offer.phase === 'claimed') return await recordClaimed(market, payments, listing, offer);
+    await notePhase(market.database, listing.id, offer.phase, new Date(market.clock.now()));
+  } catch (error) {
+    throw error instanceof CityUnavailable && mayBePaid ? error.afterPayment() : error;
+  }
+}
+
+/** The city shows another offer, or none: believed only when it lasts. */
+async function noteAnother(market: Market, listing: WorldListing, differences: OfferDifference[]): Promise<void> {
+  const { id } = listing;
+  await noteDifference(market.database, id, new Date(market.clock.now()));
+  await lapseIfLasting(market, id);
+  if ((await findOfWorld(market, id)).state === 'stale') return;
+  const detail = 'The city shows another offer than the one that was listed, or none. If that lasts, the listing ends.';
+  throw new CityUnavailable('differs', { detail, errors: differences });
+}
+
+/**
+ * The city calls the offer claimed. Recorded as a sale once the market sees the same transfer, final and fitting, with its own eyes; as
+ * a review where the final transaction breaks a term. Until then it changes nothing but the phase. A checkout that was lost is no broken
+ * term: nothing is decided until its buyer is known.
+ */
+async function recordClaimed(
+  market: Market,
+  payments: Payments,
+  listing: WorldListing,
+  offer: OfferOut,
+): Promise<void> {
+  const { database, clock } = market;
+  const claim = readClaim(offer, clock.now());
+  if (claim === null) throw unusable(market, 'a claimed offer that does not say by whom, how or when');
+  await notePhase(database, listing.id, 'claimed', new Date(clock.now()));
+  const { checkout, isLost } = await findClaimedCheckout(database, listing, claim);
+  if (isLost && checkout === null) return;
+  const terms = saleTerms(market, listing, claim, checkout);
+  const evidence = await gatherSale(market, payments, { listingId: listing.id, txHash: claim.txHash, terms });
+  if (evidence === null) return;
+  const decision = decideSale(evidence, terms);
+  tellContradiction(market, listing, decision);
+  if (decision.outcome === 'unknown') return;
+  market.crashPoint('after_final_before_delivery');
+  await database.transaction((tx) => endClaimed(tx, market, listing.id, { claim, evidence }));
+}
+
+function saleTerms(market: Market, listing: WorldListing, claim: CityClaim, checkout: Checkout | null): SaleTerms {
+  const { network } = market.config;
+  const seconds = (ms: number): bigint => BigInt(Math.floor(ms / 1_000));
+  return {
+    chainId: network.chainId,
+    asset: network.usdc,
+    payer: claim.buyerWallet,
+    payee: listing.sellerWallet,
+    minimumUnits: listing.priceUnits,
+    windowFrom: seconds(claim.reservedAt),
+    windowTo: seconds(claim.reservedUntil),
+    fault: judgeReservation(claim, listing, checkout),
+  };
+}
+
+function tellContradiction({ log }: Market, { id }: WorldListing, decision: SaleDecision): void {
+  if (decision.outcome !== 'unknown') return;
+  const { why } = decision;
+  if (why === 'contradiction' || why === 'wrong_chain') log.error('world_sale_contradicts', { listing_id: id, why });
+}
+
+/** Decided once more under the lock of the listing: since the chain was read, another process may have ended it or payments been halted. */
+async function endClaimed(
+  tx: Tx,
+  market: Market,
+  listingId: bigint,
+  { claim, evidence }: { claim: CityClaim; evidence: SaleEvidence },
+): Promise<void> {
+  const end = endBy(await lockWorldListing(tx, listingId), 'world_sale');
+  if (end === null || (await isHalted(tx, market.config.network.chainId))) return;
+  const { listing, state } = end;
+  const { checkout, isLost } = await findClaimedCheckout(tx, listing, claim);
+  if (isLost && checkout === null) return;
+  const decision = decideSale(evidence, saleTerms(market, listing, claim, checkout));
+  const now = new Date(market.clock.now());
+  const review = (reason: string) => noteReview(tx, listingId, reason, claim.txHash, now);
+  if (decision.outcome === 'review') return await review(decision.reason);
+  if (decision.outcome === 'unknown' || checkout === null) return;
+  const { transfer } = decision;
+  if (!(await insertCityProof(tx, listingId, transfer, now))) return await review('transaction_used');
+  if (isLost) await putCheckout(tx, checkout);
+  await sell(tx, market, { listing, state, checkout, claim, transfer, now });
+}
+
+interface Selling {
+  listing: WorldListing;
+  state: ListingState;
+  checkout: Checkout;
+  claim: CityClaim;
+  transfer: FoundTransfer;
+  now: Date;
+}
+
+async function sell(tx: Tx, market: Market, selling: Selling): Promise<void> {
+  const { listing, checkout, claim, transfer, now } = selling;
+  await shareHistories(tx, listing.merchantId, checkout.merchantId);
+  const sale = { listing, checkoutId: checkout.id, buyerId: checkout.merchantId, payer: claim.buyerWallet, transfer };
+  await insertCityPurchase(tx, { ...sale, claimedAt: claim.claimedAt }, now);
+  await setListingState(tx, listing.id, selling.state);
+  await completeCheckout(tx, checkout.id);
+  await closeCheckouts(tx, listing.id);
+  await recordEvent(tx, market, {
+    kind: 'world_sale',
+    actor: checkout.marketBuyer,
+    detail: {
+      listing_id: Number(listing.id),
+      merchant_id: Number(listing.merchantId),
+      offer_id: Number(listing.offerId),
+      paid_usdc: usdcOfUnits(transfer.value),
+      verified_via: 'city',
+      tx_hash: transfer.txHash,
+    },
+  });
+}
+
+type SyncContext = Pick<Market, 'database' | 'log'>;
+type ChainReads = Pick<Payments, 'readHead' | 'corroborate'>;
+
+/**
+ * Reads the transaction for the market itself, whatever the city says of it: all from the provider whose head leads. What would decide is
+ * then shown to the other providers; where they do not bear it out it decides nothing. Null while the chain cannot be read.
+ */
+async function gatherSale(
+  market: SyncContext,
+  chain: ChainReads,
+  sale: { listingId: bigint; txHash: Hex; terms: SaleTerms },
+): Promise<SaleEvidence | null> {
+  const { listingId, txHash, terms } = sale;
+  try {
+    const head = await chain.readHead();
+    const evidence = await readSale(market, head, txHash, terms);
+    if (decideSale(evidence, terms).outcome === 'unknown') return evidence;
+    // It has no row in the ledger of payments, whose numbers are positive.
+    const asked = { id: -listingId, asset: terms.asset };
+    const isCertain = (await chain.corroborate(head, asked, evidence)) && (await isStillFinal(head.rpc, head));
+    return isCertain ? evidence : { ...evidence, finalized: null };
+  } catch (error) {
+    if (!(error instanceof RpcFailure)) throw error;
+    market.log.warn('world_sale_unreadable', { listing_id: listingId, error });
+    return null;
+  }
+}
+
+async function readSale(
+  { database }: SyncContext,
+  { rpc, chainId, finalized }: ChainHead,
+  txHash: Hex,
+  terms: SaleTerms,
+): Promise<SaleEvidence> {
+  const receipt = await readReceipt(rpc, txHash);
+  const nothing = { chainId, finalized, receipt, block: null, transfersInBlock: [], isOfLedger: false };
+  if (receipt === null) return nothing;
+  const { asset, payee } = terms;
+  const topics = [TRANSFER_TOPIC, null, addressTopic(payee)];
+  const [block, transfersInBlock] = await Promise.all([
+    readBlock(rpc, receipt.blockNumber),
+    readLogs(rpc, { address: asset, topics, blockHash: receipt.blockHash }),
+  ]);
+  const used = receipt.logs.flatMap((log) => (log.address === asset ? (decodeAuthorizationUsed(log) ?? []) : []));
+  const isOfLedger = await hasAuthorization(database, terms, used);
+  return { ...nothing, block, transfersInBlock, isOfLedger };
 }

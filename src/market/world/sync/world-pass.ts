@@ -1,9 +1,9 @@
 import { createSingletonJob } from '../../../platform/background-jobs.ts';
 import type { Market } from '../../context.ts';
 import type { Payments } from '../../payments/payments.ts';
-import { CityUnavailable, cityOrigin } from '../city/fetch-city.ts';
+import { CityUnavailable, cityOrigin } from '../city.ts';
 import { listDue, noteLook } from './store.ts';
-import { syncListing } from './sync-listing.ts';
+import { syncListing } from './sync-world.ts';
 
 /** A checkout, a reservation and two hours of recovery in the city: by then whatever it began has ended, and some time more. */
 const CHECKOUT_COUNTS_MS = 3 * 3_600_000;

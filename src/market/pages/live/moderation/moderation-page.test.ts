@@ -10,13 +10,13 @@ import { recordingLog } from '../../../../../test/support/recording-log.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../../../test/support/seed.ts';
 import type { AppealOutcome } from '../../../../contract/appeals.ts';
 import { endpoints } from '../../../../contract/index.ts';
-import { appealRemoval } from '../../../appeals/appeal-removal.ts';
-import { decideAppeal } from '../../../appeals/decide-appeal.ts';
 import type { Market } from '../../../context.ts';
 import { createMarket, type RunningMarket } from '../../../create-market.ts';
+import { MAINTAINER_POWERS } from '../../../guide/get-official-facts.ts';
+import { appealRemoval } from '../../../moderation/appeal-removal.ts';
+import { decideAppeal } from '../../../moderation/decide-appeal.ts';
 import { removeComment } from '../../../moderation/remove-comment.ts';
 import { removeListing } from '../../../moderation/remove-listing.ts';
-import { MAINTAINER_POWERS } from '../../../official/maintainer-powers.ts';
 import { seen } from '../../storefront/render-written.ts';
 
 const BROWSER = 'text/html,*/*;q=0.8';

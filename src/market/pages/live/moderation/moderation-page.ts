@@ -1,6 +1,6 @@
 import { html } from 'ghtml';
 import { Refusal } from '../../../../platform/refusal.ts';
-import { MAINTAINER_POWERS } from '../../../official/maintainer-powers.ts';
+import { MAINTAINER_POWERS } from '../../../guide/get-official-facts.ts';
 import { SHELL } from '../../shell/assets.ts';
 import type { PagePlan, Shown } from '../../storefront/page-plan.ts';
 import { renderEmpty, renderPaging, storePath } from '../../storefront/render-rows.ts';

@@ -1,0 +1,186 @@
+import { DEFAULT_TOKEN_SCOPES, TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import { guardBody } from '../../platform/http/guard-request.ts';
+import { decodeComponent, type Incoming, type Outgoing } from '../../platform/http/message.ts';
+import type { Mount } from '../../platform/http/server-options.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { SecretGuard } from '../../platform/secrets.ts';
+import type { Market } from '../context.ts';
+import { takeNetworkQuota } from '../limits/quotas.ts';
+import type { ProviderCalls } from './call-provider.ts';
+import { hostOfClient } from './client-metadata.ts';
+import { idHash } from './create-adapter.ts';
+import { PATHS } from './paths.ts';
+import { answerPerson, answerProgram, type ShowFault } from './show-fault.ts';
+import { keepClient } from './store.ts';
+
+/** The parameters of an authorization. All others (OpenID Connect, unknown) are dropped; those of the second line are refused by name. */
+const PARAMETERS: ReadonlySet<string> = new Set([
+  ...['client_id', 'redirect_uri', 'state', 'code_challenge', 'code_challenge_method', 'resource'],
+  ...['request', 'request_uri', 'registration'],
+]);
+
+const SPECIAL: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type', 'response_mode']);
+
+/** A code, in the query: with any other of them even the refusal would be sent in another way. */
+const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
+
+/** Each authorization asks the user again, in one step. */
+const ASK_ANEW = 'login consent';
+
+/** The two steps of an authorization in a browser, around the page. */
+export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): Mount[] {
+  const step = async (path: string, incoming: Incoming, isTold: boolean): Promise<Outgoing> => {
+    const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
+    // A client that is known is told by way of its user's browser.
+    return fault === null || (isTold && answer.status < 400) ? answer : answerPerson(fault, incoming, show);
+  };
+  return [
+    {
+      method: 'GET',
+      path: PATHS.authorization,
+      ownOrigin: true,
+      answer: async (incoming) => {
+        const path = `${PATHS.authorization}?${normalizeQuery(incoming.target.query)}`;
+        // Each beginning is a row that stays for an hour.
+        await takeNetworkQuota(market, 'oauth_starts_per_ip_hour', incoming.clientNetwork);
+        return await step(path, incoming, isPublished(incoming.target.query));
+      },
+    },
+    {
+      method: 'GET',
+      path: `${PATHS.authorization}/:uid`,
+      ownOrigin: true,
+      answer: async (incoming) =>
+        await step(`${PATHS.authorization}/${encodeURIComponent(incoming.params['uid'] ?? '')}`, incoming, true),
+    },
+  ];
+}
+
+/**
+ * Whether the client stands behind an address of its own. One that registered itself may have any address to be sent back to: before its
+ * user has seen a page of ours, a refusal that goes there would make this site redirect to any address that an attacker likes.
+ */
+function isPublished(query: string): boolean {
+  return hostOfClient(new URLSearchParams(query).get('client_id') ?? '') !== null;
+}
+
+/** What hosts really send, as the authorization server wants it. What is given twice stays so, and is refused. */
+export function normalizeQuery(query: string): string {
+  const kept: string[] = [];
+  const special = new Map<string, string[]>();
+  for (const pair of query.split('&')) {
+    const [name, value] = splitPair(pair);
+    if (SPECIAL.has(name)) special.set(name, [...(special.get(name) ?? []), value]);
+    else if (PARAMETERS.has(name)) kept.push(pair);
+  }
+  const added = new URLSearchParams();
+  for (const scope of special.get('scope') ?? ['']) added.append('scope', normalizeScope(scope));
+  for (const [name, only] of Object.entries(ONLY)) {
+    for (const value of special.get(name) ?? []) added.append(name, value === only ? value : 'unknown');
+  }
+  added.append('prompt', special.get('prompt')?.includes('none') ? 'none' : ASK_ANEW);
+  return [...kept, added.toString()].join('&');
+}
+
+/** Those that there are, in their order; for none, the usual ones. `offline_access` asks for what everybody gets. */
+function normalizeScope(given: string): string {
+  const asked = given.split(' ');
+  const known = TOKEN_SCOPES.filter((scope) => asked.includes(scope));
+  return (known.length > 0 ? known : DEFAULT_TOKEN_SCOPES).join(' ');
+}
+
+function splitPair(pair: string): [name: string, value: string] {
+  const mark = pair.indexOf('=');
+  const name = decodeComponent(mark < 0 ? pair : pair.slice(0, mark));
+  const value = mark < 0 ? '' : decodeComponent(pair.slice(mark + 1));
+  if (name === null || value === null || value.includes('\u0000')) {
+    throw new Refusal('invalid_query', { detail: 'The query has malformed percent-encoding, or a NUL in it.' });
+  }
+  return [name, value];
+}
+
+export const OAUTH_BODY_BYTES = 57_344;
+const DAY_MS = 86_400_000;
+/** A client that registered itself is forgotten after as long without use. */
+const CLIENT_DAYS = 90;
+
+/** Where programs come by themselves: for tokens, to give them back, and for the key set. */
+export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGuard): Mount[] {
+  return [
+    {
+      method: 'POST',
+      path: PATHS.token,
+      bodyLimit: OAUTH_BODY_BYTES,
+      answer: async (incoming) => {
+        const fields = guardForm(guard, incoming);
+        const outgoing = await sendToken(calls, PATHS.token, fields, incoming);
+        const clientId = fields.get('client_id');
+        if (outgoing.status === 200 && clientId !== null) await noteUse(market, clientId);
+        return outgoing;
+      },
+    },
+    {
+      method: 'POST',
+      path: PATHS.revocation,
+      bodyLimit: OAUTH_BODY_BYTES,
+      answer: async (incoming) => await sendToken(calls, PATHS.revocation, guardForm(guard, incoming), incoming),
+    },
+    {
+      method: 'GET',
+      path: PATHS.jwks,
+      answer: async (incoming) => (await calls.ask({ method: 'GET', path: PATHS.jwks }, incoming)).answer,
+    },
+  ];
+}
+
+/** No key and no code gets further than this, however it is spelled. */
+function guardForm(guard: SecretGuard, { body }: Incoming): URLSearchParams {
+  guardBody(guard, body, undefined);
+  const text = Buffer.from(body).toString('utf8');
+  const fields = new URLSearchParams(text);
+  guardBody(guard, [...fields].flat(), undefined);
+  guardBody(guard, jsonIn(text), undefined);
+  return fields;
+}
+
+/** It is refused as a form, but not before it was looked through. */
+function jsonIn(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value;
+  } catch {
+    return null;
+  }
+}
+
+/** The Authorization header is not passed on: clients have no passwords here, and a key that a client sends must not get further. */
+async function sendToken(
+  calls: ProviderCalls,
+  path: string,
+  fields: URLSearchParams,
+  incoming: Incoming,
+): Promise<Outgoing> {
+  const type = incoming.headers['content-type'];
+  const headers = type === undefined ? {} : { 'content-type': type };
+  const body = normalizeTokenScope(fields).toString();
+  const { answer, fault } = await calls.ask({ method: 'POST', path, headers, body }, incoming);
+  return fault === null ? answer : answerProgram(answer, fault, incoming);
+}
+
+/** As at the beginning: scopes that there are not are no reason to refuse. */
+function normalizeTokenScope(fields: URLSearchParams): URLSearchParams {
+  const given = fields.getAll('scope');
+  if (given.length !== 1) return fields;
+  const asked = given.join(' ').split(' ');
+  const known = TOKEN_SCOPES.filter((scope) => asked.includes(scope));
+  const rest = new URLSearchParams([...fields].filter(([name]) => name !== 'scope'));
+  if (known.length > 0) rest.set('scope', known.join(' '));
+  return rest;
+}
+
+async function noteUse({ clock, database }: Market, clientId: string): Promise<void> {
+  const now = clock.now();
+  const until = new Date(now + CLIENT_DAYS * DAY_MS);
+  const unlessAfter = new Date(now + (CLIENT_DAYS - 1) * DAY_MS);
+  await keepClient(database, idHash(clientId), until, unlessAfter);
+}

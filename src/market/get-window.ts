@@ -1,0 +1,87 @@
+import type { Endpoints } from '../contract/index.ts';
+import { PAGE_SIZES } from '../contract/vocabulary.ts';
+import type { Cursors } from '../platform/cursor.ts';
+import type { MemoryRead } from './catalog/answers.ts';
+import type { PageParts } from './catalog/fragments/page-bytes.ts';
+import type { MarketCatalog } from './catalog/market-catalog.ts';
+import type { Model } from './catalog/model/model.ts';
+import { planShelf } from './catalog/shelf/plan-shelf.ts';
+import { aislesOf, shelfPage } from './catalog/shelf/shelf-page.ts';
+import type { MarketRead } from './context.ts';
+import type { EventTail } from './events/read-events.ts';
+import { joinMerchants, merchantPage } from './merchants/list-merchants.ts';
+
+export function windowFromMemory({ answers, shelfCursors }: MarketCatalog, events: EventTail): MemoryRead {
+  return ({ query, asked }) =>
+    query === '' ? answers.fromMemory(asked, (model) => windowParts(model, shelfCursors, events)) : null;
+}
+
+export function makeGetWindow(catalog: MarketCatalog, events: EventTail): MarketRead<Endpoints['getWindow']> {
+  return async (_market, call) => ({
+    status: 200,
+    prepared: await catalog.answers.full({ target: call.path, acceptsGzip: call.acceptsGzip }, (model) =>
+      windowParts(model, catalog.shelfCursors, events),
+    ),
+  });
+}
+
+const { window_events: EVENTS, window_listings: LISTINGS, window_merchants: MERCHANTS } = PAGE_SIZES;
+const plan = planShelf({ limit: LISTINGS });
+
+/** Events, listings, merchants and aisles of one moment. */
+function windowParts(model: Model, cursors: Cursors, tail: EventTail): PageParts {
+  const events = tail.newest('window', EVENTS);
+  const shelf = shelfPage(model, cursors, { plan, search: null, walk: null });
+  const merchants = merchantPage(model, { limit: MERCHANTS, afterId: 0 });
+  const { aisles } = aislesOf(model);
+  const eventItems = events.events.map((event) => JSON.stringify(event)).join(',');
+  const before = `{"events":{"items":[${eventItems}]${countsOf({
+    total: events.total,
+    returned: events.events.length,
+    size: EVENTS,
+    more: more('/api/events?scope=window&before_id=', events.nextBeforeId),
+  })},"listings":{"items":[`;
+  const between = `]${countsOf({
+    total: shelf.total,
+    returned: shelf.ids.length,
+    size: LISTINGS,
+    more: more('/api/shelves?cursor=', shelf.nextCursor),
+  })},"merchants":{"items":[`;
+  const after = `]${countsOf({
+    total: merchants.total,
+    returned: merchants.merchants.length,
+    size: MERCHANTS,
+    more: more('/api/merchants?after_id=', merchants.nextAfterId),
+  })},"aisles":{"items":${JSON.stringify(aisles)}${countsOf({
+    total: aisles.length,
+    returned: aisles.length,
+    size: aisles.length,
+    more: null,
+  })}}`;
+  return {
+    prefix: Buffer.from(before),
+    ids: shelf.ids,
+    suffix: Buffer.concat([Buffer.from(between), joinMerchants(merchants.merchants), Buffer.from(after)]),
+    outline: false,
+  };
+}
+
+function more(url: string, cursor: string | number | null): string | null {
+  return cursor === null ? null : `${url}${cursor}`;
+}
+
+/** There is more exactly where there is an address for it. */
+function countsOf({
+  total,
+  returned,
+  size,
+  more,
+}: {
+  total: number;
+  returned: number;
+  size: number;
+  more: string | null;
+}): string {
+  const counts = { total, returned, page_size: size, has_more: more !== null, more_url: more };
+  return `,${JSON.stringify(counts).slice(1)}`;
+}

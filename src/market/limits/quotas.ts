@@ -1,0 +1,42 @@
+import type { Limits } from '../../contract/vocabulary.ts';
+import { type Quota, type ScalarQuery, takeClientQuota, takeQuotaUnless } from '../../platform/database/quota.ts';
+import type { Market, Merchant } from '../context.ts';
+import { limitFor, type NetworkLimit } from './network-limits.ts';
+
+const HOUR_SECONDS = 3_600;
+
+/** Counts this call of that client network and its site, and refuses it beyond the limit, which may be the network's own. */
+export async function takeNetworkQuota(
+  market: Pick<Market, 'config' | 'database' | 'clock'>,
+  name: NetworkLimit,
+  clientNetwork: string,
+): Promise<void> {
+  const { limits, networkLimits } = market.config;
+  const limit = limitFor(networkLimits, name, clientNetwork, limits);
+  const networksPerSite = limits.networks_per_site;
+  await takeClientQuota(market, { name, clientNetwork, limit, networksPerSite, windowSeconds: HOUR_SECONDS });
+}
+
+const INTENT_WINDOW_SECONDS = 3_600;
+
+/** Counts a new intent of that merchant and of the network it comes from. Where `usable` finds one, none is made and nothing counted. */
+export async function takeIntentQuota(
+  market: Market,
+  { merchant, clientNetwork }: { merchant: Merchant; clientNetwork: string },
+  usable: ScalarQuery,
+): Promise<void> {
+  const name = 'intents_per_merchant_hour';
+  const limit = market.config.limits[name];
+  const quota = { name, subject: merchant.id.toString(), limit, windowSeconds: INTENT_WINDOW_SECONDS };
+  if ((await takeQuotaUnless(market, quota, usable)) !== null) return;
+  await takeNetworkQuota(market, 'intents_per_ip_hour', clientNetwork);
+}
+
+const DAY_SECONDS = 86_400;
+
+/** What a merchant may do so often a day, each under its name in OPENAISLE_LIMITS. Comments and flags are counted together. */
+export type DailyQuota = Extract<keyof Limits, `${'guard_runs' | 'votes' | 'voices'}_per_merchant_day`>;
+
+export function dailyQuota({ config }: Pick<Market, 'config'>, name: DailyQuota, merchantId: bigint): Quota {
+  return { name, subject: merchantId.toString(), limit: config.limits[name], windowSeconds: DAY_SECONDS };
+}

@@ -1,0 +1,78 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { migrate, type OnProgress } from '../platform/database/migrate.ts';
+import { RightsMissing } from '../platform/database/migrations/applied-migrations.ts';
+import { type ReachedDatabase, reachDatabase } from '../platform/database/reach-database.ts';
+import type { Log } from '../platform/log.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
+import { undoOnFailure } from '../platform/shutdown.ts';
+import type { MarketConfig } from './context.ts';
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Whether only this machine reaches that host. */
+function isLoopback(host: string): boolean {
+  const plain = host.replace(/^\[|\]$/g, '');
+  if (plain === 'localhost' || plain.endsWith('.localhost')) return true;
+  if (isIPv4(plain)) return LOOPBACK.check(plain, 'ipv4');
+  return isIPv6(plain) && LOOPBACK.check(plain, 'ipv6');
+}
+
+/** What an operator should hear at the start, and not when the first strangers are there. */
+export function warnOfExposure(
+  { baseUrl, trustProxy, host, metricsPort }: Pick<MarketConfig, 'baseUrl' | 'trustProxy' | 'host' | 'metricsPort'>,
+  log: Log,
+): void {
+  if (trustProxy === false && !isLoopback(new URL(baseUrl).hostname)) {
+    log.warn('public_without_trusted_proxy', {
+      detail:
+        'OPENAISLE_BASE_URL is public and OPENAISLE_TRUST_PROXY is off: behind a proxy all clients would count as one. Name the proxy.',
+    });
+  }
+  if (metricsPort !== 0 && !isLoopback(host)) {
+    log.warn('metrics_reachable', {
+      detail:
+        'OPENAISLE_HOST is no loopback address, and the metrics port listens there too, open to everybody who reaches it. Close it to strangers.',
+    });
+  }
+}
+
+export const MIGRATIONS = fileURLToPath(new URL('../../migrations/market', import.meta.url));
+
+/**
+ * Brings the tables of the market up to this version and returns the names of what it applied, or says what has to be run under another role.
+ * `rights` are run afterwards.
+ */
+export async function migrateMarket(
+  url: string,
+  onProgress?: OnProgress,
+  rights?: readonly string[],
+): Promise<string[]> {
+  try {
+    return await migrate(url, MIGRATIONS, onProgress, rights);
+  } catch (error) {
+    if (!(error instanceof RightsMissing)) throw error;
+    const role = /^[\w-]+$/.test(error.role) ? error.role : `'${error.role.replaceAll("'", "'\\''")}'`;
+    const command = `npm run migrate -- --app-role ${role}`;
+    throw new Error(
+      `${error.message}. Run "${command}" with the owner's DATABASE_URL, then this again (docs/upgrade.md)`,
+    );
+  }
+}
+
+/** What every web process stands on: a database with all tables, and a pepper. Done once, by the first process. Leaves nothing behind when it fails. */
+export function prepareDatabase(config: MarketConfig, log: Log): Promise<ReachedDatabase> {
+  warnOfExposure(config, log);
+  return undoOnFailure(async (begun) => {
+    const server = await reachDatabase(config, log);
+    begun.defer(() => server.stop());
+    const applied = await migrateMarket(server.url, ({ migration, step, rows }) =>
+      log.info('migrating', { migration, step, count: rows }),
+    );
+    for (const name of applied) log.info('migrated', { migration: name });
+    await loadOwnPepper(config);
+    return server;
+  });
+}

@@ -1,0 +1,170 @@
+import { systemClock } from '../platform/clock.ts';
+import { ConfigError } from '../platform/config.ts';
+import {
+  BESIDE_THE_POOL,
+  LEAST,
+  MOST,
+  readConnectionRoom,
+  shareBudget,
+} from '../platform/database/connection-budget.ts';
+import { openDatabase } from '../platform/database/open-database.ts';
+import type { Log } from '../platform/log.ts';
+import { openLogCopyPlace } from '../platform/log-copy/place.ts';
+import { loadOwnPepper } from '../platform/pepper.ts';
+import { systemRandom } from '../platform/random.ts';
+import { serveText } from '../platform/serve-text.ts';
+import { undoOnFailure } from '../platform/shutdown.ts';
+import type { CrashPoint, MarketConfig } from './context.ts';
+import { createMarket } from './create-market.ts';
+import { createMetrics, type Metrics, type MetricsText } from './create-metrics.ts';
+import { prepareDatabase } from './prepare-database.ts';
+
+export interface RunMarketOptions {
+  config: MarketConfig;
+  log: Log;
+  crashPoint?: (name: CrashPoint) => void;
+}
+
+/** A market that runs, in this process or in several under it. */
+export interface MarketRun {
+  /** Resolves when the embedded database has ended, by `steps` or by itself. */
+  databaseEnded: Promise<void>;
+  /** Resolves when the processes under this one cannot live. */
+  failed: Promise<void>;
+  /** Stops accepting, answers what is in flight for that long, then ends the background work. */
+  stopServing(options: { drainMs: number }): Promise<void>;
+  /** What is left to close afterwards, in this order. */
+  steps: readonly { name: string; close(): Promise<void> }[];
+}
+
+/** All of the market in this one process. Leaves nothing behind when it fails. */
+export function runMarket({ config, log, crashPoint }: RunMarketOptions): Promise<MarketRun> {
+  return undoOnFailure(async (begun) => {
+    const ground = await prepareDatabase(config, log);
+    begun.defer(() => ground.stop());
+    const metrics = createMetrics({ worker: '1', withProcess: config.metricsPort !== 0 });
+    const metricsServer = await serveMetrics(config, () => metrics, log);
+    begun.defer(() => metricsServer.close());
+    const market = await serveMarket({
+      config,
+      log,
+      databaseUrl: ground.url,
+      poolSize: await sizePools(config, ground.url),
+      metrics,
+      ...(crashPoint === undefined ? {} : { crashPoint }),
+    });
+    log.info('market_listening', { url: market.url, port: market.port, network: config.network.name });
+    return {
+      databaseEnded: ground.ended,
+      failed: new Promise(() => {}),
+      stopServing: market.stopServing,
+      steps: [
+        { name: 'metrics', close: metricsServer.close },
+        { name: 'database', close: market.closeDatabase },
+        { name: 'postgres', close: () => ground.stop() },
+      ],
+    };
+  });
+}
+
+interface ServeMarketOptions {
+  config: MarketConfig;
+  log: Log;
+  databaseUrl: string;
+  /** Null: as large as it is by itself. */
+  poolSize: number | null;
+  metrics: Metrics;
+  crashPoint?: (name: CrashPoint) => void;
+}
+
+interface ServedMarket {
+  url: string;
+  port: number;
+  /** Stops accepting, answers what is in flight for that long, then ends the background work. */
+  stopServing(options: { drainMs: number }): Promise<void>;
+  closeDatabase(): Promise<void>;
+}
+
+/** One web process on a ground that is prepared. The port opens last, when everything behind it is ready. Leaves nothing behind when it fails. */
+export function serveMarket(options: ServeMarketOptions): Promise<ServedMarket> {
+  const { config, metrics, poolSize, crashPoint } = options;
+  return undoOnFailure(async (begun) => {
+    const database = await openDatabase({
+      url: options.databaseUrl,
+      applicationName: 'openaisle-market',
+      ...(poolSize === null ? {} : { poolSize }),
+    });
+    begun.defer(() => database.close());
+    const running = createMarket({
+      config,
+      database,
+      clock: systemClock,
+      random: systemRandom,
+      log: countRequests(options.log, metrics.countRequest),
+      pepper: await loadOwnPepper(config),
+      logCopy: await openLogCopyPlace(config, {
+        random: systemRandom,
+        log: options.log,
+        variable: 'OPENAISLE_LOG_COPY_DIR',
+      }),
+      metrics,
+      ...(crashPoint === undefined ? {} : { crashPoint }),
+    });
+    // Also after a start that failed half-way: its passes would go on asking a database that is closed.
+    begun.defer(() => running.stop({ drainMs: 0 }));
+    const { url, port } = await running.start();
+    return { url, port, stopServing: (how) => running.stop(how), closeDatabase: () => database.close() };
+  });
+}
+
+/** Counts what the access log tells, line by line: so the two cannot differ. */
+export function countRequests(log: Log, count: (route: string, status: number, budget?: string) => void): Log {
+  return {
+    ...log,
+    info: (event, fields) => {
+      if (event === 'request' && fields !== undefined) {
+        const { route, status, budget } = fields;
+        count(String(route), Number(status), typeof budget === 'string' ? budget : undefined);
+      }
+      log.info(event, fields);
+    },
+    with: (fields) => countRequests(log.with(fields), count),
+  };
+}
+
+/** Of all that the server takes; the rest is for tools, and for a successor that starts while its predecessor ends. */
+const CONNECTION_SHARE = 0.8;
+/** The size of each process's pool; null: the default size, for a single process without a configured budget. */
+export async function sizePools(
+  { workers, databaseConnections: budget }: Pick<MarketConfig, 'workers' | 'databaseConnections'>,
+  url: string,
+): Promise<number | null> {
+  if (budget !== null) {
+    const named = { variable: 'OPENAISLE_DATABASE_CONNECTIONS', forWhat: `with OPENAISLE_WORKERS ${workers}` };
+    return shareBudget({ ...named, connections: budget, processes: workers }, await readConnectionRoom(url));
+  }
+  return workers === 1 ? null : shareConnections(workers, await readConnectionRoom(url));
+}
+
+/** So that all together leave room on the server. */
+export function shareConnections(workers: number, room: number): number {
+  const each = Math.floor((room * CONNECTION_SHARE) / workers) - BESIDE_THE_POOL;
+  if (each >= LEAST) return Math.min(each, MOST);
+  const needed = Math.ceil((workers * (LEAST + BESIDE_THE_POOL)) / CONNECTION_SHARE);
+  throw new ConfigError([
+    `OPENAISLE_WORKERS must be lower, or max_connections of PostgreSQL higher: so many need ${needed} connections, and it takes ${room}`,
+  ]);
+}
+
+/** Opens the metrics port, if one is configured; else nothing is made. */
+export async function serveMetrics(
+  { host, metricsPort }: Pick<MarketConfig, 'host' | 'metricsPort'>,
+  make: () => { text(): Promise<MetricsText> },
+  log: Log,
+): Promise<{ close(): Promise<void> }> {
+  if (metricsPort === 0) return { close: async () => {} };
+  const metrics = make();
+  const server = await serveText({ host, port: metricsPort, path: '/metrics', read: () => metrics.text(), log });
+  log.info('metrics_listening', { host, port: server.port });
+  return server;
+}

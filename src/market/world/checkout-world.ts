@@ -1,0 +1,96 @@
+import type { Endpoints } from '../../contract/index.ts';
+import { CHECKOUT_MINUTES } from '../../contract/vocabulary.ts';
+import type { OfferPhase } from '../../contract/world-records.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+import type { Market, MarketCall, MarketOperation, Merchant } from '../context.ts';
+import { mustExist } from '../listings/listing-checks.ts';
+import { mustStep } from '../listings/listing-steps.ts';
+import { shareListing } from '../listings/store.ts';
+import { CityUnavailable, cityOrigin } from './city.ts';
+import { presentCheckout } from './get-world-checkout.ts';
+import { mustBeLinked } from './link-city.ts';
+import { type Checkout, findCheckout, findOpenCheckout, hasCheckout, insertCheckout } from './store.ts';
+import { findOfWorld, readListedOffer } from './sync/listed-offer.ts';
+import { findWorldListing, type WorldListing } from './sync/store.ts';
+
+type CheckoutCall = MarketCall<Endpoints['checkoutWorld']>;
+
+/** The lock under which checkouts get their ids. */
+const CHECKOUTS_LOCK = 'world_checkouts';
+const OPEN_MS = CHECKOUT_MINUTES * 60_000;
+
+/** In these phases a buyer may reserve: an offer that is reserved may be free again within the ten minutes. */
+const OPEN_PHASES: readonly OfferPhase[] = ['listed', 'reserved'];
+
+/** POST /api/world/checkout/:listing_id (W12). It reserves nothing: it tells the city which merchant a resident buys for. */
+export const checkoutWorld: MarketOperation<Endpoints['checkoutWorld']> = async (market, call) => {
+  cityOrigin(market);
+  const listing = await findOfWorld(market, call.params.listing_id);
+  mustStep(listing, 'buy');
+  mustBeForeign(listing, call);
+  const open = await findOpenCheckout(market.database, placeOf(call), new Date(market.clock.now()));
+  if (open !== null) return answer(market, open, 200);
+  await unlessPaid(market, call, () => mustBeOpen(market, listing, call));
+  const { checkout, isNew } = await market.database.transaction((tx) => openCheckout(tx, market, call));
+  return answer(market, checkout, isNew ? 201 : 200);
+};
+
+function answer(market: Market, checkout: Checkout, status: 200 | 201) {
+  return { status, body: { checkout: presentCheckout(checkout, market.clock.now()) } };
+}
+
+function placeOf({ params, body, caller }: CheckoutCall) {
+  return { listingId: params.listing_id, merchantId: caller.id, cityHandle: body.city_handle };
+}
+
+function mustBeForeign(listing: WorldListing, { body, caller }: CheckoutCall): void {
+  if (listing.merchantId === caller.id || listing.sellerHandle === body.city_handle) throw new Refusal('own_goods');
+}
+
+/** What the city says of buyer and offer now. The city asks again when the buyer reserves. */
+async function mustBeOpen(market: Market, listing: WorldListing, { body, caller }: CheckoutCall): Promise<void> {
+  await mustBeLinkedAs(market, caller, body.city_handle);
+  const found = await readListedOffer(market, listing);
+  if ('differences' in found) throw new Refusal('offer_mismatch', { errors: found.differences });
+  const { phase } = found.offer;
+  if (listing.reviewReason !== null || !OPEN_PHASES.includes(phase)) {
+    throw new Refusal('offer_not_open', { detail: `The offer is ${phase}.` });
+  }
+}
+
+async function mustBeLinkedAs(market: Market, caller: Merchant, cityHandle: string): Promise<void> {
+  const linked = await mustBeLinked(market, caller);
+  if (linked === cityHandle) return;
+  throw new Refusal('link_missing', { detail: `${caller.handle} is linked with ${linked}, not with ${cityHandle}.` });
+}
+
+/** Who had a checkout before may have paid by it: then a city that is silent is no reason to think of paying again. */
+async function unlessPaid(market: Market, call: CheckoutCall, ask: () => Promise<void>): Promise<void> {
+  try {
+    await ask();
+  } catch (error) {
+    if (!(error instanceof CityUnavailable)) throw error;
+    const { listingId, merchantId } = placeOf(call);
+    throw (await hasCheckout(market.database, listingId, merchantId)) ? error.afterPayment() : error;
+  }
+}
+
+/** Judged with the row held: a withdrawal or a removal that is just being made is waited for, and no later one is overtaken. */
+async function openCheckout(
+  tx: Tx,
+  market: Market,
+  call: CheckoutCall,
+): Promise<{ checkout: Checkout; isNew: boolean }> {
+  const place = placeOf(call);
+  mustStep(mustExist(await shareListing(tx, place.listingId)), 'buy');
+  await tx.lock(CHECKOUTS_LOCK);
+  const listing = mustExist(await findWorldListing(tx, place.listingId));
+  const now = market.clock.now();
+  // Two requests at once meet here, and the second finds the checkout of the first.
+  const open = await findOpenCheckout(tx, place, new Date(now));
+  if (open !== null) return { checkout: open, isNew: false };
+  const time = { now: new Date(now), expiresAt: new Date(now + OPEN_MS) };
+  const id = await insertCheckout(tx, { ...place, offerId: listing.offerId }, time);
+  return { checkout: mustExist(await findCheckout(tx, id)), isNew: true };
+}

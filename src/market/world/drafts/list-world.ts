@@ -1,0 +1,205 @@
+import type { Endpoints } from '../../../contract/index.ts';
+import type { OfferOut } from '../../../contract/world-records.ts';
+import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import type { Market, MarketOperation, Merchant } from '../../context.ts';
+import { LISTINGS_LOCK, recordListing } from '../../listings/add-listing.ts';
+import { answerListRequest } from '../../listings/answer-list-request.ts';
+import { checkWallet } from '../../listings/check-goods.ts';
+import type { HeldThings } from '../../listings/fees/complete-fee.ts';
+import { bodyBytes, readFeePayment, type Subject } from '../../listings/list-request.ts';
+import { insertPending } from '../../listings/store.ts';
+import type { Payment } from '../../payments/payment.ts';
+import type { Payments } from '../../payments/payments.ts';
+import { cityOrigin, compareOffer, type OfferDifference, readOffer } from '../city.ts';
+import { mustBeLinked } from '../link-city.ts';
+import { mustNotBeLost } from '../store.ts';
+import { draftStateAt } from './get-world-draft.ts';
+import {
+  type Draft,
+  endDraft,
+  findDraft,
+  freeWallet,
+  holdWallet,
+  insertThing,
+  isOfferListed,
+  keepDraftForFee,
+  type ListedOffer,
+  listedOffer,
+  lockDraft,
+  markListed,
+  reopenDraft,
+  type ThingToAdd,
+} from './store.ts';
+
+/** POST /api/world/listing (W6, W12): a draft against its offer in the city, for the fee of any listing. */
+export function makeListWorld(payments: Payments): MarketOperation<Endpoints['listWorld']> {
+  return async (market, call) => {
+    const { rawBody: _, ...paying } = readFeePayment(call);
+    const { caller: merchant, body } = call;
+    const asked = { merchant, bodyHash: paying.bodyHash, draftId: body.draft_id, offerId: body.city_offer_id };
+    return await answerListRequest(market, payments, {
+      merchant,
+      ...paying,
+      subject: thingToList(market, asked),
+    });
+  };
+}
+
+interface ThingRequest {
+  merchant: Merchant;
+  bodyHash: Buffer;
+  draftId: bigint;
+  offerId: bigint;
+}
+
+/** A thing of the city as what a fee is paid for. No guard against doubles is needed: the city lets a thing be offered once. */
+function thingToList(market: Market, request: ThingRequest): Subject {
+  return {
+    path: '/api/world/listing',
+    noun: 'a draft',
+    unlistable: 'offer_mismatch',
+    check: async () => {
+      const offer = await checkThing(market, request);
+      return {
+        hold: (tx, payment) => holdDraft(tx, market, request, { offer, payment }),
+        list: async (tx, feeId) => {
+          const draft = await lockPending(tx, market, request);
+          return await addThing(tx, market, { draft, offer, bodyHash: request.bodyHash, feeId });
+        },
+      };
+    },
+  };
+}
+
+/** Everything that can be wrong with it is found before money is spoken of. */
+async function checkThing(market: Market, request: ThingRequest): Promise<ListedOffer> {
+  const origin = cityOrigin(market);
+  const found = await findDraft(market.database, request.draftId);
+  if (found === null) await mustNotBeLost(market.database, 'world_drafts', request.draftId);
+  const draft = mustBePending(found, market, request);
+  const resident = await mustBeLinked(market, request.merchant);
+  const offer = await readOffer(market, request.offerId);
+  if (offer === null) throw new Refusal('not_found', { detail: 'The city has no such offer.' });
+  mustAgree(market, request, { draft, offer, resident });
+  if (offer.phase !== 'listed') throw new Refusal('offer_not_open', { detail: `The offer is ${offer.phase}.` });
+  await checkWallet(market, draft.sellerWallet, 'world');
+  const listed = {
+    city_origin: origin,
+    offer_id: offer.id,
+    seller_handle: offer.seller,
+    offer_url: offer.offer_url,
+    thing_url: offer.thing_url,
+  };
+  await mustBeUnlisted(market.database, listed);
+  return listed;
+}
+
+function mustAgree(
+  { config }: Market,
+  request: ThingRequest,
+  { draft, offer, resident }: { draft: Draft; offer: OfferOut; resident: string },
+): void {
+  const differences = compareOffer(offer, {
+    offerId: request.offerId,
+    thingId: draft.thingId,
+    seller: resident,
+    sellerWallet: draft.sellerWallet,
+    priceUnits: draft.priceUnits,
+    marketOrigin: config.baseUrl,
+    chainId: config.network.chainId,
+    draftId: draft.id,
+    listingId: null,
+  });
+  differences.push(...unshown(offer));
+  if (differences.length === 0) return;
+  const paths = differences.map(({ path }) => path).join(', ');
+  throw new Refusal('offer_mismatch', { detail: `The offer differs from the draft: ${paths}.`, errors: differences });
+}
+
+/** Both are shown to people, who may follow them. */
+function unshown(offer: OfferOut): OfferDifference[] {
+  const paths = (['offer_url', 'thing_url'] as const).filter((path) => !/^https?:\/\//.test(offer[path]));
+  return paths.map((path) => ({ path, message: 'must be an address that a browser opens' }));
+}
+
+function mustBePending(draft: Draft | null, { clock }: Pick<Market, 'clock'>, { merchant }: ThingRequest): Draft {
+  if (draft === null || draft.merchantId !== merchant.id) throw new Refusal('not_found', { detail: 'No such draft.' });
+  const state = draftStateAt(draft, clock.now());
+  if (state === 'pending') return draft;
+  if (state === 'fee_pending') throw new Refusal('draft_fee_pending', { retryAfterSeconds: 30 });
+  throw new Refusal('draft_closed', { detail: `The draft is ${state}.` });
+}
+
+async function lockPending(tx: Tx, market: Market, request: ThingRequest): Promise<Draft> {
+  return mustBePending(await lockDraft(tx, request.draftId), market, request);
+}
+
+/** For a fee that was just opened: the draft neither expires nor is canceled meanwhile, and its wallet sells things only. */
+async function holdDraft(
+  tx: Tx,
+  market: Market,
+  request: ThingRequest,
+  { offer, payment }: { offer: ListedOffer; payment: Payment },
+): Promise<void> {
+  const draft = await lockPending(tx, market, request);
+  await holdWallet(tx, draft.sellerWallet);
+  await keepDraftForFee(tx, draft.id, { paymentId: payment.id, offerId: request.offerId });
+  await insertPending(tx, payment.id, request.merchant.id, { body: bodyBytes(offer), draftId: draft.id });
+}
+
+/** Puts a thing on the shelf, with the event that says so, and ends its draft. The draft's row is locked before the lock `listings`. */
+async function addThing(tx: Tx, market: Market, { draft, offer, bodyHash, feeId }: ThingToAdd): Promise<bigint> {
+  await tx.lock(LISTINGS_LOCK);
+  const at = new Date(market.clock.now());
+  await holdWallet(tx, draft.sellerWallet);
+  await mustBeUnlisted(tx, offer);
+  const { chainId } = market.config.network;
+  const listingId = await insertThing(tx, { draft, offer, bodyHash, feeId, at, chainId });
+  await markListed(tx, draft.id, { listingId, offerId: BigInt(offer.offer_id), at });
+  await recordListing(tx, market, {
+    ...{ id: listingId, merchantId: draft.merchantId, feeId, priceUnits: draft.priceUnits, aisle: 'world' },
+    sellerWallet: draft.sellerWallet,
+    about: { offer_id: offer.offer_id },
+  });
+  return listingId;
+}
+
+/** Asked before the fee too. An honest city has one draft for an offer, and of each draft there is one listing. */
+async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise<void> {
+  if (!(await isOfferListed(queryable, offer))) return;
+  throw new Refusal('offer_mismatch', {
+    detail: 'That offer is listed already.',
+    errors: [{ path: 'city_offer_id', message: 'is listed already' }],
+  });
+}
+
+/** What the end of a fee does with the draft that it kept. */
+export function heldThings(market: Market): HeldThings {
+  return {
+    take: async (tx, payment, { draftId, body }) => {
+      const draft = await lockFeePending(tx, draftId);
+      const { bodyHash } = payment;
+      if (bodyHash === null) throw new TypeError('a listing fee without a body');
+      const stored = listedOffer.safeParse(JSON.parse(body.toString('utf8')));
+      return async (within, feeId) => {
+        // Stored by an older version, perhaps: the fee must not wait for ever.
+        if (!stored.success) throw new Refusal('offer_mismatch');
+        await addThing(within, market, { draft, offer: stored.data, bodyHash, feeId });
+      };
+    },
+    release: async (tx, draftId) => {
+      const draft = await lockFeePending(tx, draftId);
+      const now = market.clock.now();
+      if (now < draft.expiresAt.getTime()) await reopenDraft(tx, draftId);
+      else await endDraft(tx, draftId, 'expired', new Date(now));
+      await freeWallet(tx, draft.sellerWallet);
+    },
+  };
+}
+
+async function lockFeePending(tx: Tx, draftId: bigint): Promise<Draft> {
+  const draft = await lockDraft(tx, draftId);
+  if (draft?.state !== 'fee_pending') throw new TypeError(`draft ${draftId} has no fee under way`);
+  return draft;
+}

@@ -1,0 +1,205 @@
+import type { Sql } from 'sql-template-tag';
+import sql from 'sql-template-tag';
+import type { CheckoutState } from '../../contract/world-records.ts';
+import type { Queryable, Tx } from '../../platform/database/database.ts';
+import { Refusal } from '../../platform/refusal.ts';
+
+/** The resident that a merchant names; null where it names none. */
+export async function findCityHandle(queryable: Queryable, merchantId: bigint): Promise<string | null> {
+  const { city_handle: handle } = await queryable.one<{ city_handle: string | null }>(
+    sql`select city_handle from merchants where id = ${merchantId}`,
+  );
+  return handle;
+}
+
+/** The same resident again writes nothing, so that no catalog has to look. */
+export async function setCityHandle(queryable: Queryable, merchantId: bigint, handle: string | null): Promise<void> {
+  await queryable.run(
+    sql`update merchants set city_handle = ${handle}::text
+      where id = ${merchantId} and city_handle is distinct from ${handle}::text`,
+  );
+}
+
+/** Whether an id that the books lack may have been shown: a recovery has left it out. */
+export async function mayHaveBeenShown(
+  queryable: Queryable,
+  kind: 'world_drafts' | 'world_checkouts',
+  id: bigint,
+): Promise<boolean> {
+  const { shown } = await queryable.one<{ shown: boolean }>(
+    sql`select exists (select from id_floors where kind = ${kind} and id >= ${id}) as shown`,
+  );
+  return shown;
+}
+
+/** By whom, and when, the city says that it was reserved. */
+interface LostCheckout {
+  marketBuyer: string;
+  cityHandle: string;
+  reservedAt: Date;
+}
+
+/**
+ * The merchant of that handle, if it is linked with that resident here, was one by then, and a recovery is younger than the reservation;
+ * else null. The city's word alone makes no merchant a buyer.
+ */
+export async function findLostBuyer(
+  queryable: Queryable,
+  { marketBuyer, cityHandle, reservedAt }: LostCheckout,
+): Promise<bigint | null> {
+  const row = await queryable.maybe<{ id: bigint }>(sql`
+    select id from merchants where handle = ${marketBuyer} and city_handle = ${cityHandle} and joined_at <= ${reservedAt}
+      and exists (select from recoveries where recoveries.at > ${reservedAt})`);
+  return row?.id ?? null;
+}
+
+/** Under its own id, and completed: no resident can reserve by it any more. */
+export async function putCheckout(tx: Tx, checkout: Checkout): Promise<void> {
+  await tx.run(sql`
+    insert into world_checkouts (id, listing_id, merchant_id, city_handle, offer_id, state, created_at, expires_at)
+    values (${checkout.id}, ${checkout.listingId}, ${checkout.merchantId}, ${checkout.cityHandle}, ${checkout.offerId}, 'completed',
+      ${checkout.createdAt}, ${checkout.expiresAt})`);
+}
+
+const LOST_DETAILS = {
+  world_drafts: 'This draft is gone from the books of this market.',
+  world_checkouts: 'This checkout is gone from the books of this market.',
+} as const;
+
+/** For the id of a draft or a checkout that the books lack: after a loss of history a thing may have been sold by it (W16). */
+export async function mustNotBeLost(queryable: Queryable, kind: keyof typeof LOST_DETAILS, id: bigint): Promise<void> {
+  if (await mayHaveBeenShown(queryable, kind, id)) throw new Refusal('listing_lost', { detail: LOST_DETAILS[kind] });
+}
+
+/**
+ * What each act leads to from each state of a checkout. The trigger `world_checkouts_step` holds the same. A sale completes one that had
+ * run out, or was closed, as well: the reservation that it opened may outlast it.
+ */
+export const CHECKOUT_STEPS = {
+  expire: { open: 'expired' },
+  close: { open: 'closed' },
+  complete: { open: 'completed', expired: 'completed', closed: 'completed' },
+} as const satisfies Record<string, Partial<Record<CheckoutState, CheckoutState>>>;
+
+type CheckoutAct = keyof typeof CHECKOUT_STEPS;
+
+export interface Checkout {
+  id: bigint;
+  listingId: bigint;
+  merchantId: bigint;
+  /** The merchant who buys. */
+  marketBuyer: string;
+  /** The resident who does so in the city. */
+  cityHandle: string;
+  offerId: bigint;
+  /** As it was written: an open one may be over. */
+  state: CheckoutState;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+interface CheckoutRow {
+  id: bigint;
+  listing_id: bigint;
+  merchant_id: bigint;
+  handle: string;
+  city_handle: string;
+  offer_id: bigint;
+  state: CheckoutState;
+  created_at: Date;
+  expires_at: Date;
+}
+
+const selectCheckout = sql`select c.id, c.listing_id, c.merchant_id, m.handle, c.city_handle, c.offer_id, c.state, c.created_at, c.expires_at
+  from world_checkouts c join merchants m on m.id = c.merchant_id`;
+
+function checkoutOf(row: CheckoutRow | null): Checkout | null {
+  return (
+    row && {
+      id: row.id,
+      listingId: row.listing_id,
+      merchantId: row.merchant_id,
+      marketBuyer: row.handle,
+      cityHandle: row.city_handle,
+      offerId: row.offer_id,
+      state: row.state,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+    }
+  );
+}
+
+export async function findCheckout(queryable: Queryable, id: bigint): Promise<Checkout | null> {
+  return checkoutOf(await queryable.maybe<CheckoutRow>(sql`${selectCheckout} where c.id = ${id}`));
+}
+
+interface CheckoutPlace {
+  listingId: bigint;
+  merchantId: bigint;
+  cityHandle: string;
+}
+
+/** The one that is open at that time; there is one at most. */
+export async function findOpenCheckout(
+  queryable: Queryable,
+  { listingId, merchantId, cityHandle }: CheckoutPlace,
+  now: Date,
+): Promise<Checkout | null> {
+  return checkoutOf(
+    await queryable.maybe<CheckoutRow>(
+      sql`${selectCheckout} where c.listing_id = ${listingId} and c.merchant_id = ${merchantId} and c.city_handle = ${cityHandle}
+        and c.state = 'open' and c.expires_at > ${now}`,
+    ),
+  );
+}
+
+/** Whether anybody, or this merchant, ever opened one: from then on a payment may exist. */
+export async function hasCheckout(
+  queryable: Queryable,
+  listingId: bigint,
+  merchantId: bigint | null = null,
+): Promise<boolean> {
+  const { found } = await queryable.one<{ found: boolean }>(
+    sql`select exists (select from world_checkouts where listing_id = ${listingId}
+      and (${merchantId}::bigint is null or merchant_id = ${merchantId}::bigint)) as found`,
+  );
+  return found;
+}
+
+/** Call under the lock of checkouts: ids then follow the order of commits. What has run out in that place makes room first. */
+export async function insertCheckout(
+  tx: Tx,
+  place: CheckoutPlace & { offerId: bigint },
+  time: { now: Date; expiresAt: Date },
+): Promise<bigint> {
+  const { listingId, merchantId, cityHandle, offerId } = place;
+  await stepCheckout(
+    tx,
+    'expire',
+    sql`listing_id = ${listingId} and merchant_id = ${merchantId} and city_handle = ${cityHandle} and expires_at <= ${time.now}`,
+  );
+  const { id } = await tx.one<{ id: bigint }>(
+    sql`insert into world_checkouts (id, listing_id, merchant_id, city_handle, offer_id, created_at, expires_at)
+      select next_id('world_checkouts', max(id)), ${listingId}, ${merchantId}, ${cityHandle}, ${offerId}, ${time.now}, ${time.expiresAt}
+      from world_checkouts
+      returning id`,
+  );
+  return id;
+}
+
+/** Whatever became of it before: the reservation that it opened may outlast it. */
+export async function completeCheckout(tx: Tx, id: bigint): Promise<void> {
+  await stepCheckout(tx, 'complete', sql`id = ${id}`);
+}
+
+/** No buyer reserves by these any more. */
+export async function closeCheckouts(tx: Tx, listingId: bigint): Promise<void> {
+  await stepCheckout(tx, 'close', sql`listing_id = ${listingId}`);
+}
+
+/** Does the act with those for which the table has it. */
+async function stepCheckout(tx: Tx, act: CheckoutAct, which: Sql): Promise<void> {
+  for (const [from, to] of Object.entries(CHECKOUT_STEPS[act])) {
+    await tx.run(sql`update world_checkouts set state = ${to} where ${which} and state = ${from}`);
+  }
+}
