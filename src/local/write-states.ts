@@ -23,14 +23,14 @@ const TABLES: readonly Table[] = [
   },
   {
     title: 'A draft on the market',
-    source: 'src/market/world/drafts/draft-steps.ts',
+    source: 'src/market/world/drafts/store.ts',
     says: 'One hour, and longer while its fee is under way.',
     states: DRAFT_STATES,
     steps: DRAFT_STEPS,
   },
   {
     title: 'A checkout on the market',
-    source: 'src/market/world/checkouts/checkout-steps.ts',
+    source: 'src/market/world/store.ts',
     says: 'Ten minutes. It reserves nothing.',
     states: CHECKOUT_STATES,
     steps: CHECKOUT_STEPS,

@@ -89,7 +89,13 @@ export const HISTORY: readonly Sabotage[] = [
     'create constraint trigger note_act after insert or update on residents',
     CITY,
   ),
-  bug('a-lost-checkout-is-anybodys', BUYERS, ` and city_handle = \${cityHandle}`, '', BOUGHT),
+  bug(
+    'a-lost-checkout-is-anybodys',
+    BUYERS,
+    ` and city_handle = \${cityHandle} and joined_at`,
+    ' and joined_at',
+    BOUGHT,
+  ),
   bug('a-checkout-of-after-the-recovery-was-lost', BUYERS, `where recoveries.at > \${reservedAt}`, '', BOUGHT),
   bug(
     'a-seller-buys-by-a-lost-checkout',

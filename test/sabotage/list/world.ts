@@ -30,7 +30,13 @@ function cityVerdict(name: string, find: string, put: string): Sabotage {
 
 /** The fee of a thing, and what is held for it. */
 const HOLDING: readonly Sabotage[] = [
-  bug('thing-wallet-not-held', THING, '  await holdWallet(tx, draft.sellerWallet);\n', '', FEES),
+  bug(
+    'thing-wallet-not-held',
+    THING,
+    '  await holdWallet(tx, draft.sellerWallet);\n  await keepDraftForFee(',
+    '  await keepDraftForFee(',
+    FEES,
+  ),
   bug(
     'draft-not-held-for-its-fee',
     THING,
