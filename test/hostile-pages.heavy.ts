@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createMarket, type RunningMarket } from '../src/market/create-market.ts';
-import { seen } from '../src/market/pages/storefront/render-written.ts';
+import { seen } from '../src/market/pages/storefront/render-text.ts';
 import { createTestDatabase } from './support/database.ts';
 import { type HostileStock, seedHostileStock, shortOf } from './support/hostile-stock.ts';
 import { EVERY_HOSTILE_TEXT, HOSTILE_FAMILIES } from './support/hostile-texts.ts';

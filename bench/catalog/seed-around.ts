@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { handleSkeleton } from '../../src/contract/handle-skeleton.ts';
+import { handleSkeleton } from '../../src/contract/handles.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { copyFile, copyLine, withCopyFolder, writeRows } from './copy-rows.ts';
 import { thingWalletOf, walletOf } from './listing-line.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CITY_LIMITS } from '../contract/city/endpoints.ts';
+import { CITY_LIMITS } from '../contract/city.ts';
 import { NETWORKS } from '../contract/vocabulary.ts';
 import { ConfigError } from '../platform/config.ts';
 import { readCityConfig } from './config.ts';

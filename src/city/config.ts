@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { CITY_LIMITS, type CityLimits } from '../contract/city/endpoints.ts';
+import { CITY_LIMITS, type CityLimits } from '../contract/city.ts';
 import { type Environment, optional, readEnvironment } from '../platform/config.ts';
 import {
   databaseUrlVariable,

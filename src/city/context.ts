@@ -1,4 +1,4 @@
-import type { CityLimits } from '../contract/city/endpoints.ts';
+import type { CityLimits } from '../contract/city.ts';
 import type { EndpointShape } from '../contract/endpoint.ts';
 import type { Network } from '../contract/vocabulary.ts';
 import type { Provider, ProvidersHealth } from '../platform/chain/providers.ts';

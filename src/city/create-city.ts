@@ -1,4 +1,4 @@
-import { type CityEndpointName, type CityEndpoints, cityEndpoints } from '../contract/city/endpoints.ts';
+import { type CityEndpointName, type CityEndpoints, cityEndpoints } from '../contract/city.ts';
 import type { Reason } from '../contract/errors.ts';
 import { sha256 } from '../platform/canonical-json.ts';
 import { checkNetworks, createProviderHealth, createProviders } from '../platform/chain/providers.ts';

@@ -1,4 +1,4 @@
-import type { CityLimits } from '../contract/city/endpoints.ts';
+import type { CityLimits } from '../contract/city.ts';
 import { takeClientQuota, takeQuota } from '../platform/database/quota.ts';
 import type { City, Resident } from './context.ts';
 

@@ -1,5 +1,4 @@
-import { MarketError } from '../sdk/market-error.ts';
-import { UnreadableAnswer } from '../sdk/unreadable-answer.ts';
+import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 
 /** Refused: the market said no, or the word it gave ends this. Wrong use: nothing of weight was sent. Unknown: it may have happened. */
 export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;

@@ -1,4 +1,5 @@
 import type { Client } from '../sdk/client.ts';
+import { MarketError } from '../sdk/errors.ts';
 import type { Options } from './read-arguments.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -25,4 +26,28 @@ export interface Done {
   json: Readonly<Record<string, unknown>>;
   /** Printed only with --reveal, on a terminal. */
   secrets: readonly string[];
+}
+
+export interface Owner {
+  merchantId: number;
+  handle: string;
+}
+
+/** Standing without its long lists. */
+export const SHORT_ACCOUNT = {
+  listings_limit: '1',
+  sales_limit: '1',
+  purchases_limit: '1',
+  replies_limit: '1',
+} as const;
+
+/** Whose key it is; null when the market does not take it. */
+export async function findOwner(connect: Connect, key: string): Promise<Owner | null> {
+  try {
+    const { merchant } = (await connect(key).getMe({ query: SHORT_ACCOUNT })).body;
+    return { merchantId: merchant.id, handle: merchant.handle };
+  } catch (error) {
+    if (error instanceof MarketError && error.reason === 'key_invalid') return null;
+    throw error;
+  }
 }

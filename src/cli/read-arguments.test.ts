@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { systemRandom } from '../platform/random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../platform/secrets.ts';
 import { CliError } from './cli-error.ts';
-import { hideSecrets } from './hide-secrets.ts';
-import { COMMANDS, readArguments } from './read-arguments.ts';
+import { COMMANDS, hideSecrets, readArguments } from './read-arguments.ts';
 
 const SECRETS = ['aisle', 'city', 'x1'].flatMap((prefix) => [
   makeMerchantKey(systemRandom, prefix),

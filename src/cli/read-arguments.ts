@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
 import { wrongUse } from './cli-error.ts';
-import { holdsSecret } from './hide-secrets.ts';
 
 export const COMMANDS = ['join', 'rotate', 'recover', 'codes', 'pair', 'whoami'] as const;
 export type CommandName = (typeof COMMANDS)[number];
@@ -100,4 +99,18 @@ function mustFitTogether(options: Options): void {
   both('resume', 'code-stdin');
   if (options['new-handle'] !== undefined && options.resume !== true) throw wrongUse('--new-handle needs --resume');
   for (const [name, value] of Object.entries(options)) if (value === '') throw wrongUse(`--${name} is empty`);
+}
+
+/** What looks like a key or a code of any market, whole or cut off: the prefix is the market's own choice (W3). */
+const SECRET_SHAPE = /[a-z][a-z0-9]{1,15}_(?:sk_[0-9a-z]{16,}|(?:rc|pc)_[0-9a-z]{5}-[0-9a-z]{5}[0-9a-z-]*)/gi;
+/** Characters that move the cursor, colour text or turn its direction; what a market says is printed without them. */
+const UNPRINTABLE = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+function holdsSecret(text: string): boolean {
+  return text.search(SECRET_SHAPE) !== -1;
+}
+
+/** For everything that is printed but what --reveal asks for. */
+export function hideSecrets(text: string): string {
+  return text.replace(UNPRINTABLE, '').replace(SECRET_SHAPE, '[secret]');
 }

@@ -1,33 +1,29 @@
 import { createClient } from '../sdk/client.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
-import { UnreadableAnswer } from '../sdk/unreadable-answer.ts';
-import { type Cli, connectTo, type Done } from './cli.ts';
+import { UnreadableAnswer } from '../sdk/errors.ts';
+import { type Cli, connectTo, type Done, SHORT_ACCOUNT } from './cli.ts';
 import { type CliError, EXITS, toCliError, wrongUse } from './cli-error.ts';
 import { codes } from './commands/codes.ts';
 import { join } from './commands/join.ts';
 import { pair } from './commands/pair.ts';
 import { recover } from './commands/recover.ts';
-import { findFile, marketOf, namedFile, noIdentity } from './files/find-file.ts';
-import { hideSecrets } from './hide-secrets.ts';
-import { openStanding, refusalOf, type Standing } from './open-standing.ts';
-import { type CommandName, type Options, readArguments } from './read-arguments.ts';
-import { readKey } from './read-key.ts';
-import { secretsOf } from './secrets-of.ts';
-import { SHORT_STANDING } from './stages/find-owner.ts';
-import type { Finished } from './stages/finish-pending.ts';
-import { resumeCommand } from './stages/resume-command.ts';
-import { pendingOf, resumeDoor, runDoor } from './stages/run-door.ts';
+import { findFile, marketOf, namedFile, noIdentity } from './find-file.ts';
+import { type Finished, resumeCommand } from './finish-stage.ts';
+import { secretsOf } from './identity.ts';
+import { type Account, openAccount, readKey, refusalOf } from './open-account.ts';
+import { type CommandName, hideSecrets, type Options, readArguments } from './read-arguments.ts';
+import { pendingOf, resumeDoor, runDoor } from './run-door.ts';
 import type { Terminal } from './terminal.ts';
 
 /** How the merchant stands, in a few lines. */
 async function whoami(cli: Cli): Promise<Done> {
-  const standing = await openStanding(cli);
+  const standing = await openAccount(cli);
   const { market, key, path, content } = standing;
   const { body: me } = await connectTo(
     cli,
     market,
   )(key)
-    .getMe({ query: SHORT_STANDING })
+    .getMe({ query: SHORT_ACCOUNT })
     .catch((error: unknown) => {
       throw refusalOf(error, standing);
     });
@@ -61,7 +57,7 @@ async function whoami(cli: Cli): Promise<Done> {
   };
 }
 
-function warningsOf({ path, content }: Standing, codes: { valid_at: string } | null): string[] {
+function warningsOf({ path, content }: Account, codes: { valid_at: string } | null): string[] {
   const warnings: string[] = [];
   if (codes !== null) {
     const own = content?.waiting_codes?.valid_from === codes.valid_at;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { idIn, idOut, timeOut } from './paging.ts';
-import { publicText } from './text.ts';
-import { UNTRUSTED } from './text-flags.ts';
+import { publicText, UNTRUSTED } from './text.ts';
 
 export const APPEAL_OUTCOMES = ['removal_upheld', 'restored'] as const;
 export type AppealOutcome = (typeof APPEAL_OUTCOMES)[number];

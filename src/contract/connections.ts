@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { timeOut } from './paging.ts';
-import { UNTRUSTED } from './text-flags.ts';
-import { TOKEN_SCOPES } from './token-scopes.ts';
+import { UNTRUSTED } from './text.ts';
+
+/** What a hosted client may be allowed. */
+export const TOKEN_SCOPES = ['market:read', 'market:me', 'market:write'] as const;
+export type TokenScope = (typeof TOKEN_SCOPES)[number];
+/** For who asks for none. */
+export const DEFAULT_TOKEN_SCOPES = ['market:read', 'market:me'] as const satisfies readonly TokenScope[];
 
 /** A hosted client that acts for a merchant through the hosted connector, without the merchant's key. */
 export const grantOut = z

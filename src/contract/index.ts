@@ -1,19 +1,16 @@
 /** The contract: everything that goes over the wire. The one barrel of the project. */
 import { appealRemoval } from './appeals.ts';
-import { postComment } from './comments.ts';
 import { listGrants, revokeGrant } from './connections.ts';
 import { claimPurchase, openFeeIntent, openPurchaseIntent, reviewPayment } from './direct-payments.ts';
-import { raiseFlag } from './flags.ts';
-import { getHelp } from './help.ts';
+import { postComment, raiseFlag, voteListing } from './feedback.ts';
 import { pair, recovery, register, rotate } from './identity.ts';
 import { editListing, withdrawListing, withdrawWithReason } from './listing-changes.ts';
 import { browseShelves, buyListing, createListing, getListing, getStore } from './listings.ts';
 import { getMe, getWindow, listEvents, listMerchants, setStoreLine } from './merchants.ts';
 import { decideAppeal, pinListing, removeComment, removeListing } from './moderation.ts';
-import { getOfficialFacts } from './official.ts';
+import { getHelp, getOfficialFacts } from './official.ts';
 import { getPayment, getTreasury } from './payments.ts';
 import { listPurchases } from './purchases.ts';
-import { voteListing } from './votes.ts';
 import {
   cancelWorldDraft,
   checkoutWorld,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { publicText } from './text.ts';
-import { UNTRUSTED } from './text-flags.ts';
+import { publicText, UNTRUSTED } from './text.ts';
 import { AISLES } from './vocabulary.ts';
 
 /** One part of an SPDX license expression, as far as characters go: ids, operators and brackets. */

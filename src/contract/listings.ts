@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { appealOut } from './appeals.ts';
 import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
-import { commentOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
+import { commentOut } from './feedback.ts';
 import { attributeFilters, givenFields, shownAttributes } from './listing-fields.ts';
 import { LISTING_FEE_TEXT, priceIn, unitsOfUsdc, usdcOut } from './money.ts';
 import { idCursor, idIn, idOut, idParam, optionalPageSize, pageCounts, pageSize, timeOut } from './paging.ts';
 import { CLAIM_ERRORS, claimBody, payAnewIn, paymentOut, receiptOut, recoverySlip, X402_ERRORS } from './payments.ts';
 import { purchaseOut } from './purchases.ts';
-import { textFlags, UNTRUSTED } from './text-flags.ts';
+import { textFlags, UNTRUSTED } from './text.ts';
 import { AISLES, DEFAULT_LIMITS, LISTING_STATES, PAGE_SIZES, SORTS, VERIFIED_VIA } from './vocabulary.ts';
 import { WORLD_STATES, worldReceipt } from './world-records.ts';
 

@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { removalNotice } from './appeals.ts';
 import { addressOut, hashOut } from './chain-values.ts';
-import { replyOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
-import { flagOut } from './flags.ts';
+import { flagOut, replyOut } from './feedback.ts';
 import { aisleSummaries, listingDetail, listingSummary, merchantRecord } from './listings.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
 import { purchaseOut } from './purchases.ts';
-import { publicText } from './text.ts';
-import { UNTRUSTED } from './text-flags.ts';
+import { publicText, UNTRUSTED } from './text.ts';
 import { EVENT_KINDS, PAGE_SIZES, PAYMENT_PURPOSES, SCOPES } from './vocabulary.ts';
 
 export const listMerchants = endpoint({

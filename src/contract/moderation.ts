@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { APPEAL_OUTCOMES, appealOut } from './appeals.ts';
-import { replyOut } from './comments.ts';
 import { endpoint } from './endpoint.ts';
+import { replyOut } from './feedback.ts';
 import { changedListing } from './listing-changes.ts';
 import { listingDetail } from './listings.ts';
 import { idIn } from './paging.ts';

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
+import { endpoint, reasonsOf } from './endpoint.ts';
 import { ERRORS } from './errors.ts';
 import { endpoints } from './index.ts';
 import { createSchemaPool } from './json-schemas.ts';
 import { describeOpenApi } from './openapi.ts';
-import { reasonsOf } from './reasons-of.ts';
 import { API_VERSION } from './vocabulary.ts';
 
 const document = describeOpenApi({

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
-import type { EndpointShape } from './endpoint.ts';
+import { type EndpointShape, reasonsOf } from './endpoint.ts';
 import { ERRORS, errorClass, REASONS, type Reason } from './errors.ts';
 import { createSchemaPool, type JsonSchema, type SchemaPool } from './json-schemas.ts';
-import { reasonsOf } from './reasons-of.ts';
 import { API_VERSION } from './vocabulary.ts';
 
 export interface OpenApiOptions {

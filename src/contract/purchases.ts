@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { COMPARED_FIELDS, shownAttributes } from './listing-fields.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageCounts, pageSize, timeOut } from './paging.ts';
-import { UNTRUSTED } from './text-flags.ts';
+import { UNTRUSTED } from './text.ts';
 import { PAGE_SIZES, VERIFIED_VIA } from './vocabulary.ts';
 import { worldReceipt } from './world-records.ts';
 

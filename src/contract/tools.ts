@@ -1,6 +1,6 @@
+import type { TokenScope } from './connections.ts';
 import type { EndpointName } from './index.ts';
 import { LISTING_FEE_TEXT } from './money.ts';
-import type { TokenScope } from './token-scopes.ts';
 
 /** Hints to hosts about what a call may do; all four, always. */
 export interface ToolHints {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { endpoints } from './index.ts';
 import type { JsonSchema } from './json-schemas.ts';
 import { describeOpenApi } from './openapi.ts';
-import { UNTRUSTED } from './text-flags.ts';
+import { UNTRUSTED } from './text.ts';
 
 const document = describeOpenApi({ endpoints, title: '', description: '', serverUrl: 'https://example.org' });
 

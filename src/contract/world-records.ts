@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { addressOut, hashOut } from './chain-values.ts';
 import { usdcOut } from './money.ts';
 import { idOut, timeOut } from './paging.ts';
-import { UNTRUSTED } from './text-flags.ts';
+import { UNTRUSTED } from './text.ts';
 
 /**
  * What market and city tell the public of a sale, and each reads of the other (W12). A site reads it as hostile input: what does not have

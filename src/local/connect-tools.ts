@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { API_VERSION } from '../contract/vocabulary.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
-import { UnreadableAnswer } from '../sdk/unreadable-answer.ts';
+import { UnreadableAnswer } from '../sdk/errors.ts';
 
 /** Of the protocol: the one that begins with `initialize`, and the one in which each message stands for itself. */
 export const REVISIONS = ['2025-11-25', '2026-07-28'] as const;

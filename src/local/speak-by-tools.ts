@@ -1,8 +1,7 @@
 import type { EndpointShape } from '../contract/endpoint.ts';
 import { endpoints } from '../contract/index.ts';
 import { META, TOOLS, type ToolForm } from '../contract/tools.ts';
-import type { LooseGiven } from '../sdk/call-types.ts';
-import type { Client } from '../sdk/client.ts';
+import type { Client, LooseGiven } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { type LooseAnswer, readAnswer } from '../sdk/read-answer.ts';
 import type { ToolAnswer, Tools } from './connect-tools.ts';

@@ -4,9 +4,9 @@ import { DEFAULT_NETWORK } from '../contract/vocabulary.ts';
 import type { Client } from '../sdk/client.ts';
 import { buy } from '../sdk/payments/buy.ts';
 import { type ListedGoods, type ListGoodsOptions, listGoods } from '../sdk/payments/list-goods.ts';
+import { TermsRefused } from '../sdk/payments/payment-errors.ts';
+import type { Wallet } from '../sdk/payments/payment-proof.ts';
 import type { ProofStore } from '../sdk/payments/proof-store.ts';
-import type { Wallet } from '../sdk/payments/sign-authorization.ts';
-import { TermsRefused } from '../sdk/payments/terms-refused.ts';
 import type { Tools } from './connect-tools.ts';
 
 export interface SellByToolsOptions {

@@ -29,13 +29,12 @@ import { chainFacts, paymentsFacts } from './observe-chain.ts';
 import { createReadFromMemory, type MarketParts, marketOperations } from './operations.ts';
 import { createOwnWrites } from './own-writes.ts';
 import { createConnectPages } from './pages/connect/create-connect-pages.ts';
-import { showConnectFault } from './pages/connect/show-connect-fault.ts';
 import { createPages } from './pages/create-pages.ts';
-import { refusedPage } from './pages/documents/refused-page.ts';
 import { createPictures, type Pictures } from './pages/pictures/create-pictures.ts';
+import { refusedPage, showConnectFault } from './pages/refusals.ts';
 import { createStorefront } from './pages/storefront/create-storefront.ts';
-import { createTreasuryFace } from './pages/treasury/create-treasury.ts';
-import { createWalletPage } from './pages/wallet/create-wallet-page.ts';
+import { createWalletPage } from './pages/storefront/create-wallet-page.ts';
+import { createTreasuryPage } from './pages/treasury/create-treasury.ts';
 import { refreshSigners } from './payments/paths/x402/facilitator.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
@@ -244,7 +243,7 @@ function serveHttp(
     preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, front: storefront.front })),
     refusedPage,
-    faces: (inside) => ({ getTreasury: createTreasuryFace(market, inside) }),
+    faces: (inside) => ({ getTreasury: createTreasuryPage(market, inside) }),
     mounts: (inside) => [
       mountEventStream(market.database, parts.stream),
       ...limitMounts(readMs, MOUNT_MS.message, createMcp(market, connector, inside)),

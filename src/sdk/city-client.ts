@@ -1,4 +1,4 @@
-import { type CityEndpoints, cityEndpoints } from '../contract/city/endpoints.ts';
+import { type CityEndpoints, cityEndpoints } from '../contract/city.ts';
 import { type ClientOf, type ClientOptions, createClientOf } from './client.ts';
 
 /** Of a city. Its key is a resident's: a merchant's key is never given to it, nor a resident's to the market. */

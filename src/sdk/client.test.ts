@@ -4,9 +4,7 @@ import { type Reply, type ScriptedMarket, startScriptedMarket } from '../../test
 import type { Problem } from '../contract/errors.ts';
 import type { Delivery, ListingDetail } from '../contract/listings.ts';
 import { createClient } from './client.ts';
-import { MarketError } from './market-error.ts';
-import type { ReadProblem } from './problem.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
+import { MarketError, type ReadProblem, UnreadableAnswer } from './errors.ts';
 
 const KEY = 'aisle_sk_not-a-real-key';
 let market: ScriptedMarket | undefined;

@@ -1,10 +1,8 @@
-import type { EndpointShape } from '../contract/endpoint.ts';
+import type { BodyGiven, EndpointShape, ParamsGiven, QueryGiven, ResultOf } from '../contract/endpoint.ts';
 import { type Endpoints, endpoints } from '../contract/index.ts';
-import { buildRequest, readBaseUrl } from './build-request.ts';
-import type { Answered, Given, LooseGiven } from './call-types.ts';
 import { type Environment, systemEnvironment } from './environment.ts';
+import { UnreadableAnswer } from './errors.ts';
 import { type LooseAnswer, readAnswer } from './read-answer.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Room for the largest page of 50 listings and for an artifact whose every character is escaped. */
@@ -85,4 +83,120 @@ async function callEndpoint(
     throw new UnreadableAnswer('no_answer', 'no answer came', { cause });
   }
   return readAnswer(endpoint, response, config.maxResponseBytes);
+}
+
+/** Where a call goes and with what. */
+function buildRequest(
+  endpoint: EndpointShape,
+  given: LooseGiven,
+  config: { baseUrl: string; key: string | undefined },
+): { url: string; init: RequestInit } {
+  const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
+  const bearer = bearerFor(endpoint, given, config.key);
+  if (bearer !== undefined) headers['authorization'] = `Bearer ${bearer}`;
+  if (endpoint.payment === true) {
+    if (given.payment !== undefined) headers[given.payment.name] = given.payment.value;
+    if (given.deliveryToken !== undefined) headers['X-Delivery-Token'] = given.deliveryToken;
+  }
+  const mayBeLost = endpoint.payment === true || endpoint.claim === true;
+  if (mayBeLost && given.recoverySlip !== undefined) headers['X-Recovery-Slip'] = given.recoverySlip;
+  // A redirect would carry key and proof to an address that the caller did not choose.
+  const init: RequestInit = { method: endpoint.method, headers, redirect: 'manual' };
+  if (given.body !== undefined) {
+    headers['content-type'] = 'application/json';
+    init.body = JSON.stringify(given.body);
+  }
+  return { url: config.baseUrl + fillPath(endpoint.path, given.params ?? {}) + queryText(given.query ?? {}), init };
+}
+
+/** The origin (and path prefix, if any) without the last slash. */
+export function readBaseUrl(given: string): string {
+  const url = new URL(given);
+  const plain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  if (!plain || !['http:', 'https:'].includes(url.protocol)) {
+    throw new TypeError('baseUrl must be an http or https address without credentials, query or fragment');
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+// The key goes where the contract has a use for it and nowhere else: audit routes never see one (W1).
+function bearerFor(endpoint: EndpointShape, given: LooseGiven, key: string | undefined): string | undefined {
+  if (endpoint.auth === 'staged_key') return given.key;
+  const takesKey = endpoint.auth === 'key' || endpoint.auth === 'optional_key' || endpoint.auth === 'maintainer';
+  return takesKey ? key : undefined;
+}
+
+function fillPath(path: string, params: Readonly<Record<string, unknown>>): string {
+  return path.replace(/:([a-z_]+)/g, (_, name: string) => {
+    const text = String(params[name] ?? '');
+    // Dot segments survive percent-encoding and would lead to another route.
+    if (/^\.{0,2}$/.test(text)) throw new TypeError(`${name} cannot stand in a path`);
+    return encodeURIComponent(text);
+  });
+}
+
+function queryText(query: Readonly<Record<string, unknown>>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.append(name, String(value));
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** Values of a path or a query go out as text, so numbers may be handed in where the contract asks for text. */
+type Spelled<T> = T extends object ? { [K in keyof T]: string extends T[K] ? T[K] | number | bigint : T[K] } : T;
+
+type Part<Name extends string, T> = [T] extends [undefined]
+  ? unknown
+  : Record<never, never> extends T
+    ? { [K in Name]?: T }
+    : { [K in Name]: T };
+
+type BodyPart<E extends EndpointShape> = E extends { body_optional: true }
+  ? { body?: BodyGiven<E> }
+  : Part<'body', BodyGiven<E>>;
+
+export interface PaymentHeader {
+  name: 'X-PAYMENT' | 'PAYMENT-SIGNATURE';
+  value: string;
+}
+
+type PaymentPart<E extends EndpointShape> = E extends { payment: true }
+  ? {
+      payment?: PaymentHeader | undefined;
+      /** Sent as X-Delivery-Token. */
+      deliveryToken?: string | undefined;
+    }
+  : unknown;
+
+type SlipPart<E extends EndpointShape> = E extends { payment: true } | { claim: true }
+  ? {
+      /** Sent as X-Recovery-Slip. */
+      recoverySlip?: string | undefined;
+    }
+  : unknown;
+
+/** A key that is staged belongs to one call, not to the client. */
+type KeyPart<E extends EndpointShape> = E['auth'] extends 'staged_key' ? { key?: string } : unknown;
+
+/** What a method of the client takes. */
+type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<E>>> &
+  Part<'query', Spelled<QueryGiven<E>>> &
+  BodyPart<E> &
+  PaymentPart<E> &
+  SlipPart<E> &
+  KeyPart<E> & { signal?: AbortSignal | undefined };
+
+/** What it resolves to: every success by status. Refusals are thrown. */
+type Answered<E extends EndpointShape> = ResultOf<E> & { requestId: string | null };
+
+/** The same as `Given`, as the untyped machinery beneath sees it. */
+export interface LooseGiven {
+  params?: Readonly<Record<string, unknown>>;
+  query?: Readonly<Record<string, unknown>>;
+  body?: unknown;
+  payment?: PaymentHeader | undefined;
+  deliveryToken?: string | undefined;
+  recoverySlip?: string | undefined;
+  key?: string;
+  signal?: AbortSignal | undefined;
 }

@@ -1,8 +1,6 @@
 import { concatBytes } from 'viem';
 import type { EndpointShape } from '../contract/endpoint.ts';
-import { MarketError } from './market-error.ts';
-import { problemIn, type ReadProblem, rowOf } from './problem.ts';
-import { readRetryAfter, UnreadableAnswer } from './unreadable-answer.ts';
+import { MarketError, problemIn, type ReadProblem, readRetryAfter, rowOf, UnreadableAnswer } from './errors.ts';
 
 /** A mark at the beginning stays, as everything that was sent does. */
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });

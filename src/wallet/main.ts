@@ -2,13 +2,12 @@ import { config } from 'zod';
 import { createClient } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
 import { type Deal, readDeal } from './deal.ts';
-import { pursue } from './flow/pursue.ts';
+import { pursue } from './flow/pay.ts';
 import { held, resumeFlow } from './flow/resume.ts';
 import type { Scene } from './flow/scene.ts';
-import { findGround } from './keep/find-ground.ts';
-import { createKeep } from './keep/local-keep.ts';
 import { createScreen } from './show/create-screen.ts';
-import { watchWallets } from './wallets/watch-wallets.ts';
+import { createKeep, findGround } from './storage.ts';
+import { watchWallets } from './wallet-announcements.ts';
 
 /** The page comes to life: from here on it says where the purchase stands. */
 async function startFlow(root: HTMLElement, deal: Deal): Promise<void> {

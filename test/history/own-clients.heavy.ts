@@ -10,8 +10,8 @@ import { buyByTransfer } from '../../src/sdk/payments/direct/buy-by-transfer.ts'
 import { listByTransfer } from '../../src/sdk/payments/direct/list-by-transfer.ts';
 import { createMemoryTransferStore } from '../../src/sdk/payments/direct/transfer-store.ts';
 import { listGoods } from '../../src/sdk/payments/list-goods.ts';
+import type { Wallet } from '../../src/sdk/payments/payment-proof.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
-import type { Wallet } from '../../src/sdk/payments/sign-authorization.ts';
 import { type HistoryWorld, openHistoryWorld } from '../support/history-world.ts';
 import { listPaid, newGoods } from '../support/list-goods.ts';
 import { loseTo, recoverHistory } from '../support/lose-history.ts';

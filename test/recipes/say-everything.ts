@@ -18,9 +18,9 @@ import { supportDocument } from '../../src/market/pages/documents/support.ts';
 import { termsDocument } from '../../src/market/pages/documents/terms.ts';
 import { referenceFiles } from '../../src/market/pages/write-reference.ts';
 import { createClient } from '../../src/sdk/client.ts';
-import { readFeeTerms } from '../../src/sdk/payments/fee-terms.ts';
-import { sayMessage } from '../../src/wallet/messages/say-message.ts';
+import { readFeeTerms } from '../../src/sdk/payments/list-goods.ts';
 import { SAMPLE_DEAL } from '../../src/wallet/sample-deal.ts';
+import { sayMessage } from '../../src/wallet/wording.ts';
 import { officialAnswer } from '../support/official-answer.ts';
 
 const config = readMarketConfig({

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { NOTICES_PATH, THIRD_PARTY_NOTICES } from '../../src/market/pages/shell/third-party-notices.ts';
+import { NOTICES_PATH, THIRD_PARTY_NOTICES } from '../../src/market/pages/shell/assets.ts';
 import { packagesOf } from './read-lock.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');

@@ -1,7 +1,7 @@
 import { decodePaymentSignatureHeader } from '@x402/core/http';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import type { Environment } from '../../src/sdk/environment.ts';
-import type { Wallet } from '../../src/sdk/payments/sign-authorization.ts';
+import type { Wallet } from '../../src/sdk/payments/payment-proof.ts';
 import type { SeenRequest } from './scripted-market.ts';
 
 /** A clock that a sleeper moves, so that twenty minutes of waiting pass at once. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import sql from 'sql-template-tag';
 import type { City, CityCall, CityConfig, CityOperation, Resident } from '../../src/city/context.ts';
-import { CITY_LIMITS, type CityLimits } from '../../src/contract/city/endpoints.ts';
+import { CITY_LIMITS, type CityLimits } from '../../src/contract/city.ts';
 import type { BodyGiven, EndpointShape, ParamsGiven, ResultOf } from '../../src/contract/endpoint.ts';
-import { handleSkeleton } from '../../src/contract/handle-skeleton.ts';
+import { handleSkeleton } from '../../src/contract/handles.ts';
 import { NETWORKS } from '../../src/contract/vocabulary.ts';
 import { createProviderHealth, createProviders } from '../../src/platform/chain/providers.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';

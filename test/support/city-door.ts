@@ -1,6 +1,6 @@
 import type { City } from '../../src/city/context.ts';
 import { registerResident } from '../../src/city/create-city.ts';
-import { cityEndpoints } from '../../src/contract/city/endpoints.ts';
+import { cityEndpoints } from '../../src/contract/city.ts';
 import { askCity } from './city-context.ts';
 
 export interface StagedResident {

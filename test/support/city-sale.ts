@@ -6,7 +6,7 @@ import { claimOffer } from '../../src/city/offers/claim-offer.ts';
 import { openOffer } from '../../src/city/offers/open-offer.ts';
 import { reserveOffer } from '../../src/city/offers/reserve-offer.ts';
 import { checksummed } from '../../src/contract/chain-values.ts';
-import { type CityEndpoints, type CityLimits, cityEndpoints } from '../../src/contract/city/endpoints.ts';
+import { type CityEndpoints, type CityLimits, cityEndpoints } from '../../src/contract/city.ts';
 import type { ResultOf } from '../../src/contract/endpoint.ts';
 import { usdcOfUnits } from '../../src/contract/money.ts';
 import type { CheckoutOut, DraftOut, OfferOut, OfferPhase } from '../../src/contract/world-records.ts';

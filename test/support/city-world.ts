@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Resident } from '../../src/city/context.ts';
 import { createCity, type RunningCity } from '../../src/city/create-city.ts';
-import type { CityLimits } from '../../src/contract/city/endpoints.ts';
+import type { CityLimits } from '../../src/contract/city.ts';
 import type { LocalChain } from '../../src/local/chain/start-chain.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { migrate } from '../../src/platform/database/migrate.ts';

@@ -1,4 +1,4 @@
-import { DEFAULT_TOKEN_SCOPES } from '../../src/contract/token-scopes.ts';
+import { DEFAULT_TOKEN_SCOPES } from '../../src/contract/connections.ts';
 import { readJson, type ServerFacts } from './oauth-client.ts';
 
 /** What a client knows that was given an address and nothing else. */

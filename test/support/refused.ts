@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
-import type { EndpointShape } from '../../src/contract/endpoint.ts';
+import { type EndpointShape, reasonsOf } from '../../src/contract/endpoint.ts';
 import { ERRORS, errorClass, type Reason } from '../../src/contract/errors.ts';
-import { reasonsOf } from '../../src/contract/reasons-of.ts';
 import { BASE_URL } from './market-world.ts';
 
 /** An answer as it came over the line. */

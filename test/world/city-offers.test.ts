@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { giveThing } from '../../src/city/create-city.ts';
 import { openOffer } from '../../src/city/offers/open-offer.ts';
 import { checksummed } from '../../src/contract/chain-values.ts';
-import { cityEndpoints } from '../../src/contract/city/endpoints.ts';
+import { cityEndpoints } from '../../src/contract/city.ts';
 import type { CheckoutOut, DraftOut } from '../../src/contract/world-records.ts';
 import { isoTime } from '../../src/platform/clock.ts';
 import { reasonOf } from '../support/ask.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createClient } from '../../src/sdk/client.ts';
-import { eventPages } from '../../src/sdk/pages/event-pages.ts';
+import { eventPages } from '../../src/sdk/pages.ts';
 import { type Member, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TOKEN_SCOPES } from '../../src/contract/token-scopes.ts';
+import { TOKEN_SCOPES } from '../../src/contract/connections.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { freePort } from '../support/free-port.ts';

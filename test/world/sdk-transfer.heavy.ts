@@ -4,8 +4,7 @@ import { transferFinder, transferWallet } from '../../src/local/chain/transactio
 import { createClient } from '../../src/sdk/client.ts';
 import { type BuyByTransferOptions, buyByTransfer } from '../../src/sdk/payments/direct/buy-by-transfer.ts';
 import { listByTransfer } from '../../src/sdk/payments/direct/list-by-transfer.ts';
-import type { TransferOptions } from '../../src/sdk/payments/direct/transfer-options.ts';
-import type { TransferPhase } from '../../src/sdk/payments/direct/transfer-progress.ts';
+import type { TransferOptions, TransferPhase } from '../../src/sdk/payments/direct/transfer-options.ts';
 import { createMemoryTransferStore, type TransferStore } from '../../src/sdk/payments/direct/transfer-store.ts';
 import { type Member, paidUnits } from '../support/market-world.ts';
 import { GAS_WEI, PRICE, testTrade } from '../support/trade.ts';

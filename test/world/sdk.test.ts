@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { createClient } from '../../src/sdk/client.ts';
-import { eventPages } from '../../src/sdk/pages/event-pages.ts';
-import { merchantPages } from '../../src/sdk/pages/merchant-pages.ts';
-import { purchasePages } from '../../src/sdk/pages/purchase-pages.ts';
-import { rowsOf } from '../../src/sdk/pages/rows-of.ts';
-import { shelfPages } from '../../src/sdk/pages/shelf-pages.ts';
-import { storePages } from '../../src/sdk/pages/store-pages.ts';
-import { treasuryPages } from '../../src/sdk/pages/treasury-pages.ts';
+import {
+  eventPages,
+  merchantPages,
+  purchasePages,
+  shelfPages,
+  storePages,
+  treasuryPages,
+} from '../../src/sdk/pages.ts';
 import { buy } from '../../src/sdk/payments/buy.ts';
 import { listGoods } from '../../src/sdk/payments/list-goods.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
+import { rowsOf } from '../../src/sdk/walk-pages.ts';
 import { type Member, paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
 

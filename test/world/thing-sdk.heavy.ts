@@ -6,8 +6,7 @@ import { createClient } from '../../src/sdk/client.ts';
 import { TransferNotSent } from '../../src/sdk/payments/direct/transfer-errors.ts';
 import type { TransferWallet } from '../../src/sdk/payments/direct/transfer-options.ts';
 import { buyThing } from '../../src/sdk/world/buy-thing.ts';
-import type { BuyThingOptions } from '../../src/sdk/world/thing-options.ts';
-import { createMemoryThingStore } from '../../src/sdk/world/thing-store.ts';
+import { type BuyThingOptions, createMemoryThingStore } from '../../src/sdk/world/thing-options.ts';
 import { type Person, PRICE_USDC, type Thing, testSites } from './thing-stage.ts';
 
 const sites = testSites();

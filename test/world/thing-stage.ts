@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import type { CityLimits } from '../../src/contract/city/endpoints.ts';
+import type { CityLimits } from '../../src/contract/city.ts';
 import { type TestAccount, testAccount } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
 import type { Hex } from '../../src/platform/hex.ts';

@@ -1,4 +1,4 @@
-import type { CityEndpoints } from '../../contract/city/endpoints.ts';
+import type { CityEndpoints } from '../../contract/city.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityOperation, Resident } from '../context.ts';
 import { advanceOffer } from './advance-offer.ts';

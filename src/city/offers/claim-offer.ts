@@ -1,5 +1,5 @@
 import { hashMessage } from 'viem/utils';
-import type { CityEndpoints } from '../../contract/city/endpoints.ts';
+import type { CityEndpoints } from '../../contract/city.ts';
 import type { AnswerOf } from '../../contract/endpoint.ts';
 import { readCode, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';

@@ -1,4 +1,4 @@
-import type { CityEndpoints } from '../../contract/city/endpoints.ts';
+import type { CityEndpoints } from '../../contract/city.ts';
 import { unitsOfUsdc } from '../../contract/money.ts';
 import { MAX_PRICE_UNITS } from '../../contract/vocabulary.ts';
 import type { DraftOut } from '../../contract/world-records.ts';

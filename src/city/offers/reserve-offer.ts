@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { checksummed } from '../../contract/chain-values.ts';
-import type { CityEndpoints } from '../../contract/city/endpoints.ts';
-import type { reservationOut } from '../../contract/city/offers.ts';
+import type { CityEndpoints, reservationOut } from '../../contract/city.ts';
 import { RESERVATION_MINUTES, RESERVATION_PAUSE_MINUTES } from '../../contract/vocabulary.ts';
 import type { CheckoutOut } from '../../contract/world-records.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';

@@ -1,5 +1,5 @@
 import { html } from 'ghtml';
-import { cityEndpoints } from '../../contract/city/endpoints.ts';
+import { cityEndpoints } from '../../contract/city.ts';
 import { describeOpenApi } from '../../contract/openapi.ts';
 import { idParam } from '../../contract/paging.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';

@@ -1,9 +1,8 @@
 import { html } from 'ghtml';
-import { cityEndpoints } from '../../contract/city/endpoints.ts';
-import type { EndpointShape } from '../../contract/endpoint.ts';
+import { cityEndpoints } from '../../contract/city.ts';
+import { type EndpointShape, reasonsOf } from '../../contract/endpoint.ts';
 import { requestErrors } from '../../contract/errors/request-errors.ts';
 import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason } from '../../contract/errors.ts';
-import { reasonsOf } from '../../contract/reasons-of.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import { inSnapshot } from '../../platform/database/database.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { expect, test } from 'vitest';
 import { askCity, cityContext, seedResident, seedThing } from '../../../test/support/city-context.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { cityEndpoints } from '../../contract/city/endpoints.ts';
+import { cityEndpoints } from '../../contract/city.ts';
 import type { Resident } from '../context.ts';
 import { getResident, linkMarket } from '../create-city.ts';
 

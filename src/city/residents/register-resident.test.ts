@@ -4,7 +4,7 @@ import { cityContext } from '../../../test/support/city-context.ts';
 import { cityDoor } from '../../../test/support/city-door.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
-import type { CityLimits } from '../../contract/city/endpoints.ts';
+import type { CityLimits } from '../../contract/city.ts';
 import { isMerchantKey } from '../../platform/secrets.ts';
 import { authenticate } from '../create-city.ts';
 

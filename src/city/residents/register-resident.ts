@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { CityEndpoints } from '../../contract/city/endpoints.ts';
+import type { CityEndpoints } from '../../contract/city.ts';
 import type { BodyOf } from '../../contract/endpoint.ts';
-import { handleSkeleton, isReservedHandle } from '../../contract/handle-skeleton.ts';
+import { handleSkeleton, isReservedHandle } from '../../contract/handles.ts';
 import { STAGE_MINUTES } from '../../contract/vocabulary.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import { isoTime } from '../../platform/clock.ts';

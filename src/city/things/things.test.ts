@@ -4,7 +4,7 @@ import { askCity, cityContext, seedOffer, seedResident, seedThing } from '../../
 import { testDatabase } from '../../../test/support/database.ts';
 import { heldOpen, ruleAgainst, untilWaiting } from '../../../test/support/listing-life.ts';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
-import { type CityLimits, cityEndpoints } from '../../contract/city/endpoints.ts';
+import { type CityLimits, cityEndpoints } from '../../contract/city.ts';
 import type { Resident } from '../context.ts';
 import { getThing, giveThing, makeThing } from '../create-city.ts';
 import { lockThing } from './store.ts';

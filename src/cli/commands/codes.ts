@@ -1,15 +1,10 @@
-import { MarketError } from '../../sdk/market-error.ts';
-import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
-import { type Cli, connectTo, type Done } from '../cli.ts';
+import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
+import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { CliError, isUnknown, toCliError, wrongUse } from '../cli-error.ts';
-import { defaultFile, findFile, marketOf, namedFile, neededMarket, noIdentity } from '../files/find-file.ts';
-import { type HeldIdentity, holdIdentity } from '../files/hold-identity.ts';
-import { emptyIdentity, type Identity } from '../files/identity.ts';
-import { refusalOf } from '../open-standing.ts';
-import { readCode, readKey } from '../read-key.ts';
-import { findOwner } from '../stages/find-owner.ts';
-import { mustHoldNothingPending } from '../stages/run-door.ts';
-import { usableCodes } from '../usable-codes.ts';
+import { defaultFile, findFile, marketOf, namedFile, neededMarket, noIdentity } from '../find-file.ts';
+import { emptyIdentity, type Identity, type IdentityFile, usableCodes, withIdentityFile } from '../identity.ts';
+import { readCode, readKey, refusalOf } from '../open-account.ts';
+import { mustHoldNothingPending } from '../run-door.ts';
 
 const IN_DOUBT =
   'The codes in the file may be over, and the new ones were seen by nobody. Run openaisle codes --key-only: it makes others, in force after 72 hours.';
@@ -29,7 +24,7 @@ export async function codes(cli: Cli): Promise<Done> {
   const { options } = cli;
   if (options['key-stdin'] === true) return withKey(cli, await readKey(cli));
   const given = options['code-stdin'] === true ? await readCode(cli) : null;
-  return holdIdentity(await findFile(cli), async (held) => {
+  return withIdentityFile(await findFile(cli), async (held) => {
     const { path, content } = held;
     mustHoldNothingPending(content, path);
     const key = content?.merchant_key ?? null;
@@ -58,7 +53,7 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
   if (owner === null)
     throw new CliError('refused', { reason: 'key_invalid', title: 'The market does not take this key' });
   const { handle, merchantId } = owner;
-  return holdIdentity(namedFile(cli) ?? defaultFile(cli, market, handle), async (held) => {
+  return withIdentityFile(namedFile(cli) ?? defaultFile(cli, market, handle), async (held) => {
     const { path, content } = held;
     mustHoldNothingPending(content, path);
     if (content !== null && (content.merchant_key !== key || marketOf(cli, content, path) !== market))
@@ -69,7 +64,7 @@ async function withKey(cli: Cli, key: string): Promise<Done> {
 }
 
 /** What the door shows it shows once, and with a code the old set is over in the same moment: that it was asked is written down first. */
-async function renew(cli: Cli, held: HeldIdentity, { market, content, key, code }: Wanted): Promise<Done> {
+async function renew(cli: Cli, held: IdentityFile, { market, content, key, code }: Wanted): Promise<Done> {
   const { path } = held;
   const asked = { ...content, market };
   const at = new Date(cli.now()).toISOString();

@@ -1,12 +1,11 @@
 import { CLIENT_CLASSES } from '../../contract/vocabulary.ts';
-import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
+import { UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, connectTo, type Done } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
-import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../files/find-file.ts';
-import { type HeldIdentity, holdIdentity, readIdentity } from '../files/hold-identity.ts';
-import { secretsOf } from '../secrets-of.ts';
-import type { Finished } from '../stages/finish-pending.ts';
-import { pendingOf, resumeDoor, runDoor } from '../stages/run-door.ts';
+import { defaultFile, findFile, marketOf, namedFile, namedMarket, neededMarket } from '../find-file.ts';
+import type { Finished } from '../finish-stage.ts';
+import { type IdentityFile, readIdentity, secretsOf, withIdentityFile } from '../identity.ts';
+import { pendingOf, resumeDoor, runDoor } from '../run-door.ts';
 
 /** Opens a store: stage, save, confirm (W10). */
 export async function join(cli: Cli): Promise<Done> {
@@ -78,10 +77,10 @@ async function resume(cli: Cli): Promise<Finished> {
 
 /** The file bears the handle's name. The new one is on the disk before the old one goes. */
 async function moveFile({ path, content }: Finished, to: string): Promise<Finished> {
-  await holdIdentity(to, async (target: HeldIdentity) => {
+  await withIdentityFile(to, async (target: IdentityFile) => {
     if (target.content !== null) throw wrongUse(`${to} exists already; the identity stays in ${path}`);
     await target.save(content);
-    await holdIdentity(path, (old) => old.remove());
+    await withIdentityFile(path, (old) => old.remove());
   });
   return { path: to, content };
 }

@@ -1,18 +1,15 @@
 import { dirname, join, resolve } from 'node:path';
-import { type Cli, connectTo, type Done } from '../cli.ts';
+import { type Cli, connectTo, type Done, findOwner } from '../cli.ts';
 import { toCliError, wrongUse } from '../cli-error.ts';
-import { defaultFile } from '../files/find-file.ts';
-import { lockFile } from '../files/lock-file.ts';
-import { readPrivate } from '../files/read-private.ts';
-import { makeFolderOf, writePrivate } from '../files/write-private.ts';
-import { openStanding, refusalOf, type Standing } from '../open-standing.ts';
-import { findOwner } from '../stages/find-owner.ts';
+import { defaultFile } from '../find-file.ts';
+import { type Account, openAccount, refusalOf } from '../open-account.ts';
+import { lockFile, makeFolderOf, readPrivate, writePrivate } from '../private-file.ts';
 
 const KIND = 'openaisle pairing code';
 
 /** A code that a human types on the hosted connector's page (W10). It goes into a file, since it is a key for ten minutes. */
 export async function pair(cli: Cli): Promise<Done> {
-  const standing = await openStanding(cli);
+  const standing = await openAccount(cli);
   const { market, key } = standing;
   const handle = await handleOf(cli, standing);
   const { out } = cli.options;
@@ -47,7 +44,7 @@ export async function pair(cli: Cli): Promise<Done> {
   }
 }
 
-async function handleOf(cli: Cli, standing: Standing): Promise<string> {
+async function handleOf(cli: Cli, standing: Account): Promise<string> {
   if (standing.content !== null) return standing.content.handle;
   const owner = await findOwner(connectTo(cli, standing.market), standing.key).catch((error: unknown) => {
     throw toCliError(error);

@@ -1,14 +1,11 @@
-import { MarketError } from '../../sdk/market-error.ts';
-import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
+import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { type Cli, connectTo, type Done } from '../cli.ts';
 import { CliError, toCliError, wrongUse } from '../cli-error.ts';
-import { findFile, marketOf, namedFile } from '../files/find-file.ts';
-import type { Identity } from '../files/identity.ts';
-import { readCode } from '../read-key.ts';
-import { secretsOf } from '../secrets-of.ts';
-import type { Finished } from '../stages/finish-pending.ts';
-import { type Begun, pendingOf, resumeDoor, runDoor } from '../stages/run-door.ts';
-import { usableCodes } from '../usable-codes.ts';
+import { findFile, marketOf, namedFile } from '../find-file.ts';
+import type { Finished } from '../finish-stage.ts';
+import { type Identity, secretsOf, usableCodes } from '../identity.ts';
+import { readCode } from '../open-account.ts';
+import { type Begun, pendingOf, resumeDoor, runDoor } from '../run-door.ts';
 
 /** A new key and eight new codes, for a caller who has one of the codes in force. */
 export async function recover(cli: Cli): Promise<Done> {

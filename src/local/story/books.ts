@@ -1,7 +1,6 @@
 import { LISTING_FEE_TEXT, usdcOfUnits } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
-import { eventPages } from '../../sdk/pages/event-pages.ts';
-import { treasuryPages } from '../../sdk/pages/treasury-pages.ts';
+import { eventPages, treasuryPages } from '../../sdk/pages.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { balanceOf, eventually, explain, given, hold, type Scene, type Step, speakAs } from './scene.ts';
 

@@ -1,6 +1,6 @@
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS, type PaymentPurpose } from '../../contract/vocabulary.ts';
-import { MarketError } from '../../sdk/market-error.ts';
+import { MarketError } from '../../sdk/errors.ts';
 import { buyByTransfer } from '../../sdk/payments/direct/buy-by-transfer.ts';
 import { listByTransfer } from '../../sdk/payments/direct/list-by-transfer.ts';
 import type { TransferWallet } from '../../sdk/payments/direct/transfer-options.ts';

@@ -1,7 +1,7 @@
 import { readReceipt } from '../../platform/chain/reads.ts';
 import { isHex } from '../../platform/hex.ts';
 import { systemRandom } from '../../platform/random.ts';
-import { MarketError } from '../../sdk/market-error.ts';
+import { MarketError } from '../../sdk/errors.ts';
 import { buy } from '../../sdk/payments/buy.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import type { Tell } from '../tell.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { CommentOut } from '../../contract/comments.ts';
 import type { QueryOf } from '../../contract/endpoint.ts';
+import type { CommentOut } from '../../contract/feedback.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { getListing } from '../../contract/listings.ts';
 import { AISLES, PAGE_SIZES } from '../../contract/vocabulary.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Appeal } from '../../contract/appeals.ts';
 import { checksummed } from '../../contract/chain-values.ts';
-import type { CommentOut, replyOut } from '../../contract/comments.ts';
+import type { CommentOut, replyOut } from '../../contract/feedback.ts';
 import type { ListingDetail, ListingSummary } from '../../contract/listings.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';

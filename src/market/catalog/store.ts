@@ -7,7 +7,7 @@ import {
   type FieldName,
   type FieldValues,
 } from '../../contract/listing-fields.ts';
-import type { TextFlag } from '../../contract/text-flags.ts';
+import type { TextFlag } from '../../contract/text.ts';
 import type { Aisle, ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 

@@ -1,4 +1,4 @@
-import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import { TOKEN_SCOPES } from '../../contract/connections.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { cacheAnswer } from '../../platform/http/cache-answer.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';

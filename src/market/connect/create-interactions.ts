@@ -1,6 +1,6 @@
 import type Provider from 'oidc-provider';
 import { type Interaction as Attempt, errors, type InteractionResults } from 'oidc-provider';
-import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import { TOKEN_SCOPES } from '../../contract/connections.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Incoming } from '../../platform/http/message.ts';
 import { Refusal } from '../../platform/refusal.ts';

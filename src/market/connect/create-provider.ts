@@ -6,7 +6,7 @@ import Provider, {
   type JWK,
   type KoaContextWithOIDC,
 } from 'oidc-provider';
-import { TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import { TOKEN_SCOPES } from '../../contract/connections.ts';
 import { takeQuota } from '../../platform/database/quota.ts';
 import type { Market, Pepper } from '../context.ts';
 import { limitFor } from '../limits/network-limits.ts';

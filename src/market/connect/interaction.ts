@@ -1,4 +1,4 @@
-import type { TokenScope } from '../../contract/token-scopes.ts';
+import type { TokenScope } from '../../contract/connections.ts';
 import type { Incoming } from '../../platform/http/message.ts';
 import type { Merchant } from '../context.ts';
 

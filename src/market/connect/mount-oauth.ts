@@ -1,4 +1,4 @@
-import { DEFAULT_TOKEN_SCOPES, TOKEN_SCOPES } from '../../contract/token-scopes.ts';
+import { DEFAULT_TOKEN_SCOPES, TOKEN_SCOPES } from '../../contract/connections.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
 import { decodeComponent, type Incoming, type Outgoing } from '../../platform/http/message.ts';
 import type { Mount } from '../../platform/http/server-options.ts';

@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { TokenScope } from '../../contract/token-scopes.ts';
+import type { TokenScope } from '../../contract/connections.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { Proof } from './interaction.ts';
 

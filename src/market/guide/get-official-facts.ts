@@ -1,9 +1,9 @@
 import { checksummed } from '../../contract/chain-values.ts';
+import { RESERVED_HANDLES } from '../../contract/handles.ts';
 import { HANDLE_PATTERN } from '../../contract/identity.ts';
 import { type Endpoints, endpoints } from '../../contract/index.ts';
 import { usdcOfUnits } from '../../contract/money.ts';
 import type { OfficialFacts } from '../../contract/official.ts';
-import { RESERVED_HANDLES } from '../../contract/reserved-handles.ts';
 import {
   CHECKOUT_MINUTES,
   CLIENT_CLASSES,

@@ -1,5 +1,5 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises';
-import { handleSkeleton } from '../../contract/handle-skeleton.ts';
+import { handleSkeleton } from '../../contract/handles.ts';
 import { HANDLE_PATTERN } from '../../contract/identity.ts';
 import { MAINTAINER_MERCHANT_ID } from '../../contract/vocabulary.ts';
 import { isOutcomeUnknown } from '../../platform/database/database-error.ts';

@@ -1,4 +1,4 @@
-import { handleSkeleton, isReservedHandle } from '../../contract/handle-skeleton.ts';
+import { handleSkeleton, isReservedHandle } from '../../contract/handles.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { sha256 } from '../../platform/canonical-json.ts';
 import { inSnapshot, type Queryable, type Tx } from '../../platform/database/database.ts';

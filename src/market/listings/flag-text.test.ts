@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { TEXT_FLAGS, type TextFlag } from '../../contract/text-flags.ts';
+import { TEXT_FLAGS, type TextFlag } from '../../contract/text.ts';
 import { flagText } from './flag-text.ts';
 
 const ADDRESS = '0x52908400098527886E0F7030069857D2E4169EE7';

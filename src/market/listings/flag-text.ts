@@ -1,4 +1,4 @@
-import { TEXT_FLAGS, type TextFlag } from '../../contract/text-flags.ts';
+import { TEXT_FLAGS, type TextFlag } from '../../contract/text.ts';
 import { asksForSecret, type FoldedText, foldText, hasInstructions } from './text-patterns.ts';
 
 /** The marks by which models are told who speaks. */

@@ -1,5 +1,5 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import { DEFAULT_TOKEN_SCOPES, type TokenScope } from '../../contract/token-scopes.ts';
+import { DEFAULT_TOKEN_SCOPES, type TokenScope } from '../../contract/connections.ts';
 import { scopeOf } from '../../contract/tools.ts';
 import { headerValues } from '../../platform/http/caller-headers.ts';
 import type { Incoming } from '../../platform/http/message.ts';

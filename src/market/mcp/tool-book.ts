@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EndpointShape } from '../../contract/endpoint.ts';
 import { type Endpoints, endpoints } from '../../contract/index.ts';
 import type { JsonSchema } from '../../contract/json-schemas.ts';
-import { UNTRUSTED } from '../../contract/text-flags.ts';
+import { UNTRUSTED } from '../../contract/text.ts';
 import { TOOLS, type Tool, type ToolForm } from '../../contract/tools.ts';
 
 /** What text in an address stands for, by the pattern that it has to fit: tools take the value itself. */

@@ -1,8 +1,8 @@
+import { html } from 'ghtml';
+import { preferredType } from '../../platform/http/accept.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
-import type { Document } from '../guide/document.ts';
-import { chooseForm } from './choose-form.ts';
-import { HTML_HEADERS, renderHtml } from './render-html.ts';
-import { renderMarkdown } from './render-markdown.ts';
+import type { Block, Document } from '../guide/document.ts';
+import { DOCUMENT_POLICY, renderShell } from './shell/render-shell.ts';
 
 /** The same content as HTML, as JSON, or as text. */
 export function answerDocument(
@@ -22,4 +22,66 @@ export function answerDocument(
 
 export function answerText(body: string, headers: Readonly<Record<string, string>> = {}): PageAnswer {
   return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers }, body };
+}
+
+/** The same for every answer, so that an unchanged page keeps its ETag. */
+export const HTML_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': DOCUMENT_POLICY,
+};
+
+export function renderHtml(document: Document, path?: string): string {
+  const { title, summary, blocks } = document;
+  return renderShell({
+    title,
+    ...(path === undefined ? {} : { path }),
+    main: html`<h1>!${renderText(title)}</h1>
+<p class="summary">!${renderText(summary)}</p>
+!${blocks.map(renderHtmlBlock).join('\n')}`,
+  });
+}
+
+function renderHtmlBlock(block: Block): string {
+  if (block.kind === 'heading') return html`<h2>!${renderText(block.text)}</h2>`;
+  if (block.kind === 'text') return html`<p>!${renderText(block.text)}</p>`;
+  const items = block.items.map((item) => html`<li>!${renderText(item)}</li>`).join('\n');
+  const tag = block.kind === 'steps' ? 'ol' : 'ul';
+  return html`<${tag}>
+!${items}
+</${tag}>`;
+}
+
+const MARKED = /(`[^`]+`|\[[^\]]+\]\([^)\s]+\))/;
+
+function renderText(given: string): string {
+  return given.split(MARKED).map(renderPiece).join('');
+}
+
+function renderPiece(piece: string, index: number): string {
+  // Splitting by one group puts what it caught at the odd places.
+  if (index % 2 === 0) return html`${piece}`;
+  if (piece.startsWith('`')) return html`<code>${piece.slice(1, -1)}</code>`;
+  const middle = piece.indexOf('](');
+  return html`<a href="${piece.slice(middle + 2, -1)}">${piece.slice(1, middle)}</a>`;
+}
+
+const FORMS = ['text/html', 'application/json', 'text/markdown'] as const;
+
+/** A form must be asked for by name: browsers name HTML, programs that take anything get text. */
+export function chooseForm(accept: string | undefined): 'html' | 'json' | 'text' {
+  const named = FORMS.filter((form) => accept?.toLowerCase().includes(form));
+  const form = preferredType(accept, [...named, 'text/plain']);
+  if (form === 'text/html') return 'html';
+  return form === 'application/json' ? 'json' : 'text';
+}
+
+export function renderMarkdown(document: Document): string {
+  const parts = [`# ${document.title}`, `> ${document.summary}`, ...document.blocks.map(renderMarkdownBlock)];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function renderMarkdownBlock(block: Block): string {
+  if (block.kind === 'heading') return `## ${block.text}`;
+  if (block.kind === 'text') return block.text;
+  return block.items.map((item, index) => `${block.kind === 'steps' ? `${index + 1}.` : '-'} ${item}`).join('\n');
 }

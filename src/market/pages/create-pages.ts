@@ -18,26 +18,20 @@ import { type Block, type Document, heading, list, text } from '../guide/documen
 import { readHelp, topicsOf } from '../guide/get-help.ts';
 import { guide, SUMMARY } from '../guide/guide.ts';
 import { readPublishedFacts } from '../guide/store.ts';
-import { answerDocument, answerText } from './answer-document.ts';
+import { answerDocument, answerText, renderMarkdown } from './answer-document.ts';
 import { CEREMONIES, createCeremonies } from './ceremony/create-ceremonies.ts';
 import { aboutDocument } from './documents/about.ts';
+import { createOpenApiPage, ENDPOINTS, endpointLines, errorIndex, errorPage } from './documents/api-reference.ts';
 import { VERSIONS, type VersionEntry } from './documents/changes.ts';
 import { cityBridgeDocument } from './documents/city-bridge.ts';
-import { type ContactFacts, SECURITY_PATH, securityContact } from './documents/contact.ts';
+import { API_CATALOG_PATH, createDiscoveryPages } from './documents/discovery.ts';
 import { docsDocument, docsJson } from './documents/docs-index.ts';
 import { privacyDocument } from './documents/privacy.ts';
-import { supportDocument } from './documents/support.ts';
+import { SKILL_PATH } from './documents/skill.ts';
+import { type ContactFacts, SECURITY_PATH, securityContact, supportDocument } from './documents/support.ts';
 import { termsDocument } from './documents/terms.ts';
-import { ENDPOINTS, endpointLines } from './endpoint-lines.ts';
-import { errorIndex, errorPage } from './error-docs.ts';
-import { API_CATALOG_PATH } from './found/catalogs.ts';
-import { createFound } from './found/create-found.ts';
-import { SKILL_PATH } from './found/skills-index.ts';
 import { type HealthSources, healthz, readyz } from './health.ts';
-import { createOpenApiPage } from './openapi-page.ts';
-import { renderMarkdown } from './render-markdown.ts';
-import { ASSETS } from './shell/assets.ts';
-import { NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/third-party-notices.ts';
+import { ASSETS, NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/assets.ts';
 
 export interface PageSources extends Omit<HealthSources, 'writes'> {
   catalog: Pick<Catalog, 'facts' | 'fresh'>;
@@ -53,7 +47,7 @@ export function createPages(market: Market, { payments, catalog, history, front 
     page({ method: 'GET', path: '/llms.txt', handler: () => llmsText(market) }),
     page({ method: 'GET', path: '/openapi.json', handler: createOpenApiPage(market.config.baseUrl) }),
     page({ method: 'GET', path: '/help', handler: ({ accept }) => helpPage(market.config, accept) }),
-    ...createFound(market.config),
+    ...createDiscoveryPages(market.config),
     ...createDocuments(market),
     page({ method: 'GET', path: '/docs/errors', handler: ({ accept }) => errorIndex(accept) }),
     page({

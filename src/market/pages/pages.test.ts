@@ -14,8 +14,8 @@ import { createPayments } from '../payments/payments.ts';
 import { completePurchase } from '../purchases/complete-purchase.ts';
 import { heldThings } from '../world/drafts/list-world.ts';
 import { createPages } from './create-pages.ts';
-import { frontDoor } from './front-door.ts';
 import { STOREFRONT_PATHS } from './storefront/create-storefront.ts';
+import { frontDoor } from './storefront/front-page.ts';
 import { referenceFiles } from './write-reference.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';

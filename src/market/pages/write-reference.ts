@@ -4,11 +4,10 @@ import { ERRORS, REASONS } from '../../contract/errors.ts';
 import { DEFAULT_LIMITS, DEFAULT_NETWORK, IDENTITY_DOORS } from '../../contract/vocabulary.ts';
 import { heading, list, text } from '../guide/document.ts';
 import type { GuideFacts } from '../guide/guide.ts';
-import { factsOf } from './error-docs.ts';
-import { serverJson } from './found/server-documents.ts';
-import { skillText } from './found/skill.ts';
-import { openApiText } from './openapi-page.ts';
-import { renderMarkdown } from './render-markdown.ts';
+import { renderMarkdown } from './answer-document.ts';
+import { factsOf, openApiText } from './documents/api-reference.ts';
+import { serverJson } from './documents/discovery.ts';
+import { skillText } from './documents/skill.ts';
 
 const EXAMPLE_HOST = 'https://market.example';
 /** An instance as it comes out of the box, without an operator's settings. */

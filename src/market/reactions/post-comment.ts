@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { replyOut } from '../../contract/comments.ts';
+import type { replyOut } from '../../contract/feedback.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { takeQuotaUnless } from '../../platform/database/quota.ts';

@@ -5,7 +5,7 @@ import { testDatabase } from '../../../test/support/database.ts';
 import { act, type LoggedEvent } from '../../../test/support/listing-life.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import { removeListing, type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
-import { FLAG_TARGETS, type FlagTarget } from '../../contract/flags.ts';
+import { FLAG_TARGETS, type FlagTarget } from '../../contract/feedback.ts';
 import { endpoints } from '../../contract/index.ts';
 import type { Market } from '../context.ts';
 import { getMe } from '../history/get-me.ts';

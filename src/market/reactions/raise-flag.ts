@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { FlagTarget, flagOut } from '../../contract/flags.ts';
+import type { FlagTarget, flagOut } from '../../contract/feedback.ts';
 import type { Endpoints } from '../../contract/index.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';

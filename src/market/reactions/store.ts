@@ -1,6 +1,6 @@
 import sql, { raw, type Sql } from 'sql-template-tag';
-import type { FlagTarget } from '../../contract/flags.ts';
-import type { TextFlag } from '../../contract/text-flags.ts';
+import type { FlagTarget } from '../../contract/feedback.ts';
+import type { TextFlag } from '../../contract/text.ts';
 import type { ListingState } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import type { CountedAct } from '../../platform/database/quota.ts';

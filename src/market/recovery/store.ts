@@ -1,5 +1,5 @@
 import sql, { raw } from 'sql-template-tag';
-import { handleSkeleton } from '../../contract/handle-skeleton.ts';
+import { handleSkeleton } from '../../contract/handles.ts';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes } from '../../platform/hex.ts';

@@ -13,7 +13,7 @@ import {
 import { type Reply, type ScriptedMarket, startScriptedMarket } from '../../../test/support/scripted-market.ts';
 import { createClient } from '../client.ts';
 import { type BuyOptions, buy } from './buy.ts';
-import type { Progress } from './progress.ts';
+import type { Progress } from './payment-run.ts';
 import { createMemoryProofStore } from './proof-store.ts';
 
 const asked = paymentRequiredAnswer({ payTo: SELLER, units: '2500000' });

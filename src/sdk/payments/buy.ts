@@ -2,10 +2,9 @@ import type { Delivery } from '../../contract/listings.ts';
 import { unitsOfUsdc } from '../../contract/money.ts';
 import { DEFAULT_NETWORK, type Network } from '../../contract/vocabulary.ts';
 import { ArtifactMismatch, commitmentOf } from './artifact-commitment.ts';
-import { finishRun } from './finish-run.ts';
-import { pursuePayment } from './pursue-payment.ts';
-import { type PaymentOptions, payAnewOf, type Terms } from './pursuit.ts';
-import { goodsOf, TermsRefused } from './terms-refused.ts';
+import { goodsOf, TermsRefused } from './payment-errors.ts';
+import { runPaymentFlow } from './payment-flow.ts';
+import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment-run.ts';
 
 export interface BuyOptions extends PaymentOptions {
   listingId: number;
@@ -26,7 +25,7 @@ export async function buy(options: BuyOptions): Promise<Delivery> {
   const { client, wallet, listingId, maxPriceUsdc, signal } = options;
   const maxUnits = unitsOfUsdc(maxPriceUsdc);
   if (maxUnits === null) throw new TypeError('maxPriceUsdc must be a number from 0 on with at most 6 decimals');
-  const { done: delivery, run } = await pursuePayment<Delivery>({
+  const { done: delivery, run } = await runPaymentFlow<Delivery>({
     options,
     purpose: 'purchase',
     storeKey: `${client.baseUrl} buy ${listingId} ${wallet.address.toLowerCase()}`,

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { problem } from '../../../test/support/market-answers.ts';
 import { isDeliveryToken } from '../../platform/secrets.ts';
 import { systemEnvironment } from '../environment.ts';
-import { MarketError } from '../market-error.ts';
-import { makeDeliveryToken } from './pursue-payment.ts';
+import { MarketError } from '../errors.ts';
+import { makeDeliveryToken } from './payment-flow.ts';
 
 function asked(fields: Record<string, unknown>): MarketError {
   return new MarketError({

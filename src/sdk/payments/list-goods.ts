@@ -1,10 +1,11 @@
+import { sha256, stringToBytes } from 'viem';
 import type { BodyGiven, ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
-import { bodyDigest } from './body-digest.ts';
-import { type FeeOptions, readFeeTerms } from './fee-terms.ts';
-import { finishRun } from './finish-run.ts';
-import { pursuePayment } from './pursue-payment.ts';
-import { payAnewOf } from './pursuit.ts';
+import { unitsOfUsdc, usdcOfUnits } from '../../contract/money.ts';
+import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../contract/vocabulary.ts';
+import { TermsRefused } from './payment-errors.ts';
+import { runPaymentFlow } from './payment-flow.ts';
+import { finishRun, type PaymentOptions, payAnewOf, type Terms } from './payment-run.ts';
 
 export type ListedGoods = Extract<ResultOf<Endpoints['createListing']>, { status: 201 }>['body'];
 
@@ -19,7 +20,7 @@ export interface ListGoodsOptions extends FeeOptions {
  */
 export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods> {
   const { client, listing, signal } = options;
-  const { done, run } = await pursuePayment<ListedGoods>({
+  const { done, run } = await runPaymentFlow<ListedGoods>({
     options,
     purpose: 'listing_fee',
     storeKey: `${client.baseUrl} list ${bodyDigest(listing)}`,
@@ -35,4 +36,37 @@ export async function listGoods(options: ListGoodsOptions): Promise<ListedGoods>
   });
   await finishRun(run);
   return done;
+}
+
+/** Options of every call that lists, be it goods or a thing. */
+export interface FeeOptions extends PaymentOptions {
+  /** The most that may be signed for. Default: the fee of `LISTING_FEE_UNITS`. */
+  maxFeeUsdc?: number;
+  /** Where the fee must go. Default: the treasury of the market's official facts. */
+  treasury?: string;
+  /** Default: that of `DEFAULT_NETWORK`. */
+  network?: Network['name'];
+}
+
+/** What a listing fee may be at most, and to whom. */
+export async function readFeeTerms(options: FeeOptions): Promise<Terms> {
+  const network = options.network ?? DEFAULT_NETWORK.name;
+  const { body: facts } = await options.client.getOfficialFacts({ signal: options.signal });
+  if (facts.network !== network) throw new TermsRefused('wrong_network', `the market is not on ${network}`);
+  const amountUnits = unitsOfUsdc(facts.listing_fee_usdc);
+  const maxUnits = unitsOfUsdc(options.maxFeeUsdc ?? usdcOfUnits(LISTING_FEE_UNITS));
+  if (amountUnits === null || maxUnits === null) throw new TermsRefused('unreadable_terms', 'the fee cannot be read');
+  if (amountUnits > maxUnits) throw new TermsRefused('price_above_limit', 'the fee is above maxFeeUsdc');
+  const payee = (options.treasury ?? facts.treasury) as `0x${string}`;
+  return { expected: { payee, amountUnits, network }, artifactCommitment: null };
+}
+
+/** The market takes bodies that differ only in the order of their fields for the same listing. */
+export function bodyDigest(body: object): string {
+  return sha256(stringToBytes(JSON.stringify(body, sortKeys)));
+}
+
+function sortKeys(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

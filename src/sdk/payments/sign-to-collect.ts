@@ -3,12 +3,10 @@ import { z } from 'zod';
 import { collectNonce } from '../../contract/collect-text.ts';
 import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Client } from '../client.ts';
-import { MarketError } from '../market-error.ts';
-import type { ExpectedPayment } from './choose-offer.ts';
-import { encodeProof, type PaymentProof } from './payment-proof.ts';
-import type { X402Version } from './payment-required.ts';
-import { signAuthorization, type Wallet } from './sign-authorization.ts';
-import { TermsRefused } from './terms-refused.ts';
+import { MarketError } from '../errors.ts';
+import { TermsRefused } from './payment-errors.ts';
+import { encodeProof, type PaymentProof, signAuthorization, type Wallet } from './payment-proof.ts';
+import type { ExpectedPayment, X402Version } from './payment-required.ts';
 
 /** A signature over nothing that could be paid, and the salt that goes along with it. */
 export interface CollectProof extends PaymentProof {

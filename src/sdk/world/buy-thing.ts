@@ -3,15 +3,24 @@ import { unitsOfUsdc } from '../../contract/money.ts';
 import { DEFAULT_NETWORK, NETWORKS } from '../../contract/vocabulary.ts';
 import type { WorldReceipt } from '../../contract/world-records.ts';
 import type { Client } from '../client.ts';
+import { MarketError, UnreadableAnswer } from '../errors.ts';
 import { checkFacts } from '../payments/direct/check-intent.ts';
 import { TransferNotSent } from '../payments/direct/transfer-errors.ts';
 import type { SoughtTransfer } from '../payments/direct/transfer-options.ts';
-import { TermsRefused } from '../payments/terms-refused.ts';
+import { mayPass } from '../payments/direct/transfer-run.ts';
+import { TermsRefused } from '../payments/payment-errors.ts';
+import { DEFAULT_WAIT_SECONDS, pauseSeconds } from '../payments/payment-run.ts';
 import { checkReservation, checkReservationTime, type Reservation, type ThingTerms } from './check-reservation.ts';
-import { pursueSale } from './pursue-sale.ts';
-import { ThingMayBePaid, ThingUndecided } from './thing-errors.ts';
-import type { BuyThingOptions } from './thing-options.ts';
-import { createMemoryThingStore, loadThing, type SavedThing, type ThingStore } from './thing-store.ts';
+import {
+  type BuyThingOptions,
+  createMemoryThingStore,
+  loadThing,
+  type SavedThing,
+  ThingMayBePaid,
+  ThingRefused,
+  type ThingStore,
+  ThingUndecided,
+} from './thing-options.ts';
 
 const stores = new WeakMap<Client, ThingStore>();
 
@@ -29,7 +38,7 @@ export async function buyThing(options: BuyThingOptions): Promise<WorldReceipt> 
   const key = `${market.baseUrl} buy thing ${listingId} ${wallet.address.toLowerCase()}`;
   const before = await goOn(options, store, key);
   const saved = before ?? (await payFor(options, store, key));
-  return await pursueSale(options, saved, market.environment.now());
+  return await recordSale(options, saved, market.environment.now());
 }
 
 /** The transfer that was begun, with its hash; null when there is none. */
@@ -144,4 +153,86 @@ function soughtOf(saved: SavedThing): SoughtTransfer {
     ...{ from: saved.payer, to: saved.payee, units: BigInt(saved.amount_units) },
     ...{ asset: saved.asset, chainId: saved.chain_id, since: saved.reserved_at, until: saved.reserved_until },
   };
+}
+
+/** Claims in the city until the thing has changed hands, then has the market look until it has recorded the sale. Pays nothing. */
+async function recordSale(options: BuyThingOptions, saved: SavedThing, startedMs: number): Promise<WorldReceipt> {
+  const hash = saved.tx_hash ?? '0x';
+  const until = untilDone(options, saved, startedMs);
+  await until(() => claim(options, saved, hash));
+  options.onProgress?.({ phase: 'claimed', txHash: hash });
+  const receipt = await until(() => sync(options, saved));
+  options.onProgress?.({ phase: 'recorded', txHash: hash });
+  return receipt;
+}
+
+type StepAnswer<Done> = { done: Done } | { pauseSeconds: number };
+
+async function claim(
+  { city, signal, onProgress }: BuyThingOptions,
+  saved: SavedThing,
+  hash: Hex,
+): Promise<StepAnswer<true>> {
+  const answer = await city.claimOffer({
+    params: { id: saved.offer_id },
+    body: { tx_hash: hash, payer_signature: saved.payer_signature },
+    signal,
+  });
+  if (answer.status === 200) return { done: true };
+  onProgress?.({ phase: 'pending', txHash: hash });
+  return { pauseSeconds: answer.body.retry_after_seconds };
+}
+
+async function sync({ market, signal }: BuyThingOptions, saved: SavedThing): Promise<StepAnswer<WorldReceipt>> {
+  const { body } = await market.syncWorld({ params: { listing_id: saved.listing_id }, body: {}, signal });
+  if (body.purchase !== undefined) {
+    const { world_receipt: receipt } = body.purchase;
+    if (receipt.tx_hash === saved.tx_hash) return { done: receipt };
+    throw new ThingRefused('The market has recorded another sale of it', saved, {});
+  }
+  if (body.retry === 'never') throw new ThingRefused(`The market says ${body.status}: ${body.next_step}`, saved, {});
+  return { pauseSeconds: body.retry_after_seconds ?? 2 };
+}
+
+/** Asks the same again until it is done, at the pace that the site asks for. */
+function untilDone(options: BuyThingOptions, saved: SavedThing, startedMs: number) {
+  const endMs = startedMs + (options.maxWaitSeconds ?? DEFAULT_WAIT_SECONDS) * 1_000;
+  return async <Done>(ask: () => Promise<StepAnswer<Done>>): Promise<Done> => {
+    for (let failures = 0; ; ) {
+      let pause: number;
+      let error: unknown;
+      try {
+        const answer = await ask();
+        if ('done' in answer) return answer.done;
+        failures = 0;
+        pause = pauseSeconds(answer.pauseSeconds, undefined, failures);
+      } catch (caught) {
+        mustPass(caught, saved);
+        failures += 1;
+        error = caught;
+        pause = pauseSeconds(null, caught, failures);
+      }
+      await wait(options, saved, { seconds: pause, endMs, error });
+    }
+  };
+}
+
+/** Throws what the same request would only meet again. */
+function mustPass(error: unknown, saved: SavedThing): void {
+  if (error instanceof UnreadableAnswer) return;
+  if (!(error instanceof MarketError)) throw error;
+  if (!mayPass(error)) throw new ThingRefused(error.message, saved, { cause: error });
+}
+
+async function wait(
+  { market: { environment }, signal }: BuyThingOptions,
+  saved: SavedThing,
+  { seconds, endMs, error }: { seconds: number; endMs: number; error: unknown },
+): Promise<void> {
+  if (environment.now() + seconds * 1_000 > endMs) throw new ThingUndecided('The wait is over', saved, error);
+  try {
+    await environment.sleep(seconds * 1_000, signal);
+  } catch (cause) {
+    throw new ThingUndecided('The wait was broken off', saved, cause);
+  }
 }

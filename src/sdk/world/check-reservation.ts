@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
 import type { z } from 'zod';
 import { checksummed } from '../../contract/chain-values.ts';
-import type { reservationOut } from '../../contract/city/offers.ts';
+import type { reservationOut } from '../../contract/city.ts';
 import { NETWORKS, type Network } from '../../contract/vocabulary.ts';
-import { TermsRefused } from '../payments/terms-refused.ts';
+import { TermsRefused } from '../payments/payment-errors.ts';
 
 export type Reservation = z.output<typeof reservationOut>;
 

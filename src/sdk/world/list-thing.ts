@@ -1,9 +1,8 @@
 import type { ResultOf } from '../../contract/endpoint.ts';
 import type { Endpoints } from '../../contract/index.ts';
-import { type FeeOptions, readFeeTerms } from '../payments/fee-terms.ts';
-import { finishRun } from '../payments/finish-run.ts';
-import { pursuePayment } from '../payments/pursue-payment.ts';
-import { payAnewOf } from '../payments/pursuit.ts';
+import { type FeeOptions, readFeeTerms } from '../payments/list-goods.ts';
+import { runPaymentFlow } from '../payments/payment-flow.ts';
+import { finishRun, payAnewOf } from '../payments/payment-run.ts';
 
 export type ListedThing = Extract<ResultOf<Endpoints['listWorld']>, { status: 201 }>['body'];
 
@@ -18,7 +17,7 @@ export interface ListThingOptions extends FeeOptions {
  */
 export async function listThing(options: ListThingOptions): Promise<ListedThing> {
   const { client, draftId, cityOfferId, signal } = options;
-  const { done, run } = await pursuePayment<ListedThing>({
+  const { done, run } = await runPaymentFlow<ListedThing>({
     options,
     purpose: 'listing_fee',
     storeKey: `${client.baseUrl} list draft ${draftId} at offer ${cityOfferId}`,

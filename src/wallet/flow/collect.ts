@@ -1,14 +1,11 @@
 import type { Delivery } from '../../contract/listings.ts';
-import { MarketError } from '../../sdk/market-error.ts';
+import { MarketError } from '../../sdk/errors.ts';
 import { type CollectProof, signCollecting } from '../../sdk/payments/sign-to-collect.ts';
-import { beginRecord } from '../keep/purchase-record.ts';
-import { MessageStale } from '../messages/asking-wallet.ts';
-import type { Address } from '../wallets/connect-wallet.ts';
-import { WalletTrouble } from '../wallets/provider.ts';
-import { askingWallet } from './ask-signature.ts';
+import { beginRecord } from '../purchase-record.ts';
+import { type Address, WalletTrouble } from '../wallet-provider.ts';
+import { askingWallet, MessageStale } from './ask-wallet.ts';
 import type { Scene } from './scene.ts';
-import { showDelivery } from './show-delivery.ts';
-import { showRefusal } from './show-refusal.ts';
+import { showDelivery, showRefusal } from './show-outcome.ts';
 
 const MOST_MESSAGES = 15;
 /** Below this the market takes no signature. */

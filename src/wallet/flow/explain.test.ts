@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS, type Reason } from '../../contract/errors.ts';
-import { MarketError } from '../../sdk/market-error.ts';
-import { PaymentMayBeLost } from '../../sdk/payments/payment-may-be-lost.ts';
-import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
-import { WalletTrouble } from '../wallets/provider.ts';
+import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
+import { PaymentMayBeLost } from '../../sdk/payments/payment-errors.ts';
+import { WalletTrouble } from '../wallet-provider.ts';
 import { explain, type Standing, sayMoney } from './explain.ts';
-import { endsAttempt, maySignAnew } from './show-refusal.ts';
+import { endsAttempt, maySignAnew } from './show-outcome.ts';
 
 const NOTHING: Standing = { hasProof: false, isPaid: false, hasEnded: false, until: null };
 

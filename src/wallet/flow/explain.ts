@@ -1,12 +1,9 @@
-import { MarketError } from '../../sdk/market-error.ts';
-import { PaymentMayBeLost } from '../../sdk/payments/payment-may-be-lost.ts';
-import { PaymentUndecided } from '../../sdk/payments/payment-undecided.ts';
-import { TermsRefused } from '../../sdk/payments/terms-refused.ts';
-import { UnreadableAnswer } from '../../sdk/unreadable-answer.ts';
-import { NotAsShown } from '../messages/check-message.ts';
+import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
+import { PaymentMayBeLost, TermsRefused } from '../../sdk/payments/payment-errors.ts';
+import { PaymentUndecided } from '../../sdk/payments/payment-run.ts';
+import { NotAsShown } from '../messages.ts';
 import type { Trouble } from '../show/view.ts';
-import { WalletTrouble, type WhyNot } from '../wallets/provider.ts';
-import { TooLittle } from '../wallets/read-balance.ts';
+import { TooLittle, WalletTrouble, type WhyNot } from '../wallet-provider.ts';
 
 /** How the purchase stands when something goes wrong. */
 export interface Standing {

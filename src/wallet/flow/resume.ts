@@ -1,16 +1,13 @@
 import { buy } from '../../sdk/payments/buy.ts';
-import type { PurchaseRecord } from '../keep/purchase-record.ts';
-import { type Address, readAccounts } from '../wallets/connect-wallet.ts';
-import { WalletTrouble } from '../wallets/provider.ts';
-import type { FoundWallet } from '../wallets/read-announcement.ts';
-import { mustHoldEnough } from '../wallets/read-balance.ts';
-import { connectTo, showWallets } from './choose-wallet.ts';
+import type { PurchaseRecord } from '../purchase-record.ts';
+import type { FoundWallet } from '../wallet-announcements.ts';
+import { type Address, mustHoldEnough, readAccounts, WalletTrouble } from '../wallet-provider.ts';
+import { connectTo, showWallets } from './ask-wallet.ts';
 import { collectBySignature, collectByToken } from './collect.ts';
 import { explain } from './explain.ts';
-import { pursue } from './pursue.ts';
+import { pursue } from './pay.ts';
 import type { Scene } from './scene.ts';
-import { forget, showDelivery } from './show-delivery.ts';
-import { showRefusal } from './show-refusal.ts';
+import { forget, showDelivery, showRefusal } from './show-outcome.ts';
 
 /** Looks at what is kept, and goes on from there. What another tab has in hand is followed, and taken over when that tab is closed. */
 export async function resumeFlow(scene: Scene, isAct: boolean): Promise<void> {

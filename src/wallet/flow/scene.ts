@@ -1,10 +1,10 @@
 import type { Client } from '../../sdk/client.ts';
 import type { BuyOptions } from '../../sdk/payments/buy.ts';
 import type { Deal } from '../deal.ts';
-import type { Keep } from '../keep/local-keep.ts';
 import type { Screen } from '../show/create-screen.ts';
-import type { Address, Connected } from '../wallets/connect-wallet.ts';
-import type { WatchedWallets } from '../wallets/watch-wallets.ts';
+import type { Keep } from '../storage.ts';
+import type { WatchedWallets } from '../wallet-announcements.ts';
+import type { Address, Connected } from '../wallet-provider.ts';
 
 /** What every part of the flow works with. */
 export interface Scene {

@@ -1,14 +1,11 @@
 import { NETWORKS } from '../../contract/vocabulary.ts';
 import type { Deal } from '../deal.ts';
-import type { PurchaseRecord } from '../keep/purchase-record.ts';
+import type { PurchaseRecord } from '../purchase-record.ts';
+import { sayClock } from '../wording.ts';
 import { button, type Child, element } from './element.ts';
-import { sayClock } from './say-time.ts';
-import { showConfirm } from './show-confirm.ts';
 import { showGoods } from './show-goods.ts';
-import { type ShownSteps, showMoney, showSteps, showTransfer } from './show-steps.ts';
-import { showWallets } from './show-wallets.ts';
-import type { Action, View } from './view.ts';
-import { titleOf, UNSAFE_WORDS } from './view-words.ts';
+import { type ShownSteps, showConfirm, showMoney, showSteps, showTransfer, showWallets } from './show-purchase.ts';
+import { type Action, titleOf, UNSAFE_WORDS, type View } from './view.ts';
 
 export interface Screen {
   /** `isAct`: something that the person did led here, so the focus goes along. */

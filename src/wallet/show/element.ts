@@ -1,4 +1,4 @@
-import { markUnseen } from '../goods/mark-unseen.ts';
+import { markUnseen } from '../wording.ts';
 
 export type Child = Node | string | null;
 

@@ -1,9 +1,8 @@
 import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../contract/listing-fields.ts';
 import type { Delivery } from '../../contract/listings.ts';
 import { artifactBytes } from '../../sdk/payments/artifact-commitment.ts';
-import { safeFileName } from '../goods/file-name.ts';
-import { type Piece, planMarkdown } from '../goods/plan-markdown.ts';
 import { button, type Child, element, seenText } from './element.ts';
+import { type Piece, planMarkdown } from './plan-markdown.ts';
 import type { View } from './view.ts';
 
 type Goods = Extract<View, { kind: 'goods' }>;
@@ -125,4 +124,29 @@ function buildPieces(pieces: readonly Piece[]): Node[] {
       ? [element('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Table' }, made)]
       : [made];
   });
+}
+
+const LONGEST = 100;
+/** Windows takes these for devices, whatever follows the dot. */
+const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'text/csv': 'csv',
+  'application/json': 'json',
+};
+
+/** A name that is a plain file on every system; what the merchant wrote is a wish. */
+export function safeFileName(wished: string | null, listingId: number, mediaType: string): string {
+  const [type = ''] = mediaType.split(';');
+  const fallback = `openaisle-${listingId}.${ENDINGS[type] ?? 'bin'}`;
+  const plain = (wished ?? '')
+    .replaceAll(/[^A-Za-z0-9._ -]/g, '_')
+    .replaceAll(/\.{2,}/g, '.')
+    .replace(/^[. _-]+/, '')
+    .slice(0, LONGEST)
+    .replace(/[. ]+$/, '');
+  if (plain === '') return fallback;
+  return DEVICES.test(plain) ? `file-${plain}` : plain;
 }

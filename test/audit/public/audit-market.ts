@@ -1,7 +1,7 @@
 import type { ListingSummary } from '../../../src/contract/listings.ts';
 import { NETWORKS } from '../../../src/contract/networks.ts';
 import { type Client, createClient } from '../../../src/sdk/client.ts';
-import type { FeeRecord } from '../../../src/sdk/pages/treasury-pages.ts';
+import type { FeeRecord } from '../../../src/sdk/pages.ts';
 import { arrivalsAt, firstBlock, type Incoming, sortArrivals } from '../incoming.ts';
 import { faultsOfState, readState, type State, StateRefused, writeState } from '../keep-state.ts';
 import { faultsOfPromise, type Goods } from '../promises.ts';

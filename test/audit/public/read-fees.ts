@@ -1,6 +1,6 @@
 import type { Client } from '../../../src/sdk/client.ts';
-import { PageRefused } from '../../../src/sdk/pages/page-refused.ts';
-import { type FeeRecord, treasuryPages } from '../../../src/sdk/pages/treasury-pages.ts';
+import { type FeeRecord, treasuryPages } from '../../../src/sdk/pages.ts';
+import { PageRefused } from '../../../src/sdk/walk-pages.ts';
 import { unitsOf } from '../told.ts';
 
 export interface PublicFees {

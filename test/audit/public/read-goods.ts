@@ -1,8 +1,8 @@
 import type { ListingSummary } from '../../../src/contract/listings.ts';
 import type { Client } from '../../../src/sdk/client.ts';
-import { MarketError } from '../../../src/sdk/market-error.ts';
-import { PageRefused } from '../../../src/sdk/pages/page-refused.ts';
-import { shelfPages } from '../../../src/sdk/pages/shelf-pages.ts';
+import { MarketError } from '../../../src/sdk/errors.ts';
+import { shelfPages } from '../../../src/sdk/pages.ts';
+import { PageRefused } from '../../../src/sdk/walk-pages.ts';
 import type { Goods } from '../promises.ts';
 
 /** Everything on the shelves, by id. */

@@ -1,6 +1,6 @@
 import type { Client } from '../../../src/sdk/client.ts';
-import { eventPages } from '../../../src/sdk/pages/event-pages.ts';
-import { PageRefused } from '../../../src/sdk/pages/page-refused.ts';
+import { eventPages } from '../../../src/sdk/pages.ts';
+import { PageRefused } from '../../../src/sdk/walk-pages.ts';
 import type { State } from '../keep-state.ts';
 import { canonicalOf, NO_HASH, nextHash, sha256 } from '../running-hash.ts';
 import type { ToldEvent } from '../told.ts';

@@ -4,18 +4,15 @@ import type { Market, MarketConfig } from '../../context.ts';
 import { list, text } from '../../guide/document.ts';
 import { beginRecovery, confirmRecovery } from '../../identity/recovery.ts';
 import { beginRotation, confirmRotation } from '../../identity/rotate.ts';
-import { answerDocument } from '../answer-document.ts';
-import { chooseForm } from '../choose-form.ts';
-import { answerHtml } from './answer-html.ts';
+import { answerDocument, chooseForm } from '../answer-document.ts';
+import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
 import type { Ceremony } from './ceremony.ts';
-import { explainRefusal, retryHeaders, statusOf } from './explain-refusal.ts';
-import { renderTextField } from './fields.ts';
+import { renderTextField, TYPED_BACK_FIELDS } from './fields.ts';
 import { join } from './join.ts';
-import { openCeremony } from './open-ceremony.ts';
-import { renderMessage } from './render-end.ts';
-import type { CeremonyParts } from './step.ts';
+import { answerHtml, openCeremony } from './open-ceremony.ts';
+import { renderMessage } from './render-stage.ts';
+import type { CeremonyParts } from './stage-session.ts';
 import { takeForm } from './take-form.ts';
-import { TYPED_BACK_FIELDS } from './typed-back.ts';
 
 const keyOf = (form: Readonly<Record<string, string>>): string => (form['merchant_key'] ?? '').trim();
 

@@ -1,13 +1,21 @@
 import { html } from 'ghtml';
 import type { PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
+import type { Random } from '../../../platform/random.ts';
 import type { Market } from '../../context.ts';
-import { answerHtml, type CeremonyPage } from './answer-html.ts';
+import { SHELL } from '../shell/assets.ts';
+import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 import type { Ceremony, Fault, Form } from './ceremony.ts';
-import { findStanding, type Standing } from './find-standing.ts';
-import { type FormToken, formToken } from './form-token.ts';
-import { renderAgain } from './render-again.ts';
-import { renderElsewhere, renderMessage } from './render-end.ts';
-import { type Notice, noticeOfOver, renderFaults, renderHidden, renderNotice } from './render-parts.ts';
+import {
+  type Notice,
+  noticeOfOver,
+  renderAgain,
+  renderElsewhere,
+  renderFaults,
+  renderHidden,
+  renderMessage,
+  renderNotice,
+} from './render-stage.ts';
+import { type FormToken, findStageStatus, formToken, type StageStatus } from './stage-session.ts';
 
 export interface OpeningParts {
   ceremonies: readonly Ceremony[];
@@ -22,7 +30,7 @@ export async function openCeremony(
 ): Promise<PageAnswer> {
   if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
-  const standing = await findStanding(market, cookies);
+  const standing = await findStageStatus(market, cookies);
   const begun = answerBegun(market, parts, ceremony, { cookies, standing, status: 200 });
   if (begun !== null) return begun;
   const isOwnEnd = standing.is !== 'none' && standing.is !== 'open' && standing.of.kind === ceremony.kind;
@@ -34,7 +42,7 @@ export function answerBegun(
   market: Market,
   { ceremonies }: OpeningParts,
   ceremony: Ceremony,
-  { cookies, standing, status }: { cookies: PageCall['cookies']; standing: Standing; status: number },
+  { cookies, standing, status }: { cookies: PageCall['cookies']; standing: StageStatus; status: number },
 ): PageAnswer | null {
   if (standing.is !== 'open') return null;
   const begun = ceremonies.find(({ kind }) => kind === standing.of.kind) ?? ceremony;
@@ -98,4 +106,31 @@ function renderBegin(ceremony: Ceremony, { token, typed = {}, faults = [], notic
 !${ceremony.renderFields(typed, faults)}
 <div class="row"><button class="main" type="submit">${words.beginButton}</button></div>
 </form>`;
+}
+
+interface CeremonyPage {
+  title: string;
+  /** HTML. */
+  main: string;
+  path: string;
+  status?: number;
+  headers?: Readonly<Record<string, string>>;
+  /** One Set-Cookie; no answer needs two. */
+  cookie?: string | null;
+}
+
+/** A page of a ceremony: it is not cached, and runs the two scripts of this answer and nothing else. */
+export function answerHtml(random: Random, page: CeremonyPage): PageAnswer {
+  const { title, main, path, status = 200, headers = {}, cookie = null } = page;
+  const nonce = random.bytes(18).toString('base64url');
+  return {
+    status,
+    headers: {
+      ...headers,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': noncePolicy(nonce),
+      ...(cookie === null ? {} : { 'set-cookie': cookie }),
+    },
+    body: renderShell({ title: `${title} - Openaisle`, main, path, nonce, scripts: [SHELL.ceremony.path] }),
+  };
 }

@@ -1,21 +1,38 @@
 import { html } from 'ghtml';
+import { HANDLE_PATTERN } from '../../../contract/identity.ts';
 import type { FormCall, PageAnswer } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Market } from '../../context.ts';
 import { cancelStage } from '../../identity/stages/stages.ts';
-import { answerHtml } from './answer-html.ts';
-import type { Ceremony, Form, Shown } from './ceremony.ts';
-import { confirmStage } from './confirm-stage.ts';
-import { explainRefusal, retryHeaders, statusOf } from './explain-refusal.ts';
-import { findStanding } from './find-standing.ts';
-import { formToken, isFromElsewhere, isOwnToken } from './form-token.ts';
-import { answerBegin, answerBegun, answerClosed } from './open-ceremony.ts';
-import { renderConfirm } from './render-confirm.ts';
-import { renderMessage } from './render-end.ts';
-import { type Notice, noticeOfOver, renderTime } from './render-parts.ts';
-import { clearStageCookie, type StageCookie, setStageCookie } from './stage-cookie.ts';
-import { type CeremonyParts, isOfEarlier, type Step } from './step.ts';
-import { TYPED_BACK_FIELDS } from './typed-back.ts';
+import { takeNetworkQuota } from '../../limits/quotas.ts';
+import { explainRefusal, retryHeaders, statusOf } from '../refusals.ts';
+import type { Ceremony, Confirmed, Fault, Form, Shown } from './ceremony.ts';
+import { faultsOfTypedBack, TYPED_BACK_FIELDS } from './fields.ts';
+import { HANDLE_HINT } from './join.ts';
+import { answerBegin, answerBegun, answerClosed, answerHtml } from './open-ceremony.ts';
+import {
+  type Notice,
+  noticeOfOver,
+  renderAgain,
+  renderConfirm,
+  renderDone,
+  renderMessage,
+  renderTime,
+} from './render-stage.ts';
+import {
+  type CeremonyParts,
+  clearStageCookie,
+  findStageStatus,
+  formToken,
+  isFromElsewhere,
+  isOfEarlier,
+  isOwnToken,
+  type OpenStage,
+  type StageCookie,
+  type StageStatus,
+  type Step,
+  setStageCookie,
+} from './stage-session.ts';
 
 const OUT_OF_DATE: Notice = {
   tone: 'warn',
@@ -34,7 +51,7 @@ export async function takeForm(
   if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, ceremony);
   if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
-  const standing = await findStanding(market, cookies);
+  const standing = await findStageStatus(market, cookies);
   const step = { market, parts, ceremony, call, token, standing };
   if (!isOwnToken(call, ceremony.path)) return answerOutOfDate(step);
   switch (form['action']) {
@@ -172,4 +189,83 @@ function fileOf({ path }: Ceremony, shown: Shown, baseUrl: string): string {
     '',
   ];
   return `data:text/plain;charset=utf-8,${encodeURIComponent(lines.join('\n'))}`;
+}
+
+const NOTHING_BEGUN: Notice = {
+  tone: 'warn',
+  title: 'Nothing is begun here',
+  text: 'There is nothing to confirm in this browser: it was canceled, or its cookies are gone. Nothing was done. Begin below.',
+};
+
+const EARLIER: Fault = {
+  field: null,
+  message: 'That page was of an earlier beginning, which is worth nothing now. What is asked for here was shown later.',
+};
+
+/** The second step: what was shown is typed back, and comes into force. Every try counts, wrong ones too. */
+async function confirmStage(step: Step): Promise<PageAnswer> {
+  const { market, ceremony, call, standing } = step;
+  if (standing.is !== 'open' || standing.of.kind !== ceremony.kind) return answerOver(step, standing);
+  if (isOfEarlier(call.form, standing.cookie)) return answerAgain(step, standing, { faults: [EARLIER], status: 409 });
+  try {
+    const faults = faultsOf(step, standing);
+    if (faults.length > 0) {
+      await takeNetworkQuota(market, 'confirm_per_ip_hour', call.clientNetwork);
+      return answerAgain(step, standing, { faults, status: 422 });
+    }
+    return await answerDone(step, await confirm(step, standing));
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    if (error.reason === 'stage_closed' || error.reason === 'not_found') {
+      return answerOver(step, await findStageStatus(market, call.cookies));
+    }
+    const refused = { status: statusOf(error), headers: retryHeaders(error), faults: [explainRefusal(error)] };
+    return answerAgain(step, standing, refused);
+  }
+}
+
+function faultsOf({ market, call }: Step, { of, cookie }: OpenStage): Fault[] {
+  const { form } = call;
+  const faults = faultsOfTypedBack(market, { form, of, identity: cookie });
+  const handle = form['handle']?.trim();
+  if (handle === undefined || new RegExp(HANDLE_PATTERN).test(handle)) return faults;
+  return [{ field: 'handle', message: `This cannot be a handle. ${HANDLE_HINT}` }, ...faults];
+}
+
+async function confirm({ market, ceremony, call }: Step, { cookie }: OpenStage): Promise<Confirmed> {
+  const { form, clientNetwork } = call;
+  const key = (form['merchant_key'] ?? '').trim();
+  return await ceremony.confirm(market, { ...cookie, handle: form['handle']?.trim(), key, clientNetwork });
+}
+
+/** The cookie stays for its hour, so that another tab, or this one once more, hears that all is done. */
+async function answerDone({ market, parts, ceremony }: Step, confirmed: Confirmed): Promise<PageAnswer> {
+  // The act is done, whatever becomes of the copy: it follows by itself as soon as it can.
+  await parts.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
+  const main = renderDone(ceremony, confirmed);
+  return answerHtml(market.random, { title: ceremony.words.doneTitle, main, path: ceremony.path });
+}
+
+function answerOver({ market, ceremony, token }: Step, standing: StageStatus): PageAnswer {
+  const isOwnEnd = standing.is !== 'none' && standing.is !== 'open' && standing.of.kind === ceremony.kind;
+  const notice = isOwnEnd ? noticeOfOver(standing, ceremony) : NOTHING_BEGUN;
+  return answerBegin(market, ceremony, { token, notice, status: 409 });
+}
+
+interface Refused {
+  faults: readonly Fault[];
+  status: number;
+  headers?: Readonly<Record<string, string>>;
+}
+
+function answerAgain(
+  { market, ceremony, call, token }: Step,
+  standing: OpenStage,
+  { faults, status, headers = {} }: Refused,
+): PageAnswer {
+  // Asked for once the staged one turned out to be taken, and from then on.
+  const typed = call.form['handle'];
+  const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
+  const main = renderAgain(ceremony, { token: token.value, standing, faults, handle });
+  return answerHtml(market.random, { title: 'Not confirmed', main, path: ceremony.path, status, headers });
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { systemRandom } from '../../../platform/random.ts';
-import { askedCodes } from './typed-back.ts';
+import { askedCodes } from './fields.ts';
 
 it('asks for two different codes of eight, the same ones for the whole of a stage, and sooner or later for each', () => {
   const seen = new Set<number>();

@@ -1,8 +1,7 @@
 import type { Outgoing } from '../../../platform/http/message.ts';
 import type { Random } from '../../../platform/random.ts';
 import type { Asset } from '../shell/assets.ts';
-import { noncePolicy } from '../shell/policy.ts';
-import { renderShell } from '../shell/render-shell.ts';
+import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 
 export interface ConnectPage {
   title: string;

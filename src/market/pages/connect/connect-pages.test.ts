@@ -4,7 +4,7 @@ import { testDatabase } from '../../../../test/support/database.ts';
 import { marketContext, settableClock } from '../../../../test/support/market-context.ts';
 import { joinMarket, type Member } from '../../../../test/support/market-world.ts';
 import { recordingLog } from '../../../../test/support/recording-log.ts';
-import { TOKEN_SCOPES } from '../../../contract/token-scopes.ts';
+import { TOKEN_SCOPES } from '../../../contract/connections.ts';
 import { sha256 } from '../../../platform/canonical-json.ts';
 import { createHttpServer, type HttpServer } from '../../../platform/http/create-http-server.ts';
 import { Refusal } from '../../../platform/refusal.ts';

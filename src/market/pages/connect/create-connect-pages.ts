@@ -1,11 +1,13 @@
 import { html } from 'ghtml';
 import { z } from 'zod';
-import { TOKEN_SCOPES } from '../../../contract/token-scopes.ts';
+import { TOKEN_SCOPES } from '../../../contract/connections.ts';
 import { readBearer } from '../../../platform/http/caller-headers.ts';
-import type { Incoming, Outgoing } from '../../../platform/http/message.ts';
+import { refuseIssues } from '../../../platform/http/failure.ts';
+import { guardBody } from '../../../platform/http/guard-request.ts';
+import { type Incoming, type Outgoing, readBody } from '../../../platform/http/message.ts';
 import type { Inside, Mount } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { isPairingCode, isRecoveryCode } from '../../../platform/secrets.ts';
+import { isPairingCode, isRecoveryCode, type SecretGuard } from '../../../platform/secrets.ts';
 import {
   allowAttempt,
   cancelAttempt,
@@ -16,16 +18,11 @@ import {
 } from '../../connect/attempts/attempts.ts';
 import type { Interaction, Interactions } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
-import { renderMessage } from '../ceremony/render-end.ts';
+import { renderMessage } from '../ceremony/render-stage.ts';
 import { SHELL } from '../shell/assets.ts';
 import { answerConnectHtml, answerConnectJson } from './answer-connect.ts';
-import { answerConnectPage } from './answer-connect-page.ts';
-import type { ConnectParts } from './connect-parts.ts';
-import { mustBeOwnPage } from './must-be-own-page.ts';
-import { readStep } from './read-step.ts';
-import { renderInteraction } from './render-interaction.ts';
-import { renderSecretField } from './render-secret-field.ts';
-import { SCOPE_WORDS } from './scope-words.ts';
+import { answerConnectPage, type ConnectParts } from './connect-page.ts';
+import { renderInteraction, renderSecretField, SCOPE_WORDS } from './render-interaction.ts';
 
 const PATH = '/mcp/connect/grants';
 
@@ -207,4 +204,45 @@ interface Message {
 function answerMessage({ market }: ConnectParts, status: number, { title, text, link }: Message): Outgoing {
   const main = renderMessage({ title, text, link: { ...link, address: '/mcp/connect', name: 'Connect a program' } });
   return answerConnectHtml(market.random, { title, main, path: '/mcp/connect', script: SHELL.copying, status });
+}
+
+/** The JSON of one step of the page; none is an empty object. The guard comes before any word about its shape. */
+function readStep<T>(
+  guard: SecretGuard,
+  { body, headers }: Pick<Incoming, 'body' | 'headers'>,
+  schema: z.ZodType<T>,
+  ownPlaces: readonly string[],
+): T {
+  const checked = schema.safeParse(readGuarded(guard, { body, headers }, ownPlaces));
+  if (!checked.success) throw refuseIssues(checked.error.issues, 'invalid_fields');
+  return checked.data;
+}
+
+function readGuarded(
+  guard: SecretGuard,
+  { body, headers }: Pick<Incoming, 'body' | 'headers'>,
+  ownPlaces: readonly string[],
+): unknown {
+  if (body.length === 0) return {};
+  let read: unknown;
+  try {
+    read = readBody(body, headers);
+  } catch (error) {
+    guardBody(guard, body, undefined);
+    throw error;
+  }
+  guardBody(guard, read, ownPlaces);
+  return read;
+}
+
+/**
+ * Takes only what a page of this market sent. The browser says so itself; an old one names the origin, which for `fetch` is never `null`,
+ * whatever the referrer policy. A program sends neither, and has no cookie that another site could make it use.
+ */
+function mustBeOwnPage({ headers }: Pick<Incoming, 'headers'>, baseUrl: string): void {
+  const site = headers['sec-fetch-site'];
+  const { origin } = headers;
+  const isOwn =
+    site === undefined ? origin === undefined || origin === new URL(baseUrl).origin : site === 'same-origin';
+  if (!isOwn) throw new Refusal('origin_refused');
 }

@@ -1,7 +1,6 @@
 import { html } from 'ghtml';
+import type { TokenScope } from '../../../contract/connections.ts';
 import type { Interaction } from '../../connect/interaction.ts';
-import { renderSecretField } from './render-secret-field.ts';
-import { SCOPE_WORDS } from './scope-words.ts';
 
 const MISLEADING = '. Some of its letters are not Latin ones: they may look like those of another name.';
 const STAYS_HERE = ' It goes back to a program on this device, and any program here could take its place.';
@@ -121,3 +120,28 @@ export function showName(name: string | null): string | null {
 function mayMislead(name: string): boolean {
   return LOOKALIKE.test(name);
 }
+
+interface SecretField {
+  id: string;
+  label: string;
+  hint: string;
+  type: 'password' | 'text';
+}
+
+/** Without a name: whatever a browser does with the form, what is typed here goes into no body and no address. */
+export function renderSecretField({ id, label, hint, type }: SecretField): string {
+  return html`<div class="field">
+<label for="${id}">${label}</label>
+<span class="hint" id="${id}-hint">${hint}</span>
+<span class="fault" id="${id}-fault" role="alert"></span>
+<input type="${type}" id="${id}" class="machine" value="" autocomplete="off" autocapitalize="none" autocorrect="off" spellcheck="false" aria-describedby="${id}-hint ${id}-fault">
+</div>`;
+}
+
+/** What a scope lets a program do, for the person who is asked to allow it. */
+export const SCOPE_WORDS: Readonly<Record<TokenScope, string>> = {
+  'market:read': 'Read what everybody may read: shelves, stores, events.',
+  'market:me': 'Read what is yours: your record, and your purchases with the goods in them.',
+  'market:write':
+    'Act for you in all that the key can do, but make or replace keys: list, change and withdraw goods, set up the store, buy and claim, review payments, comment, vote, flag and appeal.',
+};

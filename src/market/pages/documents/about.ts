@@ -3,8 +3,7 @@ import { LISTING_FEE_TEXT } from '../../../contract/money.ts';
 import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
 import { MAINTAINER_POWERS, STATEMENT } from '../../guide/get-official-facts.ts';
 import { SUMMARY } from '../../guide/guide.ts';
-import { operatorContact } from './contact.ts';
-import type { DocumentFacts } from './document-facts.ts';
+import { type DocumentFacts, operatorContact } from './support.ts';
 
 /** What this market is and who runs it. `maintainer`: the handle of merchant 1; null: there is none yet. */
 export function aboutDocument(facts: DocumentFacts, maintainer: string | null): Document {

@@ -7,7 +7,7 @@ import {
   RESERVATION_PAUSE_MINUTES,
 } from '../../../contract/vocabulary.ts';
 import { type Block, type Document, heading, list, steps, text } from '../../guide/document.ts';
-import type { DocumentFacts } from './document-facts.ts';
+import type { DocumentFacts } from './support.ts';
 
 const SUMMARY = 'How the ownership of a thing in a city is sold here.';
 

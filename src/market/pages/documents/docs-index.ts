@@ -1,11 +1,10 @@
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { type Block, type Document, heading, list } from '../../guide/document.ts';
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
-import { API_CATALOG_PATH, SERVER_JSON_PATH } from '../found/catalogs.ts';
-import { SKILL_PATH } from '../found/skills-index.ts';
-import { NOTICES_PATH } from '../shell/third-party-notices.ts';
-import { SECURITY_PATH } from './contact.ts';
-import type { DocumentFacts } from './document-facts.ts';
+import { NOTICES_PATH } from '../shell/assets.ts';
+import { API_CATALOG_PATH, SERVER_JSON_PATH } from './discovery.ts';
+import { SKILL_PATH } from './skill.ts';
+import { type DocumentFacts, SECURITY_PATH } from './support.ts';
 
 interface Entry {
   path: string;

@@ -10,8 +10,7 @@ import { COOKIE_NAMES } from '../../connect/create-provider.ts';
 import type { MarketConfig } from '../../context.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
 import { NETWORK_LIMITS } from '../../limits/network-limits.ts';
-import { formToken } from '../ceremony/form-token.ts';
-import { setStageCookie } from '../ceremony/stage-cookie.ts';
+import { formToken, setStageCookie } from '../ceremony/stage-session.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const DOCUMENTS = ['/about', '/terms', '/privacy', '/support', '/changelog', '/city-bridge', '/docs'];

@@ -2,7 +2,7 @@ import { REQUEST_MEMORY_DAYS, STAGE_MINUTES } from '../../../contract/vocabulary
 import { COOKIE_NAMES } from '../../connect/create-provider.ts';
 import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
 import { NETWORK_LIMITS } from '../../limits/network-limits.ts';
-import type { DocumentFacts } from './document-facts.ts';
+import type { DocumentFacts } from './support.ts';
 
 export function privacyDocument(facts: DocumentFacts): Document {
   return {

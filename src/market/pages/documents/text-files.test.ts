@@ -4,7 +4,7 @@ import { PATHS } from '../../connect/paths.ts';
 import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { CEREMONIES } from '../ceremony/create-ceremonies.ts';
 import { robotsText, securityText } from '../create-pages.ts';
-import { securityContact } from './contact.ts';
+import { securityContact } from './support.ts';
 
 const DAY_MS = 86_400_000;
 const NOON = Date.UTC(2026, 6, 1, 12);

@@ -3,8 +3,7 @@ import { HANDLE_PATTERN } from '../../../contract/identity.ts';
 import { EVENT_KINDS, type EventKind } from '../../../contract/vocabulary.ts';
 import type { EventRecord } from '../../events/read-events.ts';
 import { storePath } from '../storefront/render-rows.ts';
-import { seen } from '../storefront/render-written.ts';
-import { showPrice } from '../storefront/show-facts.ts';
+import { seen, showPrice } from '../storefront/render-text.ts';
 
 interface KindWords {
   /** What such events are called together. */

@@ -8,7 +8,7 @@ import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, PageRead, Scene, Shown } from '../storefront/page-plan.ts';
 import { renderEmpty, renderPaging } from '../storefront/render-rows.ts';
-import { showNumber } from '../storefront/show-facts.ts';
+import { showNumber } from '../storefront/render-text.ts';
 import { KIND_WORDS, sayEvent } from './event-words.ts';
 
 const PAGE = 50;

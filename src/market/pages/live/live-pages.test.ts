@@ -13,7 +13,7 @@ import {
 import { severableDatabase } from '../../../../test/support/severable-database.ts';
 import { EVENT_KINDS } from '../../../contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
-import { showPrice } from '../storefront/show-facts.ts';
+import { showPrice } from '../storefront/render-text.ts';
 import { KIND_WORDS } from './event-words.ts';
 
 const NOON = Date.UTC(2026, 0, 6, 12, 0, 0);

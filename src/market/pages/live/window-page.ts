@@ -9,8 +9,7 @@ import { SHELL } from '../shell/assets.ts';
 import type { PagePlan, Scene, Shown } from '../storefront/page-plan.ts';
 import { storePath } from '../storefront/render-rows.ts';
 import { renderAisles } from '../storefront/render-search.ts';
-import { beginningOf, renderLine } from '../storefront/render-written.ts';
-import { renderAge, showCount, showNumber, showPrice } from '../storefront/show-facts.ts';
+import { beginningOf, renderAge, renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
 import { SCRIPT_WORDS, sayEvent } from './event-words.ts';
 
 const PATH = '/window';

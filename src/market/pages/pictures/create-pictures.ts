@@ -6,14 +6,18 @@ import type { Inside, InsideRequest, Mount } from '../../../platform/http/server
 import { Refusal } from '../../../platform/refusal.ts';
 import { startThread, type Thread } from '../../../platform/worker-thread.ts';
 import type { Merchant } from '../../context.ts';
-import { drawMark, type Marked } from '../marks/draw-mark.ts';
+import { answerRefusal } from '../refusals.ts';
 import { SHELL } from '../shell/assets.ts';
-import { answerRefusal } from '../storefront/answer-refusal.ts';
-import { beginningOf } from '../storefront/render-written.ts';
-import { showPrice } from '../storefront/show-facts.ts';
-import { isShown } from './is-shown.ts';
-import { hexOfOklch } from './oklch.ts';
-import type { CardQuestion, IconQuestion, MarkColours, PictureQuestion } from './picture-question.ts';
+import { beginningOf, showPrice } from '../storefront/render-text.ts';
+import { drawMark, type Marked } from './draw-mark.ts';
+import {
+  type CardQuestion,
+  hexOfOklch,
+  type IconQuestion,
+  isListingShown,
+  type MarkColours,
+  type PictureQuestion,
+} from './picture-question.ts';
 
 interface Painting {
   /** PNG. Refuses when too many wait already. */
@@ -199,7 +203,7 @@ export function pictureOfListing(listing: ListingDetail): CardQuestion {
   const name = `Listing ${id}`;
   const card = { ...withMark({ listing: id, aisle }), otherwise: name, text: '' };
   const kind = AISLE_WORDS[aisle].name;
-  if (!isShown(listing)) {
+  if (!isListingShown(listing)) {
     return { ...card, title: name, price: '', from: { merchant: '', rest: `${kind}, no longer for sale` } };
   }
   const price = listing.state === 'sold' ? `Sold for ${showPrice(price_usdc)}` : showPrice(price_usdc);

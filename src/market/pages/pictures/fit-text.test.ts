@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { drawable, fitText, shorten, widthOf } from './fit-text.ts';
-import { openFaces } from './picture-fonts.ts';
+import { drawable, fitText, openFaces, shorten, widthOf } from './compose-card.ts';
 
 const { 700: bold } = openFaces();
 

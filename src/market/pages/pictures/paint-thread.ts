@@ -1,7 +1,6 @@
 import { Resvg } from '@resvg/resvg-wasm';
 import { type Answered, answerQuestions } from '../../../platform/worker-thread.ts';
-import { composeCard } from './compose-card.ts';
-import { fontBuffers, openFaces } from './picture-fonts.ts';
+import { composeCard, fontBuffers, openFaces } from './compose-card.ts';
 import type { PictureQuestion } from './picture-question.ts';
 
 const faces = openFaces();

@@ -3,10 +3,9 @@ import { HOSTILE_TEXTS } from '../../../../test/support/hostile-texts.ts';
 import { readMarkup } from '../../../../test/support/read-markup.ts';
 import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
 import { AISLES } from '../../../contract/vocabulary.ts';
-import { composeCard } from './compose-card.ts';
+import { composeCard, openFaces } from './compose-card.ts';
 import { markColours, pictureOfListing, pictureOfStore } from './create-pictures.ts';
-import { hexOfOklch } from './oklch.ts';
-import { openFaces } from './picture-fonts.ts';
+import { hexOfOklch } from './picture-question.ts';
 
 const faces = openFaces();
 const LIVE = {

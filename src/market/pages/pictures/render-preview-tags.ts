@@ -1,10 +1,8 @@
 import { html } from 'ghtml';
 import type { ListingDetail, MerchantRecord } from '../../../contract/listings.ts';
 import { storePath } from '../storefront/render-rows.ts';
-import { beginningOf } from '../storefront/render-written.ts';
-import { showPrice } from '../storefront/show-facts.ts';
-import { isShown } from './is-shown.ts';
-import { CARD } from './picture-size.ts';
+import { beginningOf, showPrice } from '../storefront/render-text.ts';
+import { CARD, isListingShown } from './picture-question.ts';
 
 const LONGEST_TITLE = 120;
 const LONGEST_SUMMARY = 200;
@@ -44,7 +42,7 @@ export function renderPreviewTags(baseUrl: string, { path, title, summary, type,
 /** Of goods that are off the market no word of their merchant. */
 export function renderListingPreview(listing: ListingDetail, baseUrl: string): string {
   const { id, title, description, price_usdc, merchant } = listing;
-  const isOpen = isShown(listing);
+  const isOpen = isListingShown(listing);
   const name = `Listing ${id}`;
   return renderPreviewTags(baseUrl, {
     path: `/listing/${id}`,

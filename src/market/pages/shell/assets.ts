@@ -6,6 +6,12 @@ import monoRanges from '@fontsource-variable/jetbrains-mono/unicode.json' with {
 import serifRanges from '@fontsource-variable/source-serif-4/unicode.json' with { type: 'json' };
 import { sha256 } from '../../../platform/canonical-json.ts';
 
+/** The wallet script names it at its head. */
+export const NOTICES_PATH = '/third-party-notices.txt';
+
+/** Written by `npm run bundle`. */
+export const THIRD_PARTY_NOTICES = readFileSync(new URL('./files/third-party-notices.txt', import.meta.url), 'utf8');
+
 interface Font {
   /** Of the asset, without its hash. */
   name: string;

@@ -19,24 +19,20 @@ import { unlessRefused } from '../../catalog/answers.ts';
 import type { ResponseCache } from '../../catalog/response-cache.ts';
 import type { Market, Merchant } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
-import { chooseForm } from '../choose-form.ts';
-import { FOUND_LINKS } from '../found/create-found.ts';
-import { frontDoor } from '../front-door.ts';
+import { chooseForm, HTML_HEADERS } from '../answer-document.ts';
+import { DISCOVERY_LINKS } from '../documents/discovery.ts';
 import { planEvents } from '../live/events-page.ts';
-import { planModeration } from '../live/moderation/moderation-page.ts';
+import { planModeration } from '../live/moderation-page.ts';
 import { planWindow } from '../live/window-page.ts';
-import { HTML_HEADERS } from '../render-html.ts';
-import { READING_POLICY } from '../shell/policy.ts';
-import { answerRefusal } from './answer-refusal.ts';
-import { planFeed } from './feed.ts';
-import { planFront } from './front-page.ts';
+import { answerRefusal } from '../refusals.ts';
+import { READING_POLICY } from '../shell/render-shell.ts';
+import { frontDoor, planFront } from './front-page.ts';
 import { planListing } from './listing-page.ts';
-import type { PagePlan, Scene } from './page-plan.ts';
-import { readShelfAddress } from './shelf-address.ts';
-import { planShelves } from './shelves-page.ts';
-import { AGE_STEP_MS } from './show-facts.ts';
+import { type PagePlan, type Scene, writePage } from './page-plan.ts';
+import { readShelfAddress } from './render-search.ts';
+import { AGE_STEP_MS } from './render-text.ts';
+import { planFeed, planShelves } from './shelves-page.ts';
 import { planMerchants, planStore } from './store-page.ts';
-import { writePage } from './write-page.ts';
 
 /** Every address here but the front page, which programs have too. */
 export const STOREFRONT_PATHS = [
@@ -209,7 +205,7 @@ function headOf({ route, document, connects }: Pick<PagePlan, 'route' | 'documen
   if (known !== undefined) return known;
   const policy = connects === true ? { 'content-security-policy': READING_POLICY } : {};
   // Programs that come to a host without knowing it ask at the front.
-  const links = route === '/' ? { link: FOUND_LINKS } : {};
+  const links = route === '/' ? { link: DISCOVERY_LINKS } : {};
   const headers =
     document === undefined ? { ...HTML, ...policy, ...links } : { 'content-type': document.type, ...VARY };
   const head = Object.entries(headers).flat();

@@ -1,10 +1,9 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
-import { DEFAULT_NETWORK } from '../../../contract/vocabulary.ts';
+import { DEFAULT_NETWORK, type Limits } from '../../../contract/vocabulary.ts';
 import type { MarketConfig } from '../../context.ts';
 import { MCP_PATH } from '../../guide/mcp-server.ts';
-import { walletPath, walletUseOf } from '../wallet/wallet-use.ts';
 
 interface Way {
   id: string;
@@ -126,4 +125,20 @@ function byTool({ baseUrl }: MarketConfig, name: string, given: Readonly<Record<
 
 function post(baseUrl: string, path: string, more = ''): string {
   return `curl -X POST ${more}${more === '' ? '' : ' '}${baseUrl}${path}`;
+}
+
+/** What a wallet in a browser can do for a listing: pay for it, get what costs nothing, or nothing. */
+export type WalletUse = 'buy' | 'get' | 'too_small' | 'thing';
+
+export function walletUseOf(
+  { delivery_kind, price_usdc }: Pick<ListingDetail, 'delivery_kind' | 'price_usdc'>,
+  limits: Pick<Limits, 'x402_floor_units'>,
+): WalletUse {
+  if (delivery_kind === 'city_ownership') return 'thing';
+  if (price_usdc === 0) return 'get';
+  return (unitsOfUsdc(price_usdc) ?? 0n) < BigInt(limits.x402_floor_units) ? 'too_small' : 'buy';
+}
+
+function walletPath(id: number): string {
+  return `/listing/${id}/buy`;
 }

@@ -1,16 +1,14 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
-import { drawMark } from '../marks/draw-mark.ts';
+import { drawMark } from '../pictures/draw-mark.ts';
 import { renderListingPreview } from '../pictures/render-preview-tags.ts';
 import { SHELL } from '../shell/assets.ts';
 import { renderHowToBuy } from './how-to-buy.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
-import { type ListingAnswer, renderComments } from './render-comments.ts';
-import { renderEvidence, renderTags } from './render-evidence.ts';
+import { type ListingAnswer, renderComments, renderEvidence, renderTags } from './render-listing.ts';
 import { storePath } from './render-rows.ts';
-import { renderFlags, renderLine, renderWritten, seen } from './render-written.ts';
-import { renderAge, renderDay, showPrice } from './show-facts.ts';
+import { renderAge, renderDay, renderFlags, renderLine, renderWritten, seen, showPrice } from './render-text.ts';
 
 /** Of the longest prose, these and the listing come to less than 30 KB as they are sent. */
 const COMMENTS_PAGE = 15;

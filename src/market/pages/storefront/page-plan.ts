@@ -3,6 +3,7 @@ import type { Queryable } from '../../../platform/database/database.ts';
 import type { InsideRequest } from '../../../platform/http/server-options.ts';
 import type { MarketConfig } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
+import { renderShell } from '../shell/render-shell.ts';
 
 /** What a page may say beyond what its route answers. */
 export interface Scene {
@@ -49,4 +50,12 @@ export interface PagePlan {
   styles?: readonly string[];
   /** Where to go when it is refused. */
   back: { path: string; name: string };
+}
+
+export function writePage(plan: PagePlan, answer: string, scene: Scene): string {
+  return plan.document?.write(answer, scene) ?? writeShown(plan.show(answer, scene));
+}
+
+export function writeShown(shown: Shown): string {
+  return renderShell(shown);
 }

@@ -1,9 +1,8 @@
 import { html } from 'ghtml';
 import type { ListingSummary, MerchantRecord } from '../../../contract/listings.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
-import { drawMark } from '../marks/draw-mark.ts';
-import { beginningOf, renderLine } from './render-written.ts';
-import { renderAge, showCount, showPrice } from './show-facts.ts';
+import { drawMark } from '../pictures/draw-mark.ts';
+import { beginningOf, renderAge, renderLine, showCount, showPrice } from './render-text.ts';
 
 const LONGEST_DESCRIPTION = 160;
 /** No title that the market takes is longer. */

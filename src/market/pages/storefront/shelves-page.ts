@@ -4,15 +4,13 @@ import type { Endpoints } from '../../../contract/index.ts';
 import { ATTRIBUTE_NAMES, ATTRIBUTES } from '../../../contract/listing-fields.ts';
 import type { ListingSummary } from '../../../contract/listings.ts';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
+import { isoTime } from '../../../platform/clock.ts';
 import { renderPreviewTags } from '../pictures/render-preview-tags.ts';
 import { SHELL } from '../shell/assets.ts';
-import { FEED_HEAD } from './feed.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderPaging } from './render-rows.ts';
-import { renderAisles, renderSearch } from './render-search.ts';
-import { seen } from './render-written.ts';
-import { type ShelfAddress, shelfPath, shelfQueryOf } from './shelf-address.ts';
-import { showCount, showNumber } from './show-facts.ts';
+import { renderAisles, renderSearch, type ShelfAddress, shelfPath, shelfQueryOf } from './render-search.ts';
+import { beginningOf, seen, showCount, showNumber, showPrice } from './render-text.ts';
 
 const PAGE = 30;
 
@@ -89,4 +87,59 @@ function renderNothing(address: ShelfAddress, { did_you_mean: near }: Shelves): 
   return isNarrowed
     ? renderEmpty('Nothing here fits.', { path: shelfPath({ aisle: address.aisle }), name: 'Show all of it' })
     : renderEmpty('Nothing lies here yet.', { path: '/shelves', name: 'Go to all shelves' });
+}
+
+const FEED_PATH = '/feed.atom';
+const ENTRIES = 50;
+const LONGEST_SUMMARY = 500;
+const EMPTY_AT = 0;
+
+export const FEED_HEAD = html`<link rel="alternate" type="application/atom+xml" title="New listings" href="${FEED_PATH}">`;
+
+/** New listings, for programs that look from time to time (RFC 4287). */
+export function planFeed(): PagePlan {
+  const query = `limit=${ENTRIES}&sort=new`;
+  return {
+    route: FEED_PATH,
+    key: FEED_PATH,
+    request: { route: 'GET /api/shelves', query },
+    document: {
+      type: 'application/atom+xml; charset=utf-8',
+      write: (answer, scene) => writeFeed((JSON.parse(answer) as { listings: ListingSummary[] }).listings, scene),
+    },
+    show: () => ({ title: 'New listings', main: '' }),
+    back: { path: '/shelves', name: 'All shelves' },
+  };
+}
+
+function writeFeed(listings: readonly ListingSummary[], { config: { baseUrl } }: Scene): string {
+  // Pinned ones stand first on the shelves; a feed goes by time alone.
+  const byTime = listings.toSorted((one, other) => other.created_at.localeCompare(one.created_at) || other.id - one.id);
+  const updated = byTime[0]?.created_at ?? isoTime(EMPTY_AT);
+  return html`<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom">
+<id>${baseUrl}${FEED_PATH}</id>
+<title>Openaisle: new listings</title>
+<updated>${updated}</updated>
+<author><name>Openaisle</name></author>
+<icon>${baseUrl}/favicon.ico</icon>
+<link rel="self" type="application/atom+xml" href="${baseUrl}${FEED_PATH}"/>
+<link rel="alternate" type="text/html" href="${baseUrl}/shelves"/>
+!${byTime.map((listing) => writeEntry(listing, baseUrl))}</feed>
+`;
+}
+
+function writeEntry(listing: ListingSummary, baseUrl: string): string {
+  const { id, title, merchant, created_at, price_usdc, description, aisle } = listing;
+  return html`<entry>
+<id>${baseUrl}/listing/${id}</id>
+<title type="text">${seen(title)}</title>
+<updated>${created_at}</updated>
+<published>${created_at}</published>
+<author><name>${merchant}</name><uri>${baseUrl}/store/${merchant}</uri></author>
+<category term="${aisle}"/>
+<link rel="alternate" type="text/html" href="${baseUrl}/listing/${id}"/>
+<summary type="text">${showPrice(price_usdc)}. ${beginningOf(description, LONGEST_SUMMARY)}</summary>
+</entry>
+`;
 }

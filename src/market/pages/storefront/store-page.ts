@@ -2,12 +2,11 @@ import { html } from 'ghtml';
 import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import type { MerchantRecord } from '../../../contract/listings.ts';
-import { drawMark } from '../marks/draw-mark.ts';
+import { drawMark } from '../pictures/draw-mark.ts';
 import { renderStorePreview } from '../pictures/render-preview-tags.ts';
 import type { PagePlan, Scene, Shown } from './page-plan.ts';
 import { renderEmpty, renderListings, renderMerchants, renderPaging, storePath } from './render-rows.ts';
-import { renderLine, seen } from './render-written.ts';
-import { renderDay, showCount, showNumber } from './show-facts.ts';
+import { renderDay, renderLine, seen, showCount, showNumber } from './render-text.ts';
 
 const STORE_PAGE = 30;
 const MERCHANTS_PAGE = 100;

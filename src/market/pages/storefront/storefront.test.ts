@@ -18,8 +18,7 @@ import {
 import type { ListingSummary } from '../../../contract/listings.ts';
 import { AISLE_WORDS, AISLES } from '../../../contract/vocabulary.ts';
 import { createMarket, type RunningMarket } from '../../create-market.ts';
-import { seen } from './render-written.ts';
-import { AGE_STEP_MS, showCount, showPrice } from './show-facts.ts';
+import { AGE_STEP_MS, seen, showCount, showPrice } from './render-text.ts';
 
 const NOON = Date.UTC(2026, 0, 6, 12, 0, 0);
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';

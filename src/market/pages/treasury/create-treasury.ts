@@ -1,26 +1,23 @@
 import { html } from 'ghtml';
+import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Problem } from '../../../contract/errors.ts';
+import type { Endpoints } from '../../../contract/index.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
 import { describeNetwork, LISTING_FEE_UNITS } from '../../../contract/vocabulary.ts';
-import { isoTime } from '../../../platform/clock.ts';
+import { type Clock, isoTime } from '../../../platform/clock.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { type Incoming, type Outgoing, readQuery } from '../../../platform/http/message.ts';
 import type { Face, Inside } from '../../../platform/http/server-options.ts';
 import type { Market, MarketConfig, Merchant } from '../../context.ts';
-import { chooseForm } from '../choose-form.ts';
-import { HTML_HEADERS } from '../render-html.ts';
+import { chooseForm, HTML_HEADERS } from '../answer-document.ts';
+import { showRefusal } from '../refusals.ts';
 import { SHELL } from '../shell/assets.ts';
-import type { Shown } from '../storefront/page-plan.ts';
-import { showRefusal } from '../storefront/refusal-page.ts';
+import { type Shown, writeShown } from '../storefront/page-plan.ts';
 import { renderPaging, storePath } from '../storefront/render-rows.ts';
-import { renderLine } from '../storefront/render-written.ts';
-import { showCount, showNumber, showPrice } from '../storefront/show-facts.ts';
-import { writeShown } from '../storefront/write-page.ts';
-import { type KeptSums, keepSums } from './keep-sums.ts';
+import { renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
 import { renderFeesByMerchant, renderFeesOverTime, renderSales, TOP_MERCHANTS } from './render-charts.ts';
-import { showUnits } from './show-money.ts';
 import { countFreeListings, type FeeSums, type SalesOfAisle, sumFees, sumSales } from './store.ts';
-import type { FeeOut, TreasuryBody } from './treasury-body.ts';
+import { showUnits } from './time-bars.ts';
 
 /** Half of what programs get: a page is read to its end. */
 const ROWS = 25;
@@ -31,12 +28,12 @@ const BACK = {
 };
 
 /** The books as a page, at the address where programs get them as JSON. */
-export function createTreasuryFace(
+export function createTreasuryPage(
   market: Pick<Market, 'clock' | 'config' | 'database'>,
   inside: Inside<Merchant>,
 ): Face {
   const { clock, config, database } = market;
-  const readSums = keepSums(clock, async (): Promise<BookSums> => {
+  const readSums = cacheSums(clock, async (): Promise<BookSums> => {
     // One after the other: a request for the charts takes one connection at most.
     const fees = await sumFees(database, TOP_MERCHANTS);
     const sales = await sumSales(database);
@@ -85,7 +82,7 @@ interface BookSums {
 }
 
 /** The books, as people read them: what came in, whether it is there, and what it came from. */
-function showTreasury(body: TreasuryBody, kept: KeptSums<BookSums>, config: MarketConfig): Shown {
+function showTreasury(body: TreasuryBody, kept: CachedSums<BookSums>, config: MarketConfig): Shown {
   const { sums, countedAtMs } = kept;
   const counted = isoTime(countedAtMs);
   return {
@@ -221,4 +218,38 @@ function renderAgreement(collected: bigint, held: bigint | null): string {
 
 function notice(kind: '' | 'good' | 'warn', text: string): string {
   return html`<div class="notice ${kind}"><p>${text}</p></div>`;
+}
+
+/** What the route answers to programs. */
+type TreasuryBody = ResultOf<Endpoints['getTreasury']>['body'];
+
+type FeeOut = TreasuryBody['recent_fees'][number];
+
+const SUMS_CACHED_MS = 10_000;
+/** What took long to count is kept so many times as long, so that counting never takes much of the database. */
+const TIMES_AS_LONG = 50;
+
+interface CachedSums<Sums> {
+  sums: Sums;
+  countedAtMs: number;
+}
+
+/** Counts at most once at a time, and not again for some seconds. A failure reaches all callers that wait for it and is not kept. */
+export function cacheSums<Sums>(clock: Clock, count: () => Promise<Sums>): () => Promise<CachedSums<Sums>> {
+  let kept: (CachedSums<Sums> & { untilMs: number }) | null = null;
+  let counting: Promise<CachedSums<Sums>> | null = null;
+  const countNow = async (): Promise<CachedSums<Sums>> => {
+    const countedAtMs = clock.now();
+    const sums = await count();
+    const endedMs = clock.now();
+    kept = { sums, countedAtMs, untilMs: endedMs + Math.max(SUMS_CACHED_MS, TIMES_AS_LONG * (endedMs - countedAtMs)) };
+    return kept;
+  };
+  return () => {
+    if (kept !== null && clock.now() < kept.untilMs) return Promise.resolve(kept);
+    counting ??= countNow().finally(() => {
+      counting = null;
+    });
+    return counting;
+  };
 }

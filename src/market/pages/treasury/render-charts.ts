@@ -1,13 +1,9 @@
 import { html } from 'ghtml';
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { storePath } from '../storefront/render-rows.ts';
-import { renderLine, seen } from '../storefront/render-written.ts';
-import { showCount, showNumber } from '../storefront/show-facts.ts';
-import { drawTimeBars, part, percent } from './draw-time-bars.ts';
-import { nameSpan } from './name-span.ts';
-import { showUnits } from './show-money.ts';
-import { spreadOverTime } from './spread-over-time.ts';
+import { renderLine, seen, showCount, showNumber } from '../storefront/render-text.ts';
 import type { FeeSums, SalesOfAisle } from './store.ts';
+import { drawTimeBars, nameSpan, part, percent, showUnits, spreadOverTime } from './time-bars.ts';
 
 export const TOP_MERCHANTS = 10;
 

@@ -1,10 +1,10 @@
 import type { Delivery } from '../../../contract/listings.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
 import { DEFAULT_NETWORK, type Network } from '../../../contract/vocabulary.ts';
-import { MarketError } from '../../market-error.ts';
+import { MarketError } from '../../errors.ts';
 import { ArtifactMismatch, commitmentOf } from '../artifact-commitment.ts';
-import { payAnewOf } from '../pursuit.ts';
-import { goodsOf, TermsRefused } from '../terms-refused.ts';
+import { goodsOf, TermsRefused } from '../payment-errors.ts';
+import { payAnewOf } from '../payment-run.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
 import type { TransferOptions } from './transfer-options.ts';

@@ -5,7 +5,7 @@ import type { feeIntentOut, purchaseIntentOut } from '../../../contract/direct-p
 import { usdcText } from '../../../contract/money.ts';
 import type { OfficialFacts } from '../../../contract/official.ts';
 import { NETWORKS, type Network, type PaymentPurpose } from '../../../contract/vocabulary.ts';
-import { TermsRefused } from '../terms-refused.ts';
+import { TermsRefused } from '../payment-errors.ts';
 
 export type Intent = z.output<typeof purchaseIntentOut> | z.output<typeof feeIntentOut>;
 

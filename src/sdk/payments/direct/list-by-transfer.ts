@@ -1,18 +1,15 @@
 import { unitsOfUsdc, usdcOfUnits } from '../../../contract/money.ts';
 import type { ClaimBody } from '../../../contract/payments.ts';
 import { DEFAULT_NETWORK, LISTING_FEE_UNITS, type Network } from '../../../contract/vocabulary.ts';
-import { MarketError } from '../../market-error.ts';
-import { bodyDigest } from '../body-digest.ts';
-import type { ListedGoods, ListGoodsOptions } from '../list-goods.ts';
-import { payAnewOf } from '../pursuit.ts';
-import { TermsRefused } from '../terms-refused.ts';
+import { MarketError } from '../../errors.ts';
+import { bodyDigest, type ListedGoods, type ListGoodsOptions } from '../list-goods.ts';
+import { TermsRefused } from '../payment-errors.ts';
+import { payAnewOf } from '../payment-run.ts';
 import { checkFacts, type TransferTerms } from './check-intent.ts';
-import { seenIn } from './claim-transfer.ts';
 import { payByTransfer } from './pay-by-transfer.ts';
 import { TransferUndecided } from './transfer-errors.ts';
 import type { TransferOptions } from './transfer-options.ts';
-import { type Answer, reportTransfer, type TransferRun } from './transfer-run.ts';
-import { waitOut } from './wait-out.ts';
+import { type Answer, reportTransfer, seenIn, type TransferRun, waitOut } from './transfer-run.ts';
 
 export interface ListByTransferOptions extends TransferOptions {
   /** The body of `POST /api/listing`. The same body, sent again, is the same listing. */

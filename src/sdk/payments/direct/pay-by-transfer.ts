@@ -1,16 +1,17 @@
 import type { Hex } from 'viem';
 import { NETWORKS } from '../../../contract/vocabulary.ts';
-import { MarketError } from '../../market-error.ts';
-import { UnreadableAnswer } from '../../unreadable-answer.ts';
-import { pauseSeconds } from '../pause.ts';
-import { saidOf } from '../payment-may-be-lost.ts';
+import { MarketError, UnreadableAnswer } from '../../errors.ts';
+import { saidOf } from '../payment-errors.ts';
+import { pauseSeconds } from '../payment-run.ts';
 import { checkIntent, checkTimeLeft, type Intent, type TransferTerms } from './check-intent.ts';
-import { claimTransfer } from './claim-transfer.ts';
 import { TransferMayBeSent, TransferNotSent, TransferUndecided } from './transfer-errors.ts';
 import {
   beginTransferRun,
+  claimTransfer,
   forgetTransfer,
   intentKey,
+  mayPass,
+  pause,
   readHash,
   reportTransfer,
   soughtOf,
@@ -18,7 +19,6 @@ import {
   type TransferRun,
 } from './transfer-run.ts';
 import { loadTransfer, type SavedTransfer, transferMemoryOf } from './transfer-store.ts';
-import { mayPass, pause } from './wait-out.ts';
 
 export interface Paid<Done> {
   done: Done;

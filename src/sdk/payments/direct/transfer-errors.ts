@@ -1,6 +1,5 @@
 import { usdcText } from '../../../contract/money.ts';
-import type { MarketError } from '../../market-error.ts';
-import type { AnyReason } from '../../problem.ts';
+import type { AnyReason, MarketError } from '../../errors.ts';
 import type { SoughtTransfer } from './transfer-options.ts';
 import type { SavedTransfer } from './transfer-store.ts';
 

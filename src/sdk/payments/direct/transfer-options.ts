@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
+import type { PaymentOut } from '../../../contract/payments.ts';
 import type { Client } from '../../client.ts';
-import type { OnTransferProgress } from './transfer-progress.ts';
 import type { TransferStore } from './transfer-store.ts';
 
 /** What pays by a transfer: a key, a contract wallet, or a person who is asked. */
@@ -54,3 +54,22 @@ export interface TransferOptions {
   maxWaitSeconds?: number;
   signal?: AbortSignal;
 }
+
+/**
+ * `opened`: the intent is there and says what was agreed to. `signed`: its challenge is signed, which moves no money. `sent`: the
+ * transfer was handed to the chain and its hash is saved. `pending`: claimed, and not final. `delivered`: done.
+ */
+export type TransferPhase = 'opened' | 'signed' | 'sent' | 'pending' | 'delivered';
+
+export interface TransferProgress {
+  phase: TransferPhase;
+  intentId?: string;
+  txHash?: string;
+  /** As the market last told it. */
+  payment?: PaymentOut;
+  secondsWaited: number;
+  /** The market's guess at what finality still takes. */
+  estimateSeconds?: number;
+}
+
+type OnTransferProgress = (progress: TransferProgress) => void;

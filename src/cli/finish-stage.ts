@@ -1,0 +1,181 @@
+import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
+import { type Cli, type Connect, connectTo, findOwner, type Owner } from './cli.ts';
+import { CliError, toCliError } from './cli-error.ts';
+import type { Identity, IdentityFile, Pending } from './identity.ts';
+
+export interface Finished {
+  path: string;
+  content: Identity;
+}
+
+/**
+ * Confirms what the file holds as pending, and writes down how that ended. Until the market has said so, the file keeps the old key and the
+ * new one.
+ */
+export async function finishPending(
+  cli: Cli,
+  held: IdentityFile,
+  { market, content, pending }: { market: string; content: Identity; pending: Pending },
+  newHandle?: string,
+): Promise<Finished> {
+  const connect = connectTo(cli, market);
+  const resume = resumeCommand(pending, held.path);
+  const ending = await concludeStage(connect, pending, newHandle).catch((error: unknown) => {
+    throw toCliError(error, { file: held.path, nextStep: nextStepOf(error, resume) });
+  });
+  const at = new Date(cli.now()).toISOString();
+  switch (ending.kind) {
+    case 'confirmed': {
+      const { merchantId, handle } = ending;
+      const finished = { ...promoted(content, pending), handle, merchant_id: merchantId };
+      await held.save(finished).catch((error: unknown) => {
+        throw unwritten(error, held.path, resume);
+      });
+      return { path: held.path, content: finished };
+    }
+    case 'replaced':
+      await held.save({ ...promoted(content, pending), key_refused_at: at });
+      throw replaced(held.path);
+    case 'over':
+      return await tellOver(connect, held, { content, pending, at });
+    case 'unheard_of': {
+      const { merchant_key, recovery_codes } = pending;
+      await held.save({ ...content, pending: null, previous: [...content.previous, { merchant_key, recovery_codes }] });
+      throw new CliError('refused', {
+        reason: 'stage_unknown',
+        title: 'This market knows neither the stage nor its key',
+        detail: 'What was saved is set aside in the file under previous.',
+        nextStep: 'Look whether this is the right market, then begin again.',
+        file: held.path,
+      });
+    }
+  }
+}
+
+function promoted(content: Identity, { door, merchant_key, recovery_codes }: Pending): Identity {
+  const kept = { ...content, merchant_key, pending: null, key_refused_at: null };
+  if (recovery_codes === null) return { ...kept, waiting_codes: null, previous: [] };
+  const fresh = { ...kept, recovery_codes, waiting_codes: null, codes_in_doubt_since: null };
+  // Another store may have been opened by what was set aside: a new one says nothing about it.
+  return door === 'register' ? fresh : { ...fresh, previous: [] };
+}
+
+async function tellOver(
+  connect: Connect,
+  held: IdentityFile,
+  { content, pending, at }: { content: Identity; pending: Pending; at: string },
+): Promise<never> {
+  const over = { reason: 'stage_over', title: 'This stage is over and was never confirmed', file: held.path };
+  const { merchant_key: key } = content;
+  if (key === null && content.previous.length === 0) {
+    await held.remove();
+    const nextStep = pending.door === 'register' ? 'Run openaisle join again.' : 'Run openaisle recover again.';
+    throw new CliError('refused', {
+      ...over,
+      detail: 'Its key and codes open nothing: the file is removed.',
+      nextStep,
+    });
+  }
+  await held.save({ ...content, pending: null });
+  if (key === null) throw new CliError('refused', { ...over, nextStep: 'Begin again.' });
+  const owner = await findOwner(connect, key).catch(() => undefined);
+  if (owner === null) {
+    await held.save({ ...content, pending: null, key_refused_at: at });
+    const detail = 'The other key in the file is not in force either: it was replaced from elsewhere.';
+    const nextStep = 'Use the file that holds the newer key, or openaisle recover with one of the recovery codes.';
+    throw new CliError('refused', { ...over, reason: 'key_replaced', detail, nextStep });
+  }
+  const still = owner === undefined ? 'was in force when it began' : 'is still in force';
+  throw new CliError('refused', { ...over, detail: `The key in the file ${still}.`, nextStep: 'Begin again.' });
+}
+
+/** It is in force, and the file still calls it pending: nothing is lost, and the next run says the same. */
+function unwritten(error: unknown, file: string, resume: string): CliError {
+  const { title: detail } = toCliError(error).parts;
+  const title = 'Confirmed, but the file could not be written anew';
+  return new CliError('unknown', { reason: 'file_trouble', title, detail, nextStep: `Then run ${resume}`, file });
+}
+
+function replaced(file: string): CliError {
+  return new CliError('refused', {
+    reason: 'key_replaced',
+    title: 'It was confirmed, and its key has been replaced since, from elsewhere',
+    nextStep: 'Use the file that holds the newer key, or openaisle recover with one of the recovery codes.',
+    file,
+  });
+}
+
+function nextStepOf(error: unknown, resume: string): string {
+  const reason = error !== null && typeof error === 'object' && 'reason' in error ? error.reason : null;
+  const taken = reason === 'handle_taken' || reason === 'handle_reserved';
+  if (taken) return `Choose another handle: ${resume} --new-handle NAME`;
+  return `Key and codes are saved. Within fifteen minutes of the start, ${resume} finishes this; later it tells how it ended.`;
+}
+
+/** How a stage ended, as the market says. */
+type Ending =
+  | ({ kind: 'confirmed' } & Owner)
+  /** Confirmed, and its key has been replaced since. */
+  | { kind: 'replaced' }
+  /** Never confirmed, and never will be. */
+  | { kind: 'over' }
+  /** The market knows neither the stage nor its key. */
+  | { kind: 'unheard_of' };
+
+/**
+ * Confirms the stage, or finds out how it ended. A closed stage does not say how it was closed; a cancel does: what was confirmed is not
+ * canceled, and what is canceled is never confirmed by a request that is still on its way.
+ */
+async function concludeStage(connect: Connect, stage: Pending, newHandle?: string): Promise<Ending> {
+  try {
+    return { kind: 'confirmed', ...(await confirmStage(connect, stage, newHandle)) };
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (reason === 'not_found') return endingOf(await findOwner(connect, stage.merchant_key), 'unheard_of');
+    if (reason !== 'stage_closed') throw error;
+  }
+  try {
+    await cancelStage(connect, stage);
+    return { kind: 'over' };
+  } catch (error) {
+    if (reasonOf(error) !== 'stage_closed') throw error;
+    return endingOf(await findOwner(connect, stage.merchant_key), 'replaced');
+  }
+}
+
+type StageNames = Pick<Pending, 'door' | 'session' | 'csrf'>;
+
+export async function cancelStage(connect: Connect, { door, session, csrf }: StageNames): Promise<void> {
+  await connect()[door]({ body: { action: 'cancel', session, csrf } });
+}
+
+async function confirmStage(connect: Connect, stage: Pending, newHandle?: string): Promise<Owner> {
+  const { door, session, csrf, merchant_key: key } = stage;
+  const body = { action: 'confirm' as const, session, csrf };
+  const { body: answer } =
+    door === 'register'
+      ? await connect().register({ key, body: newHandle === undefined ? body : { ...body, handle: newHandle } })
+      : await connect()[door]({ key, body });
+  if (answer.status !== 'confirmed') throw new UnreadableAnswer('unexpected', 'the answer is not one to a confirm');
+  return { merchantId: answer.merchant_id, handle: answer.handle };
+}
+
+function endingOf(owner: Owner | null, otherwise: 'replaced' | 'unheard_of'): Ending {
+  return owner === null ? { kind: otherwise } : { kind: 'confirmed', ...owner };
+}
+
+function reasonOf(error: unknown): string | null {
+  return error instanceof MarketError ? error.reason : null;
+}
+
+const COMMAND_OF = { register: 'join', rotate: 'rotate', recovery: 'recover' } as const;
+
+/** What finishes a stage. */
+export function resumeCommand({ door }: Pick<Pending, 'door'>, path: string): string {
+  return `openaisle ${COMMAND_OF[door]} --resume --file ${shown(path)}`;
+}
+
+/** As a shell takes it. */
+function shown(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { constants } from 'node:fs';
+import { link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { wrongUse } from './cli-error.ts';
+import { isListening } from './environment.ts';
+
+const FORBIDDEN = new Set(['EPERM', 'EACCES', 'EAFNOSUPPORT', 'EPROTONOSUPPORT', 'ENOSYS']);
+
+/**
+ * Makes this process the only one that works on a file. The lock is a listening socket named after the file: the kernel lets one process
+ * have the name and takes it back when that process dies, however it dies. It does not reach across machines and containers.
+ */
+export async function lockFile(path: string): Promise<{ release(): Promise<void> }> {
+  const name = await socketName(path);
+  for (let attempt = 1; ; attempt += 1) {
+    const server = await listen(name);
+    if (server === 'forbidden') return { release: async () => {} };
+    if (server !== null)
+      return {
+        release: async () => {
+          server.close();
+          await once(server, 'close');
+        },
+      };
+    if (attempt === 3 || (await isListening(name)))
+      throw wrongUse(
+        `Another openaisle is working on ${path}`,
+        'Wait until it has ended, then run this again.',
+        'file_in_use',
+      );
+    // Only names in the file system outlive their process.
+    if (name.startsWith(tmpdir())) await rm(name, { force: true });
+  }
+}
+
+async function socketName(path: string): Promise<string> {
+  // The folder's identity, not its spelling: one file may be named in many ways.
+  const { dev, ino } = await stat(dirname(path), { bigint: true });
+  const of = createHash('sha256')
+    .update(`${dev}-${ino}-${basename(path)}`)
+    .digest('hex')
+    .slice(0, 32);
+  const name = `openaisle-${of}`;
+  if (process.platform === 'linux') return `\0${name}`;
+  return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
+}
+
+/** Null when another process has the name. Forbidden: a sandbox without local sockets; there the look before each write has to do. */
+async function listen(name: string): Promise<Server | 'forbidden' | null> {
+  const server = createServer((socket) => socket.destroy());
+  server.unref();
+  server.listen({ path: name, exclusive: true });
+  try {
+    await once(server, 'listening');
+    return server;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (code === 'EADDRINUSE') return null;
+    if (FORBIDDEN.has(code)) return 'forbidden';
+    throw error;
+  }
+}
+
+const LARGEST_BYTES = 65_536;
+
+/** The text of a file that its owner alone can read; null where there is none. */
+export async function readPrivate(path: string): Promise<string | null> {
+  // A link would be replaced by the next write, and what it leads to would stay behind as it is.
+  const file = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)).catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'ENOENT') return null;
+    if (code === 'ELOOP') throw wrongUse(`${path} is a symbolic link`, 'Name the file itself.', 'file_refused');
+    throw error;
+  });
+  if (file === null) return null;
+  try {
+    const { mode, size, uid } = await file.stat();
+    if ((mode & 0o170000) !== 0o100000) throw wrongUse(`${path} is not a file`, undefined, 'file_refused');
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+      throw wrongUse(
+        `${path} can be read or written by others (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`,
+        `chmod 600 ${path} — and if others use this machine, treat what is in it as leaked: openaisle rotate.`,
+        'file_refused',
+      );
+    const self = process.getuid?.();
+    if (self !== undefined && self !== 0 && uid !== self)
+      throw wrongUse(`${path} belongs to another user`, undefined, 'file_refused');
+    if (size > LARGEST_BYTES) throw wrongUse(`${path} is too large for what it should be`, undefined, 'file_refused');
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
+}
+
+/** Errors of file systems that know no second name for a file. */
+const NO_LINKS = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
+
+/** On the disk with every folder above it that had to be made. */
+export async function makeFolderOf(path: string): Promise<void> {
+  const folder = dirname(path);
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolderOf(made);
+}
+
+/**
+ * The text under that name, readable by its owner alone, whole and on the disk before this resolves: whatever stops the machine leaves the
+ * old file or the new one. `new` never takes the place of a file. The caller holds the file's lock.
+ */
+export async function writePrivate(path: string, text: string, how: 'new' | 'replace'): Promise<void> {
+  const beside = `${path}.tmp`;
+  // Left by a process that was killed in the middle: the lock says that no process writes it now.
+  await rm(beside, { force: true });
+  const file = await open(beside, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  if (how === 'replace') await rename(beside, path);
+  else await placeNew(beside, path);
+  await syncFolderOf(path);
+}
+
+export async function removePrivate(path: string): Promise<void> {
+  await rm(path);
+  await syncFolderOf(path);
+}
+
+async function placeNew(from: string, path: string): Promise<void> {
+  try {
+    await link(from, path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (code === 'EEXIST') {
+      await rm(from);
+      throw wrongUse(`${path} exists already`, 'Name another file.', 'file_exists');
+    }
+    if (!NO_LINKS.has(code)) throw error;
+    await rename(from, path);
+    return;
+  }
+  await rm(from);
+}
+
+/** A name is on the disk only when its folder is. Windows knows no such thing. */
+async function syncFolderOf(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

@@ -1,0 +1,132 @@
+import { type Cli, connectTo } from './cli.ts';
+import { CliError, toCliError, wrongUse } from './cli-error.ts';
+import { defaultFile, marketOf } from './find-file.ts';
+import { cancelStage, type Finished, finishPending, resumeCommand } from './finish-stage.ts';
+import {
+  emptyIdentity,
+  type Identity,
+  type IdentityFile,
+  type Pending,
+  SECRET_TEXT,
+  withIdentityFile,
+} from './identity.ts';
+
+/** What a door has shown, this once. */
+export interface Begun {
+  pending: Pending;
+  handle: string;
+  /** The key in whose place the new one comes, where it is known. */
+  currentKey: string | null;
+}
+
+/** From the first call at a door to its confirm: the new secrets are on the disk before they can become the only ones. */
+export interface DoorRun {
+  /** Null: only the answer tells whose file it is. */
+  path: string | null;
+  market(content: Identity | null, path: string): string;
+  /** Looks at the file before anything is sent. */
+  check?(content: Identity | null, path: string): void;
+  begin(content: Identity | null, market: string): Promise<Begun>;
+}
+
+export async function runDoor(cli: Cli, run: DoorRun): Promise<Finished> {
+  if (run.path !== null) return withIdentityFile(run.path, (held) => inFile(cli, held, run, null));
+  const market = run.market(null, '');
+  const begun = await run.begin(null, market);
+  try {
+    return await withIdentityFile(defaultFile(cli, market, begun.handle), (held) => inFile(cli, held, run, begun));
+  } catch (error) {
+    throw toCliError(error);
+  }
+}
+
+async function inFile(cli: Cli, held: IdentityFile, run: DoorRun, early: Begun | null): Promise<Finished> {
+  const { path, content } = held;
+  const market = run.market(content, path);
+  let begun = early;
+  let saved: Identity;
+  try {
+    if (early !== null && market !== run.market(null, ''))
+      throw wrongUse(`${path} belongs to ${market}`, 'Name another file with --file.');
+    mustHoldNothingPending(content, path);
+    run.check?.(content, path);
+    begun ??= await run.begin(content, market);
+    saved = beside(content, begun, market, path);
+    await held.save(saved);
+  } catch (error) {
+    // Nothing of it was saved, so it must not be confirmed any more. If this fails too, it lapses by itself.
+    const at = early === null ? market : run.market(null, '');
+    if (begun !== null) await cancelStage(connectTo(cli, at), begun.pending).catch(() => {});
+    throw error;
+  }
+  return finishPending(cli, held, { market, content: saved, pending: begun.pending });
+}
+
+/** The new secrets added to what the file holds. */
+function beside(
+  content: Identity | null,
+  { pending, handle, currentKey }: Begun,
+  market: string,
+  path: string,
+): Identity {
+  const kept = content ?? emptyIdentity(market, handle);
+  if (kept.merchant_key !== null && kept.handle !== handle)
+    throw wrongUse(`${path} belongs to ${kept.handle}, and this is about ${handle}`, 'Name another file with --file.');
+  if (
+    currentKey !== null &&
+    kept.merchant_key !== null &&
+    kept.merchant_key !== currentKey &&
+    kept.key_refused_at === null
+  )
+    throw wrongUse(`${path} holds another key than the one that was given`, 'Name another file with --file.');
+  const beside = { ...kept, market, handle, pending };
+  return currentKey === null ? beside : { ...beside, merchant_key: currentKey, key_refused_at: null };
+}
+
+export function mustHoldNothingPending(content: Identity | null, path: string): void {
+  if (content?.pending == null) return;
+  throw new CliError('wrong_use', {
+    reason: 'pending',
+    title: `${path} holds something begun and not known to be confirmed`,
+    nextStep: resumeCommand(content.pending, path),
+    file: path,
+  });
+}
+
+/** Goes on from what an earlier run has saved. */
+export function resumeDoor(
+  cli: Cli,
+  { path, door, newHandle }: { path: string; door: Pending['door']; newHandle?: string | undefined },
+): Promise<Finished> {
+  return withIdentityFile(path, async (held) => {
+    const { content } = held;
+    const pending = content?.pending ?? null;
+    if (content === null || pending === null) {
+      const title = content === null ? `There is no file ${path}` : `Nothing in ${path} waits to be confirmed`;
+      throw new CliError('wrong_use', { reason: 'nothing_pending', title, file: path });
+    }
+    if (pending.door !== door) throw wrongUse('Something else is pending in this file', resumeCommand(pending, path));
+    return finishPending(cli, held, { market: marketOf(cli, content, path), content, pending }, newHandle);
+  });
+}
+
+/** What every door answers at its beginning, in the shape of the file. */
+export function pendingOf(
+  door: Pending['door'],
+  staged: {
+    session: string;
+    csrf: string;
+    merchant_key: string;
+    expires_at: string;
+    recovery_codes?: readonly string[];
+  },
+): Pending {
+  const { session, csrf, merchant_key, expires_at } = staged;
+  const codes = staged.recovery_codes === undefined ? null : [...staged.recovery_codes];
+  if (![session, csrf, merchant_key, ...(codes ?? [])].every((text) => SECRET_TEXT.test(text)))
+    throw new CliError('refused', {
+      reason: 'unexpected',
+      title: 'The market’s key or codes are no text that can be used',
+    });
+  return { door, session, csrf, merchant_key, recovery_codes: codes, expires_at };
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { idIn, idOut, timeOut } from './paging.ts';
+import { publicText, textFlags, UNTRUSTED } from './text.ts';
+
+export const FLAG_TARGETS = ['listing', 'comment', 'merchant'] as const;
+export type FlagTarget = (typeof FLAG_TARGETS)[number];
+
+/** What a merchant told the maintainer of. That it was flagged is public, the reason is for the maintainer. */
+export const flagOut = z
+  .object({
+    id: idOut,
+    target_type: z.enum(FLAG_TARGETS),
+    target_id: idOut,
+    handle: z.string().describe('of who flagged'),
+    reason: z.string().describe(UNTRUSTED),
+    created_at: timeOut,
+  })
+  .meta({ id: 'Flag' });
+
+export const raiseFlag = endpoint({
+  name: 'raiseFlag',
+  method: 'POST',
+  path: '/api/flag',
+  summary: 'Tell the maintainer of a listing, a comment or a merchant. Once for each; the first reason stands.',
+  auth: 'key',
+  body: z.strictObject({
+    target_type: z.enum(FLAG_TARGETS),
+    target_id: idIn,
+    reason: publicText(1, 500, { multiline: true }),
+  }),
+  answers: {
+    200: z.object({ flag: flagOut }).describe('flagged before'),
+    201: z.object({ flag: flagOut }),
+  },
+  errors: ['not_found', 'own_target', 'rate_limited'],
+  cache: 'private',
+});
+
+export const voteListing = endpoint({
+  name: 'voteListing',
+  method: 'POST',
+  path: '/api/vote',
+  summary: 'Vote for a live listing of somebody else, once. Voting again changes nothing.',
+  auth: 'key',
+  body: z.strictObject({ listing_id: idIn }),
+  answers: { 200: z.object({ listing_id: idOut, votes: z.int().nonnegative() }) },
+  errors: ['not_found', 'own_listing', 'listing_closed', 'rate_limited'],
+  cache: 'private',
+});
+
+const commentFields = {
+  id: idOut,
+  handle: z.string(),
+  parent_id: z.int().nullable(),
+  body: z.string().describe(UNTRUSTED),
+  verified_buyer: z.boolean().describe('by now the author has paid for this listing'),
+  created_at: timeOut,
+  removed: z.boolean().describe('by the maintainer; then the body is empty'),
+  removed_reason_code: z.string().nullable(),
+  text_flags: textFlags,
+};
+
+export const commentOut = z.object(commentFields).meta({ id: 'Comment' });
+export type CommentOut = z.output<typeof commentOut>;
+
+/** What another merchant wrote under an own comment or listing. */
+export const replyOut = z.object({ ...commentFields, listing_id: idOut }).meta({ id: 'Reply' });
+
+export const postComment = endpoint({
+  name: 'postComment',
+  method: 'POST',
+  path: '/api/comment',
+  summary: 'Comment on a listing, or reply to a comment. The same words again are the same comment.',
+  auth: 'key',
+  body: z.strictObject({
+    listing_id: idIn,
+    parent_id: idIn.optional().describe('a comment on the same listing'),
+    body: publicText(1, 4_000, { multiline: true }),
+  }),
+  answers: {
+    200: z.object({ comment: replyOut }).describe('the same comment, made before'),
+    201: z.object({ comment: replyOut }),
+  },
+  errors: ['not_found', 'listing_closed', 'rate_limited'],
+  cache: 'private',
+});

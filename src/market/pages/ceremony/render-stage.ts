@@ -1,0 +1,175 @@
+import { html } from 'ghtml';
+import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
+import { isoTime } from '../../../platform/clock.ts';
+import type { StageOf } from '../../identity/stages/store.ts';
+import type { Ceremony, Confirmed, Fault } from './ceremony.ts';
+import { askedCodes, renderTextField } from './fields.ts';
+import { HANDLE_HINT } from './join.ts';
+import { type EndedStage, markOf, type OpenStage, type StageCookie } from './stage-session.ts';
+
+export interface ConfirmForm {
+  token: string;
+  cookie: StageCookie;
+  codeCount: number;
+  faults: readonly Fault[];
+  /** Whether what was shown stands on the same page, for the script to hold against. */
+  isShown: boolean;
+  /** Asked for where the staged handle is not to be had; what was typed for it. */
+  handle: string | null;
+}
+
+export function codeCountOf(of: StageOf): number {
+  return of.kind === 'rotate' ? 0 : of.codeHashes.length;
+}
+
+/** Typing back shows that both were saved. Below it, the way out. */
+export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): string {
+  const { token, cookie, codeCount, faults, isShown, handle } = form;
+  const mark = markOf(cookie);
+  const codes = codeCount === 0 ? [] : askedCodes(cookie, codeCount);
+  const common = { faults, isMachine: true, isSecret: true };
+  return html`<form method="post" action="${path}" novalidate autocomplete="off" data-typed-back>
+!${renderHidden({ action: 'confirm', token, mark })}
+!${handle === null ? '' : renderTextField({ name: 'handle', label: 'Another handle', hint: HANDLE_HINT, faults, value: handle })}
+!${renderTextField({
+    ...common,
+    name: 'merchant_key',
+    label: 'The new key',
+    hint: 'From where you saved it.',
+    ...(isShown ? { shownAs: 'key' } : {}),
+  })}
+!${codes.map(({ field, number }) =>
+    renderTextField({
+      ...common,
+      name: field,
+      label: `Code ${number}`,
+      hint: 'From where you saved it, in any case.',
+      ...(isShown ? { shownAs: `code-${number}` } : {}),
+      anyCase: true,
+    }),
+  )}
+<p class="state" id="left" role="status"></p>
+<div class="row"><button class="main" type="submit" aria-describedby="left">${words.confirmButton}</button></div>
+</form>
+<form method="post" action="${path}">
+!${renderHidden({ action: 'cancel', token, mark })}
+<button type="submit">Cancel</button>
+<span class="hint">Nothing is in force yet. You can begin again afterwards.</span>
+</form>`;
+}
+
+interface AgainPage {
+  token: string;
+  standing: OpenStage;
+  faults?: readonly Fault[];
+  handle?: string | null;
+}
+
+/** After a reload, in a second tab, or when what was typed back was wrong: never a second showing. */
+export function renderAgain(ceremony: Ceremony, { token, standing, faults = [], handle = null }: AgainPage): string {
+  const { cookie, of, shownAt, expiresAt } = standing;
+  const form = { token, cookie, codeCount: codeCountOf(of), faults, isShown: false, handle };
+  return html`!${renderFaults(faults)}
+<h1>Shown already</h1>
+<p class="summary">${ceremony.words.secrets} were shown at !${renderTime(shownAt)} and cannot be shown again.</p>
+<p>If you have saved them, type them back before !${renderTime(expiresAt)}. If not, cancel and begin again: nothing is in force yet, and nothing is lost.</p>
+!${renderConfirm(ceremony, form)}`;
+}
+
+/** What is true now, and the one thing to do next. */
+export function renderDone({ words }: Ceremony, confirmed: Confirmed): string {
+  const { before, address, name, after } = words.next;
+  return html`<div class="notice good" role="status" tabindex="-1" autofocus>
+<h1>${words.doneTitle}</h1>
+</div>
+<ul>!${words.done(confirmed).map((line) => html`<li>${line}</li>`)}</ul>
+<h2>Next</h2>
+<p>${before}<a href="${address}">${name}</a>${after}</p>`;
+}
+
+interface Message {
+  title: string;
+  text: string;
+  link: { before: string; address: string; name: string; after: string };
+}
+
+/** A plain no, with one way on. */
+export function renderMessage({ title, text, link }: Message): string {
+  return html`<h1>${title}</h1>
+<p class="summary">${text}</p>
+<p>${link.before}<a href="${link.address}">${link.name}</a>${link.after}</p>`;
+}
+
+/** One stage at a time in a browser: another door's is finished or canceled first. */
+export function renderElsewhere(begun: Ceremony, standing: OpenStage, token: string): string {
+  return html`<h1>Something else is begun</h1>
+<p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(standing.shownAt)} and is not confirmed.</p>
+<p>Finish it at <a href="${begun.path}">${begun.words.title}</a>, or cancel it here. Nothing is in force yet.</p>
+<form method="post" action="${begun.path}">
+!${renderHidden({ action: 'cancel', token })}
+<button class="main" type="submit">Cancel it</button>
+</form>`;
+}
+
+/** The time of day in UTC; the tooltip has the whole time. */
+export function renderTime(at: Date): string {
+  const iso = isoTime(at);
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 16)} UTC</time>`;
+}
+
+/** What is wrong, first on the page and first in focus; each line leads to its field. */
+export function renderFaults(faults: readonly Fault[]): string {
+  if (faults.length === 0) return '';
+  const lines = faults.map(({ field, message }) =>
+    field === null ? html`<li>${message}</li>` : html`<li><a href="#${field}">${message}</a></li>`,
+  );
+  return html`<div class="notice danger" role="alert" tabindex="-1" autofocus id="faults">
+<h2>Nothing was done</h2>
+<ul>!${lines}</ul>
+</div>`;
+}
+
+export interface Notice {
+  tone: 'good' | 'warn' | 'danger';
+  title: string;
+  text: string;
+}
+
+export function renderNotice(notice: Notice | null): string {
+  if (notice === null) return '';
+  return html`<div class="notice ${notice.tone}" role="status">
+<h2>${notice.title}</h2>
+<p>${notice.text}</p>
+</div>`;
+}
+
+/** What has become of a stage that this browser began. */
+export function noticeOfOver({ is }: EndedStage, { words }: Ceremony): Notice {
+  const { secrets, unchanged, doneElsewhere } = words;
+  const worthless = `${secrets} that were shown are worth nothing: delete them.`;
+  switch (is) {
+    case 'confirmed':
+      return { tone: 'good', title: 'Confirmed already', text: `${doneElsewhere} Nothing is left to do here.` };
+    case 'canceled':
+      return { tone: 'warn', title: 'Canceled', text: `${unchanged} ${worthless} You can begin again below.` };
+    case 'expired':
+      return {
+        tone: 'warn',
+        title: 'Out of time',
+        text: `What you began was not confirmed within ${STAGE_MINUTES} minutes. ${unchanged} ${worthless} You can begin again below.`,
+      };
+    case 'superseded':
+      return {
+        tone: 'warn',
+        title: 'Overtaken',
+        text: `Key or codes of this store were replaced elsewhere meanwhile. ${worthless} If that was not you, recover the store with a code.`,
+      };
+  }
+}
+
+/** Hidden fields of every form of a ceremony. */
+export function renderHidden(fields: Readonly<Record<string, string>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+    .join('');
+}

@@ -1,0 +1,135 @@
+import type { Auth, EndpointShape } from '../../../contract/endpoint.ts';
+import { ERRORS, type ErrorRow, errorClass, REASONS, type Reason, type Retry } from '../../../contract/errors.ts';
+import { endpoints } from '../../../contract/index.ts';
+import { describeOpenApi } from '../../../contract/openapi.ts';
+import type { PageAnswer } from '../../../platform/http/server-options.ts';
+import { Refusal } from '../../../platform/refusal.ts';
+import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
+import { type Block, type Document, heading, list, text } from '../../guide/document.ts';
+import { SUMMARY } from '../../guide/guide.ts';
+import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
+import { answerDocument } from '../answer-document.ts';
+
+const RETRIES: Readonly<Record<Retry, string>> = {
+  same_request: 'Send the same request again.',
+  same_proof: 'Send the same request again with the same payment proof, and no other.',
+  after_fix: 'Change the request first; the same one would be refused again.',
+  never: 'Do not send it again.',
+};
+
+export function errorIndex(accept: string | undefined): PageAnswer {
+  const json = { errors: REASONS.map(errorJson) };
+  return answerDocument(accept, { document: errorIndexDocument(), json, path: '/docs/errors' });
+}
+
+export function errorPage(accept: string | undefined, reason: string): PageAnswer {
+  if (!isReason(reason)) throw new Refusal('not_found', { detail: 'No refusal has that reason.' });
+  return answerDocument(accept, { document: errorPageDocument(reason), json: errorJson(reason) });
+}
+
+function isReason(text: string): text is Reason {
+  return Object.hasOwn(ERRORS, text);
+}
+
+function errorIndexDocument(): Document {
+  const statuses = [...new Set(REASONS.map((reason) => ERRORS[reason].status))].sort((a, b) => a - b);
+  const line = (reason: Reason): string => `[${reason}](/docs/errors/${reason}): ${ERRORS[reason].title}.`;
+  const group = (status: ErrorRow['status']): Block[] => [
+    heading(`${status} ${errorClass(status)}`),
+    list(REASONS.filter((reason) => ERRORS[reason].status === status).map(line)),
+  ];
+  return {
+    title: 'Refusals',
+    summary: 'Every reason that this service gives for a refusal. A reason keeps its name and its meaning.',
+    blocks: statuses.flatMap(group),
+  };
+}
+
+function errorPageDocument(reason: Reason): Document {
+  const routes = routesOf(reason);
+  return {
+    title: reason,
+    summary: `${ERRORS[reason].title}.`,
+    blocks: [
+      list(factsOf(reason)),
+      ...(routes.length > 0 ? [heading('Given by'), list(routes.map((route) => `\`${route}\``))] : []),
+      text('All of them: [/docs/errors](/docs/errors). Where to begin: [/](/).'),
+    ],
+  };
+}
+
+export function factsOf(reason: Reason): string[] {
+  const row: ErrorRow = ERRORS[reason];
+  return [
+    `Status: ${row.status}, error_class \`${errorClass(row.status)}\``,
+    `What to do: ${row.next_step}`,
+    `Retry: \`${row.retry}\`. ${RETRIES[row.retry]}`,
+    `Paying again: ${payingAgain(row)}`,
+  ];
+}
+
+function payingAgain(row: ErrorRow): string {
+  if (row.do_not_pay_again === undefined)
+    return 'this reason says nothing about payments; go by `do_not_pay_again` of the answer.';
+  return row.do_not_pay_again
+    ? '`do_not_pay_again: true`. A payment may exist: make no other.'
+    : '`do_not_pay_again: false`, unless the answer itself says otherwise.';
+}
+
+/** Those that name it; the reasons of the transport and the guard may come from any. */
+function routesOf(reason: Reason): string[] {
+  return ENDPOINTS.filter(({ errors }) => errors.includes(reason)).map(({ method, path }) => `${method} ${path}`);
+}
+
+function errorJson(reason: Reason) {
+  const row: ErrorRow = ERRORS[reason];
+  return { reason, error_class: errorClass(row.status), ...row, routes: routesOf(reason) };
+}
+
+/** No endpoint of the contract: its answer has no end, and no schema. */
+const STREAM_OPERATION = {
+  get: {
+    operationId: 'streamEvents',
+    summary:
+      'The public log as server-sent events; kind or scope as for /api/events, resumed by Last-Event-ID or last_event_id.',
+    security: [],
+    responses: {
+      200: {
+        description: 'Goes on for as long as the client listens.',
+        content: { 'text/event-stream': { schema: { type: 'string' } } },
+      },
+    },
+  },
+};
+
+/** The contract does not change while a process runs, so the document is made once. */
+export function createOpenApiPage(baseUrl: string): () => PageAnswer {
+  let body: string | null = null;
+  return () => {
+    body ??= openApiText(baseUrl);
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+  };
+}
+
+export function openApiText(baseUrl: string): string {
+  const tools = `The same as tools over MCP: ${baseUrl}${MCP_PATH}, and ${baseUrl}${CONNECT_PATH} for hosts that sign in by OAuth.`;
+  const description = `${SUMMARY} ${tools}`;
+  const document = describeOpenApi({ endpoints, title: 'Openaisle', description, serverUrl: baseUrl });
+  return JSON.stringify({ ...document, paths: { ...document.paths, [STREAM_PATH]: STREAM_OPERATION } });
+}
+
+export const KEY_USE: Readonly<Record<Auth, string>> = {
+  audit: 'open, never reads a key',
+  public: 'open',
+  optional_key: 'open; with a key it is done in your name',
+  staged_key: 'the door judges your key itself',
+  key: 'needs your key',
+  maintainer: 'the maintainer only',
+};
+
+/** Everything that the contract names, so that the list cannot fall behind. */
+export const ENDPOINTS: readonly EndpointShape[] = Object.values(endpoints);
+
+export function endpointLines(): string[] {
+  return ENDPOINTS.map(({ method, path, summary, auth }) => `\`${method} ${path}\` ${summary} (${KEY_USE[auth]})`);
+}

@@ -1,0 +1,212 @@
+import sql, { empty, type Sql } from 'sql-template-tag';
+import type { AppealOutcome } from '../../../contract/appeals.ts';
+import { isoTime } from '../../../platform/clock.ts';
+import type { Queryable } from '../../../platform/database/database.ts';
+import { toRecord } from '../../events/read-events.ts';
+
+export const MODERATION_VIEWS = ['removals', 'appeals', 'comments'] as const;
+export type ModerationView = (typeof MODERATION_VIEWS)[number];
+
+export interface ShownAppeal {
+  /** Null: the listing was removed again since, and shows the words of the last time only. */
+  statement: string | null;
+  created_at: string;
+  outcome: AppealOutcome | null;
+  outcome_reason: string | null;
+  decided_at: string | null;
+}
+
+export interface ShownRemoval {
+  listing_id: number;
+  /** What the listing is called in public; null while it is removed. */
+  title: string | null;
+  merchant: string;
+  reason_code: string;
+  reason: string | null;
+  removed_at: string;
+  restored_at: string | null;
+  appeal: ShownAppeal | null;
+}
+
+export interface ShownComment {
+  comment_id: number;
+  listing_id: number;
+  author: string | null;
+  reason_code: string;
+  removed_at: string;
+}
+
+export interface Moderation {
+  totals: Record<ModerationView, number>;
+  removals: ShownRemoval[];
+  comments: ShownComment[];
+  next_before_id: number | null;
+}
+
+/** One page of what the maintainer has done, newest first. */
+export async function readModeration(
+  queryable: Queryable,
+  show: ModerationView,
+  { limit, beforeId }: PageStart,
+): Promise<Moderation> {
+  const { removals, appeals, comments } = await readTotals(queryable);
+  const totals = { removals: Number(removals), appeals: Number(appeals), comments: Number(comments) };
+  // One more, to know whether there is more.
+  const place = { limit: limit + 1, beforeId };
+  if (show === 'comments') {
+    const rows = await readCommentRemovals(queryable, place);
+    const shown = rows.slice(0, limit);
+    return {
+      totals,
+      removals: [],
+      comments: await presentComments(queryable, shown),
+      ...nextOf(rows, shown, ({ id }) => id),
+    };
+  }
+  const rows = await (show === 'removals' ? readRemovals : readAppeals)(queryable, place);
+  const shown = rows.slice(0, limit);
+  const next = nextOf(rows, shown, (row) => (show === 'removals' ? row.id : row.appeal_id));
+  return { totals, removals: shown.map(presentRemoval), comments: [], ...next };
+}
+
+function nextOf<Row>(
+  rows: readonly Row[],
+  shown: readonly Row[],
+  idOf: (row: Row) => bigint | null,
+): { next_before_id: number | null } {
+  const last = shown.at(-1);
+  return { next_before_id: rows.length === shown.length || last === undefined ? null : Number(idOf(last)) };
+}
+
+function presentRemoval(row: RemovalRow & AppealOfRow): ShownRemoval {
+  return {
+    listing_id: Number(row.listing_id),
+    title: row.listing_removed_at === null ? row.title : null,
+    merchant: row.merchant,
+    reason_code: row.reason_code,
+    reason: row.reason,
+    removed_at: isoTime(row.removed_at),
+    restored_at: row.restored_at && isoTime(row.restored_at),
+    appeal: presentAppeal(row),
+  };
+}
+
+function presentAppeal(row: AppealOfRow): ShownAppeal | null {
+  if (row.appealed_at === null) return null;
+  return {
+    statement: row.statement,
+    created_at: isoTime(row.appealed_at),
+    outcome: row.outcome,
+    outcome_reason: row.outcome_reason,
+    decided_at: row.decided_at && isoTime(row.decided_at),
+  };
+}
+
+async function presentComments(
+  queryable: Queryable,
+  rows: readonly { id: bigint; canonical: Buffer }[],
+): Promise<ShownComment[]> {
+  if (rows.length === 0) return [];
+  const events = rows.map(({ id, canonical }) => toRecord(id, canonical));
+  const numberIn = (detail: Record<string, unknown>, name: string): number => Number(detail[name] ?? 0);
+  const ids = events.map(({ detail }) => BigInt(numberIn(detail, 'comment_id')));
+  const authors = new Map((await readAuthors(queryable, ids)).map(({ id, handle }) => [Number(id), handle]));
+  return events.map(({ at, detail }) => ({
+    comment_id: numberIn(detail, 'comment_id'),
+    listing_id: numberIn(detail, 'listing_id'),
+    author: authors.get(numberIn(detail, 'comment_id')) ?? null,
+    reason_code: String(detail['reason_code'] ?? ''),
+    removed_at: at,
+  }));
+}
+
+export interface PageStart {
+  limit: number;
+  beforeId: bigint | null;
+}
+
+/** Null where the listing itself shows it no more. */
+export interface RemovalRow {
+  id: bigint;
+  listing_id: bigint;
+  merchant: string;
+  title: string;
+  listing_removed_at: Date | null;
+  reason_code: string;
+  reason: string | null;
+  removed_at: Date;
+  restored_at: Date | null;
+}
+
+export interface AppealOfRow {
+  appeal_id: bigint | null;
+  statement: string | null;
+  appealed_at: Date | null;
+  outcome: AppealOutcome | null;
+  outcome_reason: string | null;
+  decided_at: Date | null;
+}
+
+// What the listing's own detail shows is shown here, and no more: the reason while it is removed, the words of an appeal against its
+// last removal. That there was another removal, and how it ended, is in the log for good.
+const columns = sql`r.id, r.listing_id, m.handle as merchant, l.title, l.removed_at as listing_removed_at, r.reason_code,
+    case when r.restored_at is null then r.reason end as reason, r.removed_at, r.restored_at,
+    a.id as appeal_id, a.created_at as appealed_at, a.outcome, a.decided_at,
+    case when last.is_it then a.statement end as statement, case when last.is_it then a.outcome_reason end as outcome_reason`;
+const around = sql`join listings l on l.id = r.listing_id join merchants m on m.id = l.merchant_id
+    cross join lateral (
+      select not exists (select from removals newer where newer.listing_id = r.listing_id and newer.id > r.id) as is_it
+    ) last`;
+
+export async function readRemovals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
+  return await queryable.rows<RemovalRow & AppealOfRow>(sql`
+    select ${columns} from removals r ${around} left join appeals a on a.removal_id = r.id
+    ${before(sql`r.id`, place)} order by r.id desc limit ${place.limit}`);
+}
+
+export async function readAppeals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
+  return await queryable.rows<RemovalRow & AppealOfRow>(sql`
+    select ${columns} from appeals a join removals r on r.id = a.removal_id ${around}
+    ${before(sql`a.id`, place)} order by a.id desc limit ${place.limit}`);
+}
+
+function before(id: Sql, { beforeId }: PageStart): Sql {
+  return beforeId === null ? empty : sql`where ${id} < ${beforeId}`;
+}
+
+// Comments have no index by which removed ones are found; the log has one by kind, and the maintainer's acts are few. The bytes are
+// canonical JSON, in which a quotation mark inside a value is always escaped.
+const isCommentRemoval = sql`kind = 'moderation' and id is not null
+    and position('"action":"remove_comment"'::bytea in canonical) > 0`;
+
+export async function readCommentRemovals(
+  queryable: Queryable,
+  { limit, beforeId }: PageStart,
+): Promise<{ id: bigint; canonical: Buffer }[]> {
+  const older = beforeId === null ? empty : sql`and id < ${beforeId}`;
+  return await queryable.rows<{ id: bigint; canonical: Buffer }>(sql`
+    select id, canonical from events where ${isCommentRemoval} ${older} order by id desc limit ${limit}`);
+}
+
+/** Who wrote these comments. What was in them is not read at all. */
+export async function readAuthors(
+  queryable: Queryable,
+  ids: readonly bigint[],
+): Promise<{ id: bigint; handle: string }[]> {
+  return await queryable.rows<{ id: bigint; handle: string }>(sql`
+    select c.id, m.handle from comments c join merchants m on m.id = c.merchant_id where c.id = any(${ids})`);
+}
+
+export interface Totals {
+  removals: bigint;
+  appeals: bigint;
+  comments: bigint;
+}
+
+export async function readTotals(queryable: Queryable): Promise<Totals> {
+  const rows = await queryable.rows<{ kind: string; rows: bigint }>(
+    sql`select kind, sum(rows)::int8 as rows from row_counters group by kind`,
+  );
+  const of = (kind: string): bigint => rows.find((row) => row.kind === kind)?.rows ?? 0n;
+  return { removals: of('removals'), appeals: of('appeals'), comments: of('comment_removals') };
+}

@@ -1,0 +1,175 @@
+import { html } from 'ghtml';
+import { type ErrorClass, errorClass, type Problem, type Reason } from '../../contract/errors.ts';
+import type { Incoming, Outgoing } from '../../platform/http/message.ts';
+import type { RefusedPage, RefusedRequest } from '../../platform/http/server-options.ts';
+import type { Refusal } from '../../platform/refusal.ts';
+import type { ShowFault } from '../connect/show-fault.ts';
+import type { Market } from '../context.ts';
+import { type Block, heading, list, text } from '../guide/document.ts';
+import { chooseForm, HTML_HEADERS, renderHtml } from './answer-document.ts';
+import type { Fault } from './ceremony/ceremony.ts';
+import { renderMessage } from './ceremony/render-stage.ts';
+import { answerConnectHtml } from './connect/answer-connect.ts';
+import { SHELL } from './shell/assets.ts';
+import { type PagePlan, type Shown, writeShown } from './storefront/page-plan.ts';
+
+/** What it means, in words for a person who followed a link or typed an address. */
+const MEANINGS: Readonly<Record<ErrorClass, string>> = {
+  bad_input: 'The market could not read what was asked for as a question of its own. Nothing was changed.',
+  auth_required: 'This is shown to whoever has the key of the store only. Nothing was changed.',
+  payment_required: 'This is handed over once it is paid. Nothing was taken.',
+  forbidden: 'This is not yours to do. Nothing was changed.',
+  not_found: 'The address may be mistyped, or what stood here is gone. It is not known to this market now.',
+  conflict: 'Things stand otherwise than the request took for granted. Nothing was changed.',
+  rate_limited: 'There were too many requests of this kind in a short time. Nothing was changed.',
+  market_fault:
+    'The fault is on our side. It shows neither that something was paid nor that nothing was: make no payment because of it.',
+};
+
+/** In place of the table's next step, where that speaks to programs. */
+const NEXT_STEPS: Readonly<Partial<Record<Reason, string>>> = {
+  not_found: 'Check the address, or begin at the front page.',
+  method_not_allowed: 'Go back and begin again on the page that you came from.',
+  unavailable: 'Wait a little, then load the page again.',
+  internal_error: 'Load the page again. If it stays so, report the request below to the operator.',
+};
+
+/**
+ * A refusal as people see it, made of the table of errors alone: nothing that was sent, and nothing that was thrown, is in it. Programs
+ * get a problem, and so does every request to the API.
+ */
+export function refusedPage({ reason, row, options }: Refusal, request: RefusedRequest): RefusedPage | null {
+  if (chooseForm(request.accept) !== 'html' || request.route?.startsWith('/api/')) return null;
+  const body = renderHtml({
+    title: row.title,
+    summary: MEANINGS[errorClass(row.status)],
+    blocks: [
+      heading('What to do'),
+      ...nextSteps(NEXT_STEPS[reason] ?? row.next_step, options.retryAfterSeconds),
+      ...(row.do_not_pay_again === true ? [text('If you have paid, do not pay again.')] : []),
+      list([
+        '[The front page](/) says what is here, [Help](/help) how it is done.',
+        '[Support](/support) has one next step for each kind of trouble.',
+      ]),
+      heading('For whoever looks into it'),
+      list([`Status ${row.status}, reason [${reason}](/docs/errors/${reason})`, `Request \`${request.requestId}\``]),
+    ],
+  });
+  return { headers: HTML_HEADERS, body };
+}
+
+function nextSteps(nextStep: string, retryAfterSeconds: number | undefined): Block[] {
+  if (retryAfterSeconds === undefined) return [text(nextStep)];
+  return [text(`${nextStep} It may work again in ${waitOf(retryAfterSeconds)}.`)];
+}
+
+/** A refusal of the route as a page of the same status, for who reads pages; a problem for everybody else. */
+export async function answerRefusal(outgoing: Outgoing, { headers }: Incoming, plan?: PagePlan): Promise<Outgoing> {
+  const { status, body } = outgoing;
+  if (typeof body !== 'string') return outgoing;
+  const vary = { vary: 'accept' };
+  if (chooseForm(headers.accept) !== 'html') return { ...outgoing, headers: { ...outgoing.headers, ...vary } };
+  const problem = JSON.parse(body) as Problem;
+  return {
+    status,
+    headers: { ...outgoing.headers, ...HTML_HEADERS, ...vary },
+    body: writeShown(showRefusal(problem, plan)),
+  };
+}
+
+type Around = Pick<PagePlan, 'back' | 'again' | 'styles'>;
+const ANYWHERE: Around = { back: { path: '/shelves', name: 'All shelves' } };
+
+/** What the route said no to, as a page: what happened, and one way on. */
+export function showRefusal(problem: Problem, plan: Around = ANYWHERE): Shown {
+  const { title, detail, reason, errors = [] } = problem;
+  return {
+    title: `${title} - Openaisle`,
+    styles: plan.styles ?? [],
+    main: html`<div>
+<h1>${title}</h1>
+<p class="summary">${detail === title ? problem.next_step : detail}</p>
+!${errors.length === 0 ? '' : html`<ul>!${errors.map(({ path, message }) => html`<li>${NAMES[path] ?? path} ${message}</li>`)}</ul>`}
+!${plan.again?.(problem) ?? ''}
+<p><a class="button" href="${plan.back.path}">${plan.back.name}</a></p>
+<p class="quiet">Nothing was changed. The reason is called <a href="/docs/errors/${reason}">${reason}</a>.</p>
+</div>`,
+  };
+}
+
+/** Fields of the route, as the page calls them. */
+const NAMES: Readonly<Record<string, string>> = {
+  max_price_usdc: 'The highest price',
+  q: 'What is searched for',
+  sort: 'The order',
+  free: 'Free or not',
+  tag: 'The tag',
+  cursor: 'The place in the list',
+  before_id: 'The place in the list',
+  after_id: 'The place in the list',
+  comments_after_id: 'The place among the comments',
+  id: 'The number of the listing',
+  handle: 'The name of the store',
+};
+
+const LONGEST_IN_SECONDS = 90;
+
+const SAID: Readonly<Record<string, Fault>> = {
+  handle_taken: {
+    field: 'handle',
+    message: 'That handle, or one that looks like it, is taken. Choose another.',
+  },
+  handle_reserved: { field: 'handle', message: 'That handle is reserved. Choose another.' },
+  key_required: { field: 'merchant_key', message: 'Type or paste the key.' },
+  key_invalid: {
+    field: 'merchant_key',
+    message: 'This is no key in force. Look for the newest one that you saved; without it, use a recovery code.',
+  },
+  secret_in_payload: {
+    field: null,
+    message:
+      'A key or a code stood in a field that is not its own. It was not kept. If others may have seen it, rotate the key.',
+  },
+  recovery_code_refused: {
+    field: 'recovery_code',
+    message: 'This code opens nothing. Codes that were replaced, burned or still wait do not work.',
+  },
+};
+
+/** A refusal in words for people; where it is about a field, at that field. */
+export function explainRefusal({ reason, row, options }: Refusal): Fault {
+  if (reason === 'rate_limited') {
+    const wait = waitOf(options.retryAfterSeconds ?? 1);
+    return { field: null, message: `Too many tries for the moment. Wait ${wait}, then send this again.` };
+  }
+  return SAID[reason] ?? { field: null, message: `${row.title}. ${row.next_step}` };
+}
+
+function waitOf(seconds: number): string {
+  const whole = Math.max(1, Math.ceil(seconds));
+  if (whole <= LONGEST_IN_SECONDS) return whole === 1 ? '1 second' : `${whole} seconds`;
+  return `${Math.ceil(whole / 60)} minutes`;
+}
+
+/** The status of a page that shows it. 401 would ask the browser for something that no page takes. */
+export function statusOf({ row }: Refusal): number {
+  return row.status === 401 ? 403 : row.status;
+}
+
+export function retryHeaders({ options }: Refusal): Record<string, string> {
+  const seconds = options.retryAfterSeconds;
+  return seconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(seconds))) };
+}
+
+/** What the authorization server has to tell a person, as a page like all others. */
+export function showConnectFault({ random }: Pick<Market, 'random'>): ShowFault {
+  return ({ status, title, text }) => {
+    const link = {
+      before: 'How a program is connected stands at ',
+      address: '/mcp/connect',
+      name: 'Connect a program',
+    };
+    const main = renderMessage({ title, text, link: { ...link, after: '.' } });
+    return answerConnectHtml(random, { title, main, path: '/mcp/connect', script: SHELL.copying, status });
+  };
+}

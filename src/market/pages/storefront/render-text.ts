@@ -1,0 +1,134 @@
+import { html } from 'ghtml';
+import { TEXT_FLAGS, type TextFlag } from '../../../contract/text.ts';
+import { USDC_DECIMALS } from '../../../contract/vocabulary.ts';
+
+/** Characters that cannot be seen; some turn around the text next to them. None is accepted today; a page does not rely on that. */
+const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
+/** A letter with more marks than any alphabet puts on one: they would be drawn over what stands around. */
+const PILED = /(\p{M}{3})\p{M}+/gu;
+/** In printable ASCII only: a letter that looks like another one could lead to another place than it says. */
+const ADDRESS = /(https?:\/\/[!-~]+)/;
+/** Most of what is written. Nothing of it is unseen or piled up. */
+const PLAIN = /^[\n\t -~]*$/;
+/** A letter beyond it takes two places in a string. */
+const LAST_SINGLE_UNIT = 0xffff;
+/** Of ASCII: one wider letter makes the text of a whole page twice as wide in memory, and slower to send. */
+const DOTS = '...';
+const CLOSERS = /[.,;:!?'")\]}>]+$/;
+
+export const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
+  instructions: 'reads like instructions to a model',
+  role_markup: 'holds markup of a conversation with a model',
+  tool_call: 'looks like a call of a tool',
+  asks_for_secret: 'asks for a secret',
+  payment_request: 'asks for money elsewhere',
+  encoded: 'holds encoded text',
+};
+
+/** A user's text, made fit to be looked at. Not HTML yet. */
+export function seen(text: string): string {
+  if (PLAIN.test(text)) return text;
+  return text.replaceAll(UNSEEN, '\u{fffd}').replaceAll(PILED, '$1');
+}
+
+/** One line of a user's text, kept apart from the direction of the text around it. */
+export function renderLine(text: string): string {
+  return html`<bdi>${seen(text).replaceAll(/\s+/g, ' ').trim()}</bdi>`;
+}
+
+/** As written: lines stay, nothing is interpreted, and a plain address can be followed. */
+export function renderWritten(text: string): string {
+  // Splitting by one group puts what it caught at the odd places.
+  const pieces = seen(text).split(ADDRESS);
+  return html`<div class="written" dir="auto">!${pieces.map((piece, at) => (at % 2 === 0 ? html`${piece}` : renderAddress(piece)))}</div>`;
+}
+
+function renderAddress(given: string): string {
+  const address = given.replace(CLOSERS, '');
+  const rest = given.slice(address.length);
+  if (!isPlainAddress(address)) return html`${given}`;
+  return html`<a href="${address}" rel="nofollow ugc noopener">${address}</a>${rest}`;
+}
+
+/** What comes before an @ reads like the host and is not. */
+function isPlainAddress(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && url.username === '' && url.password === '' && !address.includes('\\');
+}
+
+/** What of a text looks as if it was meant for the model that reads it, in words. */
+export function renderFlags(flags: readonly string[]): string {
+  const words = TEXT_FLAGS.filter((flag) => flags.includes(flag)).map((flag) => FLAG_WORDS[flag]);
+  if (words.length === 0) return '';
+  return html`<p class="flags"><strong>Flagged text:</strong> ${words.join('; ')}.</p>`;
+}
+
+/** The beginning of a text, in one line, dots included. */
+export function beginningOf(text: string, most: number): string {
+  const line = seen(text).replaceAll(/\s+/g, ' ').trim();
+  if (line.length <= most || placeOf(line, most) >= line.length) return line;
+  return `${line.slice(0, placeOf(line, most - DOTS.length)).trimEnd()}${DOTS}`;
+}
+
+/** Where so many letters end. */
+function placeOf(line: string, letters: number): number {
+  let end = 0;
+  for (let letter = 0; letter < letters && end < line.length; letter += 1) {
+    end += (line.codePointAt(end) ?? 0) > LAST_SINGLE_UNIT ? 2 : 1;
+  }
+  return end;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const LONGEST_AGO_DAYS = 30;
+/** Pages are kept, so ages move in steps; nothing here needs them finer. */
+export const AGE_STEP_MS = 10 * MINUTE_MS;
+
+/** Asked once for each: a formatter takes longer than all else about a date. */
+const MONTHS = Array.from({ length: 12 }, (_, month) =>
+  new Intl.DateTimeFormat('en-GB', { month: 'short', timeZone: 'UTC' }).format(Date.UTC(2026, month)),
+);
+/** Below it a number is its digits, and no formatter need be asked. */
+const LEAST_GROUPED = 1_000;
+const NUMBER = new Intl.NumberFormat('en-US');
+
+/** `2.50 USDC`: two decimals, and more only where they say something. */
+export function showPrice(usdc: number): string {
+  if (usdc === 0) return 'Free';
+  const [whole = '0', decimals = ''] = usdc.toFixed(USDC_DECIMALS).split('.');
+  return `${whole.length < String(LEAST_GROUPED).length ? whole : NUMBER.format(BigInt(whole))}.${decimals.replace(/0{1,4}$/, '')} USDC`;
+}
+
+export function showCount(count: number, one: string, many = `${one}s`): string {
+  return `${showNumber(count)} ${count === 1 ? one : many}`;
+}
+
+export function showNumber(count: number): string {
+  return Number.isInteger(count) && count >= 0 && count < LEAST_GROUPED ? String(count) : NUMBER.format(count);
+}
+
+/** How long ago; the tooltip has the whole time. */
+export function renderAge(iso: string, nowMs: number): string {
+  return html`<time datetime="${iso}" title="${iso}">${ageOf(Date.parse(iso), nowMs)}</time>`;
+}
+
+function ageOf(atMs: number, nowMs: number): string {
+  const age = nowMs - atMs;
+  if (age < AGE_STEP_MS) return 'just now';
+  if (age < HOUR_MS) return `${Math.floor(age / AGE_STEP_MS) * (AGE_STEP_MS / MINUTE_MS)} minutes ago`;
+  if (age < DAY_MS) return `${showCount(Math.floor(age / HOUR_MS), 'hour')} ago`;
+  const days = Math.floor(age / DAY_MS);
+  return days <= LONGEST_AGO_DAYS ? `${showCount(days, 'day')} ago` : showDay(atMs);
+}
+
+/** The day, for what happened once and is looked up. */
+export function renderDay(iso: string): string {
+  return html`<time datetime="${iso}" title="${iso}">${showDay(Date.parse(iso))}</time>`;
+}
+
+function showDay(atMs: number): string {
+  const date = new Date(atMs);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}

@@ -1,0 +1,125 @@
+import type { ResultOf } from '../contract/endpoint.ts';
+import type { Endpoints } from '../contract/index.ts';
+import type { AttributeName } from '../contract/listing-fields.ts';
+import type { ListingSummary, MerchantRecord } from '../contract/listings.ts';
+import type { Aisle, EventKind, Scope, Sort } from '../contract/vocabulary.ts';
+import type { Client } from './client.ts';
+import { type Page, walkPages } from './walk-pages.ts';
+
+export interface ShelfFilters extends Partial<Record<AttributeName, string>> {
+  aisle?: Aisle;
+  sort?: Sort;
+  /** Rows per page, 1 to 50. */
+  limit?: number;
+}
+
+/** The live listings. Pinned ones come first, each group newest first. */
+export function shelfPages(client: Client, filters: ShelfFilters = {}): AsyncGenerator<Page<ListingSummary>> {
+  return walkPages<ListingSummary>({
+    read: async (cursor) => {
+      const { body } = await client.browseShelves({ query: { ...filters, cursor } });
+      return { ...body, rows: body.listings.filter((row) => 'merchant' in row), next: body.next_cursor };
+    },
+    idOf: (listing) => listing.id,
+    ids: (filters.sort ?? 'new') === 'new' ? 'pinned_first' : 'any',
+    appendOnly: false,
+    limit: filters.limit,
+  });
+}
+
+/** One merchant's live listings, newest first. Without a limit the market sends the whole catalog as one page. */
+export function storePages(
+  client: Client,
+  handle: string,
+  options: { limit?: number } = {},
+): AsyncGenerator<Page<ListingSummary>> {
+  return walkPages<ListingSummary>({
+    read: async (cursor) => {
+      const { body } = await client.getStore({ params: { handle }, query: { ...options, before_id: cursor } });
+      return { ...body, rows: body.listings, next: body.next_before_id };
+    },
+    idOf: (listing) => listing.id,
+    ids: 'newest_first',
+    appendOnly: false,
+    limit: options.limit,
+  });
+}
+
+/** All merchants who were there when the walk began, oldest first. */
+export function merchantPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<MerchantRecord>> {
+  return walkPages<MerchantRecord>({
+    read: async (cursor) => {
+      const { body } = await client.listMerchants({ query: { ...options, after_id: cursor } });
+      return { ...body, rows: body.merchants, next: body.next_after_id };
+    },
+    idOf: (merchant) => merchant.id,
+    ids: 'oldest_first',
+    appendOnly: true,
+    limit: options.limit,
+  });
+}
+
+type EventRecord = ResultOf<Endpoints['listEvents']>['body']['events'][number];
+
+/** Kind, scope or listing, no two of them. */
+type EventFilters = { limit?: number } & (
+  | { kind?: never; scope?: never; listing_id?: never }
+  | { kind: EventKind }
+  | { scope: Scope }
+  | { listing_id: number }
+);
+
+/** The public log, newest first. Unfiltered its ids fall by one without holes but those of a recovery, and the walk insists on that. */
+export function eventPages(client: Client, filters: EventFilters = {}): AsyncGenerator<Page<EventRecord>> {
+  const filtered = 'kind' in filters || 'scope' in filters || 'listing_id' in filters;
+  return walkPages<EventRecord>({
+    read: async (cursor) => {
+      const { body } = await client.listEvents({ query: { ...filters, before_id: cursor } });
+      return { ...body, rows: body.events, next: body.next_before_id };
+    },
+    idOf: (event) => event.id,
+    begunAt: ({ kind, detail }) => (kind === 'recovery' ? Number(detail['next_event_id']) : null),
+    ids: filtered ? 'newest_first' : 'gapless',
+    appendOnly: true,
+    limit: filters.limit,
+  });
+}
+
+type PurchaseRecord = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
+
+/** What the client's merchant bought, with the goods, newest first. */
+export function purchasePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<PurchaseRecord>> {
+  return walkPages<PurchaseRecord>({
+    read: async (cursor) => {
+      const { body } = await client.listPurchases({ query: { ...options, before_id: cursor } });
+      return { ...body, rows: body.purchases, next: body.next_before_id };
+    },
+    idOf: (purchase) => purchase.id,
+    ids: 'newest_first',
+    appendOnly: true,
+    limit: options.limit,
+  });
+}
+
+export type FeeRecord = ResultOf<Endpoints['getTreasury']>['body']['recent_fees'][number];
+
+/** The books of the listing fees, newest first. */
+export function treasuryPages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<FeeRecord>> {
+  return walkPages<FeeRecord>({
+    read: async (cursor) => {
+      const { body } = await client.getTreasury({ query: { ...options, before_id: cursor } });
+      return {
+        rows: body.recent_fees,
+        total: body.fees_count,
+        returned: body.fees_returned,
+        page_size: body.fees_page_size,
+        has_more: body.fees_has_more,
+        next: body.fees_next_before_id,
+      };
+    },
+    idOf: (fee) => fee.id,
+    ids: 'newest_first',
+    appendOnly: true,
+    limit: options.limit,
+  });
+}

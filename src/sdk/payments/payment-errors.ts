@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import type { MarketError } from '../errors.ts';
+
+export type WhyRefused =
+  | 'price_above_limit'
+  | 'unreadable_terms'
+  | 'version_not_offered'
+  | 'wrong_scheme'
+  | 'wrong_network'
+  | 'wrong_asset'
+  | 'wrong_payee'
+  | 'wrong_amount'
+  | 'window_too_long'
+  | 'wrong_domain'
+  | 'wrong_intent'
+  | 'other_market'
+  | 'too_little_time'
+  | 'not_goods';
+
+/** Of goods; a thing of a city has none, and is bought by no single call. */
+export function goodsOf({ artifact_commitment: commitment }: { artifact_commitment: string | null }): string {
+  if (commitment !== null) return commitment;
+  throw new TermsRefused('not_goods', 'the listing is a thing of the city: use buyThing');
+}
+
+/** What the market asks for is not what the buyer agreed to. Nothing was signed or sent that could move money. */
+export class TermsRefused extends Error {
+  override readonly name = 'TermsRefused';
+  readonly why: WhyRefused;
+
+  constructor(why: WhyRefused, detail: string, outcome = 'nothing was signed') {
+    super(`${detail}; ${outcome}`);
+    this.why = why;
+  }
+}
+
+const found = z.object({ tx_hash: z.string(), block: z.int() }).partial();
+
+/**
+ * The market has lost some of its books, and the chain shows a transfer of exactly this amount from this wallet to this payee that is in
+ * none: perhaps the payment for this. Nothing was submitted. Find out what it paid for before calling again with `payAnew`.
+ */
+export class PaymentMayBeLost extends Error {
+  override readonly name = 'PaymentMayBeLost';
+  readonly doNotPayAgain = true;
+  /** Null where the market did not say. */
+  readonly txHash: string | null;
+  readonly block: number | null;
+
+  constructor(cause: MarketError) {
+    super(
+      `${cause.message} Nothing was submitted. If that transaction paid for this, do not pay again: keep what is stored, and ask the payee. ` +
+        'If it paid for something else, call again with payAnew: true (and mayPayAgain: true, if a signature made before has run out)',
+      { cause },
+    );
+    const { tx_hash, block } = found.catch({}).parse(cause.problem);
+    this.txHash = tx_hash ?? null;
+    this.block = block ?? null;
+  }
+}
+
+/** What to throw in place of a refusal: with what was found and how to go on, where that is what it says. */
+export function saidOf(error: MarketError): Error {
+  return error.reason === 'payment_may_be_lost' ? new PaymentMayBeLost(error) : error;
+}

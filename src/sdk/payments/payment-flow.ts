@@ -1,0 +1,287 @@
+import { base62 } from '../../contract/base62.ts';
+import type { Environment } from '../environment.ts';
+import { type AnyReason, MarketError, UnreadableAnswer } from '../errors.ts';
+import { saidOf, TermsRefused } from './payment-errors.ts';
+import { type PaymentProof, signProof } from './payment-proof.ts';
+import { readPaymentRequired } from './payment-required.ts';
+import {
+  type PaymentFlow,
+  type Pending,
+  type Run,
+  reportProgress,
+  secondsLeft,
+  type Terms,
+  takeTurn,
+  undecided,
+} from './payment-run.ts';
+import { loadPayment, memoryOf, type SavedPayment } from './proof-store.ts';
+import { signCollecting } from './sign-to-collect.ts';
+
+type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
+
+/**
+ * Asks, signs once, and sends the same proof until the goods come, a refusal is final, or the caller's patience ends. The caller
+ * clears the store once it is content with what came.
+ */
+export async function runPaymentFlow<Done>(pursuit: PaymentFlow<Done>): Promise<{ done: Done; run: Run<Done> }> {
+  const run = await beginRun(pursuit);
+  for (;;) {
+    const outcome = await attempt(run);
+    if ('done' in outcome) return { done: outcome.done, run };
+    if ('pending' in outcome) await takeTurn(run, outcome);
+    else await answerRefusal(run, outcome.error);
+  }
+}
+
+async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
+  if (secondsLeft(run, run.collectProof) === 0) run.collectProof = null;
+  const proof = run.collecting ? run.collectProof : run.saved?.proof;
+  if (run.saved !== null && !run.submitted) {
+    run.submitted = true;
+    reportProgress(run, 'submitted');
+  }
+  try {
+    // Where a signature is asked for, the token has collected nothing: it may be one that opened no payment.
+    const deliveryToken = run.collecting ? undefined : (run.token ?? undefined);
+    const collectSalt = run.collecting ? run.collectProof?.salt : undefined;
+    const recoverySlip = run.showsSlip ? (run.slip ?? undefined) : undefined;
+    const collect = run.collecting;
+    const answer = await run.send({ payment: proof?.header, deliveryToken, collect, collectSalt, recoverySlip });
+    run.failures = 0;
+    if ('pending' in answer) {
+      run.knownToExist = true;
+      await keepGiven(run, answer.pending.delivery_token ?? null, answer.pending.recovery_slip);
+    }
+    return answer;
+  } catch (error) {
+    if (!(error instanceof MarketError || error instanceof UnreadableAnswer)) throw error;
+    run.failures += 1;
+    run.knownToExist ||= tellsOfPayment(error);
+    if (error instanceof MarketError) {
+      await keepGiven(run, error.deliveryToken(), error.problem['recovery_slip']);
+    }
+    return { error };
+  }
+}
+
+async function answerRefusal(run: Run, error: unknown): Promise<void> {
+  switch (nextStep(error, flowStateOf(run))) {
+    case 'wait':
+      return takeTurn(run, { error });
+    case 'sign':
+      return signPayment(run, error);
+    case 'collect':
+      run.collecting = true;
+      return;
+    case 'sign_to_collect':
+      return signToCollect(run, error);
+    case 'ask_again':
+      return forgetLapsed(run);
+    case 'stop':
+      if (error instanceof MarketError && mayShowSlip(run)) return;
+      if (error instanceof MarketError) throw saidOf(error);
+      throw undecided(run, 'The market cannot be understood', error);
+  }
+}
+
+// The lapsed proof stays in the store until another takes its place, so that a crash here does not forget it.
+async function forgetLapsed(run: Run): Promise<void> {
+  const terms: Terms = await run.readTerms();
+  Object.assign(run, { terms, saved: null, token: null, submitted: false, askedAgain: true, knownToExist: false });
+}
+
+/** A refusal may come of books that lack the payment. Only then it is worth its bytes: the same is asked once more, with the slip. */
+function mayShowSlip(run: Run): boolean {
+  if (run.slip === null || run.showsSlip) return false;
+  run.showsSlip = true;
+  return true;
+}
+
+async function keepGiven(run: Run, givenToken: string | null, givenSlip: unknown): Promise<void> {
+  const token = givenToken ?? run.token;
+  const slip = typeof givenSlip === 'string' ? givenSlip : run.slip;
+  if (token === run.token && slip === run.slip) return;
+  Object.assign(run, { token, slip });
+  if (run.saved === null) return;
+  run.saved = { ...run.saved, delivery_token: token, ...(slip === null ? {} : { recovery_slip: slip }) };
+  await run.store.save(run.storeKey, run.saved);
+}
+
+function flowStateOf(run: Run): FlowState {
+  const proof = run.collecting ? run.collectProof : (run.saved?.proof ?? null);
+  return {
+    signed: run.saved !== null,
+    secondsLeft: secondsLeft(run, proof),
+    knownToExist: run.knownToExist,
+    collecting: run.collecting,
+    signedToCollect: run.collectProof !== null,
+    canCollect: run.listingId !== null,
+    mayPayAgain: run.options.mayPayAgain === true && run.options.recoverySlip === undefined && !run.askedAgain,
+    failures: run.failures,
+  };
+}
+
+/** Picks up a payment that was begun earlier, or starts without one. */
+async function beginRun<Done>(pursuit: PaymentFlow<Done>): Promise<Run<Done>> {
+  const { options, storeKey } = pursuit;
+  const store = options.proofStore ?? memoryOf(options.client);
+  const saved = await loadPayment(store, storeKey);
+  const showsSlip = options.recoverySlip !== undefined;
+  return {
+    ...pursuit,
+    store,
+    saved,
+    terms: saved === null ? await pursuit.readTerms() : termsOf(saved),
+    token: saved?.delivery_token ?? null,
+    slip: options.recoverySlip ?? saved?.recovery_slip ?? null,
+    showsSlip,
+    submitted: false,
+    collecting: showsSlip && saved === null && pursuit.listingId !== null,
+    collectProof: null,
+    knownToExist: showsSlip,
+    askedAgain: false,
+    failures: 0,
+    startedMs: options.client.environment.now(),
+  };
+}
+
+function termsOf(saved: SavedPayment): Terms {
+  const { payee, amount_units, network, artifact_commitment } = saved;
+  return {
+    expected: { payee, amountUnits: BigInt(amount_units), network },
+    artifactCommitment: artifact_commitment,
+  };
+}
+
+/** Signs the payment that a 402 asks for, and saves it. */
+async function signPayment(run: Run, asked: unknown): Promise<void> {
+  const { expected, artifactCommitment } = run.terms;
+  run.saved = {
+    version: 1,
+    purpose: run.purpose,
+    payee: expected.payee,
+    amount_units: expected.amountUnits.toString(),
+    network: expected.network,
+    artifact_commitment: artifactCommitment,
+    proof: await signAsked(run, asked),
+    delivery_token: makeDeliveryToken(asked, run.options.client.environment),
+  };
+  // Those of an earlier payment are not this one's.
+  Object.assign(run, { token: run.saved.delivery_token, slip: null, showsSlip: false });
+  // Saved before it is sent: a crash in between must find the same proof again, and the token that collects.
+  await run.store.save(run.storeKey, run.saved);
+  run.failures = 0;
+  reportProgress(run, 'signed');
+}
+
+/** Signs only to show who asks. It is sent with `collect` and nowhere else, and kept nowhere. */
+async function signToCollect(run: Run, asked: unknown): Promise<void> {
+  const { client, wallet, x402Version } = run.options;
+  if (run.listingId === null) throw new TypeError('there is nothing to collect for a fee');
+  const { expected } = run.terms;
+  run.collectProof = await signCollecting({ client, wallet, listingId: run.listingId, expected, asked, x402Version });
+  run.failures = 0;
+  reportProgress(run, 'collecting');
+}
+
+async function signAsked(run: Run, asked: unknown): Promise<PaymentProof> {
+  const { client, wallet, x402Version } = run.options;
+  if (!(asked instanceof MarketError)) throw asked;
+  if (run.terms.expected.amountUnits === 0n) throw new TermsRefused('wrong_amount', 'this costs nothing');
+  const required = readPaymentRequired({ header: asked.header('payment-required'), body: asked.body() }, x402Version);
+  return signProof(wallet, required, run.terms.expected, client.environment);
+}
+
+const BODY_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const PREFIX = /^[a-z][a-z0-9]{1,15}_dt_$/;
+
+/**
+ * A token of our own for the payment that is about to be opened, where the market takes one: its 402 to a request without a key names how
+ * such a token begins. So what collects the goods is known and kept before anything is sent.
+ */
+export function makeDeliveryToken(asked: unknown, { randomBytes }: Pick<Environment, 'randomBytes'>): string | null {
+  const prefix = asked instanceof MarketError ? asked.problem['delivery_token_prefix'] : undefined;
+  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) return null;
+  const chance = randomBytes(32).reduce((value, byte) => value * 256n + BigInt(byte), 0n);
+  const text = prefix + base62(chance, BODY_LENGTH);
+  return text + base62(crc32(text), CHECKSUM_LENGTH);
+}
+
+/** Of ASCII. Browsers have none of their own. */
+function crc32(text: string): bigint {
+  let rest = 0xffffffff;
+  for (const character of text) {
+    rest ^= character.charCodeAt(0);
+    for (let bit = 0; bit < 8; bit += 1) rest = (rest & 1) === 1 ? (rest >>> 1) ^ 0xedb88320 : rest >>> 1;
+  }
+  return BigInt((rest ^ 0xffffffff) >>> 0);
+}
+
+/** `ask_again`: forget the lapsed proof and ask what is to be signed. `stop`: throw what came. */
+type NextStep = 'wait' | 'sign' | 'collect' | 'sign_to_collect' | 'ask_again' | 'stop';
+
+/** How the purchase stands when a refusal arrives. */
+interface FlowState {
+  /** A proof was signed for it, in this process or before a restart. */
+  signed: boolean;
+  /** What is left of the window of the proof in hand, by our clock. At 0 it can no longer be submitted. */
+  secondsLeft: number;
+  /** An answer said that a payment of this buyer is under way. */
+  knownToExist: boolean;
+  collecting: boolean;
+  /** The wallet has signed for the present collection. */
+  signedToCollect: boolean;
+  canCollect: boolean;
+  /** The caller allows one more payment once the first has ended unpaid. */
+  mayPayAgain: boolean;
+  /** Refusals in a row without any success between. */
+  failures: number;
+}
+
+const PATIENCE_UNSIGNED = 4;
+const PATIENCE_UNREADABLE = 6;
+/** The market takes no authorization that ends sooner than this, with some room for clocks that differ. */
+const TOO_SHORT_SECONDS = 30;
+const UNDER_WAY: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
+
+/** True for a refusal which says that a payment of this buyer is open. */
+function tellsOfPayment(error: unknown): boolean {
+  return error instanceof MarketError && UNDER_WAY.includes(error.reason);
+}
+
+/** What to do about a refusal. Never leads to a second signature while the first could still be used. */
+function nextStep(error: unknown, standing: FlowState): NextStep {
+  if (error instanceof UnreadableAnswer) return patience(standing, error.why !== 'no_answer');
+  if (!(error instanceof MarketError)) return 'stop';
+  if (error.reason === 'payment_required') return whenAsked(standing);
+  if (error.reason === 'sign_to_collect') return standing.canCollect && !standing.collecting ? 'collect' : 'stop';
+  if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, standing);
+  const passing = error.status >= 500 || error.status === 429;
+  const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
+  return passing && retryable ? patience(standing, false) : 'stop';
+}
+
+function patience(standing: FlowState, unreadable: boolean): NextStep {
+  const limit = unreadable ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;
+  const bound = standing.signed || standing.knownToExist ? limit : PATIENCE_UNSIGNED;
+  return standing.failures < bound ? 'wait' : 'stop';
+}
+
+function whenAsked(standing: FlowState): NextStep {
+  if (standing.collecting) return standing.signedToCollect ? 'stop' : 'sign_to_collect';
+  // A market that asks again after a proof may hold that proof: a second signature could pay twice.
+  if (standing.signed) return 'stop';
+  return standing.knownToExist && !standing.mayPayAgain ? 'stop' : 'sign';
+}
+
+function whenOver(error: MarketError, standing: FlowState): NextStep {
+  // The window of a collecting signature ran out on the way; it moves no money, so another may follow once it is over.
+  if (standing.collecting) {
+    return error.reason === 'payment_invalid' && standing.secondsLeft <= TOO_SHORT_SECONDS ? 'wait' : 'stop';
+  }
+  if (!standing.signed || standing.secondsLeft > 0) return 'stop';
+  // An earlier payment of this wallet is open, and this proof only showed who asks.
+  if (error.reason === 'payment_invalid' && standing.knownToExist) return standing.canCollect ? 'collect' : 'stop';
+  return standing.mayPayAgain && error.doNotPayAgain === false ? 'ask_again' : 'stop';
+}

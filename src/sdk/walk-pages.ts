@@ -1,0 +1,216 @@
+/** One page as the contract gives it, under common names. */
+export interface RawPage<Row> {
+  rows: readonly Row[];
+  /** Of the whole filtered collection, at the time of this page. */
+  total: number;
+  returned: number;
+  page_size: number;
+  has_more: boolean;
+  /** Null at the end. */
+  next: number | string | null;
+}
+
+export interface Collection<Row> {
+  /** The page after that cursor; the first one for undefined. The same filters every time. */
+  read(cursor: string | undefined): Promise<RawPage<Row>>;
+  idOf(row: Row): number;
+  ids: Ids;
+  /** Of a gapless collection: the id with which numbers go on after a loss, where a row says so. It comes before the missing rows. */
+  begunAt?(row: Row): number | null;
+  /** Rows never leave: then the walk must yield exactly the first total. */
+  appendOnly: boolean;
+  /** What was asked for, if it was. */
+  limit: number | undefined;
+}
+
+export interface Page<Row> {
+  rows: readonly Row[];
+  /** How many rows the walk yields at most: the total of its first page. */
+  total: number;
+}
+
+interface Walk {
+  firstTotal: number;
+  seen: Set<number>;
+  cursors: Set<string>;
+  lastId: number | null;
+  /** Newest-first shelves rise once, from the pinned listings to the others. */
+  rises: number;
+  begun: Set<number>;
+}
+
+/**
+ * Walks a collection page by page and stops with `PageRefused` at the first page that cannot be true. An oldest-first collection grows
+ * at its end; of it the walk yields what was there when it began.
+ */
+export async function* walkPages<Row>(collection: Collection<Row>): AsyncGenerator<Page<Row>, void, undefined> {
+  const walk: Walk = { firstTotal: 0, seen: new Set(), cursors: new Set(), lastId: null, rises: 0, begun: new Set() };
+  let cursor: string | undefined;
+  for (let first = true; ; first = false) {
+    const page = await collection.read(cursor);
+    if (first) walk.firstTotal = page.total;
+    checkCounts(page, collection.limit);
+    if (first) checkFirst(page, collection);
+    for (const row of page.rows) walk.begun.add(collection.begunAt?.(row) ?? 0);
+    checkRows(page.rows.map(collection.idOf), collection.ids, walk);
+    const rows = withinTotal(page, collection, walk);
+    const complete = !page.has_more || (collection.ids === 'oldest_first' && walk.seen.size >= walk.firstTotal);
+    checkEnd(page, collection.appendOnly, walk, complete);
+    if (complete && collection.ids === 'gapless') checkBeginning(walk);
+    const next = checkCursor(page, collection.ids, walk);
+    yield { rows, total: walk.firstTotal };
+    if (complete || next === null) return;
+    cursor = next;
+  }
+}
+
+function checkCounts(page: RawPage<unknown>, limit: number | undefined): void {
+  const { rows, returned, page_size, has_more } = page;
+  if (returned !== rows.length)
+    throw new PageRefused('wrong_returned', `returned is ${returned} for ${rows.length} rows`);
+  if (limit !== undefined && page_size !== limit) {
+    throw new PageRefused('wrong_page_size', `page_size is ${page_size} where ${limit} was asked for`);
+  }
+  if (rows.length > page_size) throw new PageRefused('page_too_large', `${rows.length} rows on a page of ${page_size}`);
+  if (rows.length === 0 && has_more) throw new PageRefused('empty_page', 'a page is empty and more are promised');
+}
+
+// Only of the first page is it sure that rows and total were true at the same time.
+function checkFirst<Row>(page: RawPage<Row>, collection: Collection<Row>): void {
+  const { rows, total, has_more } = page;
+  if (rows.length > total) throw new PageRefused('more_than_total', `${rows.length} rows of a total of ${total}`);
+  if (has_more !== total > rows.length) {
+    throw new PageRefused('wrong_total', `has_more is ${has_more} after ${rows.length} rows of ${total}`);
+  }
+  const [newest] = rows;
+  if (collection.ids === 'gapless' && newest !== undefined && collection.idOf(newest) < total) {
+    throw new PageRefused('missing_row', `the newest row is ${collection.idOf(newest)} of a total of ${total}`);
+  }
+}
+
+/** Nothing is missing below the oldest row. */
+function checkBeginning({ lastId, begun }: Walk): void {
+  if (lastId === null || lastId === 1 || begun.has(lastId)) return;
+  throw new PageRefused('missing_row', `the walk ended with row ${lastId}`);
+}
+
+function withinTotal<Row>(page: RawPage<Row>, collection: Collection<Row>, walk: Walk): readonly Row[] {
+  const over = walk.seen.size - walk.firstTotal;
+  if (over <= 0) return page.rows;
+  if (collection.ids !== 'oldest_first' || walk.seen.size > page.total) {
+    throw new PageRefused('more_than_total', `${walk.seen.size} rows came of a total of ${walk.firstTotal}`);
+  }
+  return page.rows.slice(0, -over);
+}
+
+function checkEnd(page: RawPage<unknown>, appendOnly: boolean, walk: Walk, complete: boolean): void {
+  const count = walk.seen.size;
+  if (complete && appendOnly && count < walk.firstTotal) {
+    throw new PageRefused('fewer_than_total', `the walk ended after ${count} rows of ${walk.firstTotal}`);
+  }
+  if (!complete && page.has_more && count >= walk.firstTotal) {
+    throw new PageRefused('more_than_total', `more than the ${walk.firstTotal} rows of the first total are promised`);
+  }
+}
+
+interface Continued {
+  has_more: boolean;
+  next: number | string | null;
+}
+
+interface Position {
+  cursors: Set<string>;
+  lastId: number | null;
+}
+
+/** The cursor to go on with, or null at the end. */
+function checkCursor(page: Continued, rule: Ids, walk: Position): string | null {
+  const { has_more, next } = page;
+  if (!has_more) {
+    if (next !== null) throw new PageRefused('cursor_after_the_end', 'a cursor came with the last page');
+    return null;
+  }
+  if (next === null) throw new PageRefused('missing_cursor', 'more pages are promised without a cursor');
+  const text = String(next);
+  if (walk.cursors.has(text)) throw new PageRefused('repeated_cursor', 'a cursor came a second time');
+  walk.cursors.add(text);
+  if (typeof next === 'number') checkNumeric(next, rule, walk.lastId);
+  return text;
+}
+
+// A numeric cursor is the id of the last row read: before it rows would repeat, beyond it rows would be left out.
+function checkNumeric(next: number, rule: Ids, lastId: number | null): void {
+  if (lastId === null || next === lastId) return;
+  const beyond = rule === 'oldest_first' ? next > lastId : next < lastId;
+  if (beyond) throw new PageRefused('cursor_skips_rows', `the cursor ${next} skips rows after ${lastId}`);
+  throw new PageRefused('cursor_does_not_advance', `the cursor ${next} does not pass row ${lastId}`);
+}
+
+/**
+ * How the ids of a walk run. `gapless`: newest first, falling by exactly one to 1, except where a loss has left a gap. `pinned_first`:
+ * newest first twice, first the pinned rows. `any`: no rule but that none comes twice.
+ */
+type Ids = 'newest_first' | 'oldest_first' | 'gapless' | 'pinned_first' | 'any';
+
+interface Seen {
+  seen: Set<number>;
+  lastId: number | null;
+  rises: number;
+  /** Ids below which some may be missing: the market has recovered from a loss, and says so. */
+  begun: ReadonlySet<number>;
+}
+
+/** Takes the ids of one more page into what was seen, unless they contradict it. */
+function checkRows(ids: readonly number[], rule: Ids, walk: Seen): void {
+  for (const id of ids) {
+    if (walk.seen.has(id)) throw new PageRefused('repeated_row', `row ${id} came twice`);
+    if (walk.lastId !== null) checkOrder(walk.lastId, id, rule, walk);
+    walk.seen.add(id);
+    walk.lastId = id;
+  }
+}
+
+function checkOrder(before: number, id: number, rule: Ids, walk: Seen): void {
+  const rises = id > before;
+  if (rises) walk.rises += 1;
+  const allowedRises = { newest_first: 0, gapless: 0, pinned_first: 1, oldest_first: Infinity, any: Infinity }[rule];
+  if (walk.rises > allowedRises || (rule === 'oldest_first' && !rises)) {
+    throw new PageRefused('out_of_order', `row ${id} came after row ${before}`);
+  }
+  if (rule === 'gapless' && id !== before - 1 && !walk.begun.has(before)) {
+    throw new PageRefused('missing_row', `between rows ${before} and ${id} some are missing`);
+  }
+}
+
+/** The rows of a walk, one by one. */
+export async function* rowsOf<Row>(pages: AsyncIterable<Page<Row>>): AsyncGenerator<Row, void, undefined> {
+  for await (const page of pages) yield* page.rows;
+}
+
+type Lie =
+  | 'missing_cursor'
+  | 'repeated_cursor'
+  | 'cursor_does_not_advance'
+  | 'cursor_skips_rows'
+  | 'cursor_after_the_end'
+  | 'wrong_returned'
+  | 'wrong_page_size'
+  | 'page_too_large'
+  | 'empty_page'
+  | 'wrong_total'
+  | 'more_than_total'
+  | 'fewer_than_total'
+  | 'repeated_row'
+  | 'out_of_order'
+  | 'missing_row';
+
+/** The pages contradict each other or themselves: what was read so far must not be taken for the whole collection. */
+export class PageRefused extends Error {
+  override readonly name = 'PageRefused';
+  readonly lie: Lie;
+
+  constructor(lie: Lie, detail: string) {
+    super(`the walk was stopped: ${detail}`);
+    this.lie = lie;
+  }
+}

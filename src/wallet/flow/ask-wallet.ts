@@ -1,0 +1,158 @@
+import type { AuthorizationToSign, Wallet } from '../../sdk/payments/payment-proof.ts';
+import type { Deal } from '../deal.ts';
+import { checkMessage, type Purpose, type TypedMessage, toTypedMessage } from '../messages.ts';
+import { beginRecord } from '../purchase-record.ts';
+import type { Action } from '../show/view.ts';
+import type { FoundWallet } from '../wallet-announcements.ts';
+import {
+  type Address,
+  askWallet,
+  type Connected,
+  connectWallet,
+  mustBeSame,
+  readAccounts,
+  WalletTrouble,
+} from '../wallet-provider.ts';
+import type { Scene } from './scene.ts';
+
+/** A message gets old while it is read. Nothing was signed, and another is made. */
+export class MessageStale extends Error {
+  override readonly name = 'MessageStale';
+}
+
+export interface Asking {
+  deal: Deal;
+  payer: Address;
+  /** The wallet, which is asked for where none is connected yet. */
+  connect(): Promise<Connected>;
+  /** What the signature is for, as the market was last asked. */
+  purpose(): Purpose;
+  /** Shows the message and resolves when the person says yes; rejects when they say no. */
+  confirm(message: TypedMessage, purpose: Purpose): Promise<void>;
+  /** The wallet is open now. */
+  onAsked(purpose: Purpose): void;
+  now(): number;
+}
+
+/** Below this the market takes no signature, with room for the way there. */
+const LEAST_LEFT_MS = 30_000;
+/** Time for reading what the wallet shows. */
+const TO_SIGN_MS = 20_000;
+
+/** For the SDK: shows what it wants signed, waits for the person, and only then asks the wallet in the browser. */
+export function createAskingWallet(asking: Asking): Wallet {
+  return { address: asking.payer, signTypedData: (typed) => sign(asking, typed) };
+}
+
+async function sign(asking: Asking, typed: AuthorizationToSign): Promise<Address> {
+  const { deal, payer, now } = asking;
+  const message = toTypedMessage(typed);
+  const purpose = asking.purpose();
+  checkMessage(message, deal, payer, now(), purpose);
+  const connected = await asking.connect();
+  const untilMs = Number(typed.message.validBefore) * 1_000;
+  await whileFresh(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - TO_SIGN_MS - now());
+  await mustBeSame(connected, deal.network);
+  asking.onAsked(purpose);
+  const params = [payer, JSON.stringify(message)];
+  const signature = await askWallet(connected.provider, 'eth_signTypedData_v4', params);
+  if (typeof signature !== 'string' || !/^0x(?:[0-9a-fA-F]{2}){65,4096}$/.test(signature)) {
+    throw new WalletTrouble('unusable', 'what the wallet gave is no signature');
+  }
+  // It was sent nowhere and is kept nowhere, so letting it go is safe.
+  if (untilMs - now() < LEAST_LEFT_MS) throw new WalletTrouble('too_late');
+  return signature as Address;
+}
+
+/** The person's word, unless the message gets old or the wallet changes its account first. */
+async function whileFresh(confirmed: Promise<void>, { provider, address }: Connected, leftMs: number): Promise<void> {
+  let end = (): void => {};
+  const broken = new Promise<never>((_, reject) => {
+    const timer = setTimeout(() => reject(new MessageStale()), Math.max(0, leftMs));
+    const changed = (accounts: unknown): void => {
+      if (!readAccounts(accounts).includes(address)) reject(new WalletTrouble('account_changed'));
+    };
+    provider.on?.('accountsChanged', changed);
+    end = () => {
+      clearTimeout(timer);
+      provider.removeListener?.('accountsChanged', changed);
+    };
+  });
+  try {
+    await Promise.race([confirmed, broken]);
+  } finally {
+    end();
+  }
+}
+
+/** The wallet as the SDK sees it: every signature passes by the person first. */
+export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): Wallet {
+  const { deal, keep, screen, now } = scene;
+  return createAskingWallet({
+    ...{ deal, payer, now },
+    connect: async () => {
+      if (scene.connected?.address === payer) return scene.connected;
+      return await askToConnect(scene, {
+        title: 'Connect the wallet that paid',
+        text: `The market wants to see by a signature that you are who paid: ${payer}. It is for an amount of 0.`,
+        wanted: payer,
+      });
+    },
+    purpose: () => (scene.asked.isCollecting ? 'collect' : 'pay'),
+    confirm: (message, purpose) =>
+      new Promise((resolve, reject) => {
+        const no = (): void => reject(new WalletTrouble('stopped'));
+        const record = scene.hasEnded ? beginRecord(payer, now()) : keep.record();
+        screen.show({ kind: 'confirm', message, purpose, isRenewed, record, yes: resolve, no }, true);
+      }),
+    onAsked: (purpose) => {
+      const text =
+        purpose === 'pay'
+          ? 'The wallet shows the message that you have just read. Compare amount and receiver, then sign there.'
+          : 'The wallet shows the message that you have just read, with an amount of 0.';
+      screen.show({ kind: 'waiting', title: 'Sign in your wallet', text }, true);
+    },
+  });
+}
+
+interface Question {
+  title: string;
+  text: string;
+  /** The one account that will do; null: any. */
+  wanted: string | null;
+  others?: readonly Action[];
+}
+
+/** Shows the wallets, also those that announce themselves late, until one is chosen. */
+export function showWallets(
+  scene: Scene,
+  question: Question,
+  choose: (wallet: FoundWallet) => void,
+  isAct = false,
+): void {
+  const { screen, wallets } = scene;
+  const show = (act: boolean): void => {
+    const { title, text, others = [] } = question;
+    const found = wallets.found();
+    screen.show({ kind: 'wallets', title, text, wallets: found, isSettled: wallets.isSettled(), choose, others }, act);
+  };
+  show(isAct);
+  wallets.onChange(() => {
+    if (screen.kind() === 'wallets') show(false);
+  });
+}
+
+/** Connected to what was chosen; while the wallet asks its owner, the page says so. */
+export async function connectTo(scene: Scene, wallet: FoundWallet, wanted: string | null): Promise<Connected> {
+  const text =
+    'Allow this page to see your account, and the change of the network if the wallet asks for it. This signs nothing.';
+  scene.screen.show({ kind: 'waiting', title: 'Answer in your wallet', text }, true);
+  scene.connected = await connectWallet(wallet.provider, scene.deal.network, wanted);
+  return scene.connected;
+}
+
+/** In the middle of something: resolves once the wanted account is connected. */
+async function askToConnect(scene: Scene, question: Question): Promise<Connected> {
+  const chosen = await new Promise<FoundWallet>((resolve) => showWallets(scene, question, resolve));
+  return await connectTo(scene, chosen, question.wanted);
+}

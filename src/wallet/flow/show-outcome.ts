@@ -1,0 +1,129 @@
+import type { Delivery } from '../../contract/listings.ts';
+import { type AnyReason, MarketError } from '../../sdk/errors.ts';
+import { commitmentOf } from '../../sdk/payments/artifact-commitment.ts';
+import { PaymentMayBeLost } from '../../sdk/payments/payment-errors.ts';
+import { beginRecord, type PurchaseRecord } from '../purchase-record.ts';
+import { isPaid } from '../show/show-purchase.ts';
+import type { Action } from '../show/view.ts';
+import type { Address } from '../wallet-provider.ts';
+import { sayClock } from '../wording.ts';
+import { explain, isPoor } from './explain.ts';
+import type { Allowed, Scene } from './scene.ts';
+
+/** What went wrong, and only those ways on that cannot pay twice. */
+export async function showRefusal(scene: Scene, error: unknown, payer: Address): Promise<void> {
+  const { keep, now, screen } = scene;
+  const saved = await keep.saved().catch(() => undefined);
+  if (saved === undefined) return showUnreadable(scene, error);
+  const untilMs = saved === null ? null : saved.proof.valid_before * 1_000;
+  if (saved !== null && (error instanceof MarketError || error instanceof PaymentMayBeLost)) {
+    scene.hasEnded = endsAttempt(error);
+  }
+  const record = keptRecord(scene, saved !== null);
+  const isOut = untilMs !== null && untilMs > now();
+  const standing = {
+    ...{ hasProof: saved !== null, isPaid: isPaid(record) && !scene.hasEnded, hasEnded: scene.hasEnded },
+    until: isOut ? sayClock(untilMs) : null,
+  };
+  const trouble = explain(error, standing);
+  // What has stopped is not waited for, so no time is promised.
+  const shown = scene.hasEnded || record === null ? null : { ...record, final_about: null };
+  screen.show({ kind: 'trouble', trouble, actions: actionsFor(scene, error, payer, untilMs), record: shown }, true);
+}
+
+/** What was begun and not signed is over; what was bought stays bought. */
+function keptRecord({ keep }: Scene, hasProof: boolean): PurchaseRecord | null {
+  const record = keep.record();
+  if (hasProof || record?.phase === 'bought') return record;
+  keep.forget();
+  return null;
+}
+
+function actionsFor(scene: Scene, error: unknown, payer: Address, untilMs: number | null): Action[] {
+  if (untilMs === null) return [{ words: 'Try again', act: () => void scene.resume(true), isMain: true }];
+  const again = (allowed: Allowed) => (): void => void scene.goOn(payer, allowed);
+  if (isPoor(error)) return [{ words: 'Try again', act: again({}), isMain: true }];
+  if (error instanceof PaymentMayBeLost) {
+    // The person has looked: what was signed is sent, or signed once more if it has run out.
+    const payAnew = again({ payAnew: true, mayPayAgain: true });
+    return [
+      { words: 'Look again', act: again({}), isMain: true },
+      { words: 'It was for something else: pay', act: payAnew },
+    ];
+  }
+  if (!scene.hasEnded) return [{ words: 'Look again', act: again({}), isMain: true }];
+  if (!maySignAnew(error)) return [{ words: 'Forget this attempt', act: () => forget(scene), fromMs: untilMs }];
+  return [{ words: 'Pay again', act: again({ mayPayAgain: true }), isMain: true, fromMs: untilMs }];
+}
+
+function showUnreadable({ screen }: Scene, error: unknown): void {
+  screen.show({
+    kind: 'trouble',
+    trouble: {
+      ...explain(error, { hasProof: true, isPaid: false, hasEnded: false, until: null }),
+      title: 'What is kept here cannot be read',
+      what: 'This browser holds something about a payment for these goods that this page cannot read. Signing beside it could pay twice, so nothing is signed here.',
+      todo: 'Collect the goods with the wallet that paid in another browser, or wait an hour and clear the data of this site.',
+    },
+    actions: [],
+    record: null,
+  });
+}
+
+/** After these the SDK signs once more for the same goods, when it is allowed to. */
+const SIGN_ANEW: readonly AnyReason[] = ['authorization_lapsed', 'payment_invalid'];
+/** After these there is nothing to sign for, or the person has to look elsewhere first. */
+const OVER: readonly AnyReason[] = [
+  ...(['listing_removed', 'listing_unavailable', 'payee_cannot_receive'] as const),
+  ...(['x402_not_offered', 'price_above_limit', 'authorization_used_elsewhere'] as const),
+];
+
+/** True only where the market says of a proof that it has seen that it ended unpaid. A plain request for money says no such thing. */
+export function endsAttempt(error: unknown): boolean {
+  if (!(error instanceof MarketError) || error.doNotPayAgain !== false) return false;
+  return SIGN_ANEW.includes(error.reason) || OVER.includes(error.reason);
+}
+
+export function maySignAnew(error: unknown): boolean {
+  return !(error instanceof MarketError) || SIGN_ANEW.includes(error.reason);
+}
+
+/** The goods, and what is needed to read them again is kept. */
+export function showDelivery(scene: Scene, delivery: Delivery, computed = commitmentOf(delivery)): void {
+  const { keep, screen, deal, now } = scene;
+  const before = keep.record() ?? beginRecord(null, now());
+  const record = {
+    ...before,
+    phase: 'bought' as const,
+    at: allReached(before, now()),
+    token: delivery.delivery_token ?? before.token,
+    recovery_slip: delivery.recovery_slip ?? before.recovery_slip,
+    transfer: before.transfer ?? transferOf(delivery),
+  };
+  const matches = computed === deal.artifact_commitment || (deal.units === 0n && delivery.listing_id === deal.id);
+  // Goods that are not the promised ones are no end of the purchase: its proof stays.
+  if (matches) keep.write(record);
+  // Free goods may have been edited since the page was made; the SDK has held them against the listing as it stands.
+  const published = deal.units === 0n && matches ? computed : deal.artifact_commitment;
+  screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forget(scene) }, true);
+}
+
+/** A page that was closed while the transfer came learns of it with the goods. */
+function transferOf({ receipt }: Delivery): PurchaseRecord['transfer'] {
+  if (receipt === null) return null;
+  const { tx_hash, block_number: block } = receipt;
+  return { tx_hash, block, head_first: null, head: null };
+}
+
+/** What is delivered was settled and final, whether or not this page saw it happen. */
+function allReached({ at }: PurchaseRecord, nowMs: number): PurchaseRecord['at'] {
+  const delivered = at.delivered ?? nowMs;
+  if (at.signed === undefined) return { ...at, delivered };
+  return { ...at, delivered, settled: at.settled ?? delivered, final: at.final ?? delivered };
+}
+
+export function forget(scene: Scene): void {
+  scene.keep.forget();
+  scene.connected = null;
+  void scene.resume(true);
+}

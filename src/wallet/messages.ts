@@ -1,0 +1,70 @@
+import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
+import { NETWORKS } from '../contract/vocabulary.ts';
+import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
+import type { Deal } from './deal.ts';
+
+const LONGEST_WINDOW_SECONDS = 600;
+
+/** The message is not the one that the page speaks of. Nothing was signed. */
+export class NotAsShown extends Error {
+  override readonly name = 'NotAsShown';
+}
+
+/** What a signature is for. */
+export type Purpose = 'pay' | 'collect';
+
+/** Holds what would be signed against what the person was shown, whatever the market has said since. Who collects signs for nothing. */
+export function checkMessage(
+  typed: TypedMessage,
+  deal: Deal,
+  payer: string,
+  nowMs: number,
+  purpose: Purpose = 'pay',
+): void {
+  const network = NETWORKS[deal.network];
+  const { domain, message, primaryType } = typed;
+  const nowSeconds = Math.floor(nowMs / 1_000);
+  const faults: [boolean, string][] = [
+    [primaryType !== 'TransferWithAuthorization', 'the kind of message'],
+    [!same(message.to, deal.seller_wallet), 'the wallet of the seller'],
+    [message.value !== (purpose === 'pay' ? deal.units : 0n).toString(), 'the amount'],
+    [!same(message.from, payer), 'the wallet that pays'],
+    [BigInt(domain.chainId) !== network.chainId, 'the network'],
+    [!same(domain.verifyingContract, deal.usdc) || !same(deal.usdc, network.usdc), 'the address of USDC'],
+    [domain.name !== network.domainName || domain.version !== network.domainVersion, 'the name of the token'],
+    [Number(message.validBefore) > nowSeconds + LONGEST_WINDOW_SECONDS, 'the time for which it is good'],
+    [Number(message.validAfter) > nowSeconds, 'the time from which it is good'],
+  ];
+  const fault = faults.find(([isWrong]) => isWrong);
+  if (fault !== undefined) throw new NotAsShown(`${fault[1]} is not what this page shows`);
+}
+
+function same(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}
+
+const DOMAIN_TYPE = [
+  { name: 'name', type: 'string' },
+  { name: 'version', type: 'string' },
+  { name: 'chainId', type: 'uint256' },
+  { name: 'verifyingContract', type: 'address' },
+] as const;
+
+/** The whole message in plain JSON: this very object is shown, and then goes to the wallet. */
+export function toTypedMessage({ domain, primaryType, message }: AuthorizationToSign) {
+  return {
+    types: { EIP712Domain: DOMAIN_TYPE, ...AUTHORIZATION_TYPES },
+    domain: { ...domain, chainId: Number(domain.chainId) },
+    primaryType,
+    message: {
+      from: message.from,
+      to: message.to,
+      value: message.value.toString(),
+      validAfter: message.validAfter.toString(),
+      validBefore: message.validBefore.toString(),
+      nonce: message.nonce,
+    },
+  };
+}
+
+export type TypedMessage = ReturnType<typeof toTypedMessage>;

@@ -1,0 +1,133 @@
+import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
+import { isFollowable } from '../wording.ts';
+
+/** All that a page is made of here. What asks for anything else stays text. */
+const TAGS = [
+  ...(['p', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'blockquote', 'pre', 'code', 'em', 'strong'] as const),
+  ...(['del', 'a', 'hr', 'br', 'table', 'thead', 'tbody', 'tr', 'th', 'td'] as const),
+] as const;
+export type Tag = (typeof TAGS)[number];
+
+export type Piece = string | Planned;
+export interface Planned {
+  tag: Tag;
+  children: readonly Piece[];
+  /** Of a link: an http or https address, and nothing else. */
+  href?: string;
+  /** Of a numbered list. */
+  start?: number;
+}
+
+const LONGEST = 65_536;
+const DEEPEST = 24;
+const MOST_PIECES = 10_000;
+/** Emphasis that is never closed costs the square of its number. */
+const MOST_MARKS_IN_A_ROW = 1_500;
+const HEADINGS = ['h3', 'h4', 'h5', 'h6'] as const;
+
+/** Markdown as a plan of elements and text; null where it is too long or too deep to be worth it, and is shown as it was written. */
+export function planMarkdown(text: string): Piece[] | null {
+  if (text.length > LONGEST || hasTooManyMarks(text)) return null;
+  try {
+    return createWalk()(lexer(text), 0);
+  } catch (error) {
+    // Quotes within quotes without end leave no room on the stack.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function hasTooManyMarks(text: string): boolean {
+  return text.split(/\n[ \t]*\n/).some((block) => (block.match(/[*_~]+/g)?.length ?? 0) > MOST_MARKS_IN_A_ROW);
+}
+
+type Walk = (tokens: readonly Token[], depth: number) => Piece[];
+
+function createWalk(): Walk {
+  let count = 0;
+  const walk: Walk = (tokens, depth) => {
+    if (depth > DEEPEST) throw new RangeError('too deep');
+    count += tokens.length;
+    if (count > MOST_PIECES) throw new RangeError('too much');
+    // Without extensions there are no other tokens; one of a newer version falls through to its text.
+    return (tokens as readonly MarkedToken[]).flatMap((token) => planToken(token, (inner) => walk(inner, depth + 1)));
+  };
+  return walk;
+}
+
+type Inside = (tokens: readonly Token[]) => Piece[];
+
+function planToken(token: MarkedToken, inside: Inside): Piece[] {
+  switch (token.type) {
+    case 'paragraph':
+      return [{ tag: 'p', children: inside(token.tokens) }];
+    case 'heading':
+      return [{ tag: HEADINGS[token.depth - 1] ?? 'h6', children: inside(token.tokens) }];
+    case 'blockquote':
+    case 'em':
+    case 'strong':
+    case 'del':
+      return [{ tag: token.type, children: inside(token.tokens) }];
+    case 'list':
+      return [planList(token, inside)];
+    case 'table':
+      return [planTable(token, inside)];
+    case 'code':
+      return [{ tag: 'pre', children: [{ tag: 'code', children: [token.text] }] }];
+    case 'codespan':
+      return [{ tag: 'code', children: [token.text] }];
+    case 'hr':
+    case 'br':
+      return [{ tag: token.type, children: [] }];
+    case 'link':
+      return planLink(token.href, inside(token.tokens));
+    case 'image':
+      return planLink(token.href, [`Picture: ${token.text === '' ? token.href : token.text}`]);
+    case 'checkbox':
+      return [token.checked ? '[x] ' : '[ ] '];
+    case 'text':
+      return token.tokens === undefined ? [decodeEntities(token.text)] : inside(token.tokens);
+    case 'escape':
+      return [token.text];
+    case 'space':
+    case 'def':
+      return [];
+    default:
+      // HTML above all: it is shown and does nothing.
+      return [token.raw];
+  }
+}
+
+function planList({ ordered, start, items }: Tokens.List, inside: Inside): Planned {
+  const children = items.map((item): Planned => ({ tag: 'li', children: inside(item.tokens) }));
+  if (!ordered) return { tag: 'ul', children };
+  return { tag: 'ol', children, ...(typeof start === 'number' && start !== 1 ? { start } : {}) };
+}
+
+function planTable({ header, rows }: Tokens.Table, inside: Inside): Planned {
+  const row = (tag: 'th' | 'td', cells: readonly Tokens.TableCell[]): Planned => ({
+    tag: 'tr',
+    children: cells.map(({ tokens }) => ({ tag, children: inside(tokens) })),
+  });
+  return {
+    tag: 'table',
+    children: [
+      { tag: 'thead', children: [row('th', header)] },
+      { tag: 'tbody', children: rows.map((cells) => row('td', cells)) },
+    ],
+  };
+}
+
+/** The host of the address stands next to the words, so that the reader sees where a link leads. */
+function planLink(href: string, words: Piece[]): Piece[] {
+  if (!isFollowable(href)) return [...words, href === '' ? '' : ` (${href})`];
+  const link: Planned = { tag: 'a', href, children: words };
+  return words.length === 1 && words[0] === href ? [link] : [link, ` (${new URL(href).host})`];
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', nbsp: '\u00a0' };
+
+/** The few that people write; what they stand for goes into the page as text like everything else. */
+function decodeEntities(text: string): string {
+  return text.replaceAll(/&(amp|lt|gt|quot|nbsp);|&#39;/g, (_, name?: string) => ENTITIES[name ?? ''] ?? "'");
+}

@@ -1,0 +1,201 @@
+import { NETWORKS } from '../../contract/vocabulary.ts';
+import type { Deal } from '../deal.ts';
+import { blocksToFinal, type PurchaseRecord } from '../purchase-record.ts';
+import type { FoundWallet } from '../wallet-announcements.ts';
+import { sayClock, sayDuration, sayEstimate, sayMessage } from '../wording.ts';
+import { button, type Child, element, seenLine } from './element.ts';
+import type { View } from './view.ts';
+
+export interface Step {
+  name: string;
+  state: 'done' | 'now' | 'later';
+  says: string;
+}
+
+/** The four steps of a payment, with the time each took and an honest word about the rest. */
+export function planSteps(record: PurchaseRecord, nowMs: number): Step[] {
+  const { at, phase, final_about: about } = record;
+  const since = (from: number | undefined): string => (from === undefined ? '' : sayDuration(nowMs - from));
+  const took = (from: number | undefined, to: number): string =>
+    from === undefined ? sayClock(to) : `took ${sayDuration(to - from)}`;
+  const blocks = blocksToFinal(record);
+  const name = blocks === null ? 'Final' : `${blocks.done} of ${blocks.of} blocks to final`;
+  const left = about === null ? '' : `, ${sayEstimate(about - nowMs)} left`;
+  const steps: [string, number | undefined, number | undefined, string][] = [
+    ['Signed', at.begun, at.signed, phase === 'asking' ? 'waits for you' : ''],
+    ['Settled', at.signed, at.settled, `under way for ${since(at.signed)}`],
+    [at.final === undefined ? name : 'Final', at.settled, at.final, `for ${since(at.settled)}${left}`],
+    ['Delivered', at.final, at.delivered, `for ${since(at.final)}`],
+  ];
+  const current = steps.findIndex(([, , done]) => done === undefined);
+  return steps.map(([words, from, done, running], index): Step => {
+    if (done !== undefined) {
+      return { name: words, state: 'done', says: index === 0 ? `at ${sayClock(done)}` : took(from, done) };
+    }
+    return index === current
+      ? { name: words, state: 'now', says: running }
+      : { name: words, state: 'later', says: 'to come' };
+  });
+}
+
+const STATE_WORDS = { done: 'done', now: 'now', later: 'to come' } as const;
+
+export interface ShownSteps {
+  node: HTMLElement;
+  /** Only the words about time change. */
+  tick(nowMs: number): void;
+}
+
+export function showSteps(record: PurchaseRecord, nowMs: number): ShownSteps {
+  const says: HTMLElement[] = [];
+  const items = planSteps(record, nowMs).map(({ name, state, says: words }) => {
+    const time = element('span', { class: 'took' }, words);
+    says.push(time);
+    const heard = element('span', { class: 'heard' }, ` (${STATE_WORDS[state]}) `);
+    return element(
+      'li',
+      { class: state, ...(state === 'now' ? { 'aria-current': 'step' } : {}) },
+      element('strong', {}, name),
+      heard,
+      time,
+    );
+  });
+  return {
+    node: element('ol', { class: 'steps', 'aria-label': 'Progress of the payment' }, ...items),
+    tick: (ms) => {
+      for (const [index, { says: words }] of planSteps(record, ms).entries()) {
+        const place = says[index];
+        if (place !== undefined && place.textContent !== words) place.textContent = words;
+      }
+    },
+  };
+}
+
+/** The transaction, linked where this market names an explorer. */
+export function showTransfer(record: PurchaseRecord, deal: Deal): HTMLElement | null {
+  if (record.transfer === null) return null;
+  const { tx_hash: hash, block } = record.transfer;
+  const shown = element('code', {}, hash);
+  const link =
+    deal.explorer_url === null
+      ? shown
+      : element('a', { href: `${deal.explorer_url}/tx/${hash}`, rel: 'noopener' }, shown);
+  return element('p', { class: 'transfer' }, 'Transaction ', link, block === null ? '' : `, in block ${block}`);
+}
+
+/** True while a transfer is seen or the goods were paid for; before that a signature is out and may still become one. */
+export function isPaid(record: PurchaseRecord | null): boolean {
+  return record !== null && (record.transfer !== null || (record.phase === 'bought' && record.payer !== null));
+}
+
+export const PAID = 'You have paid. Do not pay again.';
+const SIGNED = 'You have signed. The payment may be carried out at any moment: sign nothing else for these goods.';
+
+/** What to remember about money; nothing where none is at stake. */
+export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
+  if (isPaid(record)) return element('p', { class: 'money paid' }, PAID);
+  return record?.phase === 'paying' ? element('p', { class: 'money' }, SIGNED) : null;
+}
+
+type Confirm = Extract<View, { kind: 'confirm' }>;
+
+/** What will be signed, in words and whole. */
+export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, deal: Deal, nowMs: number): Child[] {
+  const pays = purpose === 'pay';
+  // Said of a message that could move nothing, and of no other: it is read from what is signed.
+  const isWithoutValue = message.message.value === '0';
+  const rows = sayMessage(message, deal, nowMs)
+    .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
+    .flatMap(([name, value]) => [
+      element('dt', {}, name),
+      element(
+        'dd',
+        {},
+        element(
+          'bdi',
+          { class: name === 'You pay' ? 'price' : name === 'From' || name === 'To' ? 'machine' : null },
+          value,
+        ),
+      ),
+    ]);
+  const renewed = 'The message that stood here got too old to be used. This one is new; nothing was signed before.';
+  return [
+    isRenewed ? element('p', { class: 'renewed' }, renewed) : null,
+    pays || !isWithoutValue
+      ? null
+      : element(
+          'p',
+          {},
+          'This shows whose wallet it is; whether it has paid for these goods is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing, whoever had it, and it serves for these goods at this market alone. No money moves.',
+        ),
+    element('dl', { class: 'facts' }, ...rows),
+    element(
+      'p',
+      {},
+      'Amount and receiver of what you sign cannot be changed, and it works once. Your wallet pays no gas.',
+    ),
+    element(
+      'details',
+      { class: 'whole', id: 'whole' },
+      element('summary', {}, 'The whole message, as it goes to the wallet'),
+      element(
+        'pre',
+        { tabindex: 0, role: 'region', 'aria-label': 'The whole message', id: 'message' },
+        JSON.stringify(message, null, 2),
+      ),
+    ),
+    element(
+      'div',
+      { class: 'row' },
+      button(pays ? 'Sign in the wallet' : 'Sign to collect', yes, { class: 'main', id: 'sign' }),
+      button('Stop', no, { id: 'stop' }),
+    ),
+  ];
+}
+
+type Wallets = Extract<View, { kind: 'wallets' }>;
+
+export function showWallets({ text, wallets, isSettled, choose, others }: Wallets, deal: Deal): Child[] {
+  const row =
+    others.length === 0
+      ? null
+      : element('div', { class: 'row' }, ...others.map(({ words, act }) => button(words, act)));
+  if (wallets.length === 0) {
+    return isSettled
+      ? [...showNone(deal), row]
+      : [element('p', { class: 'quiet' }, 'Looking for wallets in this browser.')];
+  }
+  return [
+    element('p', {}, text),
+    element(
+      'ul',
+      { class: 'wallets' },
+      ...wallets.map((wallet, index) => element('li', {}, showWallet(wallet, `wallet-${index}`, choose))),
+    ),
+    row,
+  ];
+}
+
+function showWallet(wallet: FoundWallet, id: string, choose: (wallet: FoundWallet) => void): HTMLElement {
+  const made = button('', () => choose(wallet), { class: 'wallet', id });
+  if (wallet.icon !== null) made.append(element('img', { src: wallet.icon, alt: '', width: 28, height: 28 }));
+  made.append(seenLine(wallet.name));
+  return made;
+}
+
+function showNone(deal: Deal): Child[] {
+  return [
+    element(
+      'p',
+      {},
+      `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[deal.network].displayName} into it, and load this page again.`,
+    ),
+    element(
+      'p',
+      {},
+      'On a telephone, open this page in the browser inside your wallet. The ',
+      element('a', { href: `/listing/${deal.id}#how` }, 'other ways to buy'),
+      ' need no wallet in the browser.',
+    ),
+  ];
+}

@@ -1,0 +1,146 @@
+import { NETWORKS, type Network } from '../contract/vocabulary.ts';
+import type { Deal } from './deal.ts';
+import { sayAmount } from './wording.ts';
+
+/** EIP-1193, as much of it as is used. */
+export interface Provider {
+  request(asked: { method: string; params?: readonly unknown[] }): Promise<unknown>;
+  on?(event: string, listener: (given: unknown) => void): void;
+  removeListener?(event: string, listener: (given: unknown) => void): void;
+}
+
+export function isProvider(given: unknown): given is Provider {
+  return typeof given === 'object' && given !== null && 'request' in given && typeof given.request === 'function';
+}
+
+export type WhyNot =
+  | 'refused'
+  | 'busy'
+  | 'not_allowed'
+  | 'disconnected'
+  | 'wrong_account'
+  | 'wrong_chain'
+  | 'account_changed'
+  | 'stopped'
+  | 'too_late'
+  | 'unusable';
+
+/** The wallet did not do what it was asked. Nothing that it did was sent anywhere. */
+export class WalletTrouble extends Error {
+  override readonly name = 'WalletTrouble';
+  readonly why: WhyNot;
+
+  constructor(why: WhyNot, detail: string = why, options: ErrorOptions = {}) {
+    super(detail, options);
+    this.why = why;
+  }
+}
+
+const CODES: Readonly<Record<number, WhyNot>> = {
+  4001: 'refused',
+  4100: 'not_allowed',
+  4900: 'disconnected',
+  4901: 'disconnected',
+  [-32_002]: 'busy',
+};
+
+/** Asks the wallet; its refusals come as `WalletTrouble`. */
+export async function askWallet(provider: Provider, method: string, params: readonly unknown[] = []): Promise<unknown> {
+  try {
+    return await provider.request({ method, params });
+  } catch (cause) {
+    throw new WalletTrouble(CODES[codeOf(cause) ?? 0] ?? 'unusable', saidBy(cause), { cause });
+  }
+}
+
+export function codeOf(error: unknown): number | null {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return null;
+  return typeof error.code === 'number' ? error.code : null;
+}
+
+const LONGEST_WORDS = 200;
+
+function saidBy(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('message' in error)) return '';
+  return typeof error.message === 'string' ? error.message.slice(0, LONGEST_WORDS) : '';
+}
+
+export type Address = `0x${string}`;
+
+export interface Connected {
+  provider: Provider;
+  address: Address;
+}
+
+/** The account that the person allows, on the right network. With a wanted one, no other will do. */
+export async function connectWallet(
+  provider: Provider,
+  network: Network['name'],
+  wanted: string | null,
+): Promise<Connected> {
+  const accounts = readAccounts(await askWallet(provider, 'eth_requestAccounts'));
+  const address = accounts.find((account) => wanted === null || account === wanted.toLowerCase());
+  if (address === undefined) throw new WalletTrouble('wrong_account', wanted ?? 'the wallet shows no account');
+  await reachNetwork(provider, network);
+  return { provider, address };
+}
+
+/** Asks the wallet to change where it is elsewhere. */
+async function reachNetwork(provider: Provider, network: Network['name']): Promise<void> {
+  const { chainId, displayName } = NETWORKS[network];
+  if ((await chainOf(provider)) === chainId) return;
+  const wanted = `0x${chainId.toString(16)}`;
+  try {
+    await askWallet(provider, 'wallet_switchEthereumChain', [{ chainId: wanted }]);
+  } catch (cause) {
+    if (cause instanceof WalletTrouble && cause.why === 'refused') throw cause;
+    throw new WalletTrouble('wrong_chain', `it cannot change to ${displayName}`, { cause });
+  }
+  if ((await chainOf(provider)) !== chainId) throw new WalletTrouble('wrong_chain', 'it stayed where it was');
+}
+
+/** Still the same account and network as when the message was made. */
+export async function mustBeSame({ provider, address }: Connected, network: Network['name']): Promise<void> {
+  const accounts = readAccounts(await askWallet(provider, 'eth_accounts'));
+  if (!accounts.includes(address)) throw new WalletTrouble('account_changed');
+  if ((await chainOf(provider)) !== NETWORKS[network].chainId) await reachNetwork(provider, network);
+}
+
+async function chainOf(provider: Provider): Promise<bigint | null> {
+  const said = await askWallet(provider, 'eth_chainId');
+  return typeof said === 'string' && /^0x[0-9a-f]{1,16}$/i.test(said) ? BigInt(said) : null;
+}
+
+export function readAccounts(said: unknown): Address[] {
+  if (!Array.isArray(said)) return [];
+  return said.filter((one): one is Address => typeof one === 'string' && /^0x[0-9a-fA-F]{40}$/.test(one)).map(lowered);
+}
+
+function lowered(address: Address): Address {
+  return address.toLowerCase() as Address;
+}
+
+/** The wallet holds less than the price. Nothing was signed. */
+export class TooLittle extends Error {
+  override readonly name = 'TooLittle';
+}
+
+const BALANCE_OF = '0x70a08231';
+
+/** What the wallet says that it holds, asked before anything is signed; null where it does not answer. */
+async function readBalance({ provider, address }: Connected, { usdc }: Deal): Promise<bigint | null> {
+  const data = `${BALANCE_OF}${address.slice(2).toLowerCase().padStart(64, '0')}`;
+  try {
+    const answer = await provider.request({ method: 'eth_call', params: [{ to: usdc, data }, 'latest'] });
+    return typeof answer === 'string' && /^0x[0-9a-fA-F]{64}$/.test(answer) ? BigInt(answer) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Throws `TooLittle`. The market asks once more, of the chain. */
+export async function mustHoldEnough(connected: Connected, deal: Deal): Promise<void> {
+  const balance = await readBalance(connected, deal);
+  if (balance === null || balance >= deal.units) return;
+  throw new TooLittle(`This wallet holds ${sayAmount(balance)}, and the price is ${sayAmount(deal.units)}`);
+}
