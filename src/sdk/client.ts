@@ -179,7 +179,7 @@ type SlipPart<E extends EndpointShape> = E extends { payment: true } | { claim: 
 type KeyPart<E extends EndpointShape> = E['auth'] extends 'staged_key' ? { key?: string } : unknown;
 
 /** What a method of the client takes. */
-type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<E>>> &
+export type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<E>>> &
   Part<'query', Spelled<QueryGiven<E>>> &
   BodyPart<E> &
   PaymentPart<E> &
@@ -187,7 +187,7 @@ type Given<E extends EndpointShape> = Part<'params', Spelled<ParamsGiven<E>>> &
   KeyPart<E> & { signal?: AbortSignal | undefined };
 
 /** What it resolves to: every success by status. Refusals are thrown. */
-type Answered<E extends EndpointShape> = ResultOf<E> & { requestId: string | null };
+export type Answered<E extends EndpointShape> = ResultOf<E> & { requestId: string | null };
 
 /** The same as `Given`, as the untyped machinery beneath sees it. */
 export interface LooseGiven {

@@ -58,7 +58,7 @@ export class MarketError extends Error {
  * `no_answer`: none came, or not whole. `redirect`: never followed. `too_large`, `not_json`. `not_a_problem`: a refusal that is not the
  * market's. `unexpected`: not what the contract says.
  */
-type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
+export type WhyUnreadable = 'no_answer' | 'redirect' | 'too_large' | 'not_json' | 'not_a_problem' | 'unexpected';
 
 /** Nothing is known: the request may have been carried out or not. Repeat it as it was; never pay on the strength of it. */
 export class UnreadableAnswer extends Error {

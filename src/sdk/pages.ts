@@ -59,10 +59,10 @@ export function merchantPages(client: Client, options: { limit?: number } = {}):
   });
 }
 
-type EventRecord = ResultOf<Endpoints['listEvents']>['body']['events'][number];
+export type EventRecord = ResultOf<Endpoints['listEvents']>['body']['events'][number];
 
 /** Kind, scope or listing, no two of them. */
-type EventFilters = { limit?: number } & (
+export type EventFilters = { limit?: number } & (
   | { kind?: never; scope?: never; listing_id?: never }
   | { kind: EventKind }
   | { scope: Scope }
@@ -85,7 +85,7 @@ export function eventPages(client: Client, filters: EventFilters = {}): AsyncGen
   });
 }
 
-type PurchaseRecord = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
+export type PurchaseRecord = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
 
 /** What the client's merchant bought, with the goods, newest first. */
 export function purchasePages(client: Client, options: { limit?: number } = {}): AsyncGenerator<Page<PurchaseRecord>> {

@@ -187,7 +187,7 @@ export async function* rowsOf<Row>(pages: AsyncIterable<Page<Row>>): AsyncGenera
   for await (const page of pages) yield* page.rows;
 }
 
-type Lie =
+export type Lie =
   | 'missing_cursor'
   | 'repeated_cursor'
   | 'cursor_does_not_advance'

@@ -12,7 +12,7 @@ import {
   type X402Version,
 } from './payment-required.ts';
 
-interface Authorization {
+export interface Authorization {
   from: Hex;
   to: Hex;
   /** Units of USDC: 1 USDC is 1_000_000n. */
@@ -37,7 +37,7 @@ export interface Wallet {
   signTypedData(typed: AuthorizationToSign): Promise<Hex>;
 }
 
-interface SignedAuthorization {
+export interface SignedAuthorization {
   authorization: Authorization;
   signature: Hex;
 }

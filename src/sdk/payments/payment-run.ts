@@ -107,7 +107,7 @@ export interface Progress {
   estimateSeconds?: number;
 }
 
-type OnProgress = (progress: Progress) => void;
+export type OnProgress = (progress: Progress) => void;
 
 /** The payment that a refusal tells of, if it tells of one. */
 export function paymentIn(error: unknown): PaymentOut | undefined {

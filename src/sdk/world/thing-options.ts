@@ -94,7 +94,7 @@ export class ThingRefused extends Error {
 const hex = z.templateLiteral(['0x', z.string()]);
 
 /** Everything that a crashed buyer needs to go on with the same transfer. It is saved before the transfer is sent. */
-const savedThing = z.object({
+export const savedThing = z.object({
   version: z.literal(1),
   listing_id: z.int(),
   offer_id: z.int(),

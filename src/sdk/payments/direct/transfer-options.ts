@@ -72,4 +72,4 @@ export interface TransferProgress {
   estimateSeconds?: number;
 }
 
-type OnTransferProgress = (progress: TransferProgress) => void;
+export type OnTransferProgress = (progress: TransferProgress) => void;
