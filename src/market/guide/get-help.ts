@@ -1,3 +1,5 @@
+import type { Endpoints } from '../../contract/index.ts';
+import type { MarketOperation } from '../context.ts';
 import type { Block } from './document.ts';
 import { type GuideFacts, guide, SUMMARY } from './guide.ts';
 import { CONNECT_PATH, MCP_PATH } from './mcp-server.ts';
@@ -44,3 +46,9 @@ export function topicsOf(blocks: readonly Block[]): Topic[] {
   }
   return topics;
 }
+
+/** The guide of the front door, by topic, for a client that asks for it through a tool or wants it as data. */
+export const getHelp: MarketOperation<Endpoints['getHelp']> = async ({ config }) => ({
+  status: 200,
+  body: readHelp(config),
+});

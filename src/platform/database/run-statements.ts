@@ -6,18 +6,15 @@ import type { Queryable } from './database.ts';
 import { isReadOnly, isRefused, isUnavailable, withAvailability } from './database-error.ts';
 import { type Answer, runBatch, type Statement } from './statement-batch.ts';
 
-/**
- * Each name costs memory on every connection, so a text beyond this many goes unnamed. Hand lists in as one array
- * (`= any(${list})`): a text for each length would use the names up.
- */
-const MOST_NAMES = 500;
+const MOST_KNOWN = 1_000;
+/** Hashes of texts, so that a text is hashed once. */
 const names = new Map<string, string>();
 
-function statementName(text: string): string | undefined {
+function statementName(text: string): string {
   const known = names.get(text);
   if (known !== undefined) return known;
-  if (names.size >= MOST_NAMES) return undefined;
   const name = `q_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+  if (names.size >= MOST_KNOWN) names.clear();
   names.set(text, name);
   return name;
 }

@@ -132,12 +132,13 @@ test('a statement that cannot be parsed fails by itself each time', async () => 
   expect(valuesOf(await run(insert(1)))).toMatchObject([{ rowCount: 1 }]);
 });
 
-test('a statement without a name leaves nothing behind on the server', async () => {
-  const unnamed: Statement = { name: undefined, text: 'select $1::text as given', values: ['x'] };
+test('a connection prepares 500 texts; what comes later runs, and leaves nothing behind on the server', async () => {
+  await run(...Array.from({ length: 500 }, (_, at) => named(`select ${at} as known`)));
   for (let turn = 0; turn < 2; turn += 1)
-    expect(valuesOf(await run(unnamed))).toMatchObject([{ rows: [{ given: 'x' }] }]);
-  const { rows } = await client.query('select name from pg_prepared_statements');
-  expect(rows).toEqual([]);
+    expect(valuesOf(await run(named('select $1::text as given', 'x')))).toMatchObject([{ rows: [{ given: 'x' }] }]);
+  const { rows } = await client.query('select statement from pg_prepared_statements');
+  expect(rows).toHaveLength(500);
+  expect(JSON.stringify(rows)).not.toContain('given');
 });
 
 test('a lost connection fails everything of the batch', async () => {

@@ -8,8 +8,8 @@ const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils') as {
 };
 
 export interface Statement {
-  /** Without one it is parsed each time. */
-  name: string | undefined;
+  /** Under which a connection prepares it. */
+  name: string;
   text: string;
   values: readonly unknown[];
 }
@@ -37,6 +37,12 @@ interface Prepared {
   running: { parsed(): void } | null;
 }
 
+/**
+ * Each name costs memory on its connection, so that a text beyond this many goes unnamed there and is parsed each time. Hand lists in as
+ * one array (`= any(${list})`): a text for each length would use the names up.
+ */
+const MOST_NAMES = 500;
+
 const known = new WeakMap<Connection, Prepared>();
 
 function preparedOn(connection: Connection): Prepared {
@@ -46,6 +52,17 @@ function preparedOn(connection: Connection): Prepared {
   connection.on('parseComplete', () => prepared.running?.parsed());
   known.set(connection, prepared);
   return prepared;
+}
+
+/** The name of each on this connection; undefined for one that stays unnamed. */
+function namesOn({ names }: Prepared, statements: readonly Statement[]): (string | undefined)[] {
+  const added = new Set<string>();
+  return statements.map(({ name }) => {
+    if (names.has(name) || added.has(name)) return name;
+    if (names.size + added.size >= MOST_NAMES) return undefined;
+    added.add(name);
+    return name;
+  });
 }
 
 interface Outcome {
@@ -90,14 +107,12 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
   let current = startAnswer();
   let shape: Shape | null = null;
   let prepared: Prepared | null = null;
+  let names: readonly (string | undefined)[] = [];
   let unreadable: { error: unknown } | null = null;
 
-  const shapeOf = (): Shape | null => {
-    const name = statements[answers.length]?.name;
-    return (name === undefined ? undefined : prepared?.shapes.get(name)) ?? null;
-  };
+  const shapeOf = (): Shape | null => prepared?.shapes.get(names[answers.length] ?? '') ?? null;
   const complete = (): void => {
-    const name = statements[answers.length]?.name;
+    const name = names[answers.length];
     if (name !== undefined && !prepared?.shapes.has(name)) prepared?.shapes.set(name, shape ?? NOTHING);
     answers.push(current);
     current = startAnswer();
@@ -120,15 +135,16 @@ function createBatch(statements: readonly Statement[], outcomes: readonly Outcom
     callback: finish,
     submit: (connection: Connection): void => {
       prepared = preparedOn(connection);
+      names = namesOn(prepared, statements);
       prepared.running = {
         parsed: () => {
-          const name = statements[answers.length]?.name;
+          const name = names[answers.length];
           if (name !== undefined) prepared?.names.add(name);
         },
       };
       shape = shapeOf();
       connection.stream.cork();
-      send(connection, prepared, statements, values);
+      send(connection, prepared, { statements, names, values });
       connection.stream.uncork();
     },
     handleRowDescription: ({ fields }: { fields: FieldDef[] }): void => {
@@ -172,20 +188,22 @@ function startAnswer(): Answer {
   return { rows: [], rowCount: 0, command: '' };
 }
 
-function send(
-  connection: Connection,
-  { names, shapes }: Prepared,
-  statements: readonly Statement[],
-  values: readonly (string | Buffer | null)[][],
-): void {
+interface Message {
+  statements: readonly Statement[];
+  names: readonly (string | undefined)[];
+  values: readonly (string | Buffer | null)[][];
+}
+
+function send(connection: Connection, prepared: Prepared, { statements, names, values }: Message): void {
   const sent = new Set<string>();
-  statements.forEach(({ name, text }, at) => {
-    if (name === undefined || !(names.has(name) || sent.has(name))) {
+  statements.forEach(({ text }, at) => {
+    const name = names[at];
+    if (name === undefined || !(prepared.names.has(name) || sent.has(name))) {
       connection.parse({ name: name ?? '', text, types: [] }, true);
       if (name !== undefined) sent.add(name);
     }
     connection.bind({ statement: name ?? '', values: values[at] ?? [] }, true);
-    if (name === undefined || !shapes.has(name)) connection.describe({ type: 'P' }, true);
+    if (name === undefined || !prepared.shapes.has(name)) connection.describe({ type: 'P' }, true);
     connection.execute(null, true);
   });
   connection.sync();

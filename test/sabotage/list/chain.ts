@@ -107,7 +107,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-payment-ends-while-halted',
-    'src/market/payments/paths/payment-paths.ts',
+    'src/market/payments/paths/x402/end-payment.ts',
     ' || (await isHalted(tx, locked.chainId))',
     '',
     world('two-providers-halt'),
@@ -121,7 +121,7 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-vanished-transfer-stays-noted',
-    'src/market/payments/paths/payment-paths.ts',
+    'src/market/payments/paths/x402/end-payment.ts',
     'return await note(market, payment, decision.sighting, now);',
     'return decision.sighting === null ? payment : await note(market, payment, decision.sighting, now);',
     world('reorg'),

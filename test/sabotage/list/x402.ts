@@ -5,7 +5,7 @@ import { type Edit, type Sabotage, world } from '../sabotage.ts';
 
 const CHECK = 'src/market/payments/paths/x402/check-proof.ts';
 const DRIVE = 'src/market/payments/paths/x402/drive-payment.ts';
-const END = 'src/market/payments/paths/payment-paths.ts';
+const END = 'src/market/payments/paths/x402/end-payment.ts';
 const SIGNATURE = 'src/platform/chain/signature.ts';
 const ANSWER = 'src/market/purchases/answer-payment.ts';
 const BUY = 'src/market/purchases/buy-listing.ts';
