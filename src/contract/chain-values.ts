@@ -1,4 +1,4 @@
-import { getAddress } from 'viem';
+import { getAddress } from 'viem/utils';
 import { z } from 'zod';
 
 const LOWER = /^0x[0-9a-f]{40}$/;

@@ -1,4 +1,4 @@
-import { keccak256, stringToHex } from 'viem';
+import { keccak256, stringToHex } from 'viem/utils';
 import { addressIn } from './chain-values.ts';
 
 /** What a collecting authorization is for; nothing else about it is free but its times. */

@@ -1,9 +1,28 @@
 import { defineConfig } from 'vitest/config';
 
+/** Heavy tests whose numbers come from the environment. */
+const PLAYED_LONGER = [
+  'test/world/kills-*.heavy.ts',
+  'test/world/{reorgs,two-providers-flips,identity-races,identity-codes,life-races}.heavy.ts',
+  'test/history/synchronous.heavy.ts',
+  'src/facilitator/kill-points.heavy.test.ts',
+];
+const ROUNDS = Object.fromEntries(
+  Object.entries({
+    OPENAISLE_KILLS: '10',
+    OPENAISLE_REORGS: '500',
+    OPENAISLE_FLIPS: '5000',
+    OPENAISLE_CONFIRM_ROUNDS: '500',
+    OPENAISLE_WRONG_CODES: '100000',
+    OPENAISLE_RACES: '500',
+  }).map(([name, usual]) => [name, process.env[name] ?? usual]),
+);
+
 /** `npm run test:deep`: the same as the tests, many times over, for as long as it takes. */
 export default defineConfig({
   test: {
-    include: ['test/**/*.deep.ts'],
+    include: ['test/**/*.deep.ts', ...PLAYED_LONGER],
+    env: ROUNDS,
     globalSetup: 'test/support/global-setup.ts',
     maxWorkers: 2,
     testTimeout: 24 * 3_600_000,

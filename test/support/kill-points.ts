@@ -12,7 +12,7 @@ export type KillPoint = { name: string; flow: Flow; at: Trap | CrashPoint };
 export const at = (wire: Wire, when: Trap['when'], mark: string): Trap => ({ wire, when, mark });
 
 /** How often each point is met. */
-const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 2);
+const ROUNDS = Number(process.env['OPENAISLE_KILLS'] ?? 1);
 /** All of these are ample on an idle machine, and meant for one that is not. */
 const OPENING_MS = 600_000;
 const REACHED_MS = 60_000;

@@ -70,8 +70,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
   const straight = { databaseUrl: db.url, rpcUrl: chain.url, facilitatorUrl: facilitator.url };
   const ways = (await options.ways?.(straight)) ?? straight;
   const environment = {
-    // Compiled once for all starts; a process that is killed leaves nothing there, one that ends does.
-    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
     PATH: process.env['PATH'] ?? '',
     OPENAISLE_BASE_URL: BASE_URL,
     DATABASE_URL: ways.databaseUrl,

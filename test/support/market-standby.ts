@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
 
 /**
  * A market that has all of its code in memory and does nothing until it gets a line on its input, so that the next one is soon there
@@ -7,6 +8,8 @@ import { once } from 'node:events';
 await import('../../src/market/start.ts');
 await import('../../src/market/supervisor.ts');
 await import('../../src/market/worker.ts');
+// A process that is killed would leave nothing for the next one.
+flushCompileCache();
 // A worker of such a market is wanted at once, and has the environment of the one that started it.
 if (process.send === undefined) {
   const [line] = (await once(process.stdin, 'data')) as [Buffer];

@@ -9,7 +9,9 @@ import { watchMoney } from '../support/rig/watch-money.ts';
 import { testTrade } from '../support/trade.ts';
 
 const SEED = Number(process.env['OPENAISLE_FAULTS_SEED'] ?? 20_264);
-const FINALITY_BLOCKS = 8;
+const FINALITY_BLOCKS = 4;
+/** A client that asks again; blocks come once a second. */
+const ASK_MS = 100;
 const BUSY_MS = 180_000;
 const WAIT = { timeout: 60_000, interval: 250 };
 /** Past the last moment of every authorization here. */
@@ -65,6 +67,7 @@ async function open(courses: readonly Course[], seconds: number): Promise<boolea
   while ((await numberOf('latest')) < until) {
     await askAll(courses);
     if ((await Promise.all(courses.map(isPaid))).every(Boolean)) return true;
+    await systemClock.sleep(ASK_MS);
   }
   return false;
 }
@@ -78,7 +81,10 @@ async function letTimePass(): Promise<void> {
 
 async function asked(courses: readonly Course[], blocks: number): Promise<void> {
   const until = (await numberOf('latest')) + BigInt(blocks);
-  while ((await numberOf('latest')) < until) await askAll(courses);
+  while ((await numberOf('latest')) < until) {
+    await askAll(courses);
+    await systemClock.sleep(ASK_MS);
+  }
 }
 
 /** Two purchases and a claim: the second purchase while the first is on its way. */
@@ -94,7 +100,7 @@ async function endure(fault: NodeFault, moment: 'from the beginning' | 'once it 
   const given = { from: await numberOf('latest'), seed: SEED };
   const before = node.struck();
   if (moment === 'from the beginning') node.play(fault, given);
-  const areAllPaid = await open(courses, 2 * FINALITY_BLOCKS);
+  const areAllPaid = await open(courses, 3 * FINALITY_BLOCKS);
   if (moment === 'once it is paid') {
     expect(areAllPaid).toBe(true);
     node.play(fault, given);

@@ -6,7 +6,7 @@ import { endLoad, startLoad } from '../support/kill-load.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 import { type KillablePostgres, startKillablePostgres } from '../support/killable-postgres.ts';
 
-const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 15);
+const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 8);
 /** When the database dies, and what the clients do. Printed, and taken from the environment to play it again. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Ample on an idle machine, and meant for one that is not. */

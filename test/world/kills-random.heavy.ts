@@ -5,7 +5,7 @@ import { createDice } from '../stress/dice.ts';
 import { endLoad, startLoad } from '../support/kill-load.ts';
 import { type KillWorld, openKillWorld } from '../support/kill-world.ts';
 
-const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 30);
+const KILLS = Number(process.env['OPENAISLE_KILLS'] ?? 15);
 /** When the market dies, and what its clients do. Printed, and taken from the environment to play it again. */
 const SEED = Number(process.env['OPENAISLE_KILLS_SEED'] ?? systemRandom.bytes(4).readUInt32BE());
 /** Ample on an idle machine, and meant for one that is not. */

@@ -16,7 +16,7 @@ import { GAS_WEI, type Goods, PRICE, testTrade } from '../support/trade.ts';
 // Two acts on one listing begin within a few milliseconds of each other, in changing order. Whoever comes first: one story, told by
 // the answers, by the tables and by the log alike.
 
-const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? 60);
+const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? 25);
 const SEED = Number(process.env['OPENAISLE_RACES_SEED'] ?? Date.now() % 1_000_000);
 const BATCH = 20;
 const MOST_APART_MS = 6;

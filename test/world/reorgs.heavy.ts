@@ -15,7 +15,7 @@ import { openReorgChain } from './reorg-chain.ts';
 import { FINALITY_BLOCKS, ReorgRun } from './reorg-run.ts';
 
 /** As many as take a minute on an idle machine; 500 meet every step with everything. */
-const REORGS = Number(process.env['OPENAISLE_REORGS'] ?? 100);
+const REORGS = Number(process.env['OPENAISLE_REORGS'] ?? 60);
 const SEED = Number(process.env['OPENAISLE_REORGS_SEED'] ?? 20_262);
 /** The local node loses states of the past after some two thousand blocks, those that were taken back among them. */
 const REORGS_PER_CHAIN = 25;

@@ -4,7 +4,7 @@ import { RpcFailure } from '../../src/platform/chain/rpc.ts';
 import { createDice, type Dice } from '../stress/dice.ts';
 import { type PaidGoods, tradeOnPair } from '../support/rpc-pair.ts';
 
-const FLIPS = Number(process.env['OPENAISLE_FLIPS'] ?? 1_000);
+const FLIPS = Number(process.env['OPENAISLE_FLIPS'] ?? 300);
 const LARGEST_LAG = 500;
 const SMALL_LAG = 5;
 const SILENT_PART = 0.1;
