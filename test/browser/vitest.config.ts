@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** `npm run test:browser`: the pages in a real browser, over a real market and database. Screenshots go to test/browser/shots. */
 export default defineConfig({
   test: {
+    name: 'browser',
     include: ['test/browser/**/*.browser.ts'],
     globalSetup: 'test/support/global-setup.ts',
     maxWorkers: 2,

@@ -21,6 +21,7 @@ const ROUNDS = Object.fromEntries(
 /** `npm run test:deep`: the same as the tests, many times over, for as long as it takes. */
 export default defineConfig({
   test: {
+    name: 'deep',
     include: ['test/**/*.deep.ts', ...PLAYED_LONGER],
     env: ROUNDS,
     globalSetup: 'test/support/global-setup.ts',

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** What takes long: whole processes that are started and killed, every fault, the demonstration, long walks. Run beside the quick suite by the build server. */
 export default defineConfig({
   test: {
+    name: 'heavy',
     include: ['test/**/*.heavy.ts', 'src/**/*.heavy.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     maxWorkers: 2,

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** Attacks by strangers against a running market, with honest clients beside them. Run by the build server. */
 export default defineConfig({
   test: {
+    name: 'hostile',
     include: ['test/hostile/**/*.hostile.ts'],
     globalSetup: 'test/support/global-setup.ts',
     maxWorkers: 2,

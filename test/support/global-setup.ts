@@ -55,8 +55,21 @@ async function migrateTemplate(url: string): Promise<string | null> {
   }
 }
 
+/** Minutes on two cores. */
+const USUAL: Readonly<Record<string, number>> = { quick: 4, heavy: 15, hostile: 1, browser: 7 };
+
+/** What runs, and for how long: nothing else is said for minutes. */
+function announce({ name }: TestProject): void {
+  const minutes = USUAL[name];
+  if (minutes === undefined || !process.env['npm_lifecycle_event']?.startsWith('test')) return;
+  process.stdout.write(
+    `The ${name} tests: PostgreSQL and local chains are started as they are needed. All of them take about ${minutes} min on two cores.\n`,
+  );
+}
+
 /** Starts what all test files share, once per run, and takes it down again. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  announce(project);
   // Programs that tests start compile our sources once for all of them.
   const compiled = await mkdtemp(join(tmpdir(), 'openaisle-compiled-'));
   process.env['NODE_COMPILE_CACHE'] = compiled;
