@@ -28,7 +28,7 @@ export interface Verdict {
   faults: string[];
 }
 
-interface Given {
+interface BooksToCheck {
   chain: LocalChain;
   database: Database;
   market: Sales;
@@ -44,7 +44,7 @@ const PAYER_ADDRESSES = Array.from({ length: PAYERS }, (_, n) => [payerAccount(n
 const BLOCKS_AT_ONCE = 500n;
 
 /** What was delivered against what the chain says was paid and what the market's books say. A fast wrong answer counts for nothing. */
-export async function checkBooks({ chain, database, market, stock, transfers }: Given): Promise<Verdict> {
+export async function checkBooks({ chain, database, market, stock, transfers }: BooksToCheck): Promise<Verdict> {
   const paid = await readPaid(chain);
   const books = { market: booksOf(market, paid), stock: booksOf(stock, paid) };
   const counted = await database.one<{

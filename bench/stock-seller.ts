@@ -20,7 +20,7 @@ export interface StockSeller {
   spent(): Promise<Spent>;
 }
 
-interface Given {
+interface StockSellerOptions {
   folder: string;
   chain: LocalChain;
   meters: Meters;
@@ -33,7 +33,7 @@ interface Given {
 const METER = 'stock facilitator';
 const WEI = 1_000n * 10n ** 18n;
 
-export async function startStockSeller(given: Given): Promise<StockSeller> {
+export async function startStockSeller(given: StockSellerOptions): Promise<StockSeller> {
   const { folder, chain, meters, goods, tell } = given;
   await installPeers(tell);
   tell('starting the stock seller and its facilitator');
@@ -73,7 +73,7 @@ function shelvesText(goods: readonly Goods[]): string {
 }
 
 async function startPeer(
-  { folder, begun, signal }: Given,
+  { folder, begun, signal }: StockSellerOptions,
   part: 'facilitator' | 'seller',
   readyPath: string,
   env: Record<string, string>,

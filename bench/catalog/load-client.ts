@@ -1,6 +1,6 @@
 import { serveOrders } from '../child.ts';
+import { runConnection } from './connection.ts';
 import { createHistogram, record } from './histogram.ts';
-import { runLane } from './lane.ts';
 import { type PageRequest, requestText } from './page-request.ts';
 
 /** Ask these in turn, on so many connections, for so long. */
@@ -44,7 +44,7 @@ async function load(order: LoadOrder): Promise<LoadAnswer> {
       asked += 1;
       return true;
     };
-    return runLane(hostname, Number(port), {
+    return runConnection(hostname, Number(port), {
       next: () => {
         const now = performance.now();
         if (since === 0 && !take(now)) return null;

@@ -78,7 +78,7 @@ const QUIET_MS = 400;
 export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> {
   const { client, fixed, market, rate, requests, seeded, tell } = order;
   const load = createWriteLoad();
-  const beside = createWriteLoad();
+  const staticLoad = createWriteLoad();
   const slices: Slices = { with: [], without: [] };
   const fixedSlices: Slices = { with: [], without: [] };
   const counted: Recount[] = [];
@@ -110,7 +110,7 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
       slices.with.push(await readWithWrites(SLICE_SECONDS, load));
       writingMs += performance.now() - begin;
       fixedSlices.without.push(await read(SLICE_SECONDS, fixed));
-      fixedSlices.with.push(await readWithWrites(SLICE_SECONDS, beside, fixed));
+      fixedSlices.with.push(await readWithWrites(SLICE_SECONDS, staticLoad, fixed));
       await systemClock.sleep(QUIET_MS);
       if (round % 3 === 0)
         counted.push(
@@ -122,7 +122,7 @@ export async function measureWrites(order: WritesOrder): Promise<WritesOutcome> 
     await along.stop();
   }
   counted.push(await recount({ ...order, marketUrl: market.url, dice: diceFor(seeded.seed, 'last recount') }));
-  load.faults.push(...beside.faults);
+  load.faults.push(...staticLoad.faults);
   return outcomeOf(order, slices, load, {
     along,
     counted,

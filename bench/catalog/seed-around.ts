@@ -5,7 +5,7 @@ import { copyFile, copyLine, withCopyFolder, writeRows } from './copy-rows.ts';
 import { thingWalletOf, walletOf } from './listing-line.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-interface Given {
+interface SeedPlan {
   listings: number;
   sellers: number;
   vocabulary: Vocabulary;
@@ -15,7 +15,7 @@ const MOST_EVENTS = 50_000;
 const JOINED = '2026-01-05T12:00:00Z';
 
 /** Everything that stands around the listings. Merchants are the ones who vote, and who take what is free. */
-export async function seedAround(client: ClientBase, given: Given, begin: (what: string) => void): Promise<void> {
+export async function seedAround(client: ClientBase, given: SeedPlan, begin: (what: string) => void): Promise<void> {
   begin('merchants');
   await seedMerchants(client, given);
   begin('artifacts');
@@ -53,7 +53,7 @@ function memberOf(merchants: number): string {
   return `((l.id * 104729 + n::int8 * ${step}) % ${merchants}) + 1`;
 }
 
-async function seedMerchants(client: ClientBase, { sellers, vocabulary }: Given): Promise<void> {
+async function seedMerchants(client: ClientBase, { sellers, vocabulary }: SeedPlan): Promise<void> {
   const ids = Array.from({ length: sellers }, (_, index) => index + 1);
   const merchants = ids.map((id) => {
     const handle = handleOf(id, vocabulary);
@@ -118,7 +118,7 @@ async function seedSales(client: ClientBase): Promise<void> {
 }
 
 /** The log begins with the newest listings: enough for the pages that show it. */
-async function seedEvents(client: ClientBase, { listings }: Given): Promise<void> {
+async function seedEvents(client: ClientBase, { listings }: SeedPlan): Promise<void> {
   const older = Math.max(0, listings - MOST_EVENTS);
   await client.query(`
     insert into events (id, kind, at, canonical, in_door, in_window, queued_at, nth_of_kind, nth_of_door, nth_of_window, numbered_at, nth,

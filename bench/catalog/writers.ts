@@ -70,14 +70,14 @@ async function giveKeys(client: ClientBase, seed: number, count: number): Promis
   return keys;
 }
 
-interface Given {
+interface WriterOptions {
   dice: Dice;
   seeded: Seeded;
   keys: readonly string[];
   own: { id: number; merchant: number }[];
 }
 
-function drawWrites({ dice, seeded, keys, own }: Given): Writers {
+function drawWrites({ dice, seeded, keys, own }: WriterOptions): Writers {
   const { listings, vocabulary } = seeded;
   const make = createGoods(dice.int(2 ** 31), seeded);
   const drawTag = createZipf(vocabulary.tags.length, dice);

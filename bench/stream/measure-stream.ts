@@ -35,7 +35,7 @@ export interface StreamOutcome {
   /** Of one core, what the market took while events came. */
   marketShare: number;
   /** GET /api/shelves on one other connection: without listeners, and with all of them while events come. */
-  others: { alone: Times; beside: Times };
+  others: { alone: Times; withListeners: Times };
   /** Null: no browser was on the page. */
   window: WatchedWindow | null;
 }
@@ -64,7 +64,7 @@ export async function measureStream(options: Options, running: Running): Promise
   tell('warming up');
   await load(market.url, [requestBytes(market.url, { method: 'GET', path: '/api/shelves' })], BUSY);
   await listeners.ask({ act: 'open', port, count: WARM_UP.clients });
-  await beside(stage, { ...WARM_UP, signal });
+  await timeWhileWriting(stage, { ...WARM_UP, signal });
   await listeners.ask({ act: 'close' });
   const alone = await timed(market.url, () => systemClock.sleep(ALONE_SECONDS * 1_000, signal));
   const before = await rssMb(market, signal);
@@ -76,7 +76,7 @@ export async function measureStream(options: Options, running: Running): Promise
   tell(`${options.rate} events/s for ${options.seconds} s`);
   const cpu = (await cpuMs([market.pid])) ?? 0;
   const begin = performance.now();
-  const { written, times } = await beside(stage, { ...options, signal });
+  const { written, times } = await timeWhileWriting(stage, { ...options, signal });
   const marketShare = (((await cpuMs([market.pid])) ?? 0) - cpu) / (performance.now() - begin);
   const { faults, slowest, fastest, open } = await arrived(stage, signal);
   if (open !== options.clients) faults.push(`${open} clients are left`);
@@ -94,7 +94,7 @@ export async function measureStream(options: Options, running: Running): Promise
     kbPerClient: { idle: perClient(idle), after: perClient(after) },
     rssMb: { before, idle, after },
     marketShare,
-    others: { alone: alone.times, beside: times },
+    others: { alone: alone.times, withListeners: times },
     window,
   };
 }
@@ -131,7 +131,7 @@ async function prepare({ begun, signal, tell }: Running): Promise<Stage> {
 }
 
 /** Requests while events are written. */
-async function beside(
+async function timeWhileWriting(
   { database, market }: Stage,
   given: { rate: number; seconds: number; signal: AbortSignal },
 ): Promise<{ written: number; times: Times }> {

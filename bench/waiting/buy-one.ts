@@ -14,7 +14,7 @@ export interface FirstAnswer {
 }
 
 /** As a client that begins again: over a connection of its own, which leads to any of the market's processes. */
-export async function askAnew(url: string, shop: Shop, order: Order): Promise<WireAnswer> {
+export async function askOnNewConnection(url: string, shop: Shop, order: Order): Promise<WireAnswer> {
   const wire = await openWire(url, { keepBody: true });
   try {
     return await wire.ask(shop.request(order));
@@ -31,7 +31,7 @@ export async function buyOne(url: string, shop: Shop, order: Order, heads: Heads
   await systemClock.sleep((BLOCK_SECONDS / 2) * 1_000);
   const begin = performance.now();
   for (;;) {
-    const { mined } = shop.read(order, await askAnew(url, shop, order));
+    const { mined } = shop.read(order, await askOnNewConnection(url, shop, order));
     const now = performance.now();
     if (mined !== null) return { ms: now - begin, afterBlockMs: now - (heads.seenAt(mined.block ?? 0) ?? Number.NaN) };
     await systemClock.sleep(BUYER_POLL_MS);

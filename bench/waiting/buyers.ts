@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Order } from '../orders.ts';
 import type { Shop } from '../shops.ts';
-import { askAnew } from './buy-one.ts';
+import { askOnNewConnection } from './buy-one.ts';
 
 /** Buyers that have paid and ask again for their goods when the market has told them to. */
 export interface Buyers {
@@ -22,7 +22,7 @@ export function letBuyersAsk(url: string, shop: Shop, orders: readonly Order[]):
   const stopping = new AbortController();
   const ask = async (one: (typeof waiting)[number]): Promise<void> => {
     one.nextAt = Number.POSITIVE_INFINITY;
-    const answer = await askAnew(url, shop, one.order);
+    const answer = await askOnNewConnection(url, shop, one.order);
     counts.asked += 1;
     const { outcome } = shop.read(one.order, answer);
     if (outcome === 'goods') {

@@ -7,7 +7,7 @@ import { proofHeader } from '../proof.ts';
 import type { Running } from '../run-bench.ts';
 import { marketShop, type Shop } from '../shops.ts';
 import { startWorld, type World } from '../world.ts';
-import { askAnew, buyOne, buySome, type FirstAnswer } from './buy-one.ts';
+import { askOnNewConnection, buyOne, buySome, type FirstAnswer } from './buy-one.ts';
 import { type Buyers, letBuyersAsk, retryAfterMs } from './buyers.ts';
 import { countsOf, measureFor, measureWhile, type Scene, type Window } from './measure-window.ts';
 import type { Options } from './options.ts';
@@ -23,7 +23,7 @@ export interface Waiting {
   windows: Window[];
   /** Of purchases without and with the payments that wait. */
   alone: FirstAnswer;
-  beside: FirstAnswer;
+  underLoad: FirstAnswer;
   /** Of the payments that waited, by state, and how many goods their buyers have. */
   ends: Record<string, number>;
   delivered: number;
@@ -48,7 +48,7 @@ export async function measureWaiting(options: Options, running: Running): Promis
   const ground = await prepare(options, running);
   const { world, shop, heads, waiting, tell } = ground;
   const url = world.side.marketUrl;
-  await rest();
+  await settle();
   tell('an idle market');
   const windows: Window[] = [];
   const note = (window: Window): void => {
@@ -63,14 +63,14 @@ export async function measureWaiting(options: Options, running: Running): Promis
   tell(`${waiting.length} payments that wait`);
   await writeRows(world.side.books, waiting);
   note(await measureWhile(ground, 'first reading of all', () => untilRead(world, waiting.length)));
-  await rest();
+  await settle();
   note(await measureFor(ground, 'all wait', options.seconds / 2));
   const letThemAsk = (): Buyers => {
     const asked = waiting.map((one) => orderOf(one, world));
     return letBuyersAsk(url, shop, asked);
   };
   const early = letThemAsk();
-  await rest();
+  await settle();
   const askedBefore = early.asked();
   note(await measureFor(ground, 'all wait, buyers ask', options.seconds / 2));
   const asksPerSecond = (early.asked() - askedBefore) / (windows.at(-1)?.seconds ?? 1);
@@ -84,15 +84,15 @@ export async function measureWaiting(options: Options, running: Running): Promis
   tell('some of them end in every block');
   note(await measureFor(ground, 'some end in each block', options.seconds / 2));
   const buyers = letThemAsk();
-  await rest();
+  await settle();
   note(await measureFor(ground, 'some end, buyers ask', options.seconds / 2));
-  const beside = await buySome(url, shop, await ground.sign(NEW_PURCHASES), heads);
+  const underLoad = await buySome(url, shop, await ground.sign(NEW_PURCHASES), heads);
   await buyers.stop();
   const ends = await countEnds(world.side.books, waiting);
-  return { options, windows, alone, beside, ends, delivered: buyers.delivered(), asksPerSecond };
+  return { options, windows, alone, underLoad: underLoad, ends, delivered: buyers.delivered(), asksPerSecond };
 }
 
-const rest = (): Promise<void> => systemClock.sleep(REST_SECONDS * 1_000);
+const settle = (): Promise<void> => systemClock.sleep(REST_SECONDS * 1_000);
 
 async function prepare(options: Options, running: Running): Promise<Ground> {
   const metricsPort = await freePort();
@@ -133,7 +133,7 @@ async function measureOne(ground: Ground): Promise<Window[]> {
   const end = performance.now() + options.seconds * 1_000;
   const ask = async (): Promise<void> => {
     while (performance.now() < end) {
-      const answer = await askAnew(url, shop, order);
+      const answer = await askOnNewConnection(url, shop, order);
       if (shop.read(order, answer).outcome !== 'pending') throw new Error('it was final too soon');
       await systemClock.sleep(Math.min(retryAfterMs(answer.head), Math.max(0, end - performance.now())));
     }

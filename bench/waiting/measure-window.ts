@@ -5,7 +5,7 @@ import type { World } from '../world.ts';
 import { type PassTimes, watchPasses } from './read-pass.ts';
 
 /** What went to a provider. */
-export interface Asked {
+export interface ProviderTraffic {
   requests: number;
   calls: number;
   bytes: number;
@@ -16,8 +16,8 @@ export interface Window {
   name: string;
   seconds: number;
   blocks: number;
-  market: Asked;
-  facilitator: Asked;
+  market: ProviderTraffic;
+  facilitator: ProviderTraffic;
   passes: PassTimes;
 }
 
@@ -43,8 +43,8 @@ export async function measureWhile(scene: Scene, name: string, act: () => Promis
   const took = await passes();
   return {
     ...{ name, seconds: ms / 1_000, blocks },
-    market: asked(before.market, after.market),
-    facilitator: asked(before.facilitator, after.facilitator),
+    market: trafficBetween(before.market, after.market),
+    facilitator: trafficBetween(before.facilitator, after.facilitator),
     passes: { medianMs: median(took), longestMs: Math.max(...took) },
   };
 }
@@ -52,7 +52,7 @@ export async function measureWhile(scene: Scene, name: string, act: () => Promis
 export const measureFor = (scene: Scene, name: string, seconds: number): Promise<Window> =>
   measureWhile(scene, name, () => systemClock.sleep(seconds * 1_000));
 
-function asked(before: Counts, after: Counts): Asked {
+function trafficBetween(before: Counts, after: Counts): ProviderTraffic {
   const gone = (name: string): number => (after[name] ?? 0) - (before[name] ?? 0);
   const methods = Object.keys(after).flatMap((name) => /^calls (\w+)$/.exec(name)?.[1] ?? []);
   const callsByMethod = Object.fromEntries(methods.map((method) => [method, gone(`calls ${method}`)]));

@@ -1,7 +1,7 @@
 import type { Waiting } from './measure-waiting.ts';
 import { row, windowRow } from './window-row.ts';
 
-export function reportText({ options, windows, alone, beside, ends, delivered, asksPerSecond }: Waiting): string {
+export function reportText({ options, windows, alone, underLoad, ends, delivered, asksPerSecond }: Waiting): string {
   const states = Object.entries(ends).map(([state, count]) => `${count} ${state}`);
   return `${[
     `${options.workers} processes, ${options.payments} payments, ${options.transactions} transactions a block; of all processes together`,
@@ -20,8 +20,8 @@ export function reportText({ options, windows, alone, beside, ends, delivered, a
     '',
     ...windows.map(({ name, market }) => `${name}: ${methodsText(market.callsByMethod)}`),
     '',
-    `first answer of a purchase, from half a beat before a block: ${alone.ms.toFixed(0)} ms alone, ${beside.ms.toFixed(0)} ms beside them`,
-    `  after its block: ${alone.afterBlockMs.toFixed(0)} ms alone, ${beside.afterBlockMs.toFixed(0)} ms beside them`,
+    `first answer of a purchase, from half a beat before a block: ${alone.ms.toFixed(0)} ms alone, ${underLoad.ms.toFixed(0)} ms beside them`,
+    `  after its block: ${alone.afterBlockMs.toFixed(0)} ms alone, ${underLoad.afterBlockMs.toFixed(0)} ms beside them`,
     `buyers that wait: ${asksPerSecond.toFixed(1)} requests/s while none is final; at the end ${states.join(', ')}; ${delivered} have their goods`,
   ].join('\n')}\n`;
 }

@@ -14,11 +14,11 @@ import {
   pathVariable,
   pepperFaults,
   portVariable,
+  type ReportFault,
   readLimitsObject,
   readNamed,
   requiredOrigin,
   rpcUrlsVariable,
-  type Told,
   wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
@@ -29,7 +29,7 @@ export const MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.
 
 /** CITY_LIMITS: a JSON object that changes some of the named limits. */
 const readLimits: z.ZodType<CityLimits, string> = z.string().transform((text, context) => {
-  const tell: Told = (message) => context.addIssue({ code: 'custom', message });
+  const tell: ReportFault = (message) => context.addIssue({ code: 'custom', message });
   const given = readLimitsObject(text, tell);
   if (given === null) return z.NEVER;
   return { ...CITY_LIMITS, ...readNamed(given, Object.keys(CITY_LIMITS), tell) };

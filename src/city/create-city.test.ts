@@ -21,14 +21,14 @@ const sharedCity = (): RunningCity => {
   return shared;
 };
 
-interface Asked {
+interface SentRequest {
   key?: string;
   accept?: string;
   body?: unknown;
   headers?: Record<string, string>;
 }
 
-async function ask(method: 'GET' | 'POST', url: string, asked: Asked = {}, city = sharedCity()) {
+async function ask(method: 'GET' | 'POST', url: string, asked: SentRequest = {}, city = sharedCity()) {
   const answer = await city.http.inject({
     method,
     url,

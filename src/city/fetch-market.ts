@@ -14,10 +14,10 @@ const merchantOut = z.object({ handle: z.string().max(64), city_handle: z.string
 /** What a store shows of the merchant's side of a link. */
 export type MerchantRecord = z.output<typeof merchantOut>;
 
-type Needs = Pick<City, 'config' | 'log'>;
+type FetchContext = Pick<City, 'config' | 'log'>;
 
 /** Null where the market says that there is no such draft. Anything else that is no draft is a market that cannot be read. */
-export async function readDraft(city: Needs, id: bigint): Promise<DraftOut | null> {
+export async function readDraft(city: FetchContext, id: bigint): Promise<DraftOut | null> {
   const found = await readRecord(city, `/api/world/draft/${id}`, z.object({ draft: draftOut }));
   if (found === null) return null;
   if (found.draft.id !== Number(id)) throw unavailable(city, 'another draft than the one asked for');
@@ -25,7 +25,7 @@ export async function readDraft(city: Needs, id: bigint): Promise<DraftOut | nul
 }
 
 /** Null where the market says that there is no such checkout. */
-export async function readCheckout(city: Needs, id: bigint): Promise<CheckoutOut | null> {
+export async function readCheckout(city: FetchContext, id: bigint): Promise<CheckoutOut | null> {
   const found = await readRecord(city, `/api/world/checkout/${id}`, z.object({ checkout: checkoutOut }));
   if (found === null) return null;
   if (found.checkout.id !== Number(id)) throw unavailable(city, 'another checkout than the one asked for');
@@ -33,7 +33,7 @@ export async function readCheckout(city: Needs, id: bigint): Promise<CheckoutOut
 }
 
 /** Null where the market says that there is no such merchant. */
-export async function readMerchant(city: Needs, handle: string): Promise<MerchantRecord | null> {
+export async function readMerchant(city: FetchContext, handle: string): Promise<MerchantRecord | null> {
   const found = await readRecord(
     city,
     `/api/store/${encodeURIComponent(handle)}?limit=1`,
@@ -45,7 +45,7 @@ export async function readMerchant(city: Needs, handle: string): Promise<Merchan
 }
 
 async function readRecord<Shape extends z.ZodType>(
-  city: Needs,
+  city: FetchContext,
   path: string,
   shape: Shape,
 ): Promise<z.output<Shape> | null> {
@@ -57,7 +57,7 @@ async function readRecord<Shape extends z.ZodType>(
   return read.data;
 }
 
-async function ask(city: Needs, url: string): Promise<{ status: number; json: unknown }> {
+async function ask(city: FetchContext, url: string): Promise<{ status: number; json: unknown }> {
   try {
     return await askJson(url, {
       body: null,
@@ -71,7 +71,7 @@ async function ask(city: Needs, url: string): Promise<{ status: number; json: un
 }
 
 /** What the market sent is neither shown nor logged: it may be anything. */
-function unavailable({ log }: Needs, why: string): Refusal {
+function unavailable({ log }: FetchContext, why: string): Refusal {
   log.warn('market_unavailable', { why });
   return new Refusal('market_unavailable', {
     detail: `The market gave no answer that can be used: ${why}.`,

@@ -11,7 +11,7 @@ import { logCopyFolder, openLogCopyPlace } from '../platform/log-copy/place.ts';
 import { loadOwnPepper } from '../platform/pepper.ts';
 import { systemRandom } from '../platform/random.ts';
 import { CommandRefused, runCommand } from '../platform/run-command.ts';
-import { handleShutdown, holdSignals, undoOnFailure } from '../platform/shutdown.ts';
+import { deferSignals, handleShutdown, undoOnFailure } from '../platform/shutdown.ts';
 import { MIGRATIONS, readCityConfig } from './config.ts';
 import type { CityConfig } from './context.ts';
 import { createCity } from './create-city.ts';
@@ -95,7 +95,7 @@ const DRAIN_MS = 20_000;
 async function main(): Promise<void> {
   const config = readCityConfig(process.env);
   const log = createLog({ hide: secretsOf(config), fields: ['offer_id', 'thing_id', 'code'] });
-  const signals = holdSignals();
+  const signals = deferSignals();
   const city = await serveCity(config, log).catch((error: unknown) => {
     log.error('city_not_started', { error });
     process.exit(1);
@@ -155,8 +155,8 @@ function serveCity(config: CityConfig, log: Log): Promise<ServedCity> {
     const database = await openDatabase({ url: server.url, applicationName: 'openaisle-city', ...poolSize });
     begun.defer(() => database.close());
     const pepper = await loadOwnPepper(config);
-    const needs = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };
-    const logCopy = await openLogCopyPlace(config, needs);
+    const options = { random: systemRandom, log, variable: 'CITY_LOG_COPY_DIR' };
+    const logCopy = await openLogCopyPlace(config, options);
     const running = createCity({ config, database, clock: systemClock, random: systemRandom, log, pepper, logCopy });
     // Also after a start that failed half-way: its passes would go on asking a database that is closed.
     begun.defer(() => running.stop({ drainMs: 0 }));

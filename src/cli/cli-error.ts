@@ -4,7 +4,7 @@ import { MarketError, UnreadableAnswer } from '../sdk/errors.ts';
 export const EXITS = { refused: 1, wrong_use: 2, unknown: 3 } as const;
 export type Trouble = keyof typeof EXITS;
 
-export interface TroubleParts {
+export interface ErrorDetails {
   reason: string;
   title: string;
   detail?: string | undefined;
@@ -19,9 +19,9 @@ export interface TroubleParts {
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly trouble: Trouble;
-  readonly parts: TroubleParts;
+  readonly parts: ErrorDetails;
 
-  constructor(trouble: Trouble, parts: TroubleParts) {
+  constructor(trouble: Trouble, parts: ErrorDetails) {
     super(parts.title);
     this.trouble = trouble;
     this.parts = parts;

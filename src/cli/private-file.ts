@@ -112,18 +112,18 @@ export async function makeFolderOf(path: string): Promise<void> {
  * old file or the new one. `new` never takes the place of a file. The caller holds the file's lock.
  */
 export async function writePrivate(path: string, text: string, how: 'new' | 'replace'): Promise<void> {
-  const beside = `${path}.tmp`;
+  const temporary = `${path}.tmp`;
   // Left by a process that was killed in the middle: the lock says that no process writes it now.
-  await rm(beside, { force: true });
-  const file = await open(beside, 'wx', 0o600);
+  await rm(temporary, { force: true });
+  const file = await open(temporary, 'wx', 0o600);
   try {
     await file.writeFile(text);
     await file.sync();
   } finally {
     await file.close();
   }
-  if (how === 'replace') await rename(beside, path);
-  else await placeNew(beside, path);
+  if (how === 'replace') await rename(temporary, path);
+  else await placeNew(temporary, path);
   await syncFolderOf(path);
 }
 

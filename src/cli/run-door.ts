@@ -51,7 +51,7 @@ async function inFile(cli: Cli, held: IdentityFile, run: DoorRun, early: Begun |
     mustHoldNothingPending(content, path);
     run.check?.(content, path);
     begun ??= await run.begin(content, market);
-    saved = beside(content, begun, market, path);
+    saved = withPending(content, begun, market, path);
     await held.save(saved);
   } catch (error) {
     // Nothing of it was saved, so it must not be confirmed any more. If this fails too, it lapses by itself.
@@ -63,7 +63,7 @@ async function inFile(cli: Cli, held: IdentityFile, run: DoorRun, early: Begun |
 }
 
 /** The new secrets added to what the file holds. */
-function beside(
+function withPending(
   content: Identity | null,
   { pending, handle, currentKey }: Begun,
   market: string,

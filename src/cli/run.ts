@@ -17,19 +17,19 @@ import type { Terminal } from './terminal.ts';
 
 /** How the merchant stands, in a few lines. */
 async function whoami(cli: Cli): Promise<Done> {
-  const standing = await openAccount(cli);
-  const { market, key, path, content } = standing;
+  const account = await openAccount(cli);
+  const { market, key, path, content } = account;
   const { body: me } = await connectTo(
     cli,
     market,
   )(key)
     .getMe({ query: SHORT_ACCOUNT })
     .catch((error: unknown) => {
-      throw refusalOf(error, standing);
+      throw refusalOf(error, account);
     });
   const { merchant, credits, reviews, removal_notices, pending_codes, quotas } = me;
   const counts = { listings: me.listings_total, sales: me.sales_total, purchases: me.purchases_total };
-  const warnings = warningsOf(standing, pending_codes);
+  const warnings = warningsOf(account, pending_codes);
   return {
     lines: [
       `${merchant.handle}, merchant ${merchant.id}${merchant.maintainer ? ' (maintainer)' : ''} at ${market}, since ${merchant.joined_at}`,

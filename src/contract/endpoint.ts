@@ -46,16 +46,16 @@ export function endpoint<const E extends EndpointShape>(shape: E): E {
 }
 
 type Read<T> = T extends z.ZodType ? z.output<T> : undefined;
-type Given<T> = T extends z.ZodType ? z.input<T> : undefined;
+type InputOf<T> = T extends z.ZodType ? z.input<T> : undefined;
 
 /** What an operation receives, after the schemas. */
 export type ParamsOf<E extends EndpointShape> = Read<E['params']>;
 export type QueryOf<E extends EndpointShape> = Read<E['query']>;
 export type BodyOf<E extends EndpointShape> = Read<E['body']>;
 /** What a caller hands in. */
-export type ParamsGiven<E extends EndpointShape> = Given<E['params']>;
-export type QueryGiven<E extends EndpointShape> = Given<E['query']>;
-export type BodyGiven<E extends EndpointShape> = Given<E['body']>;
+export type ParamsGiven<E extends EndpointShape> = InputOf<E['params']>;
+export type QueryGiven<E extends EndpointShape> = InputOf<E['query']>;
+export type BodyGiven<E extends EndpointShape> = InputOf<E['body']>;
 
 type Statuses<E extends EndpointShape> = Extract<keyof E['answers'], 200 | 201 | 202>;
 

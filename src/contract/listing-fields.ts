@@ -86,14 +86,18 @@ export const FIELD_NAMES = Object.keys(LISTING_FIELDS) as readonly FieldName[];
 export type ComparedField = Exclude<FieldName, `artifact_${string}`>;
 export const COMPARED_FIELDS = FIELD_NAMES.filter((name) => !name.startsWith('artifact_')) as readonly ComparedField[];
 
-type Given = { [K in FieldName]: (typeof LISTING_FIELDS)[K]['given'] };
+type FieldSchemas = { [K in FieldName]: (typeof LISTING_FIELDS)[K]['given'] };
 type Bare<T> = T extends z.ZodDefault<infer U> | z.ZodOptional<infer U> ? U : T;
 type Edited = {
-  [K in FieldName]: z.ZodOptional<K extends AttributeName ? z.ZodNullable<Bare<Given[K]>> : Bare<Given[K]>>;
+  [K in FieldName]: z.ZodOptional<
+    K extends AttributeName ? z.ZodNullable<Bare<FieldSchemas[K]>> : Bare<FieldSchemas[K]>
+  >;
 };
 
 /** Of a new listing. */
-export const givenFields = Object.fromEntries(FIELD_NAMES.map((name) => [name, LISTING_FIELDS[name].given])) as Given;
+export const givenFields = Object.fromEntries(
+  FIELD_NAMES.map((name) => [name, LISTING_FIELDS[name].given]),
+) as FieldSchemas;
 /** Of an edit, which has to know what was named: no defaults. */
 export const editedFields = Object.fromEntries(FIELD_NAMES.map((name) => [name, editedField(name)])) as Edited;
 
@@ -108,7 +112,7 @@ function editedField(name: FieldName): z.ZodType {
 
 /** As they are kept: null where nothing was said. */
 export type FieldValues = {
-  [K in FieldName]: undefined extends z.output<Given[K]>
-    ? Exclude<z.output<Given[K]>, undefined> | null
-    : z.output<Given[K]>;
+  [K in FieldName]: undefined extends z.output<FieldSchemas[K]>
+    ? Exclude<z.output<FieldSchemas[K]>, undefined> | null
+    : z.output<FieldSchemas[K]>;
 };

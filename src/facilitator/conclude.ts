@@ -2,7 +2,7 @@ import { parseTransaction } from 'viem';
 import { readBlock, type StateBlock } from '../platform/chain/reads.ts';
 import { RpcFailure } from '../platform/chain/rpc.ts';
 import { readAuthorizationState, readBalance, readBlacklisted, readPaused } from '../platform/chain/usdc.ts';
-import { nextRest, paysForGas, unitsOfWei } from './budget/gas-budget.ts';
+import { nextCooldown, paysForGas, unitsOfWei } from './budget/gas-budget.ts';
 import { type Context, countOne } from './context.ts';
 import { type Ending, type Entry, keyOf, newestOf, type SignedTransaction } from './journal/entry.ts';
 import type { Mined } from './read-mined.ts';
@@ -22,9 +22,9 @@ export interface Conclude {
 }
 
 export function createConclude(context: Context): Conclude {
-  const { journal, clock, budget, turns, counts, limits, log, nonces, crashPoint } = context;
+  const { journal, clock, budget, payerQueue: turns, counts, limits, log, nonces, crashPoint } = context;
   const listeners: ((entry: Readonly<Entry>) => void)[] = [];
-  const underway = new Map<string, Promise<void>>();
+  const pending = new Map<string, Promise<void>>();
   /** What an entry was counted for: a reorganisation may end it a second time. */
   const charged = new WeakSet<Readonly<Entry>>();
   const tried = new Map<string, boolean>();
@@ -37,9 +37,9 @@ export function createConclude(context: Context): Conclude {
     const { from } = entry.authorization;
     const isFirst = !charged.has(entry);
     charged.add(entry);
-    const rests = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
-    const rest = rests ? nextRest(from, journal.rests().get(from), clock.now(), limits) : null;
-    await journal.end(entry, ending, rest);
+    const isCoolingDown = isFirst && ending.state === 'reverted' && ending.cause === 'unknown';
+    const cooldown = isCoolingDown ? nextCooldown(from, journal.cooldowns().get(from), clock.now(), limits) : null;
+    await journal.end(entry, ending, cooldown);
     crashPoint('after_ending_written');
     if (isFirst) budget.note({ at: ending.at, pool: entry.pool, units: ending.lossUnits });
     noteTried(tried, from, ending);
@@ -49,16 +49,16 @@ export function createConclude(context: Context): Conclude {
     else nonces.confirm();
     turns.wake(from);
     for (const listener of listeners) listener(entry);
-    const told = { transaction_hash: ending.hash, payer: from, state: ending.state, why: ending.cause ?? undefined };
-    if (ending.state === 'reverted') log.warn('settlement_reverted', told);
-    log.info('settlement_ended', told);
-    if (rest !== null) counts.rests += 1;
-    if (rest !== null) log.warn('payer_rests', { payer: from, count: rest.strikes });
+    const fields = { transaction_hash: ending.hash, payer: from, state: ending.state, why: ending.cause ?? undefined };
+    if (ending.state === 'reverted') log.warn('settlement_reverted', fields);
+    log.info('settlement_ended', fields);
+    if (cooldown !== null) counts.cooldowns += 1;
+    if (cooldown !== null) log.warn('payer_rests', { payer: from, count: cooldown.strikes });
   };
   const once = (entry: Readonly<Entry>, act: () => Promise<void>): Promise<void> => {
     const key = keyOf(entry.authorization);
-    const running = underway.get(key) ?? act().finally(() => underway.delete(key));
-    underway.set(key, running);
+    const running = pending.get(key) ?? act().finally(() => pending.delete(key));
+    pending.set(key, running);
     return running;
   };
   return {

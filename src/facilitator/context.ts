@@ -7,7 +7,7 @@ import type { Hex } from '../platform/hex.ts';
 import type { Log } from '../platform/log.ts';
 import type { GasBudget, Reserved } from './budget/gas-budget.ts';
 import type { Limits } from './budget/limits.ts';
-import type { PayerTurns } from './budget/payer-turns.ts';
+import type { PayerQueue } from './budget/payer-queue.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
 import type { ChainHead } from './head.ts';
 import type { Journal } from './journal/open-journal.ts';
@@ -59,7 +59,7 @@ export interface Context {
   verified: Verified;
   limits: Limits;
   budget: GasBudget;
-  turns: PayerTurns;
+  payerQueue: PayerQueue;
   /** What one ether is worth, in millionths of a USDC. */
   etherUnits: bigint;
   counts: Counts;
@@ -79,7 +79,7 @@ interface Counts {
   ended: Map<string, number>;
   causes: Map<string, number>;
   deferred: Map<string, number>;
-  rests: number;
+  cooldowns: number;
   gasUsed: bigint;
   gasPaidUnits: bigint;
   replacements: number;
@@ -91,7 +91,7 @@ export function createCounts(): Counts {
     ended: new Map(),
     causes: new Map(),
     deferred: new Map(),
-    rests: 0,
+    cooldowns: 0,
     gasUsed: 0n,
     gasPaidUnits: 0n,
     replacements: 0,

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { readCode } from '../platform/chain/reads.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
 import { admitFramework } from '../platform/http/admission/admitted-server.ts';
-import type { Flights } from '../platform/http/exchanges.ts';
-import { restingSeconds, unitsOfWei } from './budget/gas-budget.ts';
+import type { InFlightAnswers } from '../platform/http/exchanges.ts';
+import { cooldownSeconds, unitsOfWei } from './budget/gas-budget.ts';
 import type { Context } from './context.ts';
 import type { Settle } from './create-settle.ts';
 import { checkChain } from './monitoring.ts';
@@ -71,7 +71,7 @@ async function findRefusal(
   { payer, payee }: { payer: Hex; payee: Hex },
 ): Promise<{ why: 'payer_resting' | 'gas_budget_spent'; seconds: number } | null> {
   const { journal, clock, budget, quoteGas, etherUnits, rpc } = context;
-  const resting = restingSeconds(journal.rests().get(payer), clock.now());
+  const resting = cooldownSeconds(journal.cooldowns().get(payer), clock.now());
   if (resting > 0) return { why: 'payer_resting', seconds: resting };
   const payerKnown = journal.isKnown(payer);
   try {
@@ -104,7 +104,7 @@ const GUARDED: ReadonlySet<string> = new Set(['/verify', '/settle', '/state']);
 export interface Served {
   context: Context;
   settle: Settle;
-  flights: Pick<Flights, 'hold'>;
+  flights: Pick<InFlightAnswers, 'hold'>;
   /** What callers send as Authorization; null: every client that reaches it may ask. */
   auth: string | null;
   balanceFloorWei: bigint;
@@ -127,7 +127,7 @@ export function createApp(served: Served): FastifyInstance {
   app.removeContentTypeParser('text/plain');
   const isCaller = createCallerCheck(served.auth);
   app.addHook('onRequest', async (request, reply) => {
-    served.flights.hold(reply.raw);
+    served.flights.track(reply.raw);
     reply.header('cache-control', 'no-store');
     // Before the body is read.
     if (!GUARDED.has(request.routeOptions.url ?? '') || isCaller(request.headers.authorization)) return;

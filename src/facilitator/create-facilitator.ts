@@ -6,11 +6,11 @@ import { createRpc } from '../platform/chain/rpc.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder.ts';
 import { type Hex, isHex } from '../platform/hex.ts';
-import { closeServer, createFlights } from '../platform/http/exchanges.ts';
+import { closeServer, createInFlightAnswers } from '../platform/http/exchanges.ts';
 import type { Log } from '../platform/log.ts';
 import { createGasBudget, ETHER_USDC, lossesOf, type Reserved } from './budget/gas-budget.ts';
 import { DEFAULT_LIMITS, type Limits } from './budget/limits.ts';
-import { createPayerTurns } from './budget/payer-turns.ts';
+import { createPayerQueue } from './budget/payer-queue.ts';
 import { createConclude } from './conclude.ts';
 import { type Context, createCounts, createVerified, domainOf, TIMING, type Timing } from './context.ts';
 import type { ReachCrashPoint } from './crash-points.ts';
@@ -20,10 +20,10 @@ import { createSender } from './create-sender.ts';
 import { createSettle } from './create-settle.ts';
 import { createHead } from './head.ts';
 import { openJournal } from './journal/open-journal.ts';
+import { monitorPending } from './monitor-pending.ts';
 import { checkChain, createMetrics, type Health } from './monitoring.ts';
 import { createNonces } from './nonces.ts';
 import { createQuoteGas } from './quote-gas.ts';
-import { tendOpen } from './tend-open.ts';
 
 export interface FacilitatorOptions {
   network: Network;
@@ -83,11 +83,11 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     const sender = createSender(context, { conclude, follower });
     const settle = createSettle({ context, sender, conclude, follower });
     const { clock } = context;
-    const flights = createFlights();
+    const flights = createInFlightAnswers();
     const app = createApp({ context, settle, flights, auth: options.auth ?? null, balanceFloorWei });
     const metrics = await createMetrics(context, { host: options.host ?? '127.0.0.1', port: options.metricsPort ?? 0 });
     const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
-    const tending = tendOpen(context, conclude);
+    const tending = monitorPending(context, conclude);
     context.log.info('facilitator_listening', { url, from: context.address, network: context.network.name });
     return {
       url,
@@ -96,7 +96,7 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
       close: async () => {
         // What waits for its turn would otherwise be waited for.
         sender.close();
-        context.turns.close();
+        context.payerQueue.close();
         // Connections without a request, or with the half of one, would be waited for without an end.
         await closeServer(app, flights, { clock, drainMs: context.timing.answerMs + DRAIN_MORE_MS });
         await settle.idle();
@@ -138,7 +138,7 @@ async function openContext(options: FacilitatorOptions, folder: string): Promise
     verified: createVerified(clock),
     limits,
     budget: createGasBudget({ limits, clock, losses, inFlight: () => [...journal.inFlight(), ...signing] }),
-    turns: createPayerTurns(limits, clock.now),
+    payerQueue: createPayerQueue(limits, clock.now),
     etherUnits: BigInt(Math.round((options.etherUsdc ?? ETHER_USDC) * USDC_UNITS)),
     counts: createCounts(),
     clock,

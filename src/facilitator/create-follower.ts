@@ -34,7 +34,7 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
   conclude.onEnd((entry) => {
     for (const waiter of waiters) if (waiter.entry === entry) finish(waiter);
   });
-  const lookOnce = async (): Promise<void> => {
+  const pollOnce = async (): Promise<void> => {
     const present = [...waiters];
     try {
       const newest = await head.refresh();
@@ -52,7 +52,7 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
     pace.restart();
     while (waiters.size > 0) {
       await clock.sleep(pace.pauseMs());
-      await lookOnce();
+      await pollOnce();
     }
     isRunning = false;
   };

@@ -22,7 +22,7 @@ export interface Sender {
   close(): void;
 }
 
-interface Given {
+interface Rehearsed {
   hasCode: boolean;
   data: Hex;
   quote: Quote;
@@ -35,17 +35,17 @@ const SECONDS_AHEAD = 4;
  * Many settlements are on their way at once: each is rehearsed by itself, takes the next place in the account's order, is written with
  * those of the same moment, and goes to the node once it is on disk. Only what follows from memory happens one after the other.
  */
-export function createSender(context: Context, parts: { conclude: Conclude; follower: Follower }): Sender {
+export function createSender(context: Context, dependencies: { conclude: Conclude; follower: Follower }): Sender {
   const { crashPoint, journal, limits, log, nonces, rpc } = context;
   const underway = new Map<string, Promise<Readonly<Entry>>>();
   const room = createRoom(limits, () => journal.inFlight().size);
   const write = createWrite(context);
   const refusedOnes = new WeakSet<Readonly<Entry>>();
-  parts.conclude.onEnd(room.wake);
+  dependencies.conclude.onEnd(room.wake);
 
   const broadcast = async (entry: Readonly<Entry>): Promise<void> => {
     const { hash, raw } = newestOf(entry);
-    parts.follower.expect(entry);
+    dependencies.follower.expect(entry);
     const transmission = await transmit(rpc, raw);
     log.info('settlement_broadcast', { transaction_hash: hash, payer: entry.authorization.from, transmission });
     if (transmission !== 'taken') nonces.distrust();
@@ -56,7 +56,7 @@ export function createSender(context: Context, parts: { conclude: Conclude; foll
     throw new ChainTrouble('the node refused the transaction');
   };
   /** Null where the order of transactions has to be asked for first. Nothing is awaited between the looks and the places that are taken. */
-  const begin = (authorization: Authorization, given: Given): Promise<Readonly<Entry>> | null => {
+  const begin = (authorization: Authorization, given: Rehearsed): Promise<Readonly<Entry>> | null => {
     const key = keyOf(authorization);
     const before = journal.find(authorization);
     if (before !== null) return Promise.resolve(before);
@@ -102,7 +102,7 @@ export function createSender(context: Context, parts: { conclude: Conclude; foll
 
 interface Placed {
   authorization: Authorization;
-  given: Given;
+  given: Rehearsed;
   reserved: Reserved;
   accountNonce: number;
 }
@@ -148,7 +148,7 @@ function createWrite(context: Context): (placed: Placed) => Promise<Readonly<Ent
 }
 
 /** What it may lose counts from here on, in memory. */
-function drawOn(context: Context, { from, to }: Authorization, { hasCode, quote }: Given): Reserved {
+function drawOn(context: Context, { from, to }: Authorization, { hasCode, quote }: Rehearsed): Reserved {
   const reservedUnits = unitsOfWei(quote.gas * quote.price, context.etherUnits);
   const grant = context.budget.find({
     hasCode,

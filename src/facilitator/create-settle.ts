@@ -15,7 +15,7 @@ import {
   explainFailure,
   FAILED,
   INVALID_SIGNATURE,
-  refuseResting,
+  refuseInCooldown,
   untimely,
 } from './verify-payment.ts';
 
@@ -25,7 +25,7 @@ export interface Settle {
   idle(): Promise<void>;
 }
 
-interface Parts extends Following {
+interface SettleDependencies extends Following {
   sender: Sender;
 }
 
@@ -35,12 +35,12 @@ const BUSY_SECONDS = 10;
  * Concurrent requests for the same payment share one settlement, which goes on when no request waits for it any more. A request with
  * another signature is another settlement: a forged one must not stand in the way. They meet in the sender, which signs once.
  */
-export function createSettle(parts: Parts): Settle {
-  const { context } = parts;
+export function createSettle(dependencies: SettleDependencies): Settle {
+  const { context } = dependencies;
   const { clock, log, timing } = context;
   const running = new Map<string, Promise<Settlement>>();
   const start = (key: string, request: PaymentRequest): Promise<Settlement> => {
-    const settlement = settleOnce(parts, request)
+    const settlement = settleOnce(dependencies, request)
       .catch((cause: unknown): Settlement => (cause instanceof Deferred ? deferred(cause) : { kind: 'unknown', cause }))
       .finally(() => running.delete(key));
     running.set(key, settlement);
@@ -67,7 +67,7 @@ export function createSettle(parts: Parts): Settle {
   });
 }
 
-async function settleOnce(parts: Parts, request: PaymentRequest): Promise<Settlement> {
+async function settleOnce(parts: SettleDependencies, request: PaymentRequest): Promise<Settlement> {
   const { context } = parts;
   const deadlineAt = context.clock.now() + context.timing.confirmationMs;
   const entry = context.journal.find(request.authorization);
@@ -93,7 +93,7 @@ async function settleOnce(parts: Parts, request: PaymentRequest): Promise<Settle
 
 /** One account nonce for ever: what was signed is waited for, and after a revert nothing more is sent. */
 async function followEarlier(
-  parts: Parts,
+  parts: SettleDependencies,
   { authorization }: PaymentRequest,
   entry: Readonly<Entry>,
   deadlineAt: number,
@@ -109,14 +109,14 @@ async function followEarlier(
 }
 
 async function sendInTurn(
-  { context, sender, conclude }: Parts,
+  { context, sender, conclude }: SettleDependencies,
   request: PaymentRequest,
   signed: CheckedSignature,
 ): Promise<Readonly<Entry>> {
   const { authorization, signature } = request;
   const { from, value, validBefore } = authorization;
-  const { clock, journal, rpc, network, turns } = context;
-  refuseResting(context, request);
+  const { clock, journal, rpc, network, payerQueue: turns } = context;
+  refuseInCooldown(context, request);
   const admission = await turns.enter({
     payer: from,
     value,
@@ -135,7 +135,7 @@ async function sendInTurn(
   }
   try {
     // What came before it may have failed meanwhile.
-    refuseResting(context, request);
+    refuseInCooldown(context, request);
     const isOld = signed.readAt + CODE_KEPT_MS <= clock.now();
     const hasCode = isOld ? (await readCode(rpc, from, 'latest')) !== '0x' : signed.hasCode;
     return await sender.send(authorization, { hasCode, data: settleData(authorization, signature) });

@@ -31,7 +31,7 @@ export async function follow(
 ): Promise<Settlement> {
   const { context, follower } = parts;
   // Only an earlier one may have been mined, or taken back, while nothing was waited for.
-  if (!isFresh) await lookAgain(parts, entry);
+  if (!isFresh) await searchAgain(parts, entry);
   await follower.ended(entry, deadlineAt);
   const { ending } = entry;
   if (ending === null) return { kind: 'pending', transaction: newestOf(entry).hash };
@@ -56,7 +56,7 @@ export async function findElsewhere(
 }
 
 /** One that was in a block and is not now has to be looked after again, and a node may have dropped one that was in none. */
-async function lookAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
+async function searchAgain({ context, conclude }: Following, entry: Readonly<Entry>): Promise<void> {
   const { clock, journal, log, nonces, timing } = context;
   const before = entry.ending;
   if (before !== null && before.state !== 'succeeded') return;

@@ -3,7 +3,7 @@ import { domainSeparatorOf } from '../platform/chain/authorization.ts';
 import { readChainId } from '../platform/chain/reads.ts';
 import { readDomainSeparator } from '../platform/chain/usdc.ts';
 import { serveText } from '../platform/serve-text.ts';
-import { restingSeconds } from './budget/gas-budget.ts';
+import { cooldownSeconds } from './budget/gas-budget.ts';
 import type { Context } from './context.ts';
 import { readEther } from './transactions.ts';
 
@@ -58,7 +58,7 @@ function totals({ counts, journal }: Context): Metric[] {
     byName('settlements_total', 'Settlements that ended, by how', 'state', counts.ended),
     byName('reverts_total', 'Settlements that were mined and failed, by cause', 'cause', counts.causes),
     byName('deferred_total', 'Settlements that were put off, by reason', 'reason', counts.deferred),
-    counter('rests_total', 'Rests that payers were given', () => counts.rests),
+    counter('rests_total', 'Rests that payers were given', () => counts.cooldowns),
     counter('gas_used_total', 'Gas of mined transactions', () => counts.gasUsed),
     counter('gas_paid_units_total', 'What it cost, in millionths of a USDC', () => counts.gasPaidUnits),
     counter('replacements_total', 'Stuck transactions sent again at a higher price', () => counts.replacements),
@@ -68,7 +68,7 @@ function totals({ counts, journal }: Context): Metric[] {
   ];
 }
 
-function levels({ journal, budget, turns, clock }: Context): Metric[] {
+function levels({ journal, budget, payerQueue: turns, clock }: Context): Metric[] {
   const gauge = (name: string, help: string, value: () => number): Metric => {
     return { kind: 'gauge', name, help, read: () => [{ value: value() }] };
   };
@@ -78,7 +78,7 @@ function levels({ journal, budget, turns, clock }: Context): Metric[] {
     return { kind: 'gauge', name, help, labels: ['pool', 'window'], read };
   };
   const resting = (): number =>
-    [...journal.rests().values()].filter((rest) => restingSeconds(rest, clock.now()) > 0).length;
+    [...journal.cooldowns().values()].filter((rest) => cooldownSeconds(rest, clock.now()) > 0).length;
   const oldest = (): number => {
     const signed = journal.open().map(({ transactions: [first] }) => first?.signedAt ?? clock.now());
     return signed.length === 0 ? 0 : (clock.now() - Math.min(...signed)) / 1000;

@@ -33,7 +33,7 @@ export interface Nonces {
 /** So long after the chain's last word the count is taken as it is, though nothing is in flight. */
 const QUIET_MS = 2_000;
 
-interface Needs {
+interface NoncesContext {
   rpc: Rpc;
   address: Hex;
   journal: Journal;
@@ -42,8 +42,8 @@ interface Needs {
   crashPoint: ReachCrashPoint;
 }
 
-export function createNonces(needs: Needs): Nonces {
-  const { rpc, address, journal, clock, crashPoint } = needs;
+export function createNonces(context: NoncesContext): Nonces {
+  const { rpc, address, journal, clock, crashPoint } = context;
   /** Null: the chain has to be asked. */
   let next: number | null = null;
   let wordAt = 0;
@@ -60,7 +60,7 @@ export function createNonces(needs: Needs): Nonces {
     crashPoint('before_order_asked');
     const counted = await readTransactionCount(rpc, address, 'pending');
     crashPoint('after_order_asked');
-    await bringBack(needs, counted, askedAt);
+    await bringBack(context, counted, askedAt);
     held = new Set(taken);
     for (const { sender, accountNonce, ending } of journal.all()) {
       const isLost = ending !== null && ending.hash === null;
@@ -113,7 +113,11 @@ export function createNonces(needs: Needs): Nonces {
  * Where the node counts less than has its place here, it lags, has dropped what waited, or a reorganisation took back what was mined. It is
  * offered again: until then nothing behind it can be mined.
  */
-async function bringBack({ rpc, address, journal, log }: Needs, counted: number, askedAt: number): Promise<void> {
+async function bringBack(
+  { rpc, address, journal, log }: NoncesContext,
+  counted: number,
+  askedAt: number,
+): Promise<void> {
   const uncounted = [...journal.all()].filter(({ sender, ending, isFinal, accountNonce }) => {
     if (sender !== address || isFinal || accountNonce < counted) return false;
     // What was mined after the question is not missing from the answer.

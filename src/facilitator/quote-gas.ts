@@ -44,7 +44,7 @@ export interface QuoteGas {
   fees(): Promise<Fees>;
 }
 
-interface Needs {
+interface QuoteGasContext {
   rpc: Rpc;
   head: ChainHead;
   address: Hex;
@@ -53,7 +53,7 @@ interface Needs {
 }
 
 /** A wallet that sees no gas price knows that it is only rehearsed, so it is shown the real one, at the block to come. */
-export function createQuoteGas({ rpc, head, address, network, clock }: Needs): QuoteGas {
+export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasContext): QuoteGas {
   const readTip = createTip(rpc, clock);
   const fees = async (): Promise<Fees> => {
     const [{ baseFeePerGas: base }, maxPriorityFeePerGas] = await Promise.all([

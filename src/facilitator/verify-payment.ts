@@ -2,7 +2,7 @@ import { authorizationDigest } from '../platform/chain/authorization.ts';
 import { readCode } from '../platform/chain/reads.ts';
 import { checkContractSignature, recoverSigner } from '../platform/chain/signature.ts';
 import { readAuthorizationState, readBalance } from '../platform/chain/usdc.ts';
-import { restingSeconds } from './budget/gas-budget.ts';
+import { cooldownSeconds } from './budget/gas-budget.ts';
 import type { CheckedSignature, Context } from './context.ts';
 import { Deferred, TransferRefused } from './outcomes.ts';
 import type { PaymentRequest } from './read-request.ts';
@@ -62,7 +62,7 @@ function localRefusal(context: Context, request: PaymentRequest): Verdict | null
   const isOver = ending?.state === 'reverted' || ending?.state === 'replaced';
   if (isOver || journal.isBlocked(request.authorization)) return { kind: 'invalid', reason: FAILED };
   try {
-    refuseResting(context, request);
+    refuseInCooldown(context, request);
   } catch (cause) {
     if (cause instanceof Deferred) return deferred(cause);
     throw cause;
@@ -78,8 +78,8 @@ export function untimely({ clock }: Context, { authorization }: PaymentRequest):
   return authorization.validAfter > BigInt(now) ? TOO_EARLY : null;
 }
 
-export function refuseResting({ journal, clock }: Context, { authorization }: PaymentRequest): void {
-  const seconds = restingSeconds(journal.rests().get(authorization.from), clock.now());
+export function refuseInCooldown({ journal, clock }: Context, { authorization }: PaymentRequest): void {
+  const seconds = cooldownSeconds(journal.cooldowns().get(authorization.from), clock.now());
   if (seconds > 0) throw new Deferred('payer_resting', seconds);
 }
 

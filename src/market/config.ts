@@ -17,12 +17,12 @@ import {
   pathVariable,
   pepperFaults,
   portVariable,
+  type ReportFault,
   readLimitsObject,
   readNamed,
   requiredAddress,
   requiredHttpUrl,
   rpcUrlsVariable,
-  type Told,
   wholeNumberFrom,
   wholeNumberVariable,
 } from '../platform/variables.ts';
@@ -40,7 +40,7 @@ interface ConfiguredLimits {
 
 /** OPENAISLE_LIMITS: a JSON object that changes some of the named limits, for everybody or, under `networks`, for some. */
 const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((text, context) => {
-  const tell: Told = (message) => context.addIssue({ code: 'custom', message });
+  const tell: ReportFault = (message) => context.addIssue({ code: 'custom', message });
   const given = readLimitsObject(text, tell);
   if (given === null) return z.NEVER;
   const { [NETWORKS]: networks = {}, ...named } = given;
@@ -48,7 +48,7 @@ const readLimits: z.ZodType<ConfiguredLimits, string> = z.string().transform((te
   return { limits, networkLimits: readNetworks(networks, tell) };
 });
 
-function readNetworks(given: unknown, tell: Told): NetworkRule[] {
+function readNetworks(given: unknown, tell: ReportFault): NetworkRule[] {
   if (!isObject(given)) {
     tell(`${NETWORKS} is no object of networks, each with limits of its own`);
     return [];

@@ -178,8 +178,8 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
     },
     duties: () => ({
       reconcile: reconciler.isLeader(),
-      prune_changes: pruning.isHeld(),
-      renew_shapes: renewal.isHeld(),
+      prune_changes: pruning.isLeader(),
+      renew_shapes: renewal.isLeader(),
       ...(world === null ? {} : { world: world.isLeader() }),
     }),
   };
@@ -243,8 +243,8 @@ function serveHttp(
     preSchema: { register: retiredFlow, rotate: retiredFlow },
     pages: limitProbes(budgets.chainReads, createPages(market, { ...parts, front: storefront.front })),
     refusedPage,
-    faces: (inside) => ({ getTreasury: createTreasuryPage(market, inside) }),
-    mounts: (inside) => [
+    representations: (inside) => ({ getTreasury: createTreasuryPage(market, inside) }),
+    extraRoutes: (inside) => [
       mountEventStream(market.database, parts.stream),
       ...limitMounts(readMs, MOUNT_MS.message, createMcp(market, connector, inside)),
       ...guardMounts(history.isLost, [

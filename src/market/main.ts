@@ -2,7 +2,7 @@ import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import { crashAt, readCrash, warnOfCrash } from '../platform/crash-points.ts';
 import { createLog, type Log } from '../platform/log.ts';
-import { handleShutdown, holdSignals } from '../platform/shutdown.ts';
+import { deferSignals, handleShutdown } from '../platform/shutdown.ts';
 import { readMarketConfig } from './config.ts';
 import type { CrashPoint, MarketConfig } from './context.ts';
 import { type MarketRun, runMarket } from './start.ts';
@@ -43,7 +43,7 @@ async function main(): Promise<void> {
 
 /** The first process: starts, stops at a signal, and ends when what it rests on does. */
 async function runInFront(start: () => Promise<MarketRun>, log: Log, drainMs: number): Promise<void> {
-  const signals = holdSignals();
+  const signals = deferSignals();
   const run = await start().catch((error: unknown) => {
     log.error('market_not_started', { error });
     process.exit(1);

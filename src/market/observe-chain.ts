@@ -235,7 +235,7 @@ function providerFacts(health: ProviderHealth, best: bigint, clock: Clock): Prov
     failures,
     traffic: provider.traffic(),
     disagreements,
-    leftOut: wasExcused || health.leftOut(best) !== null,
+    leftOut: wasExcused || health.exclusionReason(best) !== null,
   };
 }
 

@@ -1,9 +1,9 @@
 import { systemClock } from '../platform/clock.ts';
 import { ConfigError } from '../platform/config.ts';
 import {
-  BESIDE_THE_POOL,
-  LEAST,
-  MOST,
+  LOCK_CONNECTIONS,
+  MAX_POOL_SIZE,
+  MIN_POOL_SIZE,
   readConnectionRoom,
   shareBudget,
 } from '../platform/database/connection-budget.ts';
@@ -148,9 +148,9 @@ export async function sizePools(
 
 /** So that all together leave room on the server. */
 export function shareConnections(workers: number, room: number): number {
-  const each = Math.floor((room * CONNECTION_SHARE) / workers) - BESIDE_THE_POOL;
-  if (each >= LEAST) return Math.min(each, MOST);
-  const needed = Math.ceil((workers * (LEAST + BESIDE_THE_POOL)) / CONNECTION_SHARE);
+  const each = Math.floor((room * CONNECTION_SHARE) / workers) - LOCK_CONNECTIONS;
+  if (each >= MIN_POOL_SIZE) return Math.min(each, MAX_POOL_SIZE);
+  const needed = Math.ceil((workers * (MIN_POOL_SIZE + LOCK_CONNECTIONS)) / CONNECTION_SHARE);
   throw new ConfigError([
     `OPENAISLE_WORKERS must be lower, or max_connections of PostgreSQL higher: so many need ${needed} connections, and it takes ${room}`,
   ]);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { systemClock } from '../platform/clock.ts';
-import { joinSupervisor, type Seat } from '../platform/cluster.ts';
-import { handleShutdown, holdSignals, type Shutdown } from '../platform/shutdown.ts';
+import { joinSupervisor, type WorkerAssignment } from '../platform/cluster.ts';
+import { deferSignals, handleShutdown, type Shutdown } from '../platform/shutdown.ts';
 import { createMetrics, type Metrics } from './create-metrics.ts';
 import { type RunMarketOptions, serveMarket } from './start.ts';
 
@@ -14,7 +14,7 @@ export function runWorker(options: RunMarketOptions & { drainMs: number }): Prom
       // Before it serves it has nothing to answer and nothing to put in order.
       if (shutdown === null) process.exit(0);
       // Its own signal, where a terminal sends one to all processes at once, may come later; that is no second wish to stop.
-      holdSignals();
+      deferSignals();
       shutdown.dispose();
       void shutdown.stop('supervisor').then((code) => process.exit(code));
     },
@@ -22,7 +22,7 @@ export function runWorker(options: RunMarketOptions & { drainMs: number }): Prom
     answer: async () => (await metrics?.values()) ?? [],
   });
   if (joining === null) return null;
-  const signals = holdSignals();
+  const signals = deferSignals();
   return joining.then(async (seat) => {
     metrics = createMetrics({ worker: seat.number.toString(), withProcess: options.config.metricsPort !== 0 });
     shutdown = await serveSeat(seat, metrics, options);
@@ -33,7 +33,7 @@ export function runWorker(options: RunMarketOptions & { drainMs: number }): Prom
 }
 
 async function serveSeat(
-  seat: Seat,
+  seat: WorkerAssignment,
   metrics: Metrics,
   options: RunMarketOptions & { drainMs: number },
 ): Promise<Shutdown> {

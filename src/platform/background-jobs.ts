@@ -76,10 +76,10 @@ export interface SingletonJob {
   /** Aborts the run, waits for its end and gives the duty back. */
   stop(): Promise<void>;
   /** False from the moment in which the session that holds it is lost. */
-  isHeld(): boolean;
+  isLeader(): boolean;
 }
 
-interface DutyOptions {
+interface SingletonJobOptions {
   database: Database;
   clock: Clock;
   log: Log;
@@ -92,23 +92,23 @@ interface DutyOptions {
  * Work that one process at a time does, of all that share the database. It is held by a session's lock: nothing expires, and the
  * database itself frees it when the holder dies or its connection is cut.
  */
-export function createSingletonJob({ database, clock, log, name, run }: DutyOptions): SingletonJob {
+export function createSingletonJob({ database, clock, log, name, run }: SingletonJobOptions): SingletonJob {
   const stopping = new AbortController();
-  let holding: AbortSignal | null = null;
+  let leadership: AbortSignal | null = null;
   let loop: Promise<void> | null = null;
   let failing = false;
 
-  const hold = async (lost: AbortSignal): Promise<void> => {
+  const runAsLeader = async (lost: AbortSignal): Promise<void> => {
     failing = false;
     const signal = AbortSignal.any([lost, stopping.signal]);
     // Stopped while it was asked for.
     if (signal.aborted) return;
-    holding = signal;
+    leadership = signal;
     log.info('duty_taken', { name });
     try {
       await run(signal);
     } finally {
-      holding = null;
+      leadership = null;
       if (lost.aborted) log.warn('duty_lost', { name });
     }
   };
@@ -116,7 +116,7 @@ export function createSingletonJob({ database, clock, log, name, run }: DutyOpti
   const keepTrying = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       try {
-        await database.withAdvisoryLock(`duty:${name}`, hold);
+        await database.withAdvisoryLock(`duty:${name}`, runAsLeader);
       } catch (error) {
         // One line for a whole outage.
         if (!failing) log.error('duty_failed', { name, error });
@@ -134,6 +134,6 @@ export function createSingletonJob({ database, clock, log, name, run }: DutyOpti
       stopping.abort();
       await loop;
     },
-    isHeld: () => holding !== null && !holding.aborted,
+    isLeader: () => leadership !== null && !leadership.aborted,
   };
 }

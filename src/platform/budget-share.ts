@@ -49,8 +49,8 @@ export function keptOf(limit: number): number {
 }
 
 /** Whether this one only gets something from the kept part; then it is counted as one that asks. */
-export function needsKept(share: Share, standing: ShareUse, { units }: ShareRequest): boolean {
-  return standing.open + units > share.limit - keptOf(share.limit);
+export function needsKept(share: Share, use: ShareUse, { units }: ShareRequest): boolean {
+  return use.open + units > share.limit - keptOf(share.limit);
 }
 
 /**
@@ -58,21 +58,21 @@ export function needsKept(share: Share, standing: ShareUse, { units }: ShareRequ
  * each site and region; while more ask than there is, chance decides, and each region has the same chance. `draw` is uniform in
  * [0, 1).
  */
-export function judgeShare(share: Share, standing: ShareUse, asked: ShareRequest, draw: () => number): ShareVerdict {
+export function judgeShare(share: Share, use: ShareUse, asked: ShareRequest, draw: () => number): ShareVerdict {
   const { limit, windowMs, newcomerUnits } = share;
   const { units, elapsedMs } = asked;
-  if (!needsKept(share, standing, asked)) return { part: 'open' };
+  if (!needsKept(share, use, asked)) return { part: 'open' };
   const atEnd = { part: null, retryAfterMs: windowMs - elapsedMs };
   const kept = keptOf(limit);
   const regionMost = Math.max(newcomerUnits, Math.floor(kept / REGION_PART));
   const siteMost = Math.max(newcomerUnits, Math.floor(regionMost / SITE_PART));
-  const isNewcomer = standing.network + units <= newcomerUnits;
-  const isWithin = standing.siteKept + units <= siteMost && standing.regionKept + units <= regionMost;
-  if (!isNewcomer || !isWithin || standing.kept + units > kept) return atEnd;
+  const isNewcomer = use.network + units <= newcomerUnits;
+  const isWithin = use.siteKept + units <= siteMost && use.regionKept + units <= regionMost;
+  if (!isNewcomer || !isWithin || use.kept + units > kept) return atEnd;
   const slot = slotMs(share);
   const slotsBegun = Math.floor(elapsedMs / slot) + 1;
-  const free = (kept * Math.min(slotsBegun, SLOTS)) / SLOTS - standing.kept;
-  const asking = Math.max(1, standing.regionsAsking) * Math.max(1, standing.asksOfRegion);
+  const free = (kept * Math.min(slotsBegun, SLOTS)) / SLOTS - use.kept;
+  const asking = Math.max(1, use.regionsAsking) * Math.max(1, use.asksOfRegion);
   if (free >= units && draw() * asking < free / units) return { part: 'kept' };
   return { part: null, retryAfterMs: slotsBegun * slot - elapsedMs };
 }

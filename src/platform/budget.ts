@@ -106,8 +106,8 @@ export function createBudget(options: BudgetOptions): Budget {
   ): 'open' | 'kept' => {
     const newcomerUnits = Math.max(asked.units, Math.floor(own.limit / NEWCOMER_PART));
     const share: Share = { limit: all.limit, windowMs, newcomerUnits };
-    if (needsKept(share, counts.standing(who), asked)) counts.noteAsk(who);
-    const verdict = judgeShare(share, counts.standing(who), asked, () => drawOf(random));
+    if (needsKept(share, counts.shareUse(who), asked)) counts.noteAsk(who);
+    const verdict = judgeShare(share, counts.shareUse(who), asked, () => drawOf(random));
     return verdict.part ?? refuse(all, verdict.retryAfterMs, said);
   };
 
@@ -213,7 +213,7 @@ function createWindowCounts(windowMs: number, most: number) {
     start: () => start,
     of: (level: 'network' | 'site', { network, site }: Counted): number =>
       used[level].get(level === 'network' ? network : site) ?? 0,
-    standing({ network, site, region }: Counted): ShareUse {
+    shareUse({ network, site, region }: Counted): ShareUse {
       return {
         ...parts,
         network: used.network.get(network) ?? 0,

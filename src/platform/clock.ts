@@ -27,7 +27,7 @@ export function isoTime(at: Date | number): string {
 }
 
 /** Lets everything that waits already go first: for long work that runs at the same time as requests. */
-export function giveWay(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });

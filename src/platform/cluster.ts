@@ -11,16 +11,16 @@ export type ToWorker =
 export type ToSupervisor = { say: 'ready' } | { say: 'answer'; question: number; value: unknown };
 
 export function isToWorker(message: unknown): message is ToWorker {
-  const said = saying(message);
+  const said = messageKind(message);
   return said === 'begin' || said === 'stop' || said === 'ask';
 }
 
 export function isToSupervisor(message: unknown): message is ToSupervisor {
-  const said = saying(message);
+  const said = messageKind(message);
   return said === 'ready' || said === 'answer';
 }
 
-function saying(message: unknown): unknown {
+function messageKind(message: unknown): unknown {
   return message !== null && typeof message === 'object' && 'say' in message ? message.say : null;
 }
 
@@ -50,7 +50,7 @@ export interface Supervision {
   stop(options: { drainMs: number }): Promise<void>;
 }
 
-interface Place {
+interface WorkerSlot {
   number: number;
   worker: RunningWorker | null;
   ready: boolean;
@@ -60,7 +60,7 @@ interface Place {
 
 /** Keeps so many workers alive: each that dies is replaced at once, and with growing delays where successors die young. */
 export function superviseWorkers({ count, task, clock, log }: SupervisionOptions): Supervision {
-  const places = Array.from({ length: count }, (_, index): Place => {
+  const places = Array.from({ length: count }, (_, index): WorkerSlot => {
     return { number: index + 1, worker: null, ready: false, young: 0 };
   });
   const stopping = new AbortController();
@@ -69,7 +69,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
   let everReady = false;
   let restarts = 0;
 
-  const runOne = async (place: Place): Promise<void> => {
+  const runOne = async (place: WorkerSlot): Promise<void> => {
     const worker = startWorker(place.number, task);
     let readyAt: number | null = null;
     place.worker = worker;
@@ -86,7 +86,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
     log.error('worker_ended', { worker: place.number, pid: worker.pid, code, signal, attempt: place.young });
   };
 
-  const keep = async (place: Place): Promise<void> => {
+  const keep = async (place: WorkerSlot): Promise<void> => {
     for (;;) {
       await runOne(place);
       if (stopping.signal.aborted) return;
@@ -128,7 +128,7 @@ export function superviseWorkers({ count, task, clock, log }: SupervisionOptions
   };
 }
 
-async function askReady(places: readonly Place[], clock: Clock, patienceMs: number) {
+async function askReady(places: readonly WorkerSlot[], clock: Clock, patienceMs: number) {
   const patience = new AbortController();
   const done = new AbortController();
   void clock.sleep(patienceMs, done.signal).then(() => patience.abort());
@@ -221,7 +221,7 @@ function closeUntakenConnection(worker: Worker): void {
 }
 
 /** The place of this process among the workers of a supervisor. */
-export interface Seat {
+export interface WorkerAssignment {
   /** From 1 up; a successor has the number of the one it stands in for. */
   number: number;
   /** What the supervisor gives to each worker. */
@@ -230,7 +230,7 @@ export interface Seat {
   ready(): void;
 }
 
-interface SeatDuties {
+interface WorkerHandlers {
   /** The supervisor wants this worker to end. */
   onStop(): void;
   /** The supervisor is gone; right after this the process ends by itself. */
@@ -240,24 +240,24 @@ interface SeatDuties {
 }
 
 /** Resolves with the place that the supervisor gives to this process; null at once when the process is no worker. */
-export function joinSupervisor(duties: SeatDuties): Promise<Seat> | null {
+export function joinSupervisor(handlers: WorkerHandlers): Promise<WorkerAssignment> | null {
   const { worker } = cluster;
   if (worker === undefined || !cluster.isWorker) return null;
   const say = (message: ToSupervisor): void => {
     // A supervisor that is gone hears nothing, and the end of this process follows.
     worker.send(message, () => {});
   };
-  worker.on('disconnect', () => duties.onOrphaned());
+  worker.on('disconnect', () => handlers.onOrphaned());
   return new Promise((resolve) => {
     worker.on('message', (message: unknown) => {
       if (!isToWorker(message)) return;
       if (message.say === 'begin') {
         resolve({ number: message.number, task: message.task, ready: () => say({ say: 'ready' }) });
       } else if (message.say === 'stop') {
-        duties.onStop();
+        handlers.onStop();
       } else {
         const { question } = message;
-        duties.answer().then(
+        handlers.answer().then(
           (value) => say({ say: 'answer', question, value }),
           // Silence is an answer too: the supervisor does without.
           () => {},

@@ -134,17 +134,17 @@ export function createLog(options: LogOptions = {}): Log {
     ? pino(settings, options.stream)
     : pino(settings, pino.destination({ dest: 1, sync: true }));
 
-  const bind = (standing: Readonly<Record<string, unknown>>): Log => {
+  const bind = (bound: Readonly<Record<string, unknown>>): Log => {
     const write =
       (level: 'info' | 'warn' | 'error') =>
       (event: string, fields: Readonly<Record<string, unknown>> = {}): void => {
-        out[level](present({ ...standing, ...fields }, { allowed, cut }), cut(event));
+        out[level](present({ ...bound, ...fields }, { allowed, cut }), cut(event));
       };
     return {
       info: write('info'),
       warn: write('warn'),
       error: write('error'),
-      with: (fields) => bind({ ...standing, ...fields }),
+      with: (fields) => bind({ ...bound, ...fields }),
     };
   };
   return bind({});

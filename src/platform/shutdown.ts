@@ -103,16 +103,16 @@ async function within(clock: Clock, limitMs: number, work: () => Promise<void>):
 }
 
 /** Keeps signals from ending the process until `release`, which says whether one came: half-way through a start they would leave a database behind. */
-export function holdSignals(): { release(): NodeJS.Signals | null } {
-  let held: NodeJS.Signals | null = null;
-  const hold = (signal: NodeJS.Signals): void => {
-    held ??= signal;
+export function deferSignals(): { release(): NodeJS.Signals | null } {
+  let received: NodeJS.Signals | null = null;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    received ??= signal;
   };
-  for (const signal of STOP_SIGNALS) process.on(signal, hold);
+  for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
   return {
     release: () => {
-      for (const signal of STOP_SIGNALS) process.off(signal, hold);
-      return held;
+      for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+      return received;
     },
   };
 }

@@ -27,7 +27,7 @@ async function anotherProcess(): Promise<Database> {
 /** Counts how many run at once. */
 function watched(database: Database, name: string): SingletonJob & { lines: ReturnType<typeof recordingLog>['lines'] } {
   const { log, lines } = recordingLog();
-  const duty = createSingletonJob({
+  const job = createSingletonJob({
     database,
     clock: systemClock,
     log,
@@ -39,11 +39,11 @@ function watched(database: Database, name: string): SingletonJob & { lines: Retu
       running -= 1;
     },
   });
-  open.push(duty);
-  return { ...duty, lines };
+  open.push(job);
+  return { ...job, lines };
 }
 
-const held = (duties: readonly SingletonJob[]): boolean[] => duties.map((duty) => duty.isHeld());
+const held = (jobs: readonly SingletonJob[]): boolean[] => jobs.map((duty) => duty.isLeader());
 
 test('one of several processes holds it, and when that one stops another takes it', async () => {
   const duties = [watched(db.database, 'one'), watched(await anotherProcess(), 'one')];
@@ -51,10 +51,10 @@ test('one of several processes holds it, and when that one stops another takes i
   for (const duty of duties) duty.start();
   other.start();
   await expect.poll(() => held([...duties, other]).filter(Boolean).length).toBe(2);
-  expect(other.isHeld()).toBe(true);
-  const first = duties.find((duty) => duty.isHeld());
+  expect(other.isLeader()).toBe(true);
+  const first = duties.find((duty) => duty.isLeader());
   await first?.stop();
-  expect(first?.isHeld()).toBe(false);
+  expect(first?.isLeader()).toBe(false);
   await expect.poll(() => held(duties).filter(Boolean).length, { timeout: 5_000 }).toBe(1);
   expect(mostRunning).toBe(2);
 });
@@ -64,7 +64,7 @@ test('a holder whose session is cut is told, stops, and somebody has it again wi
   for (const duty of duties) duty.start();
   await expect.poll(() => held(duties).filter(Boolean).length).toBe(1);
   const cutAt = systemClock.now();
-  const holder = duties.find((duty) => duty.isHeld());
+  const holder = duties.find((duty) => duty.isLeader());
   await db.database.rows(sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
     and database = (select oid from pg_database where datname = current_database())`);
   await expect.poll(() => holder?.lines.some(({ event }) => event === 'duty_lost')).toBe(true);
@@ -77,10 +77,10 @@ test('while the database is away it complains once, and goes on trying', async (
   open.push({ stop: () => wire.close() });
   const duty = watched(wire.database, 'away');
   duty.start();
-  await expect.poll(() => duty.isHeld()).toBe(true);
+  await expect.poll(() => duty.isLeader()).toBe(true);
   await wire.sever();
   await expect.poll(() => duty.lines.at(-1)?.event, { timeout: 10_000 }).toBe('duty_failed');
-  expect(duty.isHeld()).toBe(false);
+  expect(duty.isLeader()).toBe(false);
   expect(duty.lines.map(({ event }) => event)).toEqual(['duty_taken', 'duty_lost', 'duty_failed']);
 });
 
@@ -115,6 +115,6 @@ test('a run that throws gives the duty back, and it is taken again', async () =>
   duty.start();
   await expect.poll(() => runs, { timeout: 5_000 }).toBe(2);
   await duty.stop();
-  expect(duty.isHeld()).toBe(false);
+  expect(duty.isLeader()).toBe(false);
   expect(lines.filter(({ event }) => event === 'duty_failed').length).toBeGreaterThan(0);
 });

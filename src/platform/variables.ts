@@ -12,10 +12,10 @@ import { SECRET_PREFIX } from './secrets.ts';
 const LARGEST = 1_000_000_000;
 
 /** Hears of a fault: names and bounds, never a value. */
-export type Told = (message: string) => void;
+export type ReportFault = (message: string) => void;
 
 /** The object that the text is; null when it is none. */
-export function readLimitsObject(text: string, tell: Told): Record<string, unknown> | null {
+export function readLimitsObject(text: string, tell: ReportFault): Record<string, unknown> | null {
   try {
     return readJson(Buffer.from(text));
   } catch {
@@ -28,7 +28,7 @@ export function readLimitsObject(text: string, tell: Told): Record<string, unkno
 export function readNamed(
   given: object,
   names: readonly string[],
-  tell: Told,
+  tell: ReportFault,
   most: ReadonlyMap<string, number> = new Map(),
 ): Record<string, number> {
   const limits: Record<string, number> = {};

@@ -1,10 +1,10 @@
 import { config } from 'zod';
 import { createClient } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
-import { type Deal, readDeal } from './deal.ts';
 import { pursue } from './flow/pay.ts';
 import { held, resumeFlow } from './flow/resume.ts';
 import type { Scene } from './flow/scene.ts';
+import { type Deal, readDeal } from './offer.ts';
 import { createScreen } from './show/create-screen.ts';
 import { createKeep, findGround } from './storage.ts';
 import { watchWallets } from './wallet-announcements.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
 import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
 import { checkMessage, NotAsShown, type TypedMessage, toTypedMessage } from './messages.ts';
-import { SAMPLE_DEAL } from './sample-deal.ts';
+import { SAMPLE_DEAL } from './sample-offer.ts';
 import { sayAmount, sayMessage } from './wording.ts';
 
 const NOW = 1_700_000_000_000;

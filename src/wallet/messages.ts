@@ -1,7 +1,7 @@
 import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
 import { NETWORKS } from '../contract/vocabulary.ts';
 import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
-import type { Deal } from './deal.ts';
+import type { Deal } from './offer.ts';
 
 const LONGEST_WINDOW_SECONDS = 600;
 

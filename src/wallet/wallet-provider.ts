@@ -1,5 +1,5 @@
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
-import type { Deal } from './deal.ts';
+import type { Deal } from './offer.ts';
 import { sayAmount } from './wording.ts';
 
 /** EIP-1193, as much of it as is used. */

@@ -1,7 +1,7 @@
 import { usdcText } from '../contract/money.ts';
 import { NETWORKS } from '../contract/vocabulary.ts';
-import type { Deal } from './deal.ts';
 import type { TypedMessage } from './messages.ts';
+import type { Deal } from './offer.ts';
 
 const LONGEST = 2_000;
 

@@ -12,7 +12,7 @@ export class NodeSilent extends Error {
 
 export type Asking = <T>(method: string, params: unknown[]) => Promise<T>;
 
-interface Asked {
+interface PendingCall {
   method: string;
   params: unknown[];
   resolve(result: unknown): void;
@@ -34,7 +34,7 @@ const PAUSES_MS = [500, 1_000, 2_000, 4_000];
 
 /** Whatever is asked side by side goes in one request: there are many payments to look at. */
 export function createAsking(url: string): Asking {
-  let waiting: Asked[] = [];
+  let waiting: PendingCall[] = [];
   let atOnce = AT_ONCE;
   let running = 0;
   const next = (): void => {
@@ -48,7 +48,7 @@ export function createAsking(url: string): Asking {
       });
     }
   };
-  const send = async (asked: readonly Asked[]): Promise<void> => {
+  const send = async (asked: readonly PendingCall[]): Promise<void> => {
     try {
       const answers = await post(url, asked);
       for (const [id, one] of asked.entries()) settle(one, answers.get(id));
@@ -68,7 +68,7 @@ export function createAsking(url: string): Asking {
     });
 }
 
-function settle({ method, resolve, reject }: Asked, answer: Answered | undefined): void {
+function settle({ method, resolve, reject }: PendingCall, answer: Answered | undefined): void {
   if (answer !== undefined && answer.error === undefined && answer.result !== undefined) resolve(answer.result);
   else reject(new NodeRefused(`${method}: ${answer?.error?.message ?? 'no answer'}`));
 }
@@ -79,7 +79,7 @@ function named(method: string, error: unknown): Error {
 }
 
 /** The answers by their place in the request. Tried again while the provider is busy or away. */
-async function post(url: string, asked: readonly Asked[]): Promise<Map<number, Answered>> {
+async function post(url: string, asked: readonly PendingCall[]): Promise<Map<number, Answered>> {
   for (let round = 0; ; round += 1) {
     const answered = await tryOnce(url, asked);
     if (!(answered instanceof NodeSilent)) return answered;
@@ -89,7 +89,7 @@ async function post(url: string, asked: readonly Asked[]): Promise<Map<number, A
   }
 }
 
-async function tryOnce(url: string, asked: readonly Asked[]): Promise<Map<number, Answered> | NodeSilent> {
+async function tryOnce(url: string, asked: readonly PendingCall[]): Promise<Map<number, Answered> | NodeSilent> {
   const questions = asked.map(({ method, params }, id) => ({ jsonrpc: '2.0', id, method, params }));
   let status: number;
   let text: string;

@@ -101,15 +101,15 @@ const isPublic = (books: PublicBooks | null): boolean =>
 
 /** The whole file or the one before: written beside it, synced, and put in its place. */
 export function writeState(path: string, state: State): void {
-  const beside = join(dirname(path), `.${basename(path)}.${process.pid}`);
-  const file = openSync(beside, 'w', 0o600);
+  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}`);
+  const file = openSync(temporary, 'w', 0o600);
   try {
     writeSync(file, `${JSON.stringify(state, null, 2)}\n`);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
-  renameSync(beside, path);
+  renameSync(temporary, path);
   const folder = openSync(dirname(path), 'r');
   try {
     fsyncSync(folder);

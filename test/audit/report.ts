@@ -16,9 +16,9 @@ export function linesOfIncoming(name: string, found: Incoming): string[] {
   const { wallets, transfers, booked, surplus, unbooked } = found;
   const total = surplus.reduce((sum, { units }) => sum + BigInt(units), 0n);
   const rest = transfers - booked;
-  const beside = rest === 0 ? '' : `, ${rest} in no book (surplus): ${usdc(total)} from ${surplus.length} senders`;
+  const surplusText = rest === 0 ? '' : `, ${rest} in no book (surplus): ${usdc(total)} from ${surplus.length} senders`;
   return [
-    `${name}: ${wallets} wallets, ${transfers} transfers, ${booked} in the books${beside}`,
+    `${name}: ${wallets} wallets, ${transfers} transfers, ${booked} in the books${surplusText}`,
     ...unbooked.map(
       ({ tx_hash, sender, units, block }) =>
         `  in no book: ${tx_hash}, ${usdc(units)} from ${sender} in block ${block}`,

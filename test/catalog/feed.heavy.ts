@@ -6,7 +6,7 @@ import { takeStep } from '../../src/market/catalog/feed/follow.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { pruneChanges } from '../../src/market/catalog/feed/prune-changes.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
-import { giveWay } from '../../src/platform/clock.ts';
+import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { toHex } from '../../src/platform/hex.ts';
@@ -221,7 +221,12 @@ it('goes on with what it knows while the database is away, and catches up when i
 it('the same change taken in twice is taken in once', async () => {
   const { database } = db;
   const ids = await seedStock(database, seller(), stockOf(6));
-  const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
+  const model = createModel({
+    fragmentBytes: ROOMY_BYTES,
+    deflatedBytes: ROOMY_BYTES,
+    pageBytes: 0,
+    giveWay: yieldToEventLoop,
+  });
   model.textUpTo = Number.POSITIVE_INFINITY;
   const followers = { database, followers: [], wanted: [] };
   const { snapshot } = await loadModel(model, { ...followers, tell: () => {}, stopped: () => false });

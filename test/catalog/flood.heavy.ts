@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { Model } from '../../src/market/catalog/model/model.ts';
-import { giveWay } from '../../src/platform/clock.ts';
+import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { testDatabase } from '../support/database.ts';
@@ -96,7 +96,7 @@ it('a flood is taken in by portions that give way to requests, edits in the orde
     expect(model.editAct === 0 ? 0 : model.editAct - before).toBe(known);
     if (known > 0) expect(model.merchantCount).toBeGreaterThan(MERCHANTS);
     seen.add(known);
-    await giveWay();
+    await yieldToEventLoop();
   }
   await taking;
   expect(seen.size).toBeGreaterThan(6);

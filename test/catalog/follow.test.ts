@@ -5,7 +5,7 @@ import { createCatalog } from '../../src/market/catalog/catalog.ts';
 import { type Follower, takeStep } from '../../src/market/catalog/feed/follow.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
-import { giveWay, systemClock } from '../../src/platform/clock.ts';
+import { systemClock, yieldToEventLoop } from '../../src/platform/clock.ts';
 import { connectClient } from '../../src/platform/database/connection.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { openDatabase } from '../../src/platform/database/open-database.ts';
@@ -87,7 +87,12 @@ it('a transaction that is open elsewhere adds nothing to what a step looks at, a
 it('a database that was put back to before what is known is no base for a step', async () => {
   const { database } = db;
   const source = { database, followers: [], wanted: [] };
-  const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
+  const model = createModel({
+    fragmentBytes: ROOMY_BYTES,
+    deflatedBytes: ROOMY_BYTES,
+    pageBytes: 0,
+    giveWay: yieldToEventLoop,
+  });
   const { snapshot } = await loadModel(model, { ...source, tell: () => {}, stopped: () => false });
   await editListing(database, idAt(2), { title: 'Of another history' });
   const ahead = 1_000_000_000_000n;

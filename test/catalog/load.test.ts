@@ -6,7 +6,7 @@ import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { unpackListing } from '../../src/market/catalog/model/listing-rows.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
 import { readListings, readListingsBetween } from '../../src/market/catalog/store.ts';
-import { giveWay } from '../../src/platform/clock.ts';
+import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import { testDatabase } from '../support/database.ts';
 import {
   editListing,
@@ -37,7 +37,12 @@ beforeAll(async () => {
 const idAt = (at: number): bigint => ids[at] ?? 0n;
 
 async function read(): Promise<{ model: Model; snapshot: string }> {
-  const model = createModel({ fragmentBytes: ROOMY_BYTES, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
+  const model = createModel({
+    fragmentBytes: ROOMY_BYTES,
+    deflatedBytes: ROOMY_BYTES,
+    pageBytes: 0,
+    giveWay: yieldToEventLoop,
+  });
   return {
     model,
     ...(await loadModel(model, { database: db.database, followers: [], tell: () => {}, stopped: () => false })),
@@ -46,7 +51,7 @@ async function read(): Promise<{ model: Model; snapshot: string }> {
 
 const indexing = (): Indexing => ({
   database: db.database,
-  giveWay,
+  giveWay: yieldToEventLoop,
   stopped: () => false,
   failed: (error) => Promise.reject(error),
   threadFrom: 1,
@@ -111,7 +116,7 @@ it('what changes while a thread finds words is in the index as it became', async
         await seedStock(database, stage.sellers[1] ?? 0n, [{ title: 'Brass atlas', tags: ['lamp'] }]);
       }
       since = (await takeStep(model, since, { database, followers: [], wanted: [] })) ?? since;
-      await giveWay();
+      await yieldToEventLoop();
     },
   });
   const fresh = processOn(database);

@@ -3,7 +3,7 @@ import { takeStep } from '../../src/market/catalog/feed/follow.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
-import { giveWay } from '../../src/platform/clock.ts';
+import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { Refusal } from '../../src/platform/refusal.ts';
 import { testDatabase } from '../support/database.ts';
@@ -29,14 +29,14 @@ const SEARCHES = ['map', 'lamp', 'atlas', 'brass', 'goods -lamp&sort=new', '"goo
 );
 
 async function read(fragmentBytes = ROOMY_BYTES): Promise<{ model: Model; snapshot: string }> {
-  const model = createModel({ fragmentBytes, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
+  const model = createModel({ fragmentBytes, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay: yieldToEventLoop });
   const loading = { database: db.database, followers: [], tell: () => {}, stopped: () => false };
   return { model, ...(await loadModel(model, loading)) };
 }
 
 const never = (): boolean => false;
 const failed = (error: unknown): Promise<void> => Promise.reject(error);
-const indexing = (): Indexing => ({ database: db.database, giveWay, stopped: never, failed });
+const indexing = (): Indexing => ({ database: db.database, giveWay: yieldToEventLoop, stopped: never, failed });
 
 async function refusalOf(act: Promise<unknown>): Promise<Refusal> {
   const thrown = await act.then(

@@ -3,7 +3,7 @@ import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { applyListing } from '../../src/market/catalog/model/apply-changes.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
 import { type ListingRow, readListing } from '../../src/market/catalog/store.ts';
-import { giveWay } from '../../src/platform/clock.ts';
+import { yieldToEventLoop } from '../../src/platform/clock.ts';
 import { testDatabase } from '../support/database.ts';
 import { settableClock } from '../support/market-context.ts';
 import { editListing, seedStock, withdrawListing } from '../support/seed.ts';
@@ -68,7 +68,12 @@ it('with memory for a few listings every answer is byte for byte what it is with
 
 it('a listing that changes while absent ones of its page are read is on the page as it was or as it is, tag and counts with it', async () => {
   const { database } = db;
-  const model = createModel({ fragmentBytes: LITTLE_BYTES, deflatedBytes: ROOMY_BYTES, pageBytes: 0, giveWay });
+  const model = createModel({
+    fragmentBytes: LITTLE_BYTES,
+    deflatedBytes: ROOMY_BYTES,
+    pageBytes: 0,
+    giveWay: yieldToEventLoop,
+  });
   await loadModel(model, { database, followers: [], tell: () => {}, stopped: () => false });
   let taken = Promise.withResolvers<void>();
   const market = marketOf(database, model, { changed: { fresh: () => taken.promise } });
@@ -99,7 +104,7 @@ it('a listing that changes while absent ones of its page are read is on the page
     taken = Promise.withResolvers();
     const reads = lookAll();
     // Later and later in the course of the reads, from the very next turn on.
-    for (let turn = 0; turn < round; turn += 1) await (turn < 15 ? Promise.resolve() : giveWay());
+    for (let turn = 0; turn < round; turn += 1) await (turn < 15 ? Promise.resolve() : yieldToEventLoop());
     take(row);
     taken.resolve();
     const during = await Promise.all(reads);

@@ -19,7 +19,7 @@ import { termsDocument } from '../../src/market/pages/documents/terms.ts';
 import { referenceFiles } from '../../src/market/pages/write-reference.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { readFeeTerms } from '../../src/sdk/payments/list-goods.ts';
-import { SAMPLE_DEAL } from '../../src/wallet/sample-deal.ts';
+import { SAMPLE_DEAL } from '../../src/wallet/sample-offer.ts';
 import { sayMessage } from '../../src/wallet/wording.ts';
 import { officialAnswer } from '../support/official-answer.ts';
 

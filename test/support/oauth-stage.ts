@@ -113,7 +113,7 @@ function serve(market: Market, connector: Connector) {
         handler: () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body: 'the page' }),
       },
     ],
-    mounts: (inside) => connector.mounts(inside),
+    extraRoutes: (inside) => connector.mounts(inside),
   });
 }
 

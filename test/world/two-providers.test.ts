@@ -294,7 +294,7 @@ describe('a provider that has not been of use for a minute is left out of the vo
     await pass();
     await pair.idle(61);
     expect(await stand(paid)).toBe('completed');
-    expect(payments().providerHealth.all[1]?.leftOut(payments().providerHealth.best())).toBe('stuck');
+    expect(payments().providerHealth.all[1]?.exclusionReason(payments().providerHealth.best())).toBe('stuck');
   });
 
   it('when it moves, but shows a chain of more than a minute ago, and the block is not in it', async () => {

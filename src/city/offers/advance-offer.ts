@@ -34,8 +34,8 @@ export async function advanceOffer(
 /** What cannot be read of a claimed transaction holds up the next buyer for so long after the window, and no longer. */
 const PATIENCE_SECONDS = 600n;
 
-interface HeldRow {
-  offer: Offer & { phase: HeldOffer['phase'] };
+interface ReservedRow {
+  offer: Offer & { phase: ReservedOffer['phase'] };
   reservation: Reservation;
   now: Date;
 }
@@ -47,9 +47,9 @@ async function moveOffer({ database, clock, log }: City, reading: OfferReading):
     if (offer === null || offer.reservation?.id !== reading.reservationId) return;
     const { phase, reservation } = offer;
     if (phase !== 'reserved' && phase !== 'payment_pending') return;
-    const held = { offer: { ...offer, phase }, reservation, now: new Date(clock.now()) };
-    const judged = await judgeClaims(tx, held, reading);
-    const act = 'settled' in judged ? 'settle' : await move(tx, held, reading, judged.open);
+    const row = { offer: { ...offer, phase }, reservation, now: new Date(clock.now()) };
+    const judged = await judgeClaims(tx, row, reading);
+    const act = 'settled' in judged ? 'settle' : await move(tx, row, reading, judged.open);
     if (act !== null) tx.afterCommit(() => log.info('offer_moved', { offer_id: offer.id, act }));
   });
 }
@@ -57,7 +57,7 @@ async function moveOffer({ database, clock, log }: City, reading: OfferReading):
 /** The first that is settled buys it; what pays for something else, or holds nothing, is refused and the offer goes on. */
 async function judgeClaims(
   tx: Tx,
-  held: HeldRow,
+  held: ReservedRow,
   reading: OfferReading,
 ): Promise<{ settled: FoundTransfer } | { open: OpenClaim[] }> {
   const { offer, reservation, now } = held;
@@ -82,7 +82,7 @@ async function judgeClaims(
 }
 
 /** Sold: the offer, its proof and the owner of the thing change together, or not at all. */
-async function settle(tx: Tx, { offer, reservation, now }: HeldRow, transfer: FoundTransfer): Promise<void> {
+async function settle(tx: Tx, { offer, reservation, now }: ReservedRow, transfer: FoundTransfer): Promise<void> {
   await applyAct(tx, offer, 'settle', {
     txHash: transfer.txHash,
     blockNumber: transfer.blockNumber,
@@ -92,7 +92,7 @@ async function settle(tx: Tx, { offer, reservation, now }: HeldRow, transfer: Fo
   await moveThing(tx, { thingId: offer.thingId, to: reservation.residentId, at: now, offerId: offer.id });
 }
 
-async function move(tx: Tx, held: HeldRow, reading: OfferReading, claims: OpenClaim[]): Promise<Move['act']> {
+async function move(tx: Tx, held: ReservedRow, reading: OfferReading, claims: OpenClaim[]): Promise<Move['act']> {
   const { offer, reservation, now } = held;
   const { windowTo } = claimTermsOf(offer, reservation);
   const chosen = chooseMove({
@@ -110,7 +110,7 @@ async function move(tx: Tx, held: HeldRow, reading: OfferReading, claims: OpenCl
   return chosen.act;
 }
 
-async function take(tx: Tx, { offer, reservation, now }: HeldRow, chosen: Move): Promise<void> {
+async function take(tx: Tx, { offer, reservation, now }: ReservedRow, chosen: Move): Promise<void> {
   switch (chosen.act) {
     case null:
       return;
@@ -135,7 +135,7 @@ export interface OpenClaim {
 }
 
 /** How a held offer stands of which no transaction is settled. */
-export interface HeldOffer {
+export interface ReservedOffer {
   phase: Extract<OfferPhase, 'reserved' | 'payment_pending'>;
   /** In the order in which they were named. */
   claims: readonly OpenClaim[];
@@ -154,7 +154,7 @@ export type Move =
   | { act: 'lapse' | 'expire' };
 
 /** What becomes of a held offer by what was read; pure. A settled transaction goes before all of it. */
-export function chooseMove(offer: HeldOffer): Move {
+export function chooseMove(offer: ReservedOffer): Move {
   const { phase, claims, window, isOverdue } = offer;
   const fitting = claims.find(({ decision }) => isUnknown(decision) && decision.fits)?.txHash ?? null;
   const invalid = claims.flatMap(({ decision }) => (isInvalid(decision) ? [decision.reason] : []))[0];

@@ -2,7 +2,7 @@ import type { CityEndpoints } from '../../contract/city.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { City, CityOperation, Resident } from '../context.ts';
 import { advanceOffer } from './advance-offer.ts';
-import { heldFor, type Offer } from './offer.ts';
+import { type Offer, reservedForSeconds } from './offer.ts';
 import { applyAct, nextPhase } from './offer-steps.ts';
 import { presentOffer } from './present-offer.ts';
 import { lockOffer, mustFindOffer } from './store.ts';
@@ -27,7 +27,7 @@ async function cancel({ database, clock }: City, id: bigint): Promise<void> {
     if (offer.phase === 'claimed') throw new Refusal('offer_closed', { detail: 'The thing was bought.' });
     const now = clock.now();
     if (nextPhase(offer.phase, 'cancel') === null) {
-      throw new Refusal('offer_busy', { retryAfterSeconds: heldFor(offer, now) });
+      throw new Refusal('offer_busy', { retryAfterSeconds: reservedForSeconds(offer, now) });
     }
     await applyAct(tx, offer, 'cancel', { canceledAt: new Date(now) });
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { chooseMove, type HeldOffer, type Move, type OpenClaim } from './advance-offer.ts';
+import { chooseMove, type Move, type OpenClaim, type ReservedOffer } from './advance-offer.ts';
 
 const hash = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const [ONE, TWO, SEEN] = [hash('1'), hash('2'), hash('3')];
@@ -37,7 +37,7 @@ const LAPSE: Move = { act: 'lapse' };
 const find: Move = { act: 'find_invalid', reason: 'wrong_payer' };
 const wait = (seen: Hex | null): Move => ({ act: 'await_payment', seen });
 
-function held(decisions: Decision[], change: Partial<HeldOffer> = {}): HeldOffer {
+function held(decisions: Decision[], change: Partial<ReservedOffer> = {}): ReservedOffer {
   const claims = decisions.map((decision, at) => ({ txHash: at === 0 ? ONE : TWO, decision }));
   return {
     phase: 'reserved',
@@ -54,7 +54,7 @@ const none = { window: { transfer: null } } as const;
 const paid = { window: { transfer: SEEN } } as const;
 const late = { ...none, isLongOver: true } as const;
 
-it.each<[string, Decision[], Partial<HeldOffer>, Move]>([
+it.each<[string, Decision[], Partial<ReservedOffer>, Move]>([
   ['nothing claimed, time left', [], {}, NOTHING],
   ['nothing claimed, the window unreadable', [], { window: 'unreadable' }, NOTHING],
   ['nothing claimed, the window over', [], none, LAPSE],
@@ -86,7 +86,7 @@ it.each<[string, Decision[], Partial<HeldOffer>, Move]>([
 const overdue = { isOverdue: true } as const;
 const founder = (seen: Hex): Move => ({ act: 'hand_to_founder', seen });
 
-it.each<[string, Decision[], Partial<HeldOffer>, Move]>([
+it.each<[string, Decision[], Partial<ReservedOffer>, Move]>([
   ['nothing to be seen', [ABSENT], {}, NOTHING],
   ['the window over', [ABSENT], none, NOTHING],
   ['one that fits', [FITS], {}, { act: null, seen: ONE }],

@@ -65,14 +65,14 @@ function answerDecided(city: City, offer: Offer): Answer | null {
   }
 }
 
-interface Looked {
+interface ClaimReadout {
   offerId: bigint;
   txHash: Hex;
   reading: OfferReading | null;
 }
 
-async function answerClaim(city: City, caller: Resident, looked: Looked): Promise<Answer> {
-  const { offerId, txHash, reading } = looked;
+async function answerClaim(city: City, caller: Resident, readout: ClaimReadout): Promise<Answer> {
+  const { offerId, txHash, reading } = readout;
   const offer = await mustFindOffer(city.database, offerId);
   const reservation = mustHold(offer, caller);
   const decided = answerDecided(city, offer);
@@ -80,7 +80,7 @@ async function answerClaim(city: City, caller: Resident, looked: Looked): Promis
   const claims = await listClaims(city.database, reservation.id);
   mustNotBeRefused(offer, claims, txHash);
   // Nothing was seen, perhaps because nothing can be seen: then that is said.
-  if (offer.phase === 'reserved' && !isRead(city, looked)) {
+  if (offer.phase === 'reserved' && !isRead(city, readout)) {
     throw new Refusal('payment_preserved', { retryAfterSeconds: 5 });
   }
   const retryAfter = retryAfterOf(city, reading, txHash);
@@ -104,7 +104,7 @@ function mustNotBeRefused(offer: Offer, claims: readonly Claim[], txHash: Hex): 
   throw new Refusal('transfer_not_found', mayHavePaid ? { doNotPayAgain: true } : {});
 }
 
-function isRead({ config }: City, { reading, txHash }: Looked): boolean {
+function isRead({ config }: City, { reading, txHash }: ClaimReadout): boolean {
   return (
     reading?.head?.chainId === config.network.chainId && (reading.claims.has(txHash) || !reading.asked.has(txHash))
   );
@@ -123,10 +123,10 @@ function retryAfterOf({ config }: City, reading: OfferReading | null, txHash: He
 async function checkSignature(
   city: City,
   { challenge, payerWallet }: Pick<Reservation, 'challenge' | 'payerWallet'>,
-  given: string,
+  sentSignature: string,
 ): Promise<void> {
   // Hex digits of any case are the same bytes.
-  const signature = given.toLowerCase() as Hex;
+  const signature = sentSignature.toLowerCase() as Hex;
   const digest = hashMessage(challenge);
   if ((await recoverSigner(digest, signature)) === payerWallet) return;
   try {

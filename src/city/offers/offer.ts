@@ -75,7 +75,7 @@ function secondsOf(at: Date): bigint {
 const UNKNOWN_SECONDS = 30;
 
 /** For how many seconds another buyer need not ask again. */
-export function heldFor({ phase, reservation }: Offer, nowMs: number): number {
+export function reservedForSeconds({ phase, reservation }: Offer, nowMs: number): number {
   if (phase !== 'reserved' || reservation === null) return UNKNOWN_SECONDS;
   const left = Math.ceil((reservation.reservedUntil.getTime() - nowMs) / 1_000);
   return left > 0 ? left : UNKNOWN_SECONDS;

@@ -12,7 +12,7 @@ import type { Offer } from './offer.ts';
 import { presentOffer } from './present-offer.ts';
 import { findOfferOfDraft, insertOffer, mustFindOffer, type NewOffer } from './store.ts';
 
-interface Asked {
+interface OfferRequest {
   marketDraftId: bigint;
   thingId: bigint;
 }
@@ -29,7 +29,7 @@ export const openOffer: CityOperation<CityEndpoints['openOffer']> = async (city,
 };
 
 /** The offer that this call, or one like it, has opened: whatever became of it since. */
-async function findOwn({ database, config }: City, asked: Asked, caller: Resident): Promise<Offer | null> {
+async function findOwn({ database, config }: City, asked: OfferRequest, caller: Resident): Promise<Offer | null> {
   const found = await findOfferOfDraft(database, { ...asked, marketOrigin: config.marketUrl });
   return found !== null && isOf(found, { thingId: asked.thingId, sellerId: caller.id }) ? found : null;
 }
@@ -44,7 +44,7 @@ async function mustOwn({ database }: City, thingId: bigint, caller: Resident): P
   if (thing.owner !== caller.handle) throw new Refusal('not_thing_owner');
 }
 
-async function readTerms(city: City, { marketDraftId, thingId }: Asked, caller: Resident): Promise<NewOffer> {
+async function readTerms(city: City, { marketDraftId, thingId }: OfferRequest, caller: Resident): Promise<NewOffer> {
   const { config, clock } = city;
   const draft = await readDraft(city, marketDraftId);
   if (draft === null) throw new Refusal('not_found', { detail: 'The market has no such draft.' });

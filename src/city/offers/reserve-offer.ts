@@ -13,11 +13,11 @@ import { readCheckout } from '../fetch-market.ts';
 import { type ChainHead, readHead } from '../payments/read-head.ts';
 import { takeHourlyQuota } from '../quotas.ts';
 import { advanceOffer } from './advance-offer.ts';
-import { heldFor, type Offer, type Reservation } from './offer.ts';
+import { type Offer, type Reservation, reservedForSeconds } from './offer.ts';
 import { applyAct, nextPhase } from './offer-steps.ts';
 import { findLastLapse, insertReservation, lockOffer, mustFindOffer, nextReservationId } from './store.ts';
 
-interface Asked {
+interface ReservationRequest {
   caller: Resident;
   checkoutId: bigint;
   payerWallet: Hex;
@@ -47,7 +47,7 @@ export const reserveOffer: CityOperation<CityEndpoints['reserveOffer']> = async 
 };
 
 /** The reservation that the same call made before, while it runs. */
-function runningFor({ phase, reservation }: Offer, asked: Asked, nowMs: number): Reservation | null {
+function runningFor({ phase, reservation }: Offer, asked: ReservationRequest, nowMs: number): Reservation | null {
   if (phase !== 'reserved' || reservation === null || reservation.residentId !== asked.caller.id) return null;
   if (reservation.marketCheckoutId !== asked.checkoutId || reservation.payerWallet !== asked.payerWallet) return null;
   return nowMs < reservation.reservedUntil.getTime() ? reservation : null;
@@ -55,7 +55,7 @@ function runningFor({ phase, reservation }: Offer, asked: Asked, nowMs: number):
 
 async function mustBeOpen(queryable: Queryable, offer: Offer, { id }: Resident, nowMs: number): Promise<void> {
   if (offer.phase === 'reserved' || offer.phase === 'payment_pending') {
-    throw new Refusal('offer_reserved', { retryAfterSeconds: heldFor(offer, nowMs) });
+    throw new Refusal('offer_reserved', { retryAfterSeconds: reservedForSeconds(offer, nowMs) });
   }
   if (nextPhase(offer.phase, 'reserve') === null) throw new Refusal('offer_closed');
   const lapsedAt = await findLastLapse(queryable, offer.id, id);
@@ -66,7 +66,7 @@ async function mustBeOpen(queryable: Queryable, offer: Offer, { id }: Resident, 
 async function reserve(
   city: City,
   offerId: bigint,
-  asked: Asked,
+  asked: ReservationRequest,
   checkout: CheckoutOut,
   time: ReservationTime,
 ): Promise<{ reservation: Reservation; isNew: boolean }> {
@@ -90,7 +90,7 @@ async function makeReservation(
   { config, random }: City,
   tx: Tx,
   offer: Offer,
-  { caller, checkoutId, payerWallet }: Asked,
+  { caller, checkoutId, payerWallet }: ReservationRequest,
   checkout: CheckoutOut,
   { reservedAt, openedBlock }: ReservationTime,
 ): Promise<Reservation> {

@@ -177,7 +177,7 @@ export interface OpenOffer {
 }
 
 /** Those that move by what the chain shows, in the order of their ids. */
-export async function listOffersToLookAt(queryable: Queryable, afterId: bigint, limit: number): Promise<OpenOffer[]> {
+export async function listUndecidedOffers(queryable: Queryable, afterId: bigint, limit: number): Promise<OpenOffer[]> {
   const rows = await queryable.rows<{ id: bigint; phase: OfferPhase; reserved_until: Date; has_claims: boolean }>(sql`
     select o.id, o.phase, r.reserved_until,
       exists (select from claims where claims.reservation_id = r.id and claims.refused is null) as has_claims

@@ -3,7 +3,7 @@ import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { City } from '../context.ts';
 import { type ChainHead, readHead } from '../payments/read-head.ts';
 import { advanceOffer } from './advance-offer.ts';
-import { listOffersToLookAt, type OpenOffer } from './store.ts';
+import { listUndecidedOffers, type OpenOffer } from './store.ts';
 
 const BATCH = 100;
 
@@ -23,7 +23,7 @@ export interface Sweep {
 export function createSweep(city: City, everyMs: number): Sweep {
   const { clock, database, log } = city;
   const passes = createPasses(() => sweep(city));
-  const duty = createSingletonJob({
+  const job = createSingletonJob({
     database,
     clock,
     log,
@@ -40,13 +40,13 @@ export function createSweep(city: City, everyMs: number): Sweep {
     },
   });
   return {
-    start: duty.start,
+    start: job.start,
     stop: async () => {
-      await duty.stop();
+      await job.stop();
       await passes.ended();
     },
     sweepOnce: passes.fresh,
-    isLeader: duty.isHeld,
+    isLeader: job.isLeader,
   };
 }
 
@@ -60,15 +60,15 @@ async function sweep(city: City): Promise<void> {
     return head;
   };
   for (let after = 0n; ; ) {
-    const batch = await listOffersToLookAt(city.database, after, BATCH);
-    for (const offer of batch) await lookAt(city, offer, readOnce);
+    const batch = await listUndecidedOffers(city.database, after, BATCH);
+    for (const offer of batch) await sweepOffer(city, offer, readOnce);
     const last = batch.at(-1);
     if (last === undefined) return;
     after = last.id;
   }
 }
 
-async function lookAt(city: City, offer: OpenOffer, readOnce: () => Promise<ChainHead>): Promise<void> {
+async function sweepOffer(city: City, offer: OpenOffer, readOnce: () => Promise<ChainHead>): Promise<void> {
   try {
     if (await mayMove(city, offer, readOnce)) await advanceOffer(city, offer.id, readOnce);
   } catch (error) {

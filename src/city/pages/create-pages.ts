@@ -138,11 +138,11 @@ async function readyz(
   try {
     const complete = await migrationsSuffice(database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
-    const standing = { database: 'reachable', migrations: 'complete' };
-    const why = await writes.look();
-    if (why !== null) return answer(503, { status: 'not_ready', ...standing, writes: 'refused', why });
+    const status = { database: 'reachable', migrations: 'complete' };
+    const why = await writes.check();
+    if (why !== null) return answer(503, { status: 'not_ready', ...status, writes: 'refused', why });
     const history = { history: isLost() ? 'lost' : 'whole', log_copy: memory() };
-    const body = { status: 'ready', ...standing, writes: 'accepted', ...history, sweeps_offers: sweeps() };
+    const body = { status: 'ready', ...status, writes: 'accepted', ...history, sweeps_offers: sweeps() };
     return answer(strict && isLost() ? 503 : 200, body);
   } catch (error) {
     if (!isUnavailable(error)) throw error;

@@ -1,7 +1,7 @@
 import type { ProviderHealth } from '../../platform/chain/providers.ts';
 import { type Block, type Log, readBlock, readLogs } from '../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../platform/chain/rpc.ts';
-import { hearProvider, type Objections, openView } from '../../platform/chain/second-provider.ts';
+import { findObjections, type Objections, openView } from '../../platform/chain/second-provider.ts';
 import { addressTopic, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';
@@ -42,7 +42,7 @@ export async function findTransfer(
     return new Map();
   };
   const objections = await Promise.all(
-    others.map((health) => hearProvider(providerHealth, health, { keys: ['window'], askOne })),
+    others.map((health) => findObjections(providerHealth, health, { keys: ['window'], askOne })),
   );
   const [first] = elsewhere;
   if (first !== undefined) return { transfer: first };

@@ -1,7 +1,7 @@
 import type { ProviderHealth } from '../../platform/chain/providers.ts';
 import { type Log, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
-import { hearProvider, type Objection, objectToMined } from '../../platform/chain/second-provider.ts';
+import { findObjections, type Objection, objectToMined } from '../../platform/chain/second-provider.ts';
 import { isStillFinal } from '../../platform/chain/sighting.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
@@ -86,13 +86,13 @@ async function corroborate(
   const finals = [...reading].filter(([, evidence]) => decideClaim(evidence, terms).outcome !== 'unknown');
   if (others.length === 0 || finals.length === 0) return reading;
   const corroborated = new Map(reading);
-  const hearing = {
+  const request = {
     keys: finals.map(([hash]) => hash),
     askOne: (health: ProviderHealth) => objectToMined(health, head, terms.asset, finals),
   };
   await Promise.all(
     others.map(async (health) => {
-      for (const [hash, why] of await hearProvider(providerHealth, health, hearing)) {
+      for (const [hash, why] of await findObjections(providerHealth, health, request)) {
         const evidence = reading.get(hash);
         if (evidence !== undefined) corroborated.set(hash, { ...evidence, finalized: null });
         note(log, health, hash, why);
@@ -102,15 +102,15 @@ async function corroborate(
   return corroborated;
 }
 
-const MOST_TOLD = 1_000;
+const MOST_REPORTED = 1_000;
 /** What was said already: it is asked again and again while it lasts. */
-const told = new WeakMap<ProviderHealth, Map<Hex, Objection>>();
+const reported = new WeakMap<ProviderHealth, Map<Hex, Objection>>();
 
 function note(log: City['log'], health: ProviderHealth, hash: Hex, why: Objection): void {
-  const before = told.get(health) ?? new Map<Hex, Objection>();
+  const before = reported.get(health) ?? new Map<Hex, Objection>();
   if (before.get(hash) === why) return;
-  if (before.size >= MOST_TOLD) before.clear();
-  told.set(health, before.set(hash, why));
+  if (before.size >= MOST_REPORTED) before.clear();
+  reported.set(health, before.set(hash, why));
   const fields = { tx_hash: hash, why, endpoint: health.provider.endpoint };
   if (why === 'disagrees') {
     health.noteDisagreement();

@@ -20,13 +20,13 @@ export interface ChainHead {
   floor: FinalizedHead | null;
 }
 
-export type HeadNeeds = Pick<City, 'database' | 'clock' | 'log' | 'config' | 'providerHealth'>;
+export type HeadContext = Pick<City, 'database' | 'clock' | 'log' | 'config' | 'providerHealth'>;
 
 /**
  * The heads as the leading provider has them now: the first whose finalized head is believed. An accepted one is the watermark before
  * anybody relies on it. Throws RpcFailure while no provider's head can be read.
  */
-export async function readHead(city: HeadNeeds): Promise<ChainHead> {
+export async function readHead(city: HeadContext): Promise<ChainHead> {
   const watermark = await findWatermark(city.database, city.config.network.chainId);
   let fallback: ChainHead | null = null;
   let failure: unknown = null;
@@ -47,7 +47,7 @@ export async function readHead(city: HeadNeeds): Promise<ChainHead> {
   return fallback;
 }
 
-async function readHeadOf(city: HeadNeeds, health: ProviderHealth, watermark: Watermark | null): Promise<ChainHead> {
+async function readHeadOf(city: HeadContext, health: ProviderHealth, watermark: Watermark | null): Promise<ChainHead> {
   const { database, clock, config, log } = city;
   const { provider } = health;
   const { chainId, ...reading } = await readProviderHead(provider, watermark);

@@ -121,16 +121,16 @@ async function raiseIds(tx: Tx, acts: readonly store.Act[], margin: bigint): Pro
   }
 }
 
-const DOINGS: readonly string[] = ['insert', 'update', 'delete'];
+const ACT_VERBS: readonly string[] = ['insert', 'update', 'delete'];
 
-interface Told {
+interface LoggedAct {
   act?: unknown;
   kind?: unknown;
   with?: unknown;
   row: { id: number; kind?: string; kept_event_id?: number };
 }
 
-function toldBy({ canonical }: Pick<Act, 'canonical'>): Told {
+function parseAct({ canonical }: Pick<Act, 'canonical'>): LoggedAct {
   return JSON.parse(canonical);
 }
 
@@ -142,7 +142,7 @@ function readActs(events: readonly CopiedEvent[]): Act[] {
   let acts: Act[] = [];
   for (const { id: eventId, canonical: bytes } of events) {
     const canonical = bytes.toString('utf8');
-    const told = toldBy({ canonical });
+    const told = parseAct({ canonical });
     const kept = told.kind === 'recoveries' ? told.row.kept_event_id : undefined;
     if (kept !== undefined) acts = acts.filter((one) => one.eventId <= BigInt(kept));
     else acts.push({ eventId, canonical, ...whatOf(eventId, told) });
@@ -150,9 +150,9 @@ function readActs(events: readonly CopiedEvent[]): Act[] {
   return acts;
 }
 
-function whatOf(eventId: bigint, told: Told): Pick<Act, 'act' | 'kind' | 'group'> {
+function whatOf(eventId: bigint, told: LoggedAct): Pick<Act, 'act' | 'kind' | 'group'> {
   const kind = ACT_KINDS.find((name) => name === told.kind);
-  if (kind === undefined || !DOINGS.includes(String(told.act)) || typeof told.with !== 'string') {
+  if (kind === undefined || !ACT_VERBS.includes(String(told.act)) || typeof told.with !== 'string') {
     throw new CommandRefused(`event ${eventId} of the copies is no act of a city: name the copies of this city`);
   }
   return { act: told.act as Act['act'], kind, group: told.with };
@@ -163,7 +163,7 @@ function highestOf(table: Numbered, acts: readonly Act[]): bigint {
   let highest = 0n;
   for (const act of acts) {
     if (act.kind !== table && act.kind !== 'id_floors') continue;
-    const { row } = toldBy(act);
+    const { row } = parseAct(act);
     if (act.kind === 'id_floors' && row.kind !== table) continue;
     if (BigInt(row.id) > highest) highest = BigInt(row.id);
   }

@@ -9,9 +9,9 @@ const KIND = 'openaisle pairing code';
 
 /** A code that a human types on the hosted connector's page (W10). It goes into a file, since it is a key for ten minutes. */
 export async function pair(cli: Cli): Promise<Done> {
-  const standing = await openAccount(cli);
-  const { market, key } = standing;
-  const handle = await handleOf(cli, standing);
+  const account = await openAccount(cli);
+  const { market, key } = account;
+  const handle = await handleOf(cli, account);
   const { out } = cli.options;
   const path = out === undefined ? pairingFile(defaultFile(cli, market, handle), handle) : resolve(out);
   await makeFolderOf(path);
@@ -26,7 +26,7 @@ export async function pair(cli: Cli): Promise<Done> {
     )(key)
       .pair({ body: {} })
       .catch((error: unknown) => {
-        throw refusalOf(error, standing);
+        throw refusalOf(error, account);
       });
     const { pairing_code, expires_at } = body;
     const content = { kind: KIND, market, handle, pairing_code, expires_at };

@@ -1,6 +1,6 @@
 import type { Hex } from '../../platform/hex.ts';
 import type { Item, Line } from './append-file.ts';
-import { type Entry, keyOf, type Loss, type Rest } from './entry.ts';
+import { type Cooldown, type Entry, keyOf, type Loss } from './entry.ts';
 import { otherChain } from './import-folder.ts';
 import { parseRecord, printRecord } from './records.ts';
 
@@ -11,7 +11,7 @@ export interface Content {
   /** Those without an end. */
   waiting: Set<Entry>;
   blocked: Set<string>;
-  rests: Map<Hex, Rest>;
+  cooldowns: Map<Hex, Cooldown>;
   known: Set<Hex>;
   losses: Loss[];
   put(entry: Entry): void;
@@ -29,7 +29,7 @@ export function createContent(chainId: bigint): Content {
     entries: new Map(),
     waiting: new Set(),
     blocked: new Set(),
-    rests: new Map(),
+    cooldowns: new Map(),
     known: new Set(),
     losses: [],
     put: (entry) => {
@@ -61,12 +61,12 @@ export function createContent(chainId: bigint): Content {
 /** Everything, as the lines of a fresh file. Clears what has no weight any more. */
 export function itemsOf(content: Content, now: number): Item[] {
   content.losses = content.losses.filter(({ at }) => at + DAY_MS > now);
-  for (const [payer, { until }] of content.rests) if (until + DAY_MS < now) content.rests.delete(payer);
+  for (const [payer, { until }] of content.cooldowns) if (until + DAY_MS < now) content.cooldowns.delete(payer);
   return [
     ['chain', printRecord({ type: 'chain', chainId: content.chainId })],
     ...[...content.blocked].map((key): Item => [key, printRecord({ type: 'blocked' })]),
     ...[...content.known].map((address): Item => ['known', printRecord({ type: 'known', address })]),
-    ...[...content.rests.values()].map((rest): Item => ['rest', printRecord({ type: 'rest', rest })]),
+    ...[...content.cooldowns.values()].map((rest): Item => ['rest', printRecord({ type: 'rest', rest })]),
     ...content.losses.map((loss): Item => ['loss', printRecord({ type: 'loss', loss })]),
     ...[...content.entries].map(([key, entry]): Item => [key, printRecord({ type: 'entry', entry })]),
   ];
@@ -92,7 +92,7 @@ export function takeIn(content: Content, { key, number, text }: Line, chainId: b
       content.losses.push(record.loss);
       return;
     case 'rest':
-      content.rests.set(record.rest.payer, record.rest);
+      content.cooldowns.set(record.rest.payer, record.rest);
       return;
     case 'known':
       content.know(record.address);

@@ -57,7 +57,7 @@ export interface Entry {
 }
 
 /** A payer that waits, as a settlement for it was mined and failed. */
-export interface Rest {
+export interface Cooldown {
   payer: Hex;
   until: number;
   /** How many in a row. */

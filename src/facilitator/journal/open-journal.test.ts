@@ -86,7 +86,7 @@ test('what was written is there again after a new start: every transaction, the 
   expect(after.open()).toEqual([
     entry('02', { accountNonce: 6, transactions: [transaction('02'), transaction('22')], isFinal: false }),
   ]);
-  expect(after.rests().get(PAYER)).toEqual(rest);
+  expect(after.cooldowns().get(PAYER)).toEqual(rest);
   expect([after.isKnown(filled('dd', 20)), after.isKnown(PAYER)]).toEqual([true, false]);
 });
 

@@ -7,7 +7,7 @@ import type { Log } from '../../platform/log.ts';
 import type { ReachCrashPoint } from '../crash-points.ts';
 import { type AppendFile, type Item, openAppendFile, readLines, readWhole } from './append-file.ts';
 import { type Content, createContent, itemsOf, takeIn } from './content.ts';
-import { type Ending, type Entry, keyOf, type Loss, type Rest, type SignedTransaction } from './entry.ts';
+import { type Cooldown, type Ending, type Entry, keyOf, type Loss, type SignedTransaction } from './entry.ts';
 import { readEarlierFolder } from './import-folder.ts';
 import { printRecord } from './records.ts';
 
@@ -28,10 +28,10 @@ export interface Journal {
   add(entry: Entry): Promise<Readonly<Entry>>;
   /** Another transaction for the same place; durable when it resolves. */
   addTransaction(entry: Readonly<Entry>, transaction: SignedTransaction): Promise<void>;
-  end(entry: Readonly<Entry>, ending: Ending, rest: Rest | null): Promise<void>;
+  end(entry: Readonly<Entry>, ending: Ending, cooldown: Cooldown | null): Promise<void>;
   /** It was in a block and is not now. */
   reopen(entry: Readonly<Entry>): Promise<void>;
-  rests(): ReadonlyMap<Hex, Rest>;
+  cooldowns(): ReadonlyMap<Hex, Cooldown>;
   /** Payers and payees of sales that are final and paid for their gas. */
   isKnown(address: Hex): boolean;
   know(entry: Readonly<Entry>, addresses: readonly Hex[]): Promise<void>;
@@ -104,7 +104,7 @@ function createJournal(
       if (found === null) return;
       found.ending = ending;
       content.waiting.delete(found);
-      if (rest !== null) content.rests.set(rest.payer, rest);
+      if (rest !== null) content.cooldowns.set(rest.payer, rest);
       // The chain can tell again how it ended, so that no caller has to wait for the disk.
       const items: Item[] = [[keyOf(entry.authorization), printRecord({ type: 'ended', ending })]];
       if (rest !== null) items.push(['rest', printRecord({ type: 'rest', rest })]);
@@ -120,7 +120,7 @@ function createJournal(
       await append([[keyOf(entry.authorization), printRecord({ type: 'reopened' })]], true);
       crashPoint('after_reopening_written');
     },
-    rests: () => content.rests,
+    cooldowns: () => content.cooldowns,
     isKnown: (address) => content.known.has(address),
     know: async (entry, addresses) => {
       const found = own(entry);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isoTime } from '../../platform/clock.ts';
 import { type Hex, isHex } from '../../platform/hex.ts';
-import { ENDS, type Ending, type Entry, type Loss, POOLS, type Rest, type SignedTransaction } from './entry.ts';
+import { type Cooldown, ENDS, type Ending, type Entry, type Loss, POOLS, type SignedTransaction } from './entry.ts';
 
 /** What a line of the journal says. */
 export type JournalRecord =
@@ -12,7 +12,7 @@ export type JournalRecord =
   | { type: 'reopened' }
   | { type: 'blocked' }
   | { type: 'loss'; loss: Loss }
-  | { type: 'rest'; rest: Rest }
+  | { type: 'rest'; rest: Cooldown }
   | { type: 'known'; address: Hex };
 
 const hex = (bytes?: number) => z.custom<Hex>((value) => isHex(value, bytes));

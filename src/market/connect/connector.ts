@@ -4,7 +4,7 @@ import { cacheAnswer } from '../../platform/http/cache-answer.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
 import { type Incoming, type Outgoing, readBody } from '../../platform/http/message.ts';
 import { fetchPublic, type PublicFetch } from '../../platform/http/outbound-requests.ts';
-import type { Inside, Mount } from '../../platform/http/server-options.ts';
+import type { ExtraRoute, InternalRequests } from '../../platform/http/server-options.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Market, MarketConfig, Merchant } from '../context.ts';
 import { createProviderCalls, type ProviderCalls } from './call-provider.ts';
@@ -25,7 +25,7 @@ export type FetchDocument = PublicFetch;
 /** The authorization server behind /mcp/connect. */
 export interface Connector {
   /** Its own addresses and the discovery documents. */
-  mounts(inside: Inside<Merchant>): Mount[];
+  mounts(inside: InternalRequests<Merchant>): ExtraRoute[];
   interactions: Interactions;
   /** The visitor whose token this is, if it is for this resource; null: the token is unknown, or no longer valid. */
   authenticate(token: string): Promise<Visitor | null>;
@@ -88,7 +88,7 @@ async function noteProven({ clock, config, database }: Market, visitor: Visitor)
 }
 
 /** Clients that register themselves (RFC 7591), and read what they registered. */
-function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGuard): Mount[] {
+function mountRegistration(market: Market, calls: ProviderCalls, guard: SecretGuard): ExtraRoute[] {
   return [
     {
       method: 'POST',
@@ -140,7 +140,7 @@ const SERVER_PATHS = ['/.well-known/oauth-authorization-server', '/.well-known/o
 );
 
 /** Where clients find out how to get a token. There is no document for /mcp, which takes none. */
-function mountDiscovery(config: Pick<MarketConfig, 'baseUrl'>): Mount[] {
+function mountDiscovery(config: Pick<MarketConfig, 'baseUrl'>): ExtraRoute[] {
   const resource = JSON.stringify(resourceDocument(config));
   const server = JSON.stringify(serverDocument(config));
   return [
@@ -149,7 +149,7 @@ function mountDiscovery(config: Pick<MarketConfig, 'baseUrl'>): Mount[] {
   ];
 }
 
-function mountDocument(path: string, body: string): Mount {
+function mountDocument(path: string, body: string): ExtraRoute {
   return {
     method: 'GET',
     path,

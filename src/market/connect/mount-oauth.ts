@@ -1,7 +1,7 @@
 import { DEFAULT_TOKEN_SCOPES, TOKEN_SCOPES } from '../../contract/connections.ts';
 import { guardBody } from '../../platform/http/guard-request.ts';
 import { decodeComponent, type Incoming, type Outgoing } from '../../platform/http/message.ts';
-import type { Mount } from '../../platform/http/server-options.ts';
+import type { ExtraRoute } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Market } from '../context.ts';
@@ -28,7 +28,7 @@ const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response
 const ASK_ANEW = 'login consent';
 
 /** The two steps of an authorization in a browser, around the page. */
-export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): Mount[] {
+export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): ExtraRoute[] {
   const step = async (path: string, incoming: Incoming, isTold: boolean): Promise<Outgoing> => {
     const { answer, fault } = await calls.ask({ method: 'GET', path, withCookies: true }, incoming);
     // A client that is known is told by way of its user's browser.
@@ -105,7 +105,7 @@ const DAY_MS = 86_400_000;
 const CLIENT_DAYS = 90;
 
 /** Where programs come by themselves: for tokens, to give them back, and for the key set. */
-export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGuard): Mount[] {
+export function mountToken(market: Market, calls: ProviderCalls, guard: SecretGuard): ExtraRoute[] {
   return [
     {
       method: 'POST',

@@ -93,7 +93,7 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
     },
     settled: () => passes.fresh(),
     unnumberedMs: () => unnumberedMs,
-    isLeader: () => duty.isHeld(),
+    isLeader: () => duty.isLeader(),
   };
 }
 

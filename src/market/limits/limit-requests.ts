@@ -1,7 +1,7 @@
 import { type EndpointName, type Endpoints, endpoints } from '../../contract/index.ts';
 import type { Budget, Taken } from '../../platform/budget.ts';
 import { type Tally, tallied } from '../../platform/budget-tally.ts';
-import type { AnyPageRoute, Mount, Operations, PageCall } from '../../platform/http/server-options.ts';
+import type { AnyPageRoute, ExtraRoute, Operations, PageCall } from '../../platform/http/server-options.ts';
 import type { Market, MarketCall, Merchant } from '../context.ts';
 import { type Budgets, clientOf } from './budgets.ts';
 
@@ -71,7 +71,7 @@ export const MOUNT_MS = {
 };
 
 /** Takes that out of the budget of the network that asks, before anything is done. */
-export function limitMounts(readMs: Budget, cost: number, mounts: readonly Mount[]): Mount[] {
+export function limitMounts(readMs: Budget, cost: number, mounts: readonly ExtraRoute[]): ExtraRoute[] {
   return mounts.map((mount) => ({
     ...mount,
     answer: async (incoming) => {

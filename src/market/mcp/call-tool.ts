@@ -4,7 +4,7 @@ import { type EndpointName, endpoints } from '../../contract/index.ts';
 import { META, RETIRED_TOOLS, type ToolForm } from '../../contract/tools.ts';
 import { headerValues } from '../../platform/http/caller-headers.ts';
 import type { Incoming } from '../../platform/http/message.ts';
-import type { Inside, InsideRequest } from '../../platform/http/server-options.ts';
+import type { InternalRequest, InternalRequests } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import type { Visit } from './mount-mcp.ts';
@@ -24,7 +24,7 @@ interface ToolCall {
 
 export interface Caller {
   market: Pick<Market, 'config' | 'clock'>;
-  inside: Inside<Merchant>;
+  inside: InternalRequests<Merchant>;
   /** A read of `me` was completed for this visit. */
   noteProven(visit: Visit): Promise<void>;
 }
@@ -49,7 +49,7 @@ export async function callTool(by: Caller, visit: Visit, call: ToolCall): Promis
 
 async function askRoute(by: Caller, visit: Visit, tool: KnownTool, call: ToolCall): Promise<ReadAnswer> {
   const { incoming, visitor } = visit;
-  const ask = async (request: InsideRequest): Promise<ReadAnswer> =>
+  const ask = async (request: InternalRequest): Promise<ReadAnswer> =>
     await readAnswer(await by.inside.ask(request, incoming, visitor?.merchant));
   if (tool.asks === 'front_door') return await ask({ route: 'GET /', headers: { accept: 'application/json' } });
   const { endpoint, request } = splitArguments(tool.asks, call.arguments);
@@ -189,7 +189,7 @@ function fenceText(text: string): string {
 
 interface SplitArguments {
   endpoint: EndpointShape;
-  request: Pick<InsideRequest, 'route' | 'params' | 'query' | 'body'>;
+  request: Pick<InternalRequest, 'route' | 'params' | 'query' | 'body'>;
 }
 
 type Arguments = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@ import { DEFAULT_TOKEN_SCOPES, type TokenScope } from '../../contract/connection
 import { scopeOf } from '../../contract/tools.ts';
 import { headerValues } from '../../platform/http/caller-headers.ts';
 import type { Incoming } from '../../platform/http/message.ts';
-import type { Inside, Mount } from '../../platform/http/server-options.ts';
+import type { ExtraRoute, InternalRequests } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Connector } from '../connect/connector.ts';
 import type { Visitor } from '../connect/interaction.ts';
@@ -17,7 +17,7 @@ import { findTool } from './tool-book.ts';
 const MOST_LISTENERS = 32;
 
 /** The market as tools, at two addresses over one factory: open to everybody, and for hosted clients, which never hold a key (W11). */
-export function createMcp(market: Market, connector: Connector, inside: Inside<Merchant>): Mount[] {
+export function createMcp(market: Market, connector: Connector, inside: InternalRequests<Merchant>): ExtraRoute[] {
   const { baseUrl } = market.config;
   const by: Caller = {
     market,

@@ -7,7 +7,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
-import type { Inside } from '../../platform/http/server-options.ts';
+import type { InternalRequests } from '../../platform/http/server-options.ts';
 import type { Merchant } from '../context.ts';
 import { type Caller, callTool } from './call-tool.ts';
 import { type Visit, visitOf } from './mount-mcp.ts';
@@ -211,7 +211,11 @@ interface ReadResource {
 }
 
 /** What stands at an address, from the route that it stands for; null: nothing. */
-async function readResource(inside: Inside<Merchant>, visit: Visit, uri: string): Promise<ReadResource | null> {
+async function readResource(
+  inside: InternalRequests<Merchant>,
+  visit: Visit,
+  uri: string,
+): Promise<ReadResource | null> {
   const known = RESOURCES.find((resource) => resource.uri === uri);
   const id = LISTING.exec(uri)?.[1];
   if (known === undefined && id === undefined) return null;

@@ -1,6 +1,6 @@
 import type { AuthInfo } from '@modelcontextprotocol/server';
 import type { Incoming, Outgoing } from '../../platform/http/message.ts';
-import type { Mount } from '../../platform/http/server-options.ts';
+import type { ExtraRoute } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { SecretGuard } from '../../platform/secrets.ts';
 import type { Visitor } from '../connect/interaction.ts';
@@ -12,7 +12,7 @@ type McpHandler = (request: Request, options: { authInfo: AuthInfo; parsedBody?:
 export interface McpMountOptions {
   path: string;
   /** Stateless: POST alone. Tests may let a handler with sessions have the others. */
-  methods?: readonly Mount['method'][];
+  methods?: readonly ExtraRoute['method'][];
   baseUrl: string;
   guard: SecretGuard;
   handle: McpHandler;
@@ -27,7 +27,7 @@ const PARSE_ERROR = -32_700;
 const PASSED_HEADERS = /^(?:accept|content-type|last-event-id|mcp-[a-z-]+)$/;
 
 /** MCP over HTTP at one address: who may ask, what was sent, and then the protocol's own library. */
-export function mountMcp(options: McpMountOptions): Mount[] {
+export function mountMcp(options: McpMountOptions): ExtraRoute[] {
   const methods = options.methods ?? (['POST'] as const);
   return methods.map((method) => ({
     method,

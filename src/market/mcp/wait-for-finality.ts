@@ -1,13 +1,13 @@
 import type { Clock } from '../../platform/clock.ts';
-import type { InsideRequest } from '../../platform/http/server-options.ts';
+import type { InternalRequest } from '../../platform/http/server-options.ts';
 import type { ReadAnswer } from './read-answer.ts';
 
 /** Seconds waited, of about so many where the market dares to guess, and what it waits for. */
 export type Report = (progress: number, total: number | undefined, message: string) => Promise<void>;
 
 export interface Waiting {
-  ask(request: InsideRequest): Promise<ReadAnswer>;
-  request: InsideRequest;
+  ask(request: InternalRequest): Promise<ReadAnswer>;
+  request: InternalRequest;
   report: Report;
   signal: AbortSignal;
 }
@@ -85,14 +85,14 @@ function undecided({ status, text }: ReadAnswer): Undecided | null {
 }
 
 /** The token is in the first answer only, and a buyer without a key collects with it. */
-function remember(request: InsideRequest, answer: ReadAnswer): InsideRequest {
+function remember(request: InternalRequest, answer: ReadAnswer): InternalRequest {
   const { delivery_token: token } = JSON.parse(answer.text) as { delivery_token?: unknown };
   if (typeof token !== 'string') return request;
   return { ...request, headers: { ...request.headers, 'x-delivery-token': token } };
 }
 
 /** A token that was given on the way is given to the caller, who has not seen that answer. */
-function withToken(answer: ReadAnswer, { headers }: InsideRequest): ReadAnswer {
+function withToken(answer: ReadAnswer, { headers }: InternalRequest): ReadAnswer {
   const token = headers?.['x-delivery-token'];
   if (token === undefined) return answer;
   const body = JSON.parse(answer.text) as Record<string, unknown>;

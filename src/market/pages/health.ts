@@ -13,7 +13,7 @@ import type { ChainHead } from '../payments/chain/read-head.ts';
 import { findChainState } from '../payments/chain/store.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { MarketHistory } from '../recovery/guard-history.ts';
-import { readChainStanding } from './store.ts';
+import { readChainStatus } from './store.ts';
 
 /** A probe must not wait for the chain, and be taken for a dead process. */
 const CHAIN_PATIENCE_MS = 1_000;
@@ -48,7 +48,7 @@ export async function readyz(
     const complete = await migrationsSuffice(market.database, MIGRATIONS);
     if (!complete) return answer(503, { status: 'not_ready', database: 'reachable', migrations: 'incomplete' });
     const database = { database: 'reachable', migrations: 'complete' };
-    const why = await writes.look();
+    const why = await writes.check();
     if (why !== null) return answer(503, { status: 'not_ready', ...database, writes: 'refused', why });
     return answer(strict && history.isLost() ? 503 : 200, {
       status: 'ready',
@@ -56,12 +56,12 @@ export async function readyz(
       writes: 'accepted',
       history: history.isLost() ? 'lost' : 'whole',
       log_copy: history.memory(),
-      ...(await paymentsStanding(market, payments)),
-      providers: providersStanding(market, payments),
+      ...(await paymentsStatus(market, payments)),
+      providers: providersStatus(market, payments),
       payments_held: payments.held.counts(),
       contract_wallets: payments.watch.contractWallets(),
-      ...(await readStanding(market)),
-      ...catalogStanding(catalog),
+      ...(await chainStatus(market)),
+      ...catalogStatus(catalog),
     });
   } catch (error) {
     if (!isUnavailable(error)) throw error;
@@ -71,7 +71,7 @@ export async function readyz(
 }
 
 /** `why` names what is in the way: a halt that an operator ends, or the check that the finalized head did not pass just now. */
-async function paymentsStanding(market: Market, payments: HealthSources['payments']) {
+async function paymentsStatus(market: Market, payments: HealthSources['payments']) {
   const { halt } = await findChainState(market.database, market.config.network.chainId);
   const { head, why } = await readInTime(market, payments.readHead);
   const finalized = head?.finalized ?? null;
@@ -107,23 +107,23 @@ async function readInTime(
 }
 
 /** By their place in the configuration: the answer does not tell whose nodes they are. */
-function providersStanding({ clock }: Market, { providerHealth }: HealthSources['payments']) {
-  return providerHealth.all.map((standing) => {
-    const { provider } = standing;
+function providersStatus({ clock }: Market, { providerHealth }: HealthSources['payments']) {
+  return providerHealth.all.map((health) => {
+    const { provider } = health;
     const { answeredAt } = provider.tally();
-    const { head } = standing.facts();
+    const { head } = health.facts();
     return {
       provider: provider.number,
       head_number: head === null ? null : Number(head.number),
       head_age_seconds: head === null ? null : Math.floor(head.ageMs / 1_000),
       answer_age_seconds: answeredAt === null ? null : Math.floor((clock.now() - answeredAt) / 1_000),
-      left_out: standing.leftOut(providerHealth.best()),
+      left_out: health.exclusionReason(providerHealth.best()),
     };
   });
 }
 
 /** Shelves are served from what is known, also while nothing new can be read. */
-function catalogStanding(catalog: Pick<Catalog, 'facts'>) {
+function catalogStatus(catalog: Pick<Catalog, 'facts'>) {
   const { feedLagSeconds, loadSeconds } = catalog.facts();
   return {
     catalog: feedLagSeconds > CATALOG_BEHIND_SECONDS ? 'behind' : 'current',
@@ -132,20 +132,20 @@ function catalogStanding(catalog: Pick<Catalog, 'facts'>) {
 }
 
 /** With none published, the rule that a stranger's settlement is collected by the payer alone is off (W7). */
-function signersStanding(published: number | null): string {
+function signersStatus(published: number | null): string {
   if (published === null) return 'unknown';
   return published > 0 ? 'published' : 'not_published';
 }
 
-async function readStanding(market: Market) {
+async function chainStatus(market: Market) {
   const { database, config } = market;
-  const { published, block_number, block_time } = await readChainStanding(
+  const { published, block_number, block_time } = await readChainStatus(
     database,
     config.network.chainId,
     config.facilitatorUrl,
   );
   return {
-    facilitator_signers: signersStanding(published),
+    facilitator_signers: signersStatus(published),
     finalized_watermark:
       block_number === null || block_time === null
         ? null

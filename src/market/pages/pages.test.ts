@@ -15,7 +15,7 @@ import { completePurchase } from '../purchases/complete-purchase.ts';
 import { heldThings } from '../world/drafts/list-world.ts';
 import { createPages } from './create-pages.ts';
 import { STOREFRONT_PATHS } from './storefront/create-storefront.ts';
-import { frontDoor } from './storefront/front-page.ts';
+import { frontAnswer } from './storefront/front-page.ts';
 import { referenceFiles } from './write-reference.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
@@ -27,7 +27,7 @@ const pagesOf = (on: TestMarket) => {
   const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
   const history = { isLost: () => false, memory: () => 'kept' as const };
-  return createPages(on, { ...on, payments, history, front: (call) => frontDoor(on.config, on.events, call) });
+  return createPages(on, { ...on, payments, history, front: (call) => frontAnswer(on.config, on.events, call) });
 };
 
 function matchPath(pattern: string, path: string): Record<string, string> | null {

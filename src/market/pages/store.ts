@@ -1,19 +1,19 @@
 import sql from 'sql-template-tag';
 import type { Queryable } from '../../platform/database/database.ts';
 
-export interface ChainStanding {
+export interface ChainStatus {
   /** How many signers the facilitator named when it last answered; null: it never did. */
   published: number | null;
   block_number: bigint | null;
   block_time: Date | null;
 }
 
-export async function readChainStanding(
+export async function readChainStatus(
   database: Queryable,
   chainId: bigint,
   facilitatorUrl: string,
-): Promise<ChainStanding> {
-  return database.one<ChainStanding>(sql`
+): Promise<ChainStatus> {
+  return database.one<ChainStatus>(sql`
     select reading.published, mark.block_number, mark.block_time
     from (select 1) always left join chain_watermarks mark on mark.chain_id = ${chainId}
     left join facilitator_readings reading on reading.chain_id = ${chainId} and reading.url = ${facilitatorUrl}`);

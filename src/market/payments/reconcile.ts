@@ -118,7 +118,7 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
   const lookNowAndThen = async (): Promise<void> => {
     await clock.sleep(LOCK_PATIENCE_MS, stopping.signal);
     if (stopping.signal.aborted) return;
-    const unlessLeader = async (): Promise<void> => (duty.isHeld() ? undefined : await standIn());
+    const unlessLeader = async (): Promise<void> => (duty.isLeader() ? undefined : await standIn());
     await repeat('reconcile', unlessLeader, LOCK_PATIENCE_MS, stopping.signal);
   };
 
@@ -133,6 +133,6 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
       await Promise.all([lookingAfter, duty.stop()]);
     },
     /** Whether this process is the one that does it. */
-    isLeader: () => duty.isHeld(),
+    isLeader: () => duty.isLeader(),
   };
 }

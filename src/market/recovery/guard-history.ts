@@ -5,7 +5,7 @@ import type { Database, Tx } from '../../platform/database/database.ts';
 import { constraintOf } from '../../platform/database/database-error.ts';
 import { toBytes } from '../../platform/hex.ts';
 import { refuseUnreadable } from '../../platform/http/failure.ts';
-import type { Mount, Operations } from '../../platform/http/server-options.ts';
+import type { ExtraRoute, Operations } from '../../platform/http/server-options.ts';
 import type { Log } from '../../platform/log.ts';
 import {
   createHistory,
@@ -139,7 +139,7 @@ export function guardHistory(history: Guarded, operations: MarketOperations): Ma
   return Object.fromEntries(guarded);
 }
 
-export function guardMounts(isLost: () => boolean, mounts: readonly Mount[]): Mount[] {
+export function guardMounts(isLost: () => boolean, mounts: readonly ExtraRoute[]): ExtraRoute[] {
   return mounts.map((mount) => ({
     ...mount,
     answer: async (incoming) => {

@@ -22,12 +22,12 @@ test('silence costs the say after more than a minute of it, and one answer bring
   other.noteSilence();
   secondsLater(60);
   other.noteSilence();
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
   secondsLater(1);
   other.noteSilence();
-  expect(other.leftOut(providerHealth.best())).toBe('silent');
+  expect(other.exclusionReason(providerHealth.best())).toBe('silent');
   other.noteHead(head(1n));
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });
 
 test('time that merely went by costs nothing: after a sleep of the machine everybody is asked first', () => {
@@ -37,9 +37,9 @@ test('time that merely went by costs nothing: after a sleep of the machine every
   other.noteAnswer(false);
   secondsLater(3_600);
   one.noteHead(head(1_800n));
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
   other.noteHead(head(1_799n));
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });
 
 test('a head that stands still is stuck only where another one is ahead: a chain that has stopped is nobody’s fault', () => {
@@ -48,11 +48,11 @@ test('a head that stands still is stuck only where another one is ahead: a chain
     for (const health of [one, other]) health.noteHead(head(7n));
     secondsLater(10);
   }
-  expect(providerHealth.all.map((health) => health.leftOut(providerHealth.best()))).toEqual([null, null]);
+  expect(providerHealth.all.map((health) => health.exclusionReason(providerHealth.best()))).toEqual([null, null]);
   one.noteHead(head(8n));
-  expect(providerHealth.all.map((health) => health.leftOut(providerHealth.best()))).toEqual([null, 'stuck']);
+  expect(providerHealth.all.map((health) => health.exclusionReason(providerHealth.best()))).toEqual([null, 'stuck']);
   other.noteHead(head(8n));
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });
 
 test('a provider that claims a head far in the future takes the say from nobody who moves', () => {
@@ -62,7 +62,7 @@ test('a provider that claims a head far in the future takes the say from nobody 
     other.noteHead(head(number));
     secondsLater(10);
   }
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
   other.noteHead(head(20n));
   expect(other.isLate()).toBe(false);
 });
@@ -74,7 +74,7 @@ test('a failure of long ago and one of now are two, and not a long silence', () 
   secondsLater(86_400);
   other.noteHead(head(2n));
   other.noteAnswer(false);
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });
 
 test('what serves leads, in the order of the configuration', () => {
@@ -92,12 +92,12 @@ test('what serves leads, in the order of the configuration', () => {
 test('one that cannot say anything about payments loses its say for them alone', () => {
   const { providerHealth, other, secondsLater, head } = pair();
   for (let seconds = 0; seconds <= 70; seconds += 10) {
-    expect(other.leftOut(providerHealth.best())).toBeNull();
+    expect(other.exclusionReason(providerHealth.best())).toBeNull();
     other.noteHead(head(3n + BigInt(seconds)));
     other.noteAnswer(false);
     secondsLater(10);
   }
-  expect(other.leftOut(providerHealth.best())).toBe('mute');
+  expect(other.exclusionReason(providerHealth.best())).toBe('mute');
   other.noteAnswer(true);
-  expect(other.leftOut(providerHealth.best())).toBeNull();
+  expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });

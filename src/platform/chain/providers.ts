@@ -80,15 +80,15 @@ export interface ProviderHealth {
    * Why it has no say; null while it has. `silent`: its head cannot be read. `stuck`: its head stands still, below `best`, the highest
    * latest block that any provider has shown. `mute`: its head moves, but it cannot say anything about payments.
    */
-  leftOut(best: bigint): LeftOut | null;
+  exclusionReason(best: bigint): ExclusionReason | null;
   /** Its latest block is so old, by our own clock, that no decision waits for this provider. */
   isLate(): boolean;
-  facts(): StandingFacts;
+  facts(): HealthFacts;
 }
 
-type LeftOut = 'silent' | 'stuck' | 'mute';
+type ExclusionReason = 'silent' | 'stuck' | 'mute';
 
-interface StandingFacts {
+interface HealthFacts {
   head: { number: bigint; ageMs: number } | null;
   disagreements: number;
   /** A decision was made without it lately, for being late. */
@@ -129,7 +129,7 @@ function createHealthOfProvider(provider: Provider, clock: Clock): ProviderHealt
     },
     isFailing: () => silence.lastsMs() !== null,
     isPausing: () => silence.isFresh(),
-    leftOut: (best) => {
+    exclusionReason: (best) => {
       if ((silence.lastsMs() ?? 0) > PATIENCE_MS) return 'silent';
       if ((stillness.lastsMs() ?? 0) > PATIENCE_MS && head !== null && head.number < best) return 'stuck';
       return (muteness.lastsMs() ?? 0) > PATIENCE_MS ? 'mute' : null;
@@ -176,7 +176,8 @@ export function createProviderHealth(providers: readonly Provider[], clock: Cloc
       const number = health.facts().head?.number ?? 0n;
       return number > high ? number : high;
     }, 0n);
-  const rank = (health: ProviderHealth): number => (health.isFailing() || health.leftOut(best()) !== null ? 1 : 0);
+  const rank = (health: ProviderHealth): number =>
+    health.isFailing() || health.exclusionReason(best()) !== null ? 1 : 0;
   return { all, best, leaders: () => all.toSorted((a, b) => rank(a) - rank(b)) };
 }
 
@@ -189,15 +190,15 @@ interface CheckedNetwork {
 }
 
 /** A server on the wrong chain, or with another token, would believe payments that are none. */
-export async function checkNetworks(needs: CheckedNetwork): Promise<void> {
+export async function checkNetworks(checked: CheckedNetwork): Promise<void> {
   await Promise.all(
-    needs.providers.map(async (provider) => {
+    checked.providers.map(async (provider) => {
       try {
-        await checkNetwork(needs, provider);
+        await checkNetwork(checked, provider);
       } catch (error) {
         // Reads must be served while the chain is away; each payment asks for the chain id again before it is decided.
         if (!(error instanceof RpcFailure)) throw error;
-        needs.log.warn('chain_unreadable_at_start', { endpoint: provider.endpoint, error });
+        checked.log.warn('chain_unreadable_at_start', { endpoint: provider.endpoint, error });
       }
     }),
   );

@@ -8,32 +8,32 @@ import { type FinalizedHead, type Mined, sameMined } from './sighting.ts';
 export type Objection = 'silent' | 'behind' | 'disagrees';
 
 /** What the other provider has to be asked for, in addition to the payment itself. */
-export interface Said {
+export interface SecondView {
   latest: Pick<Block, 'number' | 'timestamp'>;
   /** Its block at the height that the leader calls final; only where the decision rests on that. */
   atFinalized: Pick<Block, 'hash'> | null;
 }
 
 /** What the leading provider shows of a transaction, and the head by which it would be decided. */
-export interface Shown extends Mined {
+export interface LeaderView extends Mined {
   finalized: FinalizedHead | null;
 }
 
 /** Null where the other provider shows the same transaction in the same block, or no such transaction. Pure. */
-export function judgeMined(shown: Shown, asset: Hex, said: Said, mined: Mined): Objection | null {
+export function judgeMined(shown: LeaderView, asset: Hex, said: SecondView, mined: Mined): Objection | null {
   const { receipt, finalized } = shown;
   if (receipt !== null) {
     if (said.latest.number < receipt.blockNumber) return 'behind';
     return sameMined(asset, shown, mined) ? null : 'disagrees';
   }
   if (finalized === null) return 'behind';
-  const unheard = judgeFinalized(finalized, said);
-  if (unheard !== null || mined.receipt === null) return unheard;
+  const objection = judgeFinalized(finalized, said);
+  if (objection !== null || mined.receipt === null) return objection;
   return mined.receipt.blockNumber > finalized.number ? 'behind' : 'disagrees';
 }
 
 /** That nothing came until a final block says something only where that block is the other's too. */
-export function judgeFinalized(finalized: FinalizedHead, { latest, atFinalized }: Said): Objection | null {
+export function judgeFinalized(finalized: FinalizedHead, { latest, atFinalized }: SecondView): Objection | null {
   if (latest.number < finalized.number) return 'behind';
   return atFinalized?.hash === finalized.hash ? null : 'disagrees';
 }
@@ -62,14 +62,14 @@ export async function objectToMined(
   health: ProviderHealth,
   head: LeadingHead,
   asset: Hex,
-  finals: readonly (readonly [Hex, Shown])[],
+  finals: readonly (readonly [Hex, LeaderView])[],
 ): Promise<Objections<Hex>> {
   const { provider: rpc } = health;
   const { chainId, latest } = await openView(health);
   if (chainId !== head.chainId) return new Map(finals.map(([hash]) => [hash, 'disagrees']));
   health.noteHead(latest);
   const isOnAbsence = finals.some(([, { receipt }]) => receipt === null);
-  const said = await whatItSays(rpc, head, latest, isOnAbsence);
+  const said = await readSecondView(rpc, head, latest, isOnAbsence);
   const objections: Objections<Hex> = new Map();
   for (const [hash, shown] of finals) {
     const receipt = await readReceipt(rpc, hash);
@@ -81,12 +81,12 @@ export async function objectToMined(
 }
 
 /** Its block at the leader's final height is asked for only where the decision rests on an absence. */
-export async function whatItSays(
+export async function readSecondView(
   rpc: Rpc,
   { finalized }: LeadingHead,
   latest: Block,
   isOnAbsence: boolean,
-): Promise<Said> {
+): Promise<SecondView> {
   const isThere = isOnAbsence && finalized !== null && latest.number >= finalized.number;
   return { latest, atFinalized: isThere ? await readBlock(rpc, finalized.number) : null };
 }
@@ -95,32 +95,35 @@ export async function whatItSays(
 export type Objections<Key> = Map<Key, Objection>;
 
 /** What one provider is asked about what another one shows. */
-export interface Hearing<Key> {
+export interface CorroborationRequest<Key> {
   keys: readonly Key[];
   /** One provider's objections. Throws RpcFailure when it cannot say anything. */
   askOne(health: ProviderHealth): Promise<Objections<Key>>;
 }
 
 /** One other provider's objections: none if it is left out, and never `behind` if it is late, since no decision waits for it. */
-export async function hearProvider<Key>(
+export async function findObjections<Key>(
   providerHealth: ProvidersHealth,
   health: ProviderHealth,
-  hearing: Hearing<Key>,
+  request: CorroborationRequest<Key>,
 ): Promise<Objections<Key>> {
-  const before = health.leftOut(providerHealth.best());
+  const before = health.exclusionReason(providerHealth.best());
   // One that is mute is asked all the same: as soon as it says something it has its say again.
   if (before === 'silent' || before === 'stuck') return new Map();
-  const said = await askPatiently(health, hearing);
-  const heard = said.size < hearing.keys.length || [...said.values()].some((why) => why !== 'silent');
+  const said = await askPatiently(health, request);
+  const heard = said.size < request.keys.length || [...said.values()].some((why) => why !== 'silent');
   health.noteAnswer(heard);
-  if (health.leftOut(providerHealth.best()) !== null) return new Map();
+  if (health.exclusionReason(providerHealth.best()) !== null) return new Map();
   if (!health.isLate()) return said;
   const kept = [...said].filter(([, why]) => why !== 'behind');
   if (kept.length < said.size) health.noteExcused();
   return new Map(kept);
 }
 
-async function askPatiently<Key>(health: ProviderHealth, { keys, askOne }: Hearing<Key>): Promise<Objections<Key>> {
+async function askPatiently<Key>(
+  health: ProviderHealth,
+  { keys, askOne }: CorroborationRequest<Key>,
+): Promise<Objections<Key>> {
   const silent = (): Objections<Key> => new Map(keys.map((key) => [key, 'silent']));
   if (health.isPausing()) return silent();
   try {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Client } from 'pg';
 import { withAvailability } from './database-error.ts';
 
-export interface ExclusiveLocks {
+export interface AdvisoryLocks {
   withAdvisoryLock<T>(key: string, act: (lost: AbortSignal) => Promise<T>): Promise<{ value: T } | null>;
   /** Every key that is held is lost, and the next is asked for on a new session. */
   drop(): void;
@@ -18,7 +18,7 @@ interface Session {
  * All keys a process holds are held by one session of its own, outside the pool: a held key costs no connection.
  * PostgreSQL grants a session the same lock twice, hence the set of keys that are held.
  */
-export function createExclusiveLocks(connect: (onLost: () => void) => Promise<Client>): ExclusiveLocks {
+export function createAdvisoryLocks(connect: (onLost: () => void) => Promise<Client>): AdvisoryLocks {
   const held = new Set<string>();
   let current: Promise<Session> | null = null;
   let last: Promise<unknown> = Promise.resolve();

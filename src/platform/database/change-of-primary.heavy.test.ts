@@ -81,16 +81,16 @@ test('behind an address that leads to what is a standby now everything is refuse
   });
   job.start();
   closing.push(job.stop);
-  await expect.poll(job.isHeld, patiently).toBe(true);
+  await expect.poll(job.isLeader, patiently).toBe(true);
   await write(database, 1);
   await changePlaces();
   // It would hand out locks, and show what is old.
   expect(await whyNot(write(database, 2))).toBe('read_only');
   expect(await whyNot(database.rows(sql`select * from kept`))).toBe('read_only');
-  expect(job.isHeld()).toBe(false);
+  expect(job.isLeader()).toBe(false);
   wire.leadTo(second.url);
   await write(database, 3);
-  await expect.poll(job.isHeld, patiently).toBe(true);
+  await expect.poll(job.isLeader, patiently).toBe(true);
   expect(await second.ask("select pid from pg_locks where locktype = 'advisory'")).toHaveLength(1);
   expect(await database.rows(sql`select n from kept order by n`)).toEqual([{ n: 1 }, { n: 3 }]);
 });

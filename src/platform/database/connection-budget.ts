@@ -2,11 +2,11 @@ import { ConfigError } from '../config.ts';
 import { connectClient } from './connection.ts';
 
 /** More is slower on few cores. */
-export const MOST = 16;
+export const MAX_POOL_SIZE = 16;
 /** Fewer, and a request waits for the site's own reading. */
-export const LEAST = 2;
+export const MIN_POOL_SIZE = 2;
 /** The one that holds locks. */
-export const BESIDE_THE_POOL = 1;
+export const LOCK_CONNECTIONS = 1;
 /** Of a budget nothing is left over by itself: a successor has a share of its own, since the server notices late that its predecessor is gone. */
 const SUCCESSORS = 1;
 
@@ -31,10 +31,10 @@ export function shareBudget({ variable, connections, processes, forWhat }: Budge
     ]);
   }
   const shares = processes + SUCCESSORS;
-  const each = Math.floor(connections / shares) - BESIDE_THE_POOL;
-  if (each >= LEAST) return Math.min(each, MOST);
+  const each = Math.floor(connections / shares) - LOCK_CONNECTIONS;
+  if (each >= MIN_POOL_SIZE) return Math.min(each, MAX_POOL_SIZE);
   throw new ConfigError([
-    `${variable} must be at least ${shares * (LEAST + BESIDE_THE_POOL)} ${forWhat}: ${LEAST + BESIDE_THE_POOL} for each process, and for one that takes another's place`,
+    `${variable} must be at least ${shares * (MIN_POOL_SIZE + LOCK_CONNECTIONS)} ${forWhat}: ${MIN_POOL_SIZE + LOCK_CONNECTIONS} for each process, and for one that takes another's place`,
   ]);
 }
 

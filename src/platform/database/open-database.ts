@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ClientBase, Pool, type PoolClient } from 'pg';
 import sql from 'sql-template-tag';
-import { createExclusiveLocks, type ExclusiveLocks } from './advisory-locks.ts';
+import { type AdvisoryLocks, createAdvisoryLocks } from './advisory-locks.ts';
 import { chooseServer, clientConfig, connectClient, prepareConnection, type ServerChoice } from './connection.ts';
 import type { Database, Queryable } from './database.ts';
 import { DatabaseUnavailable, isReadOnly, isUnavailable, withAvailability } from './database-error.ts';
@@ -43,7 +43,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   // The pool drops an idle connection that breaks; the next caller gets a new one, or the error.
   pool.on('error', () => {});
   pool.on('connect', servers.arrived);
-  const locks = createExclusiveLocks((onLost) => connectClient(connection, onLost));
+  const locks = createAdvisoryLocks((onLost) => connectClient(connection, onLost));
   const database = createDatabase(pool, { servers, identity }, locks);
   try {
     await checkServer(database, options.allowUnsafe ?? false);
@@ -57,7 +57,7 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
 function createDatabase(
   pool: Pool,
   { servers, identity }: { servers: ServerChoice; identity: ServerCheck },
-  locks: ExclusiveLocks,
+  locks: AdvisoryLocks,
 ): Database {
   const scopes = new AsyncLocalStorage<TransactionScope>();
   const running = new Set<Promise<unknown>>();

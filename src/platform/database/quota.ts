@@ -88,7 +88,7 @@ export async function readWindow(database: Queryable, window: Window): Promise<n
   return row?.used ?? 0;
 }
 
-interface QuotaStanding {
+interface QuotaUse {
   limit: number;
   /** At most the limit, though refused calls count too. */
   used: number;
@@ -96,7 +96,7 @@ interface QuotaStanding {
 }
 
 /** How much of a quota is used, without using any. */
-export async function readQuota(database: Queryable, nowMs: number, quota: Quota): Promise<QuotaStanding> {
+export async function readQuota(database: Queryable, nowMs: number, quota: Quota): Promise<QuotaUse> {
   const { name, subject, limit, windowSeconds } = quota;
   const { start, end } = windowAt(nowMs, windowSeconds);
   const used = await readWindow(database, { name, subject, start });

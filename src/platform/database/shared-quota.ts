@@ -11,7 +11,7 @@ const KEPT_MS = 2 * 86_400_000;
 /** Counts stop there. They are read as numbers of the share, which is far below. */
 const MOST = 1_000_000_000;
 
-interface Needs {
+interface SharedQuotaContext {
   database: Database;
   clock: Clock;
   random: Random;
@@ -30,18 +30,18 @@ export interface SharedQuota {
  * Takes one unit of what all processes share, in a transaction of its own, or refuses. What is refused uses nothing: a share that
  * strangers could use up by asking would be none.
  */
-export async function takeSharedQuota(needs: Needs, quota: SharedQuota): Promise<void> {
+export async function takeSharedQuota(context: SharedQuotaContext, quota: SharedQuota): Promise<void> {
   const { name, limit, windowSeconds, clientNetwork } = quota;
   const { site, region } = networkLevels(clientNetwork);
   const share: Share = { limit, windowMs: windowSeconds * 1_000, newcomerUnits: 1 };
   const names: SharedNames = { name, network: clientNetwork, site, region };
-  const retryAfterMs = await needs.database.transaction(async (tx) => {
+  const retryAfterMs = await context.database.transaction(async (tx) => {
     await tx.lock(`quota:${name}:all`);
-    const now = needs.clock.now();
+    const now = context.clock.now();
     const start = windowAt(now, windowSeconds).start;
     const asked = { units: 1, elapsedMs: now - start.getTime() };
     const slots = slotsAt(share, start, asked.elapsedMs);
-    const standing = await readStanding(tx, names, { start, since: slots.before });
+    const use = await readShareUse(tx, names, { start, since: slots.before });
     const count = (of: string, subject: string, at: Date): void =>
       tx.later(
         countInWindow({
@@ -50,9 +50,9 @@ export async function takeSharedQuota(needs: Needs, quota: SharedQuota): Promise
           sweepBefore: new Date(now - KEPT_MS),
         }),
       );
-    const ask = needsKept(share, standing, asked);
+    const ask = needsKept(share, use, asked);
     if (ask) count(`${name}:asked`, region, slots.current);
-    const verdict = judgeShare(share, ask ? asking(standing) : standing, asked, () => drawOf(needs.random));
+    const verdict = judgeShare(share, ask ? asking(use) : use, asked, () => drawOf(context.random));
     if (verdict.part === null) return verdict.retryAfterMs;
     count(name, `network ${clientNetwork}`, start);
     count(name, verdict.part === 'open' ? 'all' : 'kept', start);
@@ -72,11 +72,11 @@ function countKept(
 }
 
 /** With this very request in it. */
-function asking(standing: ShareUse): ShareUse {
+function asking(use: ShareUse): ShareUse {
   return {
-    ...standing,
-    regionsAsking: standing.regionsAsking + (standing.asksOfRegion === 0 ? 1 : 0),
-    asksOfRegion: standing.asksOfRegion + 1,
+    ...use,
+    regionsAsking: use.regionsAsking + (use.asksOfRegion === 0 ? 1 : 0),
+    asksOfRegion: use.asksOfRegion + 1,
   };
 }
 
@@ -95,7 +95,7 @@ interface SharedNames {
 }
 
 /** How much of a shared quota is used in the window that began then, and who has asked for its kept part since `since`. */
-async function readStanding(
+async function readShareUse(
   queryable: Queryable,
   { name, network, site, region }: SharedNames,
   { start, since }: { start: Date; since: Date },

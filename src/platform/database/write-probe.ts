@@ -10,7 +10,7 @@ const PATIENCE_MS = 2_000;
 
 export interface WriteProbe {
   /** Why the database takes no writes, in one word; null: it does. What was found a moment ago is said again. */
-  look(): Promise<string | null>;
+  check(): Promise<string | null>;
 }
 
 /** Knows by writing whether the database can be written to: one row, the same each time. The tables of both sites have `rate_counters`. */
@@ -28,7 +28,7 @@ export function createWriteProbe({ database, clock }: { database: Database; cloc
     return why;
   };
   return {
-    look: async () => {
+    check: async () => {
       const isFresh = last !== null && (!last.ended || Math.abs(clock.now() - last.at) < EVERY_MS);
       const why = isFresh && last !== null ? last.why : begin();
       const giveUp = new AbortController();

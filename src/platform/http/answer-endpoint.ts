@@ -28,7 +28,7 @@ export interface EndpointRoute {
   preSchema?: ((rawBody: unknown) => Refusal | null) | undefined;
 }
 
-export interface Door<Caller> extends Identification<Caller> {
+export interface EndpointEntry<Caller> extends Identification<Caller> {
   guard: SecretGuard;
   callerId(caller: Caller): bigint;
 }
@@ -38,16 +38,16 @@ const NUL = '\u0000';
 
 /** A request's way through one endpoint: guard, caller, schemas, operation, answer schema. Address and headers are guarded already. */
 export async function answerEndpoint<Caller>(
-  door: Door<Caller>,
+  entry: EndpointEntry<Caller>,
   route: EndpointRoute,
   incoming: Incoming,
   known?: Caller,
 ): Promise<Outgoing> {
   const { endpoint } = route;
   const read = tryToRead(endpoint, incoming);
-  guardBody(door.guard, read.refusal ? incoming.body : read.value, ownPlaces(endpoint, read.value));
-  const { caller, bearer } = await identifyCaller(endpoint.auth, { rawHeaders: incoming.rawHeaders, known }, door);
-  if (caller !== null) incoming.notes['merchant_id'] = door.callerId(caller);
+  guardBody(entry.guard, read.refusal ? incoming.body : read.value, ownPlaces(endpoint, read.value));
+  const { caller, bearer } = await identifyCaller(endpoint.auth, { rawHeaders: incoming.rawHeaders, known }, entry);
+  if (caller !== null) incoming.notes['merchant_id'] = entry.callerId(caller);
   const { rawHeaders } = incoming;
   const payment = endpoint.payment ? readPaymentHeaders(rawHeaders) : { ...NO_PROOF, ...readSlip(rawHeaders) };
   const params = checkParams(endpoint, incoming.params);

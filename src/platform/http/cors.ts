@@ -1,11 +1,11 @@
 /** On every answer, whatever it is, in addition to its request id. */
-export const STANDING_HEADERS: Readonly<Record<string, string>> = {
+export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
 };
 
-export function standingHeaders(requestId: string): Record<string, string> {
-  return { 'x-request-id': requestId, ...STANDING_HEADERS };
+export function commonHeaders(requestId: string): Record<string, string> {
+  return { 'x-request-id': requestId, ...COMMON_HEADERS };
 }
 
 const EXPOSED = [

@@ -14,10 +14,15 @@ import { Refusal } from '../refusal.ts';
 import { createSecretGuard, type SecretGuard } from '../secrets.ts';
 import { type Admission, type AdmissionFacts, createAdmission } from './admission/admit-requests.ts';
 import { createAdmittedServer } from './admission/admitted-server.ts';
-import { createInside } from './ask-inside.ts';
 import { compressAnswer } from './cache-answer.ts';
-import { CORS_HEADERS, preflightHeaders, standingHeaders } from './cors.ts';
-import { closeServer, createExchanges, createFlights, type Exchange, type Flights } from './exchanges.ts';
+import { CORS_HEADERS, commonHeaders, preflightHeaders } from './cors.ts';
+import {
+  closeServer,
+  createExchanges,
+  createInFlightAnswers,
+  type Exchange,
+  type InFlightAnswers,
+} from './exchanges.ts';
 import { answerFailure, buildProblem, endWith, type ProblemAnswer, rawAnswer, refuseUnparsed } from './failure.ts';
 import {
   type AnswerFromMemory,
@@ -27,8 +32,9 @@ import {
   type ReadCount,
 } from './from-memory.ts';
 import { faultOfHead, guardBody } from './guard-request.ts';
+import { createInternalRequests } from './internal-requests.ts';
 import { type Incoming, splitTarget } from './message.ts';
-import { type Route, routeOfMount, routesOf, showFaces } from './route.ts';
+import { addRepresentations, type Route, routeOfExtra, routesOf } from './route.ts';
 import { type AllowedMethod, createRouteTable, type RouteFacts } from './route-table.ts';
 import { sendAnswer, sendOutgoing } from './send-answer.ts';
 import type { Endpoints, ServerOptions } from './server-options.ts';
@@ -53,10 +59,10 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
   const guard = createSecretGuard(options.secretPrefixes);
   const admission = createAdmission({
     ...{ clock, log, trustProxy: options.trustProxy, bounds: options.bounds },
-    sayTooSlow: (socket) => sayUnparsed(options, new Refusal('request_timeout'), socket),
+    sayTooSlow: (socket) => answerUnparsed(options, new Refusal('request_timeout'), socket),
   });
   const { clientOf } = admission;
-  const flights = createFlights();
+  const flights = createInFlightAnswers();
   const begin = createBegin(options, admission, flights);
   const routes = allRoutes(options, guard);
   const allowedAt = createRouteTable(routes);
@@ -78,7 +84,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
       const refusal = refuseUnparsed(error.code);
       if (refusal.reason === 'request_timeout') admission.rules.request_late += 1;
       if (!socket.writable || admission.isAnswering(socket)) socket.destroy();
-      else sayUnparsed(options, refusal, socket);
+      else answerUnparsed(options, refusal, socket);
     },
     onRouterError: (error, request, reply) => fail(faultOfHead(request.raw, guard) ?? error, request, reply),
   });
@@ -117,7 +123,7 @@ export function createHttpServer<E extends Endpoints, Context, Caller>(
 }
 
 /** Idempotent: the exchange of a request, with what is said on every answer. */
-function createBegin({ clock, log }: Said, admission: Admission, flights: Flights) {
+function createBegin({ clock, log }: AnswerContext, admission: Admission, flights: InFlightAnswers) {
   const beginExchange = createExchanges({
     ...{ clock, log, flights, leave: admission.leave },
     // A tool's refusal is a 200 of HTTP.
@@ -125,21 +131,21 @@ function createBegin({ clock, log }: Said, admission: Admission, flights: Flight
   });
   return (request: FastifyRequest, reply: FastifyReply): Exchange => {
     const exchange = beginExchange(request.raw, reply.raw, request.id, () => request.routeOptions.url ?? 'none');
-    reply.headers(standingHeaders(exchange.requestId));
+    reply.headers(commonHeaders(exchange.requestId));
     if (request.routeOptions.config.facts?.cors) reply.headers(CORS_HEADERS);
     return exchange;
   };
 }
 
 /** To a client whose request never became one. */
-function sayUnparsed({ clock, log, random, docsUrl }: Said, refusal: Refusal, socket: Socket): void {
+function answerUnparsed({ clock, log, random, docsUrl }: AnswerContext, refusal: Refusal, socket: Socket): void {
   const requestId = random.uuid();
   log.info('request', { request_id: requestId, route: 'none', status: refusal.row.status, reason: refusal.reason });
   const { headers, ...problem } = buildProblem(refusal, { requestId, docsUrl });
-  endWith(socket, rawAnswer({ ...problem, headers: { ...standingHeaders(requestId), ...headers } }), clock);
+  endWith(socket, rawAnswer({ ...problem, headers: { ...commonHeaders(requestId), ...headers } }), clock);
 }
 
-type Said = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
+type AnswerContext = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
 
 /** Endpoints, pages and mounts. */
 function allRoutes<E extends Endpoints, Context, Caller>(
@@ -147,8 +153,11 @@ function allRoutes<E extends Endpoints, Context, Caller>(
   guard: SecretGuard,
 ): readonly Route<Caller>[] {
   const own = routesOf(options, guard);
-  const inside = createInside(own, guard, options);
-  return [...showFaces(own, options, inside), ...(options.mounts?.(inside) ?? []).map(routeOfMount<Caller>)];
+  const inside = createInternalRequests(own, guard, options);
+  return [
+    ...addRepresentations(own, options, inside),
+    ...(options.extraRoutes?.(inside) ?? []).map(routeOfExtra<Caller>),
+  ];
 }
 
 function addRoutes(

@@ -4,14 +4,14 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
 /** What a server has begun to answer and not sent yet. */
-export interface Flights {
+export interface InFlightAnswers {
   /** In flight until the answer is written or the client has gone; then `ended` runs. What it returns takes the answer out before. */
-  hold(response: ServerResponse, ended?: () => void): () => void;
+  track(response: ServerResponse, ended?: () => void): () => void;
   /** Resolves once nothing is in flight. */
   idle(): Promise<void>;
 }
 
-export function createFlights(): Flights {
+export function createInFlightAnswers(): InFlightAnswers {
   const inFlight = new Set<ServerResponse>();
   const waiting: (() => void)[] = [];
   const leave = (response: ServerResponse): void => {
@@ -19,7 +19,7 @@ export function createFlights(): Flights {
     for (const resolve of waiting.splice(0)) resolve();
   };
   return {
-    hold: (response, ended) => {
+    track: (response, ended) => {
       inFlight.add(response);
       response.once('close', () => {
         ended?.();
@@ -55,7 +55,7 @@ export type BeginExchange = (
 export interface ExchangesOptions {
   clock: Clock;
   log: Log;
-  flights: Flights;
+  flights: InFlightAnswers;
   /** Hears of answers that go on without an end. */
   leave(request: IncomingMessage): void;
   /** Hears of the reason of each refusal. */
@@ -71,7 +71,7 @@ export function createExchanges({ clock, log, flights, leave, refused }: Exchang
     const gone = new AbortController();
     const notes: Exchange['notes'] = {};
     const startedAt = clock.now();
-    const leaveFlights = flights.hold(response, () => {
+    const leaveFlights = flights.track(response, () => {
       const answered = response.writableFinished;
       if (!answered) gone.abort();
       const ms = clock.now() - startedAt;
@@ -100,7 +100,7 @@ const FLUSH_MS = 250;
 /** Stops accepting at once, waits for what is in flight, then cuts what is left. */
 export async function closeServer(
   app: FastifyInstance,
-  flights: Pick<Flights, 'idle'>,
+  flights: Pick<InFlightAnswers, 'idle'>,
   options: { clock: Clock; drainMs: number },
 ): Promise<void> {
   const { clock, drainMs } = options;

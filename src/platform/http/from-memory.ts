@@ -6,8 +6,8 @@ import type { Random } from '../random.ts';
 import type { SecretGuard } from '../secrets.ts';
 import { acceptsGzip } from './accept.ts';
 import { matchesEtag, PUBLIC_CACHE } from './cache-answer.ts';
-import { CORS_HEADERS, STANDING_HEADERS } from './cors.ts';
-import type { Flights } from './exchanges.ts';
+import { COMMON_HEADERS, CORS_HEADERS } from './cors.ts';
+import type { InFlightAnswers } from './exchanges.ts';
 import { faultOfHead } from './guard-request.ts';
 import type { MemoryAnswer, MemoryRequest, ReadFromMemory } from './operation.ts';
 
@@ -73,7 +73,7 @@ export function createReadCounts({ clock, log }: { clock: Clock; log: Log }): Re
 export interface MemoryOptions {
   read: ReadFromMemory | undefined;
   guard: SecretGuard;
-  flights: Flights;
+  flights: InFlightAnswers;
   counts: ReadCounts;
   random: Random;
   log: Log;
@@ -87,7 +87,7 @@ export interface MemoryOptions {
 export type AnswerFromMemory = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** Sent with each of these answers: names and values in turn. */
-const FIXED = Object.entries({ ...STANDING_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
+const FIXED = Object.entries({ ...COMMON_HEADERS, ...CORS_HEADERS, 'cache-control': PUBLIC_CACHE }).flat();
 /** What describes a body, and is not sent with a 304. */
 const OF_BODY = new Set(['content-type', 'content-encoding']);
 
@@ -95,9 +95,9 @@ const OF_BODY = new Set(['content-type', 'content-encoding']);
 export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory {
   const { flights, counts, random } = options;
   return (request, response) => {
-    const asked = readPlain(request, options);
-    if (asked === null) return false;
-    const answer = options.reads.measure(request, () => ask(options, asked));
+    const memoryRequest = readPlain(request, options);
+    if (memoryRequest === null) return false;
+    const answer = options.reads.measure(request, () => ask(options, memoryRequest));
     if (answer === null) return false;
     const status = matchesEtag(request.headers['if-none-match'], answer.etag) ? 304 : 200;
     counts.add(answer.route, status);
@@ -106,7 +106,7 @@ export function createAnswerFromMemory(options: MemoryOptions): AnswerFromMemory
     else response.end(answer.body);
     // Usually the system has taken all of it by now. Behind another answer, or to a slow client, it has not.
     if (response.writableLength === 0) answer.release?.();
-    else flights.hold(response, answer.release);
+    else flights.track(response, answer.release);
     return true;
   };
 }
@@ -170,20 +170,20 @@ export function createMeasureReads(
   if (meter === undefined) return { isSpent: () => false, measure: (_request, read) => read() };
   // So that no client can tell which ones are looked at. Nothing else rests on it.
   let state = random.int(2 ** 31);
-  const isLookedAt = (): boolean => {
+  const isSampled = (): boolean => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) | 0;
     return state >>> 16 <= 0xffff / SAMPLE;
   };
   return {
     isSpent: (request) => meter.mayBeSpent() && meter.isSpent(clientOf(request)),
     measure: (request, read) => {
-      if (!isLookedAt()) return read();
+      if (!isSampled()) return read();
       const begun = performance.now();
       try {
         return read();
       } finally {
-        const took = performance.now() - begun;
-        if (took > SLOW_MS) meter.charge({ network: clientOf(request) }, took * SAMPLE);
+        const elapsedMs = performance.now() - begun;
+        if (elapsedMs > SLOW_MS) meter.charge({ network: clientOf(request) }, elapsedMs * SAMPLE);
       }
     },
   };

@@ -14,8 +14,8 @@ async function face({ headers, target, notes }: Incoming): Promise<Outgoing | nu
 
 const sample = () =>
   startSample({
-    faces: () => ({ readThing: face }),
-    mounts: (inside) => [
+    representations: () => ({ readThing: face }),
+    extraRoutes: (inside) => [
       {
         method: 'GET',
         path: '/beside',
@@ -58,6 +58,6 @@ describe('a face', () => {
   });
 
   it('is for reads only', () => {
-    expect(() => startSample({ faces: () => ({ makeThing: face }) })).toThrow('makeThing is not');
+    expect(() => startSample({ representations: () => ({ makeThing: face }) })).toThrow('makeThing is not');
   });
 });

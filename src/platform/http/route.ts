@@ -2,7 +2,7 @@ import type { EndpointShape } from '../../contract/endpoint.ts';
 import { BODY_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import type { Refusal } from '../refusal.ts';
 import { isPairingCode, isRecoveryCode, type SecretGuard } from '../secrets.ts';
-import { type AnyOperation, answerEndpoint, type Door } from './answer-endpoint.ts';
+import { type AnyOperation, answerEndpoint, type EndpointEntry } from './answer-endpoint.ts';
 import { cacheAnswer } from './cache-answer.ts';
 import { expectFailure } from './failure.ts';
 import { guardBody } from './guard-request.ts';
@@ -11,12 +11,12 @@ import { factsOfEndpoint, factsOfPage, type RouteFacts } from './route-table.ts'
 import type {
   AnyPageRoute,
   Endpoints,
-  Face,
+  ExtraRoute,
   FormPage,
-  Inside,
-  Mount,
+  InternalRequests,
   PageAnswer,
   PageCall,
+  RepresentationHandler,
   ServerOptions,
 } from './server-options.ts';
 
@@ -38,7 +38,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,
 ): Route<Caller>[] {
-  const door: Door<Caller> = {
+  const entry: EndpointEntry<Caller> = {
     guard,
     isCode: (bearer) =>
       options.secretPrefixes.some((prefix) => isRecoveryCode(bearer, prefix) || isPairingCode(bearer, prefix)),
@@ -60,10 +60,10 @@ export function routesOf<E extends Endpoints, Context, Caller>(
       bodyLimit: endpoint.body_limit ?? BODY_LIMIT_BYTES,
       facts: factsOfEndpoint(endpoint),
       answer: (incoming: Incoming, caller?: Caller) =>
-        answerEndpoint(door, { endpoint, operation, preSchema }, incoming, caller),
+        answerEndpoint(entry, { endpoint, operation, preSchema }, incoming, caller),
     };
   });
-  const by: PageDoor = {
+  const by: PageGuard = {
     guard,
     expect: (error, incoming) => expectFailure(options, error, incoming),
   };
@@ -78,13 +78,13 @@ export function routesOf<E extends Endpoints, Context, Caller>(
 }
 
 /** A mount as a route. */
-export function routeOfMount<Caller>(mount: Mount): Route<Caller> {
+export function routeOfExtra<Caller>(extra: ExtraRoute): Route<Caller> {
   return {
-    path: mount.path,
-    methods: mount.withHead ? methodsOf(mount.method) : [mount.method],
-    bodyLimit: mount.bodyLimit ?? BODY_LIMIT_BYTES,
-    facts: factsOfPage(mount),
-    answer: (incoming: Incoming) => mount.answer(incoming),
+    path: extra.path,
+    methods: extra.withHead ? methodsOf(extra.method) : [extra.method],
+    bodyLimit: extra.bodyLimit ?? BODY_LIMIT_BYTES,
+    facts: factsOfPage(extra),
+    answer: (incoming: Incoming) => extra.answer(incoming),
   };
 }
 
@@ -92,16 +92,16 @@ export function routeOfMount<Caller>(mount: Mount): Route<Caller> {
  * The routes as they are mounted, with the faces that some endpoints have for people. Code that asks from inside the server gets what
  * the endpoint itself answers.
  */
-export function showFaces<E extends Endpoints, Context, Caller>(
+export function addRepresentations<E extends Endpoints, Context, Caller>(
   routes: readonly Route<Caller>[],
-  { endpoints, faces }: Pick<ServerOptions<E, Context, Caller>, 'endpoints' | 'faces'>,
-  inside: Inside<Caller>,
+  { endpoints, representations: faces }: Pick<ServerOptions<E, Context, Caller>, 'endpoints' | 'faces'>,
+  inside: InternalRequests<Caller>,
 ): readonly Route<Caller>[] {
-  const byRoute = new Map<string, Face | undefined>(
-    Object.entries<Face | undefined>(faces?.(inside) ?? {}).map(([name, face]) => {
+  const byRoute = new Map<string, RepresentationHandler | undefined>(
+    Object.entries<RepresentationHandler | undefined>(faces?.(inside) ?? {}).map(([name, representation]) => {
       const endpoint = endpoints[name];
       if (endpoint?.method !== 'GET') throw new TypeError(`only what is read has a face, and ${name} is not`);
-      return [`GET ${endpoint.path}`, face] as const;
+      return [`GET ${endpoint.path}`, representation] as const;
     }),
   );
   return routes.map((route) => {
@@ -110,13 +110,17 @@ export function showFaces<E extends Endpoints, Context, Caller>(
   });
 }
 
-async function answerWith<Caller>(route: Route<Caller>, face: Face, incoming: Incoming): Promise<Outgoing> {
+async function answerWith<Caller>(
+  route: Route<Caller>,
+  face: RepresentationHandler,
+  incoming: Incoming,
+): Promise<Outgoing> {
   const { headers, ...rest } = (await face(incoming)) ?? (await route.answer(incoming));
   const varies = headers['vary'];
   return { ...rest, headers: { ...headers, vary: varies === undefined ? 'accept' : `accept, ${String(varies)}` } };
 }
 
-interface PageDoor {
+interface PageGuard {
   guard: SecretGuard;
   /** What was thrown, as a refusal; null when it is a bug. */
   expect(error: unknown, incoming: Incoming): Refusal | null;
@@ -126,7 +130,7 @@ interface PageDoor {
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /** A request's way through a route written by hand. */
-async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageDoor): Promise<Outgoing> {
+async function answerPage(page: AnyPageRoute, incoming: Incoming, by: PageGuard): Promise<Outgoing> {
   const answer = await handle(page, incoming, by.guard).catch((error: unknown) => present(page, error, incoming, by));
   const plain = { ...answer, headers: lowerCased(answer.headers) };
   if (page.method === 'POST') return cacheAnswer(plain, 'private', undefined);
@@ -172,7 +176,7 @@ async function answerForm(page: FormPage, incoming: Incoming, guard: SecretGuard
 }
 
 /** A refusal as this page shows it. Bugs, and pages that show none, are answered like everything else. */
-function present(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageDoor): PageAnswer {
+function present(page: AnyPageRoute, error: unknown, incoming: Incoming, by: PageGuard): PageAnswer {
   const refusal = page.refused && by.expect(error, incoming);
   if (!refusal || page.refused === undefined) throw error;
   return page.refused(refusal);

@@ -23,7 +23,7 @@ export async function sendOutgoing(
   at: { exchange: Exchange; log: Log },
 ): Promise<FastifyReply> {
   const { body, headers, status, release, listen } = outgoing;
-  if (listen) return holdOpen(reply, { ...outgoing, listen }, at.exchange);
+  if (listen) return sendStream(reply, { ...outgoing, listen }, at.exchange);
   if (!isPieces(body)) {
     if (release) at.exchange.atEnd(release);
     return sendAnswer(reply, { status, headers, body });
@@ -56,14 +56,14 @@ async function* resumed(
   }
 }
 
-type HeldOutgoing = Outgoing & Required<Pick<Outgoing, 'listen'>>;
+type StreamOutgoing = Outgoing & Required<Pick<Outgoing, 'listen'>>;
 
 /**
  * Answers with a head and leaves the connection to the listener. The body ends with the connection: without a length and without
  * chunks, the same bytes go to everybody. The head leaves with the first of them. The server takes such an answer for finished: it
  * holds up neither others nor a close.
  */
-function holdOpen(reply: FastifyReply, outgoing: HeldOutgoing, exchange: Exchange): FastifyReply {
+function sendStream(reply: FastifyReply, outgoing: StreamOutgoing, exchange: Exchange): FastifyReply {
   const { status, headers, listen, release } = outgoing;
   if (release) exchange.atEnd(release);
   reply.code(status).headers({ ...headers, connection: 'close' });
@@ -74,7 +74,7 @@ function holdOpen(reply: FastifyReply, outgoing: HeldOutgoing, exchange: Exchang
   raw.writeHead(status, reply.getHeaders() as Record<string, string | string[]>);
   exchange.leave();
   forgetHead(reply.request.raw);
-  listen(new HeldResponse(raw));
+  listen(new StreamResponse(raw));
   return reply;
 }
 
@@ -85,7 +85,7 @@ function forgetHead(request: IncomingMessage): void {
 }
 
 /** There are thousands of these: one field each. */
-class HeldResponse implements Listener {
+class StreamResponse implements Listener {
   readonly #response: ServerResponse;
 
   constructor(response: ServerResponse) {

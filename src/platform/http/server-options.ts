@@ -99,7 +99,7 @@ export interface RefusedPage {
 }
 
 /** Another form of a public read at the same address, for who asks for that form; null: the endpoint answers. */
-export type Face = (incoming: Incoming) => Promise<Outgoing | null>;
+export type RepresentationHandler = (incoming: Incoming) => Promise<Outgoing | null>;
 
 export interface ServerOptions<E extends Endpoints, Context, Caller> {
   endpoints: E;
@@ -129,9 +129,9 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
   /** How a refusal looks to people, wherever no page has a `refused` of its own; null: as a problem. */
   refusedPage?(refusal: Refusal, request: RefusedRequest): RefusedPage | null;
   /** How endpoints that are read look to people, where they have pages at their own addresses. */
-  faces?(inside: Inside<Caller>): { readonly [Name in keyof E]?: Face };
+  representations?(inside: InternalRequests<Caller>): { readonly [Name in keyof E]?: RepresentationHandler };
   /** Other protocols on the same server. */
-  mounts?(inside: Inside<Caller>): readonly Mount[];
+  extraRoutes?(inside: InternalRequests<Caller>): readonly ExtraRoute[];
   /** Asked first about every GET and HEAD whose head is plain. */
   fromMemory?: ReadFromMemory;
   /** What reads from memory may cost a network, in milliseconds; a network that has used it up goes to the framework. */
@@ -142,7 +142,7 @@ export interface ServerOptions<E extends Endpoints, Context, Caller> {
  * A route that reads its request itself: another protocol on the same server. Head and load are checked as for every route, what it
  * throws is answered like everything else; the guard over its body is its own duty.
  */
-export interface Mount {
+export interface ExtraRoute {
   method: 'GET' | 'POST' | 'DELETE';
   path: string;
   /** Bytes; the default is BODY_LIMIT_BYTES. */
@@ -155,7 +155,7 @@ export interface Mount {
 }
 
 /** A request to another route of this server. */
-export interface InsideRequest {
+export interface InternalRequest {
   /** Method and pattern of the route, as in `POST /api/buy/:id`. */
   route: string;
   /** By name; values as text, not encoded. */
@@ -169,13 +169,13 @@ export interface InsideRequest {
 }
 
 /** What mounts may do inside the server they are mounted on. */
-export interface Inside<Caller> {
+export interface InternalRequests<Caller> {
   guard: SecretGuard;
   /**
    * Answers as the route would, refusals and failures included. `from` is the request on whose behalf it is asked; what is asked for has
    * passed the guard already. A known caller stands in for Authorization.
    */
-  ask(request: InsideRequest, from: Incoming, caller?: Caller): Promise<Outgoing>;
+  ask(request: InternalRequest, from: Incoming, caller?: Caller): Promise<Outgoing>;
   /** What was thrown, as the problem that the route would answer; notes and log included. */
   refuse(error: unknown, from: Incoming): Outgoing;
 }

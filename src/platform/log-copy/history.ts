@@ -37,17 +37,17 @@ interface HistoryContext<Known extends Losses> {
 const NO_HOST = '00000000-0000-0000-0000-000000000000';
 
 /** Remembers what the log of a site held, and stops the site when the database holds it no more (W16). */
-export function createHistory<Known extends Losses>(needs: HistoryContext<Known>): History<Known> {
-  const { database, place } = needs;
+export function createHistory<Known extends Losses>(context: HistoryContext<Known>): History<Known> {
+  const { database, place } = context;
   const where = place ?? { folder: null, host: NO_HOST };
-  const watch = watchHistory({ ...needs, ...where });
-  const following = { newestId: needs.newestId, isLost: watch.isLost, onBreak: () => watch.look() };
-  const copy: KeptCopy | null = place === null ? null : keepLogCopy({ ...needs, ...place, ...following });
+  const watch = watchHistory({ ...context, ...where });
+  const following = { newestId: context.newestId, isLost: watch.isLost, onBreak: () => watch.compare() };
+  const copy: KeptCopy | null = place === null ? null : keepLogCopy({ ...context, ...place, ...following });
   return {
     start: async () => {
       await watch.start();
       // Before a connection to a restarted server, or to another one, is used for anything.
-      database.onOtherServer(watch.look);
+      database.onOtherServer(watch.compare);
       copy?.start();
     },
     stop: async () => {

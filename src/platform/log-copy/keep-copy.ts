@@ -15,7 +15,7 @@ const NOTE_EVERY_MS = 10_000;
 const TRY_EVERY_MS = 1_000;
 const MEMORY_MS = 30 * 86_400_000;
 
-interface Needs {
+interface LogCopyContext {
   database: Database;
   clock: Clock;
   log: Log;
@@ -39,8 +39,8 @@ export interface KeptCopy {
 }
 
 /** Copies the log to this host's folder. One process of a host does it; when it dies another one goes on. */
-export function keepLogCopy(needs: Needs): KeptCopy {
-  const { clock, log, folder } = needs;
+export function keepLogCopy(context: LogCopyContext): KeptCopy {
+  const { clock, log, folder } = context;
   const stopping = new AbortController();
   const { signal } = stopping;
   let running: Promise<void> | null = null;
@@ -51,7 +51,7 @@ export function keepLogCopy(needs: Needs): KeptCopy {
     const copy = await openLogCopy(folder, () => clock.now());
     writing = true;
     try {
-      const round = createRounds(needs, copy);
+      const round = createRounds(context, copy);
       while (!signal.aborted) {
         await round();
         if (failing) log.info('log_copied_again');
@@ -95,7 +95,7 @@ export function keepLogCopy(needs: Needs): KeptCopy {
 }
 
 /** One look at what is new. */
-function createRounds(needs: Needs, copy: LogCopyWriter): () => Promise<void> {
+function createRounds(needs: LogCopyContext, copy: LogCopyWriter): () => Promise<void> {
   const { database, clock, host } = needs;
   let notedAt = 0;
 

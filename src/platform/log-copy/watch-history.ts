@@ -29,7 +29,7 @@ export interface HistoryWatch<Known extends Losses> {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Compares now, by that connection where one is given. */
-  look(queryable?: Queryable): Promise<void>;
+  compare(queryable?: Queryable): Promise<void>;
   /** While history is lost, nothing is written and no buyer is asked to pay. */
   isLost(): boolean;
   /** As they were last read; null before the first look. */
@@ -39,8 +39,8 @@ export interface HistoryWatch<Known extends Losses> {
 }
 
 /** Notices when the database holds less than what was public, and stops every process then. */
-export function watchHistory<Known extends Losses>(needs: WatchContext<Known>): HistoryWatch<Known> {
-  const { database, clock, log, readLosses } = needs;
+export function watchHistory<Known extends Losses>(context: WatchContext<Known>): HistoryWatch<Known> {
+  const { database, clock, log, readLosses } = context;
   const stopping = new AbortController();
   const { signal } = stopping;
   /** Found here, and not yet written down for the others. */
@@ -52,15 +52,15 @@ export function watchHistory<Known extends Losses>(needs: WatchContext<Known>): 
   const note = (losses: Known): void => {
     const isOther = known !== null && losses.count !== known.count;
     known = losses;
-    if (isOther) needs.onOtherHistory();
+    if (isOther) context.onOtherHistory();
   };
   const look = async (queryable: Queryable = database): Promise<void> => {
-    const { loss: found, remembers: has } = await findLoss(needs, queryable);
+    const { loss: found, remembers: has } = await findLoss(context, queryable);
     if (!has && remembers !== false) log.warn('log_copy_missing');
     remembers = has;
     unwritten = found !== null;
     if (found !== null) {
-      const isFirst = await insertLoss(queryable, { ...found, host: needs.host, now: new Date(clock.now()) });
+      const isFirst = await insertLoss(queryable, { ...found, host: context.host, now: new Date(clock.now()) });
       if (isFirst) log.error('history_lost', { event_id: Number(found.copy.id), count: Number(found.foundId) });
       unwritten = false;
     }
@@ -94,7 +94,7 @@ export function watchHistory<Known extends Losses>(needs: WatchContext<Known>): 
       stopping.abort();
       await running;
     },
-    look,
+    compare: look,
     isLost: () => unwritten || (known !== null && known.open !== null),
     losses: () => known,
     memory: () => (remembers === true ? 'kept' : 'none'),

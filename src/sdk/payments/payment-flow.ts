@@ -23,8 +23,8 @@ type Outcome<Done> = { done: Done } | { pending: Pending } | { error: unknown };
  * Asks, signs once, and sends the same proof until the goods come, a refusal is final, or the caller's patience ends. The caller
  * clears the store once it is content with what came.
  */
-export async function runPaymentFlow<Done>(pursuit: PaymentFlow<Done>): Promise<{ done: Done; run: Run<Done> }> {
-  const run = await beginRun(pursuit);
+export async function runPaymentFlow<Done>(flow: PaymentFlow<Done>): Promise<{ done: Done; run: Run<Done> }> {
+  const run = await beginRun(flow);
   for (;;) {
     const outcome = await attempt(run);
     if ('done' in outcome) return { done: outcome.done, run };
@@ -50,15 +50,15 @@ async function attempt<Done>(run: Run<Done>): Promise<Outcome<Done>> {
     run.failures = 0;
     if ('pending' in answer) {
       run.knownToExist = true;
-      await keepGiven(run, answer.pending.delivery_token ?? null, answer.pending.recovery_slip);
+      await saveTokenAndSlip(run, answer.pending.delivery_token ?? null, answer.pending.recovery_slip);
     }
     return answer;
   } catch (error) {
     if (!(error instanceof MarketError || error instanceof UnreadableAnswer)) throw error;
     run.failures += 1;
-    run.knownToExist ||= tellsOfPayment(error);
+    run.knownToExist ||= saysPaymentIsOpen(error);
     if (error instanceof MarketError) {
-      await keepGiven(run, error.deliveryToken(), error.problem['recovery_slip']);
+      await saveTokenAndSlip(run, error.deliveryToken(), error.problem['recovery_slip']);
     }
     return { error };
   }
@@ -97,7 +97,7 @@ function mayShowSlip(run: Run): boolean {
   return true;
 }
 
-async function keepGiven(run: Run, givenToken: string | null, givenSlip: unknown): Promise<void> {
+async function saveTokenAndSlip(run: Run, givenToken: string | null, givenSlip: unknown): Promise<void> {
   const token = givenToken ?? run.token;
   const slip = typeof givenSlip === 'string' ? givenSlip : run.slip;
   if (token === run.token && slip === run.slip) return;
@@ -163,7 +163,7 @@ async function signPayment(run: Run, asked: unknown): Promise<void> {
     amount_units: expected.amountUnits.toString(),
     network: expected.network,
     artifact_commitment: artifactCommitment,
-    proof: await signAsked(run, asked),
+    proof: await signRequiredPayment(run, asked),
     delivery_token: makeDeliveryToken(asked, run.options.client.environment),
   };
   // Those of an earlier payment are not this one's.
@@ -184,7 +184,7 @@ async function signToCollect(run: Run, asked: unknown): Promise<void> {
   reportProgress(run, 'collecting');
 }
 
-async function signAsked(run: Run, asked: unknown): Promise<PaymentProof> {
+async function signRequiredPayment(run: Run, asked: unknown): Promise<PaymentProof> {
   const { client, wallet, x402Version } = run.options;
   if (!(asked instanceof MarketError)) throw asked;
   if (run.terms.expected.amountUnits === 0n) throw new TermsRefused('wrong_amount', 'this costs nothing');
@@ -246,42 +246,42 @@ const TOO_SHORT_SECONDS = 30;
 const UNDER_WAY: readonly AnyReason[] = ['verification_pending', 'settlement_pending', 'facilitator_refused'];
 
 /** True for a refusal which says that a payment of this buyer is open. */
-function tellsOfPayment(error: unknown): boolean {
+function saysPaymentIsOpen(error: unknown): boolean {
   return error instanceof MarketError && UNDER_WAY.includes(error.reason);
 }
 
 /** What to do about a refusal. Never leads to a second signature while the first could still be used. */
-function nextStep(error: unknown, standing: FlowState): NextStep {
-  if (error instanceof UnreadableAnswer) return patience(standing, error.why !== 'no_answer');
+function nextStep(error: unknown, state: FlowState): NextStep {
+  if (error instanceof UnreadableAnswer) return patience(state, error.why !== 'no_answer');
   if (!(error instanceof MarketError)) return 'stop';
-  if (error.reason === 'payment_required') return whenAsked(standing);
-  if (error.reason === 'sign_to_collect') return standing.canCollect && !standing.collecting ? 'collect' : 'stop';
-  if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, standing);
+  if (error.reason === 'payment_required') return whenAsked(state);
+  if (error.reason === 'sign_to_collect') return state.canCollect && !state.collecting ? 'collect' : 'stop';
+  if (error.reason === 'authorization_lapsed' || error.reason === 'payment_invalid') return whenOver(error, state);
   const passing = error.status >= 500 || error.status === 429;
   const retryable = error.problem.retry === 'same_proof' || error.problem.retry === 'same_request';
-  return passing && retryable ? patience(standing, false) : 'stop';
+  return passing && retryable ? patience(state, false) : 'stop';
 }
 
-function patience(standing: FlowState, unreadable: boolean): NextStep {
+function patience(state: FlowState, unreadable: boolean): NextStep {
   const limit = unreadable ? PATIENCE_UNREADABLE : Number.POSITIVE_INFINITY;
-  const bound = standing.signed || standing.knownToExist ? limit : PATIENCE_UNSIGNED;
-  return standing.failures < bound ? 'wait' : 'stop';
+  const bound = state.signed || state.knownToExist ? limit : PATIENCE_UNSIGNED;
+  return state.failures < bound ? 'wait' : 'stop';
 }
 
-function whenAsked(standing: FlowState): NextStep {
-  if (standing.collecting) return standing.signedToCollect ? 'stop' : 'sign_to_collect';
+function whenAsked(state: FlowState): NextStep {
+  if (state.collecting) return state.signedToCollect ? 'stop' : 'sign_to_collect';
   // A market that asks again after a proof may hold that proof: a second signature could pay twice.
-  if (standing.signed) return 'stop';
-  return standing.knownToExist && !standing.mayPayAgain ? 'stop' : 'sign';
+  if (state.signed) return 'stop';
+  return state.knownToExist && !state.mayPayAgain ? 'stop' : 'sign';
 }
 
-function whenOver(error: MarketError, standing: FlowState): NextStep {
+function whenOver(error: MarketError, state: FlowState): NextStep {
   // The window of a collecting signature ran out on the way; it moves no money, so another may follow once it is over.
-  if (standing.collecting) {
-    return error.reason === 'payment_invalid' && standing.secondsLeft <= TOO_SHORT_SECONDS ? 'wait' : 'stop';
+  if (state.collecting) {
+    return error.reason === 'payment_invalid' && state.secondsLeft <= TOO_SHORT_SECONDS ? 'wait' : 'stop';
   }
-  if (!standing.signed || standing.secondsLeft > 0) return 'stop';
+  if (!state.signed || state.secondsLeft > 0) return 'stop';
   // An earlier payment of this wallet is open, and this proof only showed who asks.
-  if (error.reason === 'payment_invalid' && standing.knownToExist) return standing.canCollect ? 'collect' : 'stop';
-  return standing.mayPayAgain && error.doNotPayAgain === false ? 'ask_again' : 'stop';
+  if (error.reason === 'payment_invalid' && state.knownToExist) return state.canCollect ? 'collect' : 'stop';
+  return state.mayPayAgain && error.doNotPayAgain === false ? 'ask_again' : 'stop';
 }

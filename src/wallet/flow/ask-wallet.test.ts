@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
 import type { AuthorizationToSign } from '../../sdk/payments/payment-proof.ts';
-import { SAMPLE_DEAL } from '../sample-deal.ts';
+import { SAMPLE_DEAL } from '../sample-offer.ts';
 import { type Provider, WalletTrouble } from '../wallet-provider.ts';
 import { type Asking, createAskingWallet, MessageStale } from './ask-wallet.ts';
 

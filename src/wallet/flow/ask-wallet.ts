@@ -1,6 +1,6 @@
 import type { AuthorizationToSign, Wallet } from '../../sdk/payments/payment-proof.ts';
-import type { Deal } from '../deal.ts';
 import { checkMessage, type Purpose, type TypedMessage, toTypedMessage } from '../messages.ts';
+import type { Deal } from '../offer.ts';
 import { beginRecord } from '../purchase-record.ts';
 import type { Action } from '../show/view.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';

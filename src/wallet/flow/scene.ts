@@ -1,6 +1,6 @@
 import type { Client } from '../../sdk/client.ts';
 import type { BuyOptions } from '../../sdk/payments/buy.ts';
-import type { Deal } from '../deal.ts';
+import type { Deal } from '../offer.ts';
 import type { Screen } from '../show/create-screen.ts';
 import type { Keep } from '../storage.ts';
 import type { WatchedWallets } from '../wallet-announcements.ts';

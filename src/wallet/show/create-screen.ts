@@ -1,5 +1,5 @@
 import { NETWORKS } from '../../contract/vocabulary.ts';
-import type { Deal } from '../deal.ts';
+import type { Deal } from '../offer.ts';
 import type { PurchaseRecord } from '../purchase-record.ts';
 import { sayClock } from '../wording.ts';
 import { button, type Child, element } from './element.ts';

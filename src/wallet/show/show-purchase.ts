@@ -1,5 +1,5 @@
 import { NETWORKS } from '../../contract/vocabulary.ts';
-import type { Deal } from '../deal.ts';
+import type { Deal } from '../offer.ts';
 import { blocksToFinal, type PurchaseRecord } from '../purchase-record.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
 import { sayClock, sayDuration, sayEstimate, sayMessage } from '../wording.ts';

@@ -1,4 +1,4 @@
-import { giveWay } from '../../../platform/clock.ts';
+import { yieldToEventLoop } from '../../../platform/clock.ts';
 import type { Database, Tx } from '../../../platform/database/database.ts';
 import { applyFigures, applyMerchant, putFragment } from '../model/apply-changes.ts';
 import { unpackFigures, unpackListing } from '../model/listing-rows.ts';
@@ -131,7 +131,7 @@ async function eachRange<Row>(
     asked = ask(above);
     for (let from = 0; from < rows.length; from += SLICE) {
       // So that the next range is asked for, and what has come of it taken off the line.
-      await giveWay();
+      await yieldToEventLoop();
       for (const row of rows.slice(from, from + SLICE)) act(row);
     }
     tell(Number(above < last ? above : last));

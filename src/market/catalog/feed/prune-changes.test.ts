@@ -106,6 +106,6 @@ test('whoever has the duty prunes at once', async () => {
   const pruning = createPruning({ database: db.database, clock: systemClock, log: recordingLog().log });
   pruning.start();
   await expect.poll(async () => (await kept()).ids, { timeout: 10_000 }).toEqual([]);
-  expect(pruning.isHeld()).toBe(true);
+  expect(pruning.isLeader()).toBe(true);
   await pruning.stop();
 });

@@ -1,4 +1,4 @@
-import { type Clock, giveWay } from '../../../platform/clock.ts';
+import { type Clock, yieldToEventLoop } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
 import { createModel, type Model, nextUnfilled } from '../model/model.ts';
@@ -70,7 +70,7 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
   return createModel({
     fragmentBytes: Math.floor(memoryBytes * FRAGMENT_SHARE),
     deflatedBytes: Math.floor(memoryBytes * DEFLATED_SHARE),
-    giveWay,
+    giveWay: yieldToEventLoop,
     pageBytes: Math.floor(memoryBytes * MOST_PAGES_SHARE),
   });
 }
@@ -165,7 +165,7 @@ async function index({ state, model, begun, givenUp, database, clock, log, stopp
     log.warn('catalog_not_searchable_yet', { error });
     await clock.sleep(RETRY_MS, stopped);
   };
-  await indexText(model, { database, giveWay, stopped: givenUp, failed });
+  await indexText(model, { database, giveWay: yieldToEventLoop, stopped: givenUp, failed });
   if (givenUp()) return;
   state.textSeconds = (clock.now() - begun) / 1_000;
   log.info('catalog_searchable', { count: model.text.listings(), ms: clock.now() - begun });

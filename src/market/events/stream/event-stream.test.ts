@@ -51,7 +51,7 @@ async function serve(changed: Partial<EventStreamOptions> = {}) {
     apply?.();
   };
   await look();
-  const { server, port } = await listenSample({ mounts: () => [mountEventStream(database, stream)] });
+  const { server, port } = await listenSample({ extraRoutes: () => [mountEventStream(database, stream)] });
   onTestFinished(() => stream.stop());
   return { stream, look, server, port };
 }

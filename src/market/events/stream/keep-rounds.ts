@@ -1,4 +1,4 @@
-import { type Clock, giveWay } from '../../../platform/clock.ts';
+import { type Clock, yieldToEventLoop } from '../../../platform/clock.ts';
 import type { Log } from '../../../platform/log.ts';
 
 /** From one round to the next: what happens in between goes out together. */
@@ -70,6 +70,6 @@ export async function each<Item>(items: Iterable<Item>, act: (item: Item) => voi
   for (const item of items) {
     act(item);
     done += 1;
-    if (done % SLICE === 0) await giveWay();
+    if (done % SLICE === 0) await yieldToEventLoop();
   }
 }

@@ -3,7 +3,7 @@ import { EVENT_KINDS, SCOPES } from '../../../contract/vocabulary.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { refuseIssues } from '../../../platform/http/failure.ts';
 import { type Incoming, readQuery } from '../../../platform/http/message.ts';
-import type { Mount } from '../../../platform/http/server-options.ts';
+import type { ExtraRoute } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { readNewestEventId } from '../store.ts';
 import type { EventStream } from './event-stream.ts';
@@ -30,7 +30,7 @@ const HEADERS = {
 };
 
 /** The log pushed to each client that listens: the records of /api/events, oldest first. */
-export function mountEventStream(database: Database, stream: EventStream): Mount {
+export function mountEventStream(database: Database, stream: EventStream): ExtraRoute {
   return {
     method: 'GET',
     withHead: true,

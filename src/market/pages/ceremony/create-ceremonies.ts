@@ -11,7 +11,7 @@ import { renderTextField, TYPED_BACK_FIELDS } from './fields.ts';
 import { join } from './join.ts';
 import { answerHtml, openCeremony } from './open-ceremony.ts';
 import { renderMessage } from './render-stage.ts';
-import type { CeremonyParts } from './stage-session.ts';
+import type { CeremonyDependencies } from './stage-session.ts';
 import { takeForm } from './take-form.ts';
 
 const keyOf = (form: Readonly<Record<string, string>>): string => (form['merchant_key'] ?? '').trim();
@@ -125,8 +125,8 @@ const recover: Ceremony = {
 export const CEREMONIES: readonly Ceremony[] = [join, rotate, recover];
 
 /** The three doors for people: each address gives its page and takes its own form. */
-export function createCeremonies(market: Market, parts: Pick<CeremonyParts, 'catalog'>): AnyPageRoute[] {
-  const all = { ...parts, ceremonies: CEREMONIES };
+export function createCeremonies(market: Market, dependencies: Pick<CeremonyDependencies, 'catalog'>): AnyPageRoute[] {
+  const all = { ...dependencies, ceremonies: CEREMONIES };
   return CEREMONIES.flatMap((ceremony) => {
     const { path } = ceremony;
     const refused = (refusal: Refusal) => answerRefused(market, ceremony, refusal);
@@ -141,7 +141,7 @@ export function createCeremonies(market: Market, parts: Pick<CeremonyParts, 'cat
         handler: async (call) =>
           chooseForm(call.accept) === 'html'
             ? withVary(await openCeremony(market, all, ceremony, call))
-            : describeDoor(market.config, ceremony, call.accept),
+            : describeRoutes(market.config, ceremony, call.accept),
       }),
       formPage({
         method: 'POST',
@@ -178,7 +178,7 @@ function answerRefused({ random }: Pick<Market, 'random'>, { path, words }: Cere
   });
 }
 
-type Door = Pick<Ceremony, 'path' | 'door' | 'words'>;
+type CeremonyRoute = Pick<Ceremony, 'path' | 'door' | 'words'>;
 
 /** Where programs send their requests: the page itself is for a browser and a person. */
 const ROUTES: Readonly<Record<Ceremony['path'], string>> = {
@@ -188,7 +188,11 @@ const ROUTES: Readonly<Record<Ceremony['path'], string>> = {
 };
 
 /** A door for people as a program reads it: what it is for, and the route behind it. There is nothing of a ceremony in it. */
-function describeDoor(config: MarketConfig, { path, door, words }: Door, accept: string | undefined): PageAnswer {
+function describeRoutes(
+  config: MarketConfig,
+  { path, door, words }: CeremonyRoute,
+  accept: string | undefined,
+): PageAnswer {
   const isOpen = config.openDoors.has(door);
   const route = ROUTES[path];
   const answer = answerDocument(accept, {

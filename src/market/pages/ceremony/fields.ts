@@ -96,14 +96,14 @@ const CODE_FIELDS = ['code_first', 'code_second'] as const;
 /** Whatever a form may hold of what was shown. */
 export const TYPED_BACK_FIELDS: readonly string[] = ['merchant_key', ...CODE_FIELDS];
 
-interface AskedCode {
+interface RequestedCode {
   field: (typeof CODE_FIELDS)[number];
   /** As the codes are numbered on the page, from 1. */
   number: number;
 }
 
 /** Which two of so many codes are to be typed back: the same two for the whole of a stage. */
-export function askedCodes({ session }: StageIdentity, count: number): AskedCode[] {
+export function requestedCodes({ session }: StageIdentity, count: number): RequestedCode[] {
   const drawn = sha256('codes ', session);
   const first = drawn.readUInt32BE(0) % count;
   const second = (first + 1 + (drawn.readUInt32BE(4) % (count - 1))) % count;
@@ -122,7 +122,7 @@ export function faultsOfTypedBack(
   const key = pepper.hashes((form['merchant_key'] ?? '').trim()).map(({ hash }) => hash);
   if (!isOneOf(key, of.keyHash)) faults.push({ field: 'merchant_key', message: 'This is not the key that was shown.' });
   if (of.kind === 'rotate') return faults;
-  for (const { field, number } of askedCodes(identity, of.codeHashes.length)) {
+  for (const { field, number } of requestedCodes(identity, of.codeHashes.length)) {
     const typed = hashesOfCode(pepper, config.keyPrefix, form[field] ?? '');
     if (!isOneOf(typed, of.codeHashes[number - 1])) faults.push({ field, message: `This is not code ${number}.` });
   }

@@ -17,30 +17,30 @@ import {
 } from './render-stage.ts';
 import { type FormToken, findStageStatus, formToken, type StageStatus } from './stage-session.ts';
 
-export interface OpeningParts {
+export interface OpeningDependencies {
   ceremonies: readonly Ceremony[];
 }
 
 /** GET: whatever this browser has begun, or the first step. Changes nothing. */
 export async function openCeremony(
   market: Market,
-  parts: OpeningParts,
+  dependencies: OpeningDependencies,
   ceremony: Ceremony,
   { cookies }: Pick<PageCall, 'cookies'>,
 ): Promise<PageAnswer> {
   if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
-  const standing = await findStageStatus(market, cookies);
-  const begun = answerBegun(market, parts, ceremony, { cookies, standing, status: 200 });
+  const stageStatus = await findStageStatus(market, cookies);
+  const begun = answerBegun(market, dependencies, ceremony, { cookies, standing: stageStatus, status: 200 });
   if (begun !== null) return begun;
-  const isOwnEnd = standing.is !== 'none' && standing.is !== 'open' && standing.of.kind === ceremony.kind;
-  return answerBegin(market, ceremony, { token, notice: isOwnEnd ? noticeOfOver(standing, ceremony) : null });
+  const isOwnEnd = stageStatus.is !== 'none' && stageStatus.is !== 'open' && stageStatus.of.kind === ceremony.kind;
+  return answerBegin(market, ceremony, { token, notice: isOwnEnd ? noticeOfOver(stageStatus, ceremony) : null });
 }
 
 /** What stands open in this browser, here or at another door; null: nothing. */
 export function answerBegun(
   market: Market,
-  { ceremonies }: OpeningParts,
+  { ceremonies }: OpeningDependencies,
   ceremony: Ceremony,
   { cookies, standing, status }: { cookies: PageCall['cookies']; standing: StageStatus; status: number },
 ): PageAnswer | null {
@@ -48,7 +48,7 @@ export function answerBegun(
   const begun = ceremonies.find(({ kind }) => kind === standing.of.kind) ?? ceremony;
   const { value, cookie } = formToken(market.random, begun.path, cookies);
   if (begun === ceremony) {
-    const main = renderAgain(ceremony, { token: value, standing });
+    const main = renderAgain(ceremony, { token: value, stageStatus: standing });
     return answerHtml(market.random, { title: 'Shown already', main, path: ceremony.path, status, cookie });
   }
   const main = renderElsewhere(begun, standing, value);

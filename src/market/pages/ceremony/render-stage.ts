@@ -3,7 +3,7 @@ import { STAGE_MINUTES } from '../../../contract/vocabulary.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { StageOf } from '../../identity/stages/store.ts';
 import type { Ceremony, Confirmed, Fault } from './ceremony.ts';
-import { askedCodes, renderTextField } from './fields.ts';
+import { renderTextField, requestedCodes } from './fields.ts';
 import { HANDLE_HINT } from './join.ts';
 import { type EndedStage, markOf, type OpenStage, type StageCookie } from './stage-session.ts';
 
@@ -26,7 +26,7 @@ export function codeCountOf(of: StageOf): number {
 export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): string {
   const { token, cookie, codeCount, faults, isShown, handle } = form;
   const mark = markOf(cookie);
-  const codes = codeCount === 0 ? [] : askedCodes(cookie, codeCount);
+  const codes = codeCount === 0 ? [] : requestedCodes(cookie, codeCount);
   const common = { faults, isMachine: true, isSecret: true };
   return html`<form method="post" action="${path}" novalidate autocomplete="off" data-typed-back>
 !${renderHidden({ action: 'confirm', token, mark })}
@@ -60,13 +60,16 @@ export function renderConfirm({ path, words }: Ceremony, form: ConfirmForm): str
 
 interface AgainPage {
   token: string;
-  standing: OpenStage;
+  stageStatus: OpenStage;
   faults?: readonly Fault[];
   handle?: string | null;
 }
 
 /** After a reload, in a second tab, or when what was typed back was wrong: never a second showing. */
-export function renderAgain(ceremony: Ceremony, { token, standing, faults = [], handle = null }: AgainPage): string {
+export function renderAgain(
+  ceremony: Ceremony,
+  { token, stageStatus: standing, faults = [], handle = null }: AgainPage,
+): string {
   const { cookie, of, shownAt, expiresAt } = standing;
   const form = { token, cookie, codeCount: codeCountOf(of), faults, isShown: false, handle };
   return html`!${renderFaults(faults)}

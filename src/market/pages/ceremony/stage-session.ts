@@ -44,7 +44,7 @@ export async function findStageStatus(
   }
 }
 
-export interface CeremonyParts {
+export interface CeremonyDependencies {
   ceremonies: readonly Ceremony[];
   catalog: Pick<Catalog, 'fresh'>;
 }
@@ -52,11 +52,11 @@ export interface CeremonyParts {
 /** What every step of a form is taken with, once it is known to be this browser's own. */
 export interface Step {
   market: Market;
-  parts: CeremonyParts;
+  dependencies: CeremonyDependencies;
   ceremony: Ceremony;
   call: FormCall;
   token: FormToken;
-  standing: StageStatus;
+  stageStatus: StageStatus;
 }
 
 /** Whether the form stands on a page of a stage before the one that is begun now. */

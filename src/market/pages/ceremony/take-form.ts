@@ -20,7 +20,7 @@ import {
   renderTime,
 } from './render-stage.ts';
 import {
-  type CeremonyParts,
+  type CeremonyDependencies,
   clearStageCookie,
   findStageStatus,
   formToken,
@@ -43,7 +43,7 @@ const OUT_OF_DATE: Notice = {
 /** POST: one step of a ceremony, taken only from a page that this market gave to this browser. */
 export async function takeForm(
   market: Market,
-  parts: CeremonyParts,
+  dependencies: CeremonyDependencies,
   ceremony: Ceremony,
   call: FormCall,
 ): Promise<PageAnswer> {
@@ -51,8 +51,8 @@ export async function takeForm(
   if (isFromElsewhere(sentFrom, market.config.baseUrl)) return answerElsewhere(market, ceremony);
   if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
-  const standing = await findStageStatus(market, cookies);
-  const step = { market, parts, ceremony, call, token, standing };
+  const stageStatus = await findStageStatus(market, cookies);
+  const step = { market, parts: dependencies, ceremony, call, token, standing: stageStatus };
   if (!isOwnToken(call, ceremony.path)) return answerOutOfDate(step);
   switch (form['action']) {
     case 'confirm':
@@ -78,7 +78,14 @@ function answerElsewhere({ random }: Market, { path, words }: Ceremony): PageAns
   });
 }
 
-function answerOutOfDate({ market, parts, ceremony, call, token, standing }: Step): PageAnswer {
+function answerOutOfDate({
+  market,
+  dependencies: parts,
+  ceremony,
+  call,
+  token,
+  stageStatus: standing,
+}: Step): PageAnswer {
   const begun = answerBegun(market, parts, ceremony, { cookies: call.cookies, standing, status: 403 });
   if (begun !== null) return begun;
   const isOurs = call.sentFrom.site === 'same-origin';
@@ -86,7 +93,14 @@ function answerOutOfDate({ market, parts, ceremony, call, token, standing }: Ste
   return answerBegin(market, ceremony, { token, typed, notice: OUT_OF_DATE, status: 403 });
 }
 
-async function begin({ market, parts, ceremony, call, token, standing }: Step): Promise<PageAnswer> {
+async function begin({
+  market,
+  dependencies: parts,
+  ceremony,
+  call,
+  token,
+  stageStatus: standing,
+}: Step): Promise<PageAnswer> {
   const { form, cookies, clientNetwork } = call;
   const begun = answerBegun(market, parts, ceremony, { cookies, standing, status: 409 });
   if (begun !== null) return begun;
@@ -108,7 +122,7 @@ async function begin({ market, parts, ceremony, call, token, standing }: Step): 
   }
 }
 
-async function cancel({ market, ceremony, call, token, standing }: Step): Promise<PageAnswer> {
+async function cancel({ market, ceremony, call, token, stageStatus: standing }: Step): Promise<PageAnswer> {
   const isOwn = standing.is !== 'none' && standing.of.kind === ceremony.kind;
   if (!isOwn || isOfEarlier(call.form, standing.cookie)) {
     const notice: Notice = { tone: 'warn', title: 'Nothing to cancel', text: 'Nothing is begun here in this browser.' };
@@ -204,7 +218,7 @@ const EARLIER: Fault = {
 
 /** The second step: what was shown is typed back, and comes into force. Every try counts, wrong ones too. */
 async function confirmStage(step: Step): Promise<PageAnswer> {
-  const { market, ceremony, call, standing } = step;
+  const { market, ceremony, call, stageStatus: standing } = step;
   if (standing.is !== 'open' || standing.of.kind !== ceremony.kind) return answerOver(step, standing);
   if (isOfEarlier(call.form, standing.cookie)) return answerAgain(step, standing, { faults: [EARLIER], status: 409 });
   try {
@@ -239,7 +253,7 @@ async function confirm({ market, ceremony, call }: Step, { cookie }: OpenStage):
 }
 
 /** The cookie stays for its hour, so that another tab, or this one once more, hears that all is done. */
-async function answerDone({ market, parts, ceremony }: Step, confirmed: Confirmed): Promise<PageAnswer> {
+async function answerDone({ market, dependencies: parts, ceremony }: Step, confirmed: Confirmed): Promise<PageAnswer> {
   // The act is done, whatever becomes of the copy: it follows by itself as soon as it can.
   await parts.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
   const main = renderDone(ceremony, confirmed);
@@ -266,6 +280,6 @@ function answerAgain(
   // Asked for once the staged one turned out to be taken, and from then on.
   const typed = call.form['handle'];
   const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
-  const main = renderAgain(ceremony, { token: token.value, standing, faults, handle });
+  const main = renderAgain(ceremony, { token: token.value, stageStatus: standing, faults, handle });
   return answerHtml(market.random, { title: 'Not confirmed', main, path: ceremony.path, status, headers });
 }

@@ -12,7 +12,7 @@ export interface ConnectPage {
   status?: number;
 }
 
-const KEPT_BY_NOBODY = { 'cache-control': 'private, no-store' };
+const NO_STORE = { 'cache-control': 'private, no-store' };
 
 /** A page of the hosted connector: it runs its own script and asks this market alone. */
 export function answerConnectHtml(random: Random, { title, main, path, script, status = 200 }: ConnectPage): Outgoing {
@@ -20,7 +20,7 @@ export function answerConnectHtml(random: Random, { title, main, path, script, s
   return {
     status,
     headers: {
-      ...KEPT_BY_NOBODY,
+      ...NO_STORE,
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': `${noncePolicy(nonce)}; connect-src 'self'`,
       vary: 'accept',
@@ -32,7 +32,7 @@ export function answerConnectHtml(random: Random, { title, main, path, script, s
 export function answerConnectJson(body: unknown): Outgoing {
   return {
     status: 200,
-    headers: { ...KEPT_BY_NOBODY, 'content-type': 'application/json; charset=utf-8', vary: 'accept' },
+    headers: { ...NO_STORE, 'content-type': 'application/json; charset=utf-8', vary: 'accept' },
     body: JSON.stringify(body),
   };
 }
@@ -40,7 +40,7 @@ export function answerConnectJson(body: unknown): Outgoing {
 export function answerConnectText(body: string): Outgoing {
   return {
     status: 200,
-    headers: { ...KEPT_BY_NOBODY, 'content-type': 'text/plain; charset=utf-8', vary: 'accept' },
+    headers: { ...NO_STORE, 'content-type': 'text/plain; charset=utf-8', vary: 'accept' },
     body,
   };
 }

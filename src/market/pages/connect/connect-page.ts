@@ -1,6 +1,6 @@
 import { html } from 'ghtml';
 import type { Incoming, Outgoing } from '../../../platform/http/message.ts';
-import type { Inside } from '../../../platform/http/server-options.ts';
+import type { InternalRequests } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { Interactions } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
@@ -12,7 +12,7 @@ import { answerConnectHtml, answerConnectJson, answerConnectText } from './answe
 const PATH = '/mcp/connect';
 
 /** GET /mcp/connect: what the hosted connector is, and how each program is connected. */
-export async function answerConnectPage({ market }: ConnectParts, { headers }: Incoming): Promise<Outgoing> {
+export async function answerConnectPage({ market }: ConnectDependencies, { headers }: Incoming): Promise<Outgoing> {
   const { accept } = headers;
   // An MCP client that would like a stream of messages: there is none here.
   if (accept?.includes('text/event-stream')) throw new Refusal('method_not_allowed', { headers: { allow: 'POST' } });
@@ -188,8 +188,8 @@ function hosts(url: string): readonly Host[] {
 }
 
 /** What the pages of the hosted connector stand on. */
-export interface ConnectParts {
+export interface ConnectDependencies {
   market: Market;
   interactions: Interactions;
-  inside: Inside<Merchant>;
+  inside: InternalRequests<Merchant>;
 }

@@ -50,7 +50,7 @@ beforeAll(async () => {
     callerId: ({ id }) => id,
     docsUrl: (reason) => `${config.baseUrl}/docs/errors/${reason}`,
     secretPrefixes: ['aisle', 'city'],
-    mounts: (inside) => createConnectPages(market, interactions, inside),
+    extraRoutes: (inside) => createConnectPages(market, interactions, inside),
   });
   owner = await joinMarket(db, 'page-owner');
 });

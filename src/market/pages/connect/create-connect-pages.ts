@@ -5,7 +5,7 @@ import { readBearer } from '../../../platform/http/caller-headers.ts';
 import { refuseIssues } from '../../../platform/http/failure.ts';
 import { guardBody } from '../../../platform/http/guard-request.ts';
 import { type Incoming, type Outgoing, readBody } from '../../../platform/http/message.ts';
-import type { Inside, Mount } from '../../../platform/http/server-options.ts';
+import type { ExtraRoute, InternalRequests } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { isPairingCode, isRecoveryCode, type SecretGuard } from '../../../platform/secrets.ts';
 import {
@@ -21,13 +21,13 @@ import type { Market, Merchant } from '../../context.ts';
 import { renderMessage } from '../ceremony/render-stage.ts';
 import { SHELL } from '../shell/assets.ts';
 import { answerConnectHtml, answerConnectJson } from './answer-connect.ts';
-import { answerConnectPage, type ConnectParts } from './connect-page.ts';
+import { answerConnectPage, type ConnectDependencies } from './connect-page.ts';
 import { renderInteraction, renderSecretField, SCOPE_WORDS } from './render-interaction.ts';
 
 const PATH = '/mcp/connect/grants';
 
 /** GET /mcp/connect/grants: what may act for a merchant. The page itself is the same for everybody; its script asks with the key. */
-async function answerGrantsPage({ market }: ConnectParts, _incoming: Incoming): Promise<Outgoing> {
+async function answerGrantsPage({ market }: ConnectDependencies, _incoming: Incoming): Promise<Outgoing> {
   return answerConnectHtml(market.random, {
     title: 'What acts for you',
     ...{ main: renderGrants(), path: PATH, script: SHELL.grants },
@@ -83,8 +83,8 @@ const decisionIn = z.strictObject({ decision: z.enum(['allow', 'cancel']) });
  * POST /oauth/interaction/:uid/decide. The address to go on at is handed to the page's script and not redirected to: browsers hold the
  * redirects of a form against `form-action`, which would have to name every client's host.
  */
-async function takeDecision(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> {
-  const { market, interactions, inside } = parts;
+async function takeDecision(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
+  const { market, interactions, inside } = dependencies;
   mustBeOwnPage(incoming, market.config.baseUrl);
   const { decision } = readStep(inside.guard, incoming, decisionIn, []);
   const uid = incoming.params['uid'] ?? '';
@@ -95,12 +95,12 @@ async function takeDecision(parts: ConnectParts, incoming: Incoming): Promise<Ou
     const { location } = await interactions.cancel(incoming, interaction);
     return answerConnectJson({ status: 'canceled', location });
   }
-  const { location } = await allow(parts, incoming, interaction);
+  const { location } = await allow(dependencies, incoming, interaction);
   return answerConnectJson({ status: 'allowed', location });
 }
 
 async function allow(
-  { market, interactions }: ConnectParts,
+  { market, interactions }: ConnectDependencies,
   incoming: Incoming,
   interaction: Interaction,
 ): Promise<{ location: string }> {
@@ -117,13 +117,17 @@ async function allow(
 const INTERACTION = '/oauth/interaction/:uid';
 
 /** What people see of the hosted connector: how to use it, what acts for them, and the page on which they allow it. */
-export function createConnectPages(market: Market, interactions: Interactions, inside: Inside<Merchant>): Mount[] {
-  const parts: ConnectParts = { market, interactions, inside };
+export function createConnectPages(
+  market: Market,
+  interactions: Interactions,
+  inside: InternalRequests<Merchant>,
+): ExtraRoute[] {
+  const parts: ConnectDependencies = { market, interactions, inside };
   const own = (
     method: 'GET' | 'POST',
     path: string,
-    answer: (parts: ConnectParts, incoming: Incoming) => Promise<Outgoing>,
-  ): Mount => ({ method, path, ownOrigin: true, answer: (incoming) => answer(parts, incoming) });
+    answer: (parts: ConnectDependencies, incoming: Incoming) => Promise<Outgoing>,
+  ): ExtraRoute => ({ method, path, ownOrigin: true, answer: (incoming) => answer(parts, incoming) });
   return [
     own('GET', '/mcp/connect', answerConnectPage),
     own('GET', '/mcp/connect/grants', answerGrantsPage),
@@ -137,7 +141,7 @@ const LONGEST_CODE = 200;
 const proofIn = z.strictObject({ pairing_code: z.string().max(LONGEST_CODE).optional() });
 
 /** POST /oauth/interaction/:uid/prove: the key in Authorization, or a pairing code in its own place. */
-async function takeProof({ market, interactions, inside }: ConnectParts, incoming: Incoming): Promise<Outgoing> {
+async function takeProof({ market, interactions, inside }: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { config } = market;
   mustBeOwnPage(incoming, config.baseUrl);
   const { pairing_code: code } = readStep(inside.guard, incoming, proofIn, ['pairing_code']);
@@ -163,7 +167,7 @@ function shownOf(bearer: string | null, code: string | undefined): Shown {
 }
 
 /** GET /oauth/interaction/:uid: what a program asks for, for the browser that it was asked in. Changes nothing. */
-async function openInteraction(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> {
+async function openInteraction(parts: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   try {
     return await open(parts, incoming);
   } catch (error) {
@@ -176,7 +180,7 @@ async function openInteraction(parts: ConnectParts, incoming: Incoming): Promise
   }
 }
 
-async function open(parts: ConnectParts, incoming: Incoming): Promise<Outgoing> {
+async function open(parts: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   const { market, interactions } = parts;
   const uid = incoming.params['uid'] ?? '';
   const interaction = await interactions.find(incoming, uid);
@@ -201,7 +205,7 @@ interface Message {
   link: { before: string; after: string };
 }
 
-function answerMessage({ market }: ConnectParts, status: number, { title, text, link }: Message): Outgoing {
+function answerMessage({ market }: ConnectDependencies, status: number, { title, text, link }: Message): Outgoing {
   const main = renderMessage({ title, text, link: { ...link, address: '/mcp/connect', name: 'Connect a program' } });
   return answerConnectHtml(market.random, { title, main, path: '/mcp/connect', script: SHELL.copying, status });
 }

@@ -47,20 +47,20 @@ const FINER_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Who acts where the log names `system`. */
-const NOBODY: Readonly<Partial<Record<EventKind, string>>> = {
+const SYSTEM_ACTORS: Readonly<Partial<Record<EventKind, string>>> = {
   sale: 'A wallet without an account',
   world_canceled: 'The city',
   recovery: 'The operator',
 };
-const SOMEBODY = 'Somebody';
+const UNKNOWN_ACTOR = 'Somebody';
 
 const HANDLE = new RegExp(HANDLE_PATTERN);
 
 /** The same for the script that writes rows of its own. */
 export const SCRIPT_WORDS = {
   says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...FINER_WORDS },
-  nobody: NOBODY,
-  somebody: SOMEBODY,
+  nobody: SYSTEM_ACTORS,
+  somebody: UNKNOWN_ACTOR,
   handle: HANDLE_PATTERN,
 };
 
@@ -84,7 +84,7 @@ export function phraseOf({ kind, detail }: Pick<Said, 'kind' | 'detail'>): strin
 }
 
 function renderActor({ kind, actor }: Said): string {
-  if (actor === 'system') return html`${NOBODY[kind] ?? SOMEBODY}`;
+  if (actor === 'system') return html`${SYSTEM_ACTORS[kind] ?? UNKNOWN_ACTOR}`;
   const name = html`<bdi>${seen(actor)}</bdi>`;
   return HANDLE.test(actor) ? html`<a href="${storePath(actor)}">!${name}</a>` : name;
 }

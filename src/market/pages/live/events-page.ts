@@ -20,16 +20,16 @@ const LISTING = /^(?:[1-9]\d{0,15})?$/;
 type Log = ResultOf<Endpoints['listEvents']>['body'];
 
 /** Which part of the log: at most one of the three is given, or the route refuses it. */
-interface Part {
+interface LogFilter {
   kind: string;
   scope: string;
   /** A listing's own history. */
   listing_id: string;
 }
 
-const ALL: Part = { kind: '', scope: '', listing_id: '' };
+const ALL: LogFilter = { kind: '', scope: '', listing_id: '' };
 
-const VIEWS: readonly (Part & { name: string })[] = [
+const VIEWS: readonly (LogFilter & { name: string })[] = [
   { ...ALL, name: 'Everything' },
   { ...ALL, scope: 'window', name: 'The window' },
   { ...ALL, scope: 'door', name: 'The front door' },
@@ -56,7 +56,7 @@ export function planEvents(query: Readonly<Record<string, string>>): PagePlan {
 }
 
 /** In words for people; everything else the route refuses itself. */
-function refusalOf({ kind, scope, listing_id: listing }: Part): PageRead | null {
+function refusalOf({ kind, scope, listing_id: listing }: LogFilter): PageRead | null {
   const isKnown = (all: readonly string[], name: string): boolean => name === '' || all.includes(name);
   const detail = !isKnown(EVENT_KINDS, kind)
     ? 'There is no kind of event of that name.'
@@ -70,7 +70,7 @@ function refusalOf({ kind, scope, listing_id: listing }: Part): PageRead | null 
   return detail === null ? null : () => Promise.reject(new Refusal('invalid_query', { detail }));
 }
 
-function showEvents(log: Log, part: Part & { isLater: boolean }, { config }: Scene): Shown {
+function showEvents(log: Log, part: LogFilter & { isLater: boolean }, { config }: Scene): Shown {
   const { events, total, next_before_id: next } = log;
   const path = pathOf(PATH, part);
   return {
@@ -101,8 +101,8 @@ function renderRecords(events: readonly EventRecord[]): string {
 }
 
 /** The fixed views as links, every kind in a form. */
-function renderViews(part: Part): string {
-  const isHere = ({ kind, scope, listing_id: listing }: Part): boolean =>
+function renderViews(part: LogFilter): string {
+  const isHere = ({ kind, scope, listing_id: listing }: LogFilter): boolean =>
     kind === part.kind && scope === part.scope && listing === part.listing_id;
   return html`<nav class="views" aria-label="Views of the log"><ul>!${VIEWS.map(
     (view) =>
@@ -113,7 +113,7 @@ function renderViews(part: Part): string {
   )}</select><button type="submit">Show</button></form>`;
 }
 
-function renderForPrograms(part: Part, baseUrl: string): string {
+function renderForPrograms(part: LogFilter, baseUrl: string): string {
   const json = pathOf('/api/events', part);
   return html`<section aria-labelledby="programs">
 <h2 id="programs">For programs</h2>
@@ -122,7 +122,7 @@ function renderForPrograms(part: Part, baseUrl: string): string {
 </section>`;
 }
 
-function nameOf({ kind, scope, listing_id: listing }: Part): string {
+function nameOf({ kind, scope, listing_id: listing }: LogFilter): string {
   if (listing !== '') return `The history of listing ${listing}`;
   const known = EVENT_KINDS.find((one) => one === kind);
   if (known !== undefined) return KIND_WORDS[known].name;
@@ -130,7 +130,11 @@ function nameOf({ kind, scope, listing_id: listing }: Part): string {
   return view === undefined ? 'Events' : `Events in ${view === 'door' ? 'the front door' : 'the window'}`;
 }
 
-function pathOf(path: string, { kind, scope, listing_id }: Part, more: Readonly<Record<string, string>> = {}): string {
+function pathOf(
+  path: string,
+  { kind, scope, listing_id }: LogFilter,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const query = queryOf({ kind, scope, listing_id, ...more });
   return query === '' ? path : `${path}?${query}`;
 }

@@ -2,7 +2,7 @@ import type { ListingDetail, MerchantRecord } from '../../../contract/listings.t
 import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/message.ts';
-import type { Inside, InsideRequest, Mount } from '../../../platform/http/server-options.ts';
+import type { ExtraRoute, InternalRequest, InternalRequests } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { startThread, type Thread } from '../../../platform/worker-thread.ts';
 import type { Merchant } from '../../context.ts';
@@ -109,7 +109,7 @@ function createKept(mostBytes: number) {
 }
 
 export interface Pictures {
-  mounts(inside: Inside<Merchant>): Mount[];
+  mounts(inside: InternalRequests<Merchant>): ExtraRoute[];
   stop(): Promise<void>;
 }
 
@@ -136,7 +136,11 @@ export function createPictures(): Pictures {
     ...{ size, background },
   });
   const card =
-    (inside: Inside<Merchant>, plan: (name: string) => InsideRequest, show: (record: unknown) => CardQuestion) =>
+    (
+      inside: InternalRequests<Merchant>,
+      plan: (name: string) => InternalRequest,
+      show: (record: unknown) => CardQuestion,
+    ) =>
     async (incoming: Incoming): Promise<Outgoing> => {
       const { name = '' } = incoming.params;
       if (!name.endsWith('.png')) throw new Refusal('not_found');

@@ -1,7 +1,7 @@
 import { AISLES } from '../../../contract/vocabulary.ts';
 import { acceptsGzip } from '../../../platform/http/accept.ts';
-import { targetOf } from '../../../platform/http/ask-inside.ts';
 import { cacheAnswer, etagOf } from '../../../platform/http/cache-answer.ts';
+import { targetOf } from '../../../platform/http/internal-requests.ts';
 import {
   decodeComponent,
   type Incoming,
@@ -13,7 +13,7 @@ import {
   textOf,
 } from '../../../platform/http/message.ts';
 import type { MemoryAnswer, MemoryRequest, Prepared, ReadFromMemory } from '../../../platform/http/operation.ts';
-import type { Inside, Mount, PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
+import type { ExtraRoute, InternalRequests, PageAnswer, PageCall } from '../../../platform/http/server-options.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { unlessRefused } from '../../catalog/answers.ts';
 import type { ResponseCache } from '../../catalog/response-cache.ts';
@@ -26,7 +26,7 @@ import { planModeration } from '../live/moderation-page.ts';
 import { planWindow } from '../live/window-page.ts';
 import { answerRefusal } from '../refusals.ts';
 import { READING_POLICY } from '../shell/render-shell.ts';
-import { frontDoor, planFront } from './front-page.ts';
+import { frontAnswer, planFront } from './front-page.ts';
 import { planListing } from './listing-page.ts';
 import { type PagePlan, type Scene, writePage } from './page-plan.ts';
 import { readShelfAddress } from './render-search.ts';
@@ -95,7 +95,7 @@ export interface Storefront {
   fromMemory: ReadFromMemory;
   /** The front page for people, or the front door for programs. */
   front(call: Pick<PageCall, 'accept'>): PageAnswer;
-  mounts(inside: Inside<Merchant>): Mount[];
+  mounts(inside: InternalRequests<Merchant>): ExtraRoute[];
 }
 
 type Reader = Pick<MemoryRequest, 'acceptsGzip' | 'hasKey' | 'network'>;
@@ -125,17 +125,17 @@ export function createStorefront(
       answer.release?.();
     }
   };
-  const doorOf = (accept: string | undefined, gzip: boolean): Prepared =>
+  const frontTextOf = (accept: string | undefined, gzip: boolean): Prepared =>
     cache.text(`/ as ${chooseForm(accept)}`, events.version(), {
       acceptsGzip: gzip,
       write: () => {
-        const { headers, body } = frontDoor(config, events, { accept });
+        const { headers, body } = frontAnswer(config, events, { accept });
         return { head: Object.entries({ ...headers, vary: 'accept, accept-encoding' }).flat(), text: String(body) };
       },
     });
   const frontOf = (accept: string | undefined, reader: Reader): Prepared =>
     (chooseForm(accept) === 'html' ? pageFromMemory(mustPlan('/', events), reader) : null) ??
-    doorOf(accept, reader.acceptsGzip);
+    frontTextOf(accept, reader.acceptsGzip);
 
   return {
     fromMemory: (request): MemoryAnswer | null => {
@@ -175,7 +175,7 @@ export function createStorefront(
 
 async function askFor(
   { request }: PagePlan,
-  { database, inside }: Pick<Market, 'database'> & { inside: Inside<Merchant> },
+  { database, inside }: Pick<Market, 'database'> & { inside: InternalRequests<Merchant> },
   incoming: Incoming,
 ): Promise<Outgoing> {
   if (typeof request !== 'function') {

@@ -1,7 +1,7 @@
 import { html } from 'ghtml';
 import type { ListingDetail } from '../../../contract/listings.ts';
 import { type Incoming, type Outgoing, readOutgoing } from '../../../platform/http/message.ts';
-import type { Inside, Mount } from '../../../platform/http/server-options.ts';
+import type { ExtraRoute, InternalRequests } from '../../../platform/http/server-options.ts';
 import type { Market, MarketConfig, Merchant } from '../../context.ts';
 import { drawMark } from '../pictures/draw-mark.ts';
 import { answerRefusal } from '../refusals.ts';
@@ -15,7 +15,7 @@ import { renderLine, seen, showPrice } from './render-text.ts';
 const PATH = '/listing/:id/buy';
 
 /** The page on which a buyer pays with a wallet in the browser. What it knows of the goods is what the API answers. */
-export function createWalletPage(market: Market, inside: Inside<Merchant>): Mount[] {
+export function createWalletPage(market: Market, inside: InternalRequests<Merchant>): ExtraRoute[] {
   const answer = async (incoming: Incoming): Promise<Outgoing> => {
     const params = { id: incoming.params['id'] ?? '' };
     const request = { route: 'GET /api/listing/:id', params, query: 'comments_limit=1' };

@@ -101,7 +101,7 @@ function renderWays(baseUrl: string): string {
 </section>`;
 }
 
-export function frontDoor(config: MarketConfig, events: EventTail, call: { accept: string | undefined }): PageAnswer {
+export function frontAnswer(config: MarketConfig, events: EventTail, call: { accept: string | undefined }): PageAnswer {
   const activity = readActivity(events);
   const content = { document: frontDocument(config, activity), json: frontJson(config, activity) };
   const { headers, ...answer } = answerDocument(call.accept, content);

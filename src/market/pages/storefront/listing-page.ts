@@ -49,14 +49,14 @@ function renderHeading(listing: ListingDetail, nowMs: number): string {
   const { id, title, price_usdc, merchant, aisle, created_at } = listing;
   return html`<div class="heading">!${drawMark({ listing: id, aisle }, 'large')}<div>
 <h1>!${renderLine(title)}</h1>
-<p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a></span> <span class="standing ${listing.state}">${standingOf(listing)}</span></p>
+<p class="offer"><strong class="price">${showPrice(price_usdc)}</strong> <span>by <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a></span> <span class="standing ${listing.state}">${stateLabelOf(listing)}</span></p>
 <p class="meta"><span>Listing ${id}</span> <a href="/shelves/${aisle}">${AISLE_WORDS[aisle].name}</a> <span>!${renderAge(created_at, nowMs)}</span></p>
 !${renderTags(listing.tags)}
 </div></div>
 !${renderNewer(listing)}`;
 }
 
-function standingOf({ state, removed }: ListingDetail): string {
+function stateLabelOf({ state, removed }: ListingDetail): string {
   if (state === 'live') return 'For sale';
   // What is sold may have been removed as well; its state says that it is sold.
   return removed && state !== 'sold' ? 'Removed' : `${state.charAt(0).toUpperCase()}${state.slice(1)}`;

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../contract/errors.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
-import type { InsideRequest } from '../../../platform/http/server-options.ts';
+import type { InternalRequest } from '../../../platform/http/server-options.ts';
 import type { MarketConfig } from '../../context.ts';
 import type { EventTail } from '../../events/read-events.ts';
 import { renderShell } from '../shell/render-shell.ts';
@@ -38,7 +38,7 @@ export interface PagePlan {
   /** What it shows beyond the answer of its route, as a version. */
   version?: string;
   /** The route that knows it, asked in memory first; or how it is read where no route does. */
-  request: InsideRequest | PageRead;
+  request: InternalRequest | PageRead;
   /** Its script asks this market for more. */
   connects?: true;
   /** Anything that is no HTML has its type and its whole text here. */

@@ -41,7 +41,7 @@ function showStore(
 <div class="heading">!${drawMark({ merchant: merchant.id }, 'large')}<div>
 <h1>!${renderLine(handle)}</h1>
 <p class="summary">!${merchant.store_line === '' ? html`<span class="quiet">No store line yet.</span>` : renderLine(merchant.store_line)}</p>
-!${renderStanding(merchant)}
+!${renderMerchantFacts(merchant)}
 </div></div>
 <h2>${showCount(total, 'listing')}</h2>
 !${listings.length > 0 ? renderListings(listings, nowMs) : renderEmpty('Nothing is for sale here at present.', { path: '/shelves', name: 'Go to all shelves' })}
@@ -50,7 +50,7 @@ function showStore(
   };
 }
 
-function renderStanding({ id, joined_at, sales, maintainer, city_handle }: MerchantRecord): string {
+function renderMerchantFacts({ id, joined_at, sales, maintainer, city_handle }: MerchantRecord): string {
   return html`<dl class="facts">
 <dt>Merchant</dt><dd>number ${id}!${maintainer ? ', the maintainer of this market' : ''}</dd>
 <dt>Joined</dt><dd>!${renderDay(joined_at)}</dd>

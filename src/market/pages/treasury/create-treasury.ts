@@ -7,7 +7,7 @@ import { describeNetwork, LISTING_FEE_UNITS } from '../../../contract/vocabulary
 import { type Clock, isoTime } from '../../../platform/clock.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { type Incoming, type Outgoing, readQuery } from '../../../platform/http/message.ts';
-import type { Face, Inside } from '../../../platform/http/server-options.ts';
+import type { InternalRequests, RepresentationHandler } from '../../../platform/http/server-options.ts';
 import type { Market, MarketConfig, Merchant } from '../../context.ts';
 import { chooseForm, HTML_HEADERS } from '../answer-document.ts';
 import { showRefusal } from '../refusals.ts';
@@ -30,8 +30,8 @@ const BACK = {
 /** The books as a page, at the address where programs get them as JSON. */
 export function createTreasuryPage(
   market: Pick<Market, 'clock' | 'config' | 'database'>,
-  inside: Inside<Merchant>,
-): Face {
+  inside: InternalRequests<Merchant>,
+): RepresentationHandler {
   const { clock, config, database } = market;
   const readSums = cacheSums(clock, async (): Promise<BookSums> => {
     // One after the other: a request for the charts takes one connection at most.

@@ -1,16 +1,16 @@
 import type { Provider, ProviderHealth, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import type { Rpc } from '../../../platform/chain/rpc.ts';
 import {
-  type Hearing,
-  hearProvider,
+  type CorroborationRequest,
+  findObjections,
   judgeFinalized,
+  type LeaderView,
   type Objection,
   type Objections,
   objectToMined,
   openView,
-  type Said,
-  type Shown,
-  whatItSays,
+  readSecondView,
+  type SecondView,
 } from '../../../platform/chain/second-provider.ts';
 import { sameMined } from '../../../platform/chain/sighting.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -34,7 +34,7 @@ export interface Corroboration {
   /** The same for the transactions that one claim names. */
   onClaim(head: ChainHead, payment: DirectPayment, reading: Map<Hex, ClaimEvidence>): Promise<Map<Hex, ClaimEvidence>>;
   /** Whether the others show a receipt as the leader does: for what is decided on one transaction alone. */
-  onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: Shown): Promise<boolean>;
+  onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: LeaderView): Promise<boolean>;
   held: HeldPayments;
 }
 
@@ -60,7 +60,7 @@ export function createCorroboration(
   const objectedClaims = (
     head: ChainHead,
     { id, asset }: { id: bigint; asset: Hex },
-    finals: readonly [Hex, Shown][],
+    finals: readonly [Hex, LeaderView][],
   ): Promise<ReadonlySet<Hex>> =>
     objectedBy({
       leader: head.rpc,
@@ -127,7 +127,7 @@ async function objectToUses(
   if (chainId !== head.chainId) return new Map(finals.map(({ payment }) => [payment.id, 'disagrees']));
   health.noteHead(latest);
   const view = { rpc, latest };
-  const said = await whatItSays(
+  const said = await readSecondView(
     rpc,
     head,
     latest,
@@ -148,7 +148,7 @@ async function objectToUses(
 export function judgeUse(
   evidence: Evidence,
   terms: { asset: Hex; validBefore: bigint },
-  said: Said,
+  said: SecondView,
   finding: Finding,
 ): Objection | null {
   const { use, finalized, latest } = evidence;
@@ -167,7 +167,7 @@ export function judgeUse(
 }
 
 /** What is asked of all others at once. */
-interface Question<Key> extends Hearing<Key> {
+interface Question<Key> extends CorroborationRequest<Key> {
   /** Who leads, and is not asked. */
   leader: Rpc;
   paymentOf(key: Key): bigint;
@@ -184,7 +184,8 @@ async function askAll<Key>(
   const objected = new Map<Key, { health: ProviderHealth; why: Objection }>();
   await Promise.all(
     others.map(async (health) => {
-      for (const [key, why] of await hearProvider(providerHealth, health, question)) objected.set(key, { health, why });
+      for (const [key, why] of await findObjections(providerHealth, health, question))
+        objected.set(key, { health, why });
     }),
   );
   for (const [key, { health, why }] of objected) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
-import { judgeMined, type Objection, type Said } from '../../../platform/chain/second-provider.ts';
+import { judgeMined, type Objection, type SecondView } from '../../../platform/chain/second-provider.ts';
 import type { Mined } from '../../../platform/chain/sighting.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../platform/hex.ts';
@@ -55,7 +55,7 @@ const evidence: Evidence = {
   nonceUsed: null,
   use,
 };
-const said: Said = { latest: { number: 65n, timestamp: 1_150n }, atFinalized: { hash: finalized.hash } };
+const said: SecondView = { latest: { number: 65n, timestamp: 1_150n }, atFinalized: { hash: finalized.hash } };
 const otherLog = (change: Partial<Log>): Mined => ({
   receipt: { ...receipt, logs: [used, { ...moved, ...change }] },
   block,
@@ -118,7 +118,7 @@ it('another use than the one that decides is none', () => {
   }
 });
 
-it.each<[string, Partial<Said>, { nonceUsed: boolean | null; use: Use | null }, Objection | null]>([
+it.each<[string, Partial<SecondView>, { nonceUsed: boolean | null; use: Use | null }, Objection | null]>([
   ['the same absence', {}, { nonceUsed: false, use: null }, null],
   ['a used nonce', {}, { nonceUsed: true, use: null }, 'disagrees'],
   ['a use', {}, { nonceUsed: null, use }, 'disagrees'],
@@ -153,7 +153,7 @@ it('never submitted, it ends at the latest block, final or not', () => {
   expect(judgeUse(unused, terms, { ...said, atFinalized: null }, { nonceUsed: false, use: null })).toBeNull();
 });
 
-it.each<[string, Partial<Said>, Mined, Objection | null]>([
+it.each<[string, Partial<SecondView>, Mined, Objection | null]>([
   ['none either', {}, { receipt: null, block: null }, null],
   ['one in a final block', {}, { receipt, block }, 'disagrees'],
   ['one in a later block', {}, { receipt: { ...receipt, blockNumber: 61n }, block }, 'behind'],

@@ -65,6 +65,6 @@ export function createWorldPass(market: Market, payments: Payments, everyMs: num
     start: () => duty.start(),
     stop: () => duty.stop(),
     passOnce: () => pass(never),
-    isLeader: () => duty.isHeld(),
+    isLeader: () => duty.isLeader(),
   };
 }

@@ -40,7 +40,7 @@ export async function prepareHome(
   const user = await serverUser(cluster, log);
   if (user !== null) {
     // The operator may have closed the data folder again since the first start.
-    if (there?.isDirectory() === true) await letPass(dirname(wanted), user, log);
+    if (there?.isDirectory() === true) await allowTraversal(dirname(wanted), user, log);
     const blocked = await blockingFolder(folder, user);
     if (blocked !== null) throw new Error(blockedMessage(blocked, user));
   }
@@ -53,7 +53,7 @@ async function makeHome(wanted: string, log: (line: string) => void, commonRoot:
     await mkdir(wanted, { recursive: true, mode: 0o700 });
     return;
   }
-  const blocked = await letPass(dirname(wanted), user, log);
+  const blocked = await allowTraversal(dirname(wanted), user, log);
   if (blocked === null) {
     await makePassable(wanted);
     return;
@@ -81,7 +81,7 @@ async function makeHome(wanted: string, log: (line: string) => void, commonRoot:
 }
 
 /** Opens the data folder itself for passing through (not for listing) when only it is in the way. Returns what still is. */
-async function letPass(dataDir: string, user: ServerUser, log: (line: string) => void): Promise<string | null> {
+async function allowTraversal(dataDir: string, user: ServerUser, log: (line: string) => void): Promise<string | null> {
   const real = await realpath(dataDir);
   const blocked = await blockingFolder(real, user);
   if (blocked !== real) return blocked;

@@ -68,7 +68,7 @@ function serverArguments(cluster: string, socketFolder: string): string[] {
 export async function startServer(home: Home, launch: Launch, entrance: Entrance): Promise<ServerProcess> {
   const logFile = join(home.folder, 'server.log');
   for (let attempt = 1; ; attempt += 1) {
-    const logStart = await turnLog(logFile);
+    const logStart = await rotateLog(logFile);
     const { child, exited } = spawnServer(home, launch, entrance.folder, logFile);
     try {
       await waitUntilReady(child, entrance);
@@ -86,7 +86,7 @@ export async function startServer(home: Home, launch: Launch, entrance: Entrance
 }
 
 /** Keeps one old log. Returns where the new entries will begin. */
-async function turnLog(logFile: string): Promise<number> {
+async function rotateLog(logFile: string): Promise<number> {
   const size = await stat(logFile).then(
     (file) => file.size,
     () => 0,

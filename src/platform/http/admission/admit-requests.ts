@@ -7,7 +7,7 @@ import { createClientNames } from '../client-network.ts';
 import { type Bounds, DEFAULT_BOUNDS, noneCounted, type RuleCounts, STARTED_IN_TURN } from './bounds.ts';
 import { type Connection, connectionOf, createSockets, type Place } from './connections.ts';
 import { createPlaces, failedToProve } from './places.ts';
-import { readInTurn } from './read-in-turn.ts';
+import { serializePipelined } from './serialize-pipelined.ts';
 
 export interface AdmissionOptions {
   clock: Clock;
@@ -42,7 +42,7 @@ export interface Admission {
   facts(): AdmissionFacts;
 }
 
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 const FORWARDED =
   'A peer that OPENAISLE_TRUST_PROXY does not name forwards addresses of clients: they are not believed, and all that comes through it counts as one client.';
 
@@ -64,13 +64,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
   const open = (socket: Socket): void => {
     const connection = sockets.admit(socket);
-    if (connection !== null) readInTurn(connection);
+    if (connection !== null) serializePipelined(connection);
   };
   const look = (): void => {
     for (const connection of sockets.each()) cutIfLate(connection, options, rules);
   };
   const distrust = (place: Place | null): void => {
-    if (place?.isKept) places.loseLane(place.site);
+    if (place?.isKept) places.suspendReserved(place.site);
   };
 
   const start = (answer: RequestListener, connection: Connection): void => {
@@ -90,7 +90,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   return {
     guard: (server, answer) => {
       server.on('connection', open);
-      keepLooking(server, clock, look);
+      checkPeriodically(server, clock, look);
       return (request, response) => {
         const connection = connectionOf(request.socket);
         if (connection === undefined) return void answer(request, response);
@@ -148,12 +148,12 @@ function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptio
 }
 
 /** For as long as the server listens. */
-function keepLooking(server: Server, clock: Clock, look: () => void): void {
+function checkPeriodically(server: Server, clock: Clock, look: () => void): void {
   const closing = new AbortController();
   server.once('close', () => closing.abort());
   server.once('listening', async () => {
     while (!closing.signal.aborted) {
-      await clock.sleep(LOOK_EVERY_MS, closing.signal);
+      await clock.sleep(CHECK_EVERY_MS, closing.signal);
       look();
     }
   });

@@ -9,7 +9,7 @@ export interface Bounds {
 export const DEFAULT_BOUNDS: Bounds = { requestsInFlight: 2_000, openSockets: 8_000 };
 
 /** Of all places, those that only requests with a key, token or proof may take. */
-export const KEPT_PART = 10;
+export const RESERVED_PART = 10;
 /** What one network holds at most while over half of the places are taken: of all of them, of those kept, of the sockets. */
 export const NETWORK_PART = 10;
 /** The same for one address. */
@@ -27,7 +27,7 @@ export const BODY_GRACE_MS = 5_000;
 export const LEAST_BODY_BYTES_PER_SECOND = 4_096;
 
 /** After what failed on a kept place its network takes none for that long. */
-export const LANE_LOST_MS = 60_000;
+export const RESERVED_SUSPENDED_MS = 60_000;
 export const RETRY_SECONDS = 1;
 
 /** Of one address, requests that begin in one turn of the event loop; the rest wait for the next turn. */

@@ -26,7 +26,7 @@ export type Places = ReturnType<typeof createPlaces>;
 
 /** Requests in flight: who holds how many, and who still gets one. */
 export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
-  const open = total - Math.floor(total / bound.KEPT_PART);
+  const open = total - Math.floor(total / bound.RESERVED_PART);
   const ofNetwork = bound.part(total, bound.NETWORK_PART);
   const ofAddress = bound.part(total, bound.ADDRESS_PART);
   const keptOfNetwork = bound.part(total - open, bound.NETWORK_PART);
@@ -43,7 +43,7 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
     const options = { detail: DETAILS[rule], retryAfterSeconds: bound.RETRY_SECONDS };
     return new Refusal(rule === 'server_full' ? 'unavailable' : 'rate_limited', options);
   };
-  const hasLane = (request: IncomingMessage, site: string): boolean =>
+  const mayUseReserved = (request: IncomingMessage, site: string): boolean =>
     showsCredential(request) && keptBySite.of(site) < keptOfNetwork && (lostUntil.get(site) ?? 0) <= clock.now();
   const judgeBusy = (request: IncomingMessage): Refusal | null => {
     if (taken >= total) return refuse('server_full');
@@ -51,7 +51,7 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
     const { site } = networkLevels(address);
     if (bySite.of(site) >= ofNetwork) return refuse('network_share');
     if (byAddress.of(address) >= ofAddress) return refuse('address_share');
-    return taken < open || hasLane(request, site) ? null : refuse('server_full');
+    return taken < open || mayUseReserved(request, site) ? null : refuse('server_full');
   };
   const hasRoomForLong = (site: string): boolean => {
     const coming = [...longBodies].filter(([{ complete }]) => !complete);
@@ -88,10 +88,10 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
       };
     },
     /** What came on a kept place was worth nothing: its network takes none for a while. */
-    loseLane: (site: string): void => {
+    suspendReserved: (site: string): void => {
       rules.lane_lost += 1;
       if (lostUntil.size >= MOST_LOST) lostUntil.clear();
-      lostUntil.set(site, clock.now() + bound.LANE_LOST_MS);
+      lostUntil.set(site, clock.now() + bound.RESERVED_SUSPENDED_MS);
     },
   };
 }

@@ -15,7 +15,7 @@ import {
   readHash,
   reportTransfer,
   soughtOf,
-  type TransferDeal,
+  type TransferFlow,
   type TransferRun,
 } from './transfer-run.ts';
 import { loadTransfer, type SavedTransfer, transferMemoryOf } from './transfer-store.ts';
@@ -31,7 +31,7 @@ export interface Paid<Done> {
  * Opens an intent, sends at most one transfer for it and claims it until it is decided. A transfer that was begun before is never
  * begun again: it is found, or the caller is asked.
  */
-export async function payByTransfer<Done>(deal: TransferDeal<Done>): Promise<Paid<Done>> {
+export async function payByTransfer<Done>(deal: TransferFlow<Done>): Promise<Paid<Done>> {
   const { run, saved: before } = await beginTransferRun(deal);
   let sent = before && (await goOn(run, before));
   if (sent === null) {
@@ -39,7 +39,7 @@ export async function payByTransfer<Done>(deal: TransferDeal<Done>): Promise<Pai
     if ('done' in agreed) return { done: agreed.done, run, saved: null };
     sent = await sendForIntent(run, agreed.terms);
     // Another call with the same store has begun it in the meantime.
-    if (sent === null) sent = await goOnBeside(run);
+    if (sent === null) sent = await resumeFromOtherCall(run);
   }
   return { done: await claimTransfer(run, sent), run, saved: sent };
 }
@@ -54,7 +54,7 @@ async function goOn(run: TransferRun, saved: SavedTransfer): Promise<SavedTransf
 }
 
 async function withHash(run: TransferRun, saved: SavedTransfer, resume: Hex | undefined): Promise<SavedTransfer> {
-  const named = resume === undefined ? (saved.tx_hash ?? (await lookFor(run, saved))) : readHash(resume);
+  const named = resume === undefined ? (saved.tx_hash ?? (await searchTransfer(run, saved))) : readHash(resume);
   if (named === saved.tx_hash) return saved;
   const found = { ...saved, tx_hash: named, hash_used_elsewhere: false };
   await run.store.save(run.storeKey, found);
@@ -62,7 +62,7 @@ async function withHash(run: TransferRun, saved: SavedTransfer, resume: Hex | un
 }
 
 /** That nothing was sent was said before the other call began. */
-async function goOnBeside(run: TransferRun): Promise<SavedTransfer> {
+async function resumeFromOtherCall(run: TransferRun): Promise<SavedTransfer> {
   const saved = await loadTransfer(run.store, run.storeKey);
   if (saved === null) throw new TypeError('the saved transfer is gone; call again');
   const { resume } = run.options;
@@ -79,7 +79,7 @@ async function mayForget({ options: { client, signal } }: TransferRun, saved: Sa
   return false;
 }
 
-async function lookFor(run: TransferRun, saved: SavedTransfer): Promise<Hex> {
+async function searchTransfer(run: TransferRun, saved: SavedTransfer): Promise<Hex> {
   const sought = soughtOf(saved);
   const found = (await run.options.findTransfer?.(sought)) ?? null;
   if (found === null) throw new TransferMayBeSent(saved.intent_id, sought);
@@ -112,9 +112,9 @@ async function sendForIntent(run: TransferRun, terms: TransferTerms): Promise<Sa
       checkTimeLeft(intent, client.environment.now());
       signal?.throwIfAborted();
       const signed = { ...draft, payer_signature, tx_hash: known };
-      const held = await hold(run, signed);
-      if (held === 'begun') return null;
-      if (held === 'held') return known === null ? await sendOnce(run, signed) : signed;
+      const reserved = await reserveTransfer(run, signed);
+      if (reserved === 'begun') return null;
+      if (reserved === 'held') return known === null ? await sendOnce(run, signed) : signed;
     }
     // The market shows one intent to all calls for a fee until it is claimed; a transfer each would pay for one listing.
     await pause(
@@ -187,7 +187,7 @@ async function hashBefore(run: TransferRun, draft: SavedTransfer, isNew: boolean
 }
 
 /** The last step before money moves: of all calls with this store one goes on, per thing to pay for and per intent. */
-async function hold(run: TransferRun, transfer: SavedTransfer): Promise<'held' | 'begun' | 'busy'> {
+async function reserveTransfer(run: TransferRun, transfer: SavedTransfer): Promise<'held' | 'begun' | 'busy'> {
   const { store, storeKey } = run;
   if (!(await store.create(storeKey, transfer))) return 'begun';
   if (await store.create(intentKey(run, transfer.intent_id), transfer)) return 'held';

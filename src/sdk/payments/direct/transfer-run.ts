@@ -13,7 +13,7 @@ export type Pending = z.output<typeof pendingAnswer>;
 export type Answer<Done> = { done: Done } | { pending: Pending };
 
 /** One thing to be paid for by a transfer, whatever it is. */
-export interface TransferDeal<Done> {
+export interface TransferFlow<Done> {
   options: TransferOptions;
   storeKey: string;
   tipUnits: bigint;
@@ -24,7 +24,7 @@ export interface TransferDeal<Done> {
 }
 
 /** How far it has come in this process. */
-export interface TransferRun<Done = unknown> extends TransferDeal<Done> {
+export interface TransferRun<Done = unknown> extends TransferFlow<Done> {
   store: TransferStore;
   /** The store outlives the process: what is not in it was not sent by any process that uses it. */
   durable: boolean;
@@ -37,11 +37,11 @@ export interface Begun<Done> {
 }
 
 /** Picks up a transfer that was begun earlier, if there is one. */
-export async function beginTransferRun<Done>(deal: TransferDeal<Done>): Promise<Begun<Done>> {
-  const { client, store: given } = deal.options;
+export async function beginTransferRun<Done>(flow: TransferFlow<Done>): Promise<Begun<Done>> {
+  const { client, store: given } = flow.options;
   const store = given ?? transferMemoryOf(client).store;
-  const run = { ...deal, store, durable: given !== undefined, startedMs: client.environment.now() };
-  return { run, saved: await loadTransfer(store, deal.storeKey) };
+  const run = { ...flow, store, durable: given !== undefined, startedMs: client.environment.now() };
+  return { run, saved: await loadTransfer(store, flow.storeKey) };
 }
 
 /** An intent is paid for once, also where several calls are shown the same one, as those for listing fees are. */

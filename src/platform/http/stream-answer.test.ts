@@ -7,11 +7,11 @@ const get = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\nHos
 const getOnce = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
 
 /** A mount that says hello and then does what the test tells the listeners. */
-async function listenHeld(changed: Partial<SampleOptions> = {}) {
+async function listenWithStream(changed: Partial<SampleOptions> = {}) {
   const listeners: Listener[] = [];
   let released = 0;
   const sample = await listenSample({
-    mounts: () => [
+    extraRoutes: () => [
       {
         method: 'GET',
         path: '/held',
@@ -37,7 +37,7 @@ async function listenHeld(changed: Partial<SampleOptions> = {}) {
 
 const until = (holds: () => boolean): Promise<void> => expect.poll(holds, { interval: 2, timeout: 5_000 }).toBe(true);
 
-async function openHeld(port: number, request = get('/held')) {
+async function openStream(port: number, request = get('/held')) {
   const client = await openSocket(port, request);
   await until(() => client.heard().endsWith('hello '));
   return client;
@@ -45,8 +45,8 @@ async function openHeld(port: number, request = get('/held')) {
 
 describe('an answer that is held open', () => {
   it('has a head like every other, ends with its connection, and is given back once when the client goes', async () => {
-    const { port, listeners, released, lines } = await listenHeld();
-    const client = await openHeld(port);
+    const { port, listeners, released, lines } = await listenWithStream();
+    const client = await openStream(port);
     listeners[0]?.write(Buffer.from('again'));
     await until(() => client.heard().endsWith('again'));
     const [head = '', body] = client.heard().split('\r\n\r\n');
@@ -67,7 +67,7 @@ describe('an answer that is held open', () => {
   });
 
   it('says to HEAD what it would say, and no more', async () => {
-    const { port, listeners, released } = await listenHeld();
+    const { port, listeners, released } = await listenWithStream();
     const answer = await sendRaw(port, get('/held', 'HEAD'));
     expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*content-type: text\/event-stream\r\n(?:.+\r\n)*\r\n$/);
     expect(answer).not.toMatch(/content-length/i);
@@ -75,8 +75,8 @@ describe('an answer that is held open', () => {
   });
 
   it('is not in flight: others are served, and a close waits for none', async () => {
-    const { server, port, listeners, released } = await listenHeld({ bounds: { requestsInFlight: 1 } });
-    const clients = [await openHeld(port), await openHeld(port), await openHeld(port)];
+    const { server, port, listeners, released } = await listenWithStream({ bounds: { requestsInFlight: 1 } });
+    const clients = [await openStream(port), await openStream(port), await openStream(port)];
     expect(await sendRaw(port, getOnce('/'))).toContain('welcome');
     const begun = performance.now();
     listeners[0]?.end(Buffer.from('farewell'));
@@ -88,8 +88,8 @@ describe('an answer that is held open', () => {
   });
 
   it('lets nothing wait behind it on its connection', async () => {
-    const { server, port, released } = await listenHeld();
-    const later = await openHeld(port);
+    const { server, port, released } = await listenWithStream();
+    const later = await openStream(port);
     later.socket.write(get('/api/thing/1'));
     const together = await openSocket(port, get('/held') + get('/api/thing/1'));
     await until(() => later.closed() && together.closed());
@@ -98,8 +98,8 @@ describe('an answer that is held open', () => {
   });
 
   it('tells whoever writes when the client takes no more, and when it has taken all', async () => {
-    const { port, listeners, released } = await listenHeld();
-    const { socket } = await openHeld(port);
+    const { port, listeners, released } = await listenWithStream();
+    const { socket } = await openStream(port);
     const [listener] = listeners;
     socket.pause();
     const piece = Buffer.alloc(65_536, 'a');

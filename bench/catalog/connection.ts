@@ -7,7 +7,7 @@ export interface Head {
   size: number;
 }
 
-export interface LaneHooks {
+export interface ConnectionHooks {
   /** The next request, in how many milliseconds to ask again for it, or null when it is enough. */
   next(): Buffer | number | null;
   /** The answer to it is here whole. */
@@ -29,7 +29,7 @@ const incoming = Buffer.allocUnsafe(262_144);
  * One connection that is kept busy. It reads as little as it can and keeps nothing: the client shares the machine with what it
  * measures. Resolves when there is nothing more to ask, fails when an answer is none.
  */
-export function runLane(host: string, port: number, hooks: LaneHooks): Promise<void> {
+export function runConnection(host: string, port: number, hooks: ConnectionHooks): Promise<void> {
   return new Promise((resolve, reject) => {
     /** Bytes of the present answer that are still to come; 0: its header is. */
     let left = 0;

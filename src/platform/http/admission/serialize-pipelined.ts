@@ -10,7 +10,7 @@ const NOTHING = Buffer.alloc(0);
  * unread beyond that, and is looked at in a turn of its own. The parser alone decides what a request is: its bytes are only cut
  * where one may end, at an empty line or with the length that its head has named.
  */
-export function readInTurn(connection: Connection): void {
+export function serializePipelined(connection: Connection): void {
   const { socket } = connection;
   const [parse] = socket.listeners('data');
   if (parse === undefined) throw new TypeError('this socket has no HTTP behind it');
@@ -31,7 +31,7 @@ export function readInTurn(connection: Connection): void {
     else tail = tailOf(tail.length === 0 ? piece : Buffer.concat([tail, piece]));
     parse.call(socket, piece);
   };
-  const goOn = (): void => {
+  const resume = (): void => {
     connection.isWaiting = false;
     if (!socket.destroyed) socket.resume();
   };
@@ -41,7 +41,7 @@ export function readInTurn(connection: Connection): void {
     if (connection.isWaiting) return;
     connection.isWaiting = true;
     // In a turn of its own: others are heard between two requests of one connection.
-    connection.response?.once('close', () => setImmediate(goOn));
+    connection.response?.once('close', () => setImmediate(resume));
   };
   const take = (bytes: Buffer): void => {
     let rest = bytes;
@@ -61,7 +61,7 @@ export function readInTurn(connection: Connection): void {
 
   socket.removeListener('data', parse as (bytes: Buffer) => void);
   socket.on('data', take);
-  passQuickly(connection, (bytes) => {
+  bypassStream(connection, (bytes) => {
     if (tail !== NOTHING || connection.isWaiting) return false;
     if (connection.isReadingBody()) {
       if (pieceOf(bytes) < bytes.length) return false;
@@ -78,7 +78,7 @@ export function readInTurn(connection: Connection): void {
  * Nearly always what comes is one whole request, and nothing else waits: then the stream's own machinery, which costs as much as
  * the parser, is passed by.
  */
-function passQuickly(connection: Connection, giveWhole: (bytes: Buffer) => boolean): void {
+function bypassStream(connection: Connection, giveWhole: (bytes: Buffer) => boolean): void {
   const { socket } = connection;
   const push = socket.push;
   socket.push = (bytes: Buffer | null, encoding?: BufferEncoding): boolean => {

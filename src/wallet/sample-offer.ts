@@ -1,5 +1,5 @@
 import { DEFAULT_NETWORK } from '../contract/vocabulary.ts';
-import type { Deal } from './deal.ts';
+import type { Deal } from './offer.ts';
 
 /** Goods of a page, for the tests of this folder. */
 export const SAMPLE_DEAL: Deal = {

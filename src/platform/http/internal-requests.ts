@@ -3,14 +3,14 @@ import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import { type FailureOptions, presentFailure } from './failure.ts';
 import type { Incoming, Outgoing } from './message.ts';
 import type { Route } from './route.ts';
-import type { Inside, InsideRequest } from './server-options.ts';
+import type { InternalRequest, InternalRequests } from './server-options.ts';
 
 /** How mounts ask the server's own routes: the same way through guard, schemas and operation, without a socket. */
-export function createInside<Caller>(
+export function createInternalRequests<Caller>(
   routes: readonly Route<Caller>[],
   guard: SecretGuard,
   options: FailureOptions,
-): Inside<Caller> {
+): InternalRequests<Caller> {
   const byName = new Map<string, Route<Caller>>(
     routes.flatMap((route) => route.methods.map((method) => [`${method} ${route.path}`, route] as const)),
   );
@@ -25,7 +25,7 @@ export function createInside<Caller>(
     ask: async (request, from, caller) => {
       const route = byName.get(request.route);
       if (route === undefined) throw new TypeError(`no route is called ${request.route}`);
-      const incoming = insideIncoming(request, from);
+      const incoming = internalIncoming(request, from);
       try {
         return await route.answer(incoming, caller);
       } catch (error) {
@@ -36,7 +36,7 @@ export function createInside<Caller>(
 }
 
 /** Path and query of an inside request, as a client would send them. */
-export function targetOf({ route, params = {}, query = '' }: InsideRequest): Incoming['target'] {
+export function targetOf({ route, params = {}, query = '' }: InternalRequest): Incoming['target'] {
   const pattern = route.slice(route.indexOf(' ') + 1);
   const path = pattern.includes(':')
     ? pattern.replaceAll(/:([a-z_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
@@ -44,7 +44,7 @@ export function targetOf({ route, params = {}, query = '' }: InsideRequest): Inc
   return { path, query, whole: query === '' ? path : `${path}?${query}` };
 }
 
-function insideIncoming(asked: InsideRequest, from: Incoming): Incoming {
+function internalIncoming(asked: InternalRequest, from: Incoming): Incoming {
   const { route, params = {}, headers = {}, body } = asked;
   const [method = 'GET'] = route.split(' ');
   const all = body === undefined ? { ...headers } : { ...headers, 'content-type': 'application/json' };

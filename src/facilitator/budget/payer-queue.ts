@@ -1,7 +1,7 @@
 import type { Hex } from '../../platform/hex.ts';
 import type { Limits } from './limits.ts';
 
-export interface Turn {
+export interface QueuedSettlement {
   payer: Hex;
   value: bigint;
   /** What is in flight of this payer on the chain. */
@@ -16,8 +16,8 @@ export interface Turn {
 export type Admission = { leave(): void } | { kind: 'busy' } | { kind: 'late' };
 
 /** One settlement of a payer at a time until one has gone through; then as many as its balance covers. */
-export interface PayerTurns {
-  enter(turn: Turn): Promise<Admission>;
+export interface PayerQueue {
+  enter(turn: QueuedSettlement): Promise<Admission>;
   /** Something of this payer has ended. */
   wake(payer: Hex): void;
   waiting(): number;
@@ -29,10 +29,10 @@ interface Line {
   entered: { value: bigint }[];
   waiting: Set<() => void>;
   /** One after the other is looked at, or two could count on the same balance. */
-  looking: Promise<unknown>;
+  admitting: Promise<unknown>;
 }
 
-async function mayEnter(limits: Limits, turn: Turn, line: Line): Promise<boolean> {
+async function mayEnter(limits: Limits, turn: QueuedSettlement, line: Line): Promise<boolean> {
   const onChain = turn.inFlight();
   const count = onChain.count + line.entered.length;
   if (count === 0) return true;
@@ -41,7 +41,7 @@ async function mayEnter(limits: Limits, turn: Turn, line: Line): Promise<boolean
   return (await turn.readBalance()) >= taken + turn.value;
 }
 
-export function createPayerTurns(limits: Limits, now: () => number): PayerTurns {
+export function createPayerQueue(limits: Limits, now: () => number): PayerQueue {
   const lines = new Map<Hex, Line>();
   let waiting = 0;
   let closed = false;
@@ -49,8 +49,8 @@ export function createPayerTurns(limits: Limits, now: () => number): PayerTurns 
   const wake = (payer: Hex): void => {
     for (const go of [...(lines.get(payer)?.waiting ?? [])]) go();
   };
-  const tryEnter = (turn: Turn, line: Line): Promise<Admission | null> => {
-    const looked = line.looking.then(async () => {
+  const tryEnter = (turn: QueuedSettlement, line: Line): Promise<Admission | null> => {
+    const admission = line.admitting.then(async () => {
       if (closed || now() >= turn.deadlineAt) return { kind: 'late' } as const;
       if (!(await mayEnter(limits, turn, line))) return null;
       const entered = { value: turn.value };
@@ -64,8 +64,8 @@ export function createPayerTurns(limits: Limits, now: () => number): PayerTurns 
         },
       };
     });
-    line.looking = looked.catch(() => undefined);
-    return looked;
+    line.admitting = admission.catch(() => undefined);
+    return admission;
   };
   const drop = (payer: Hex, line: Line): void => {
     if (line.entered.length === 0 && line.waiting.size === 0 && lines.get(payer) === line) lines.delete(payer);
@@ -73,7 +73,7 @@ export function createPayerTurns(limits: Limits, now: () => number): PayerTurns 
 
   return {
     enter: async (turn) => {
-      const line = lines.get(turn.payer) ?? { entered: [], waiting: new Set(), looking: Promise.resolve() };
+      const line = lines.get(turn.payer) ?? { entered: [], waiting: new Set(), admitting: Promise.resolve() };
       lines.set(turn.payer, line);
       try {
         for (;;) {

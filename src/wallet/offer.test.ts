@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { readDeal } from './deal.ts';
-import { SAMPLE_DEAL } from './sample-deal.ts';
+import { readDeal } from './offer.ts';
+import { SAMPLE_DEAL } from './sample-offer.ts';
 
 it('reads what the page says of the goods, and nothing that is out of form', () => {
   const { units, ...told } = SAMPLE_DEAL;

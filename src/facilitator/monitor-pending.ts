@@ -9,12 +9,12 @@ import { type Entry, newestOf } from './journal/entry.ts';
 import { findMined } from './scan-blocks.ts';
 import { isKnown, readTransactionCount, transmit } from './transactions.ts';
 
-export interface Tending {
+export interface PendingMonitor {
   stop(): Promise<void>;
 }
 
 /** Looks after everything that was signed and is not mined, those of before a restart first. */
-export function tendOpen(context: Context, conclude: Conclude): Tending {
+export function monitorPending(context: Context, conclude: Conclude): PendingMonitor {
   const { clock, log, timing } = context;
   const stopping = new AbortController();
   const startedAt = clock.now();
@@ -22,7 +22,7 @@ export function tendOpen(context: Context, conclude: Conclude): Tending {
     let [finalAt, countedAt] = [0, 0];
     while (!stopping.signal.aborted) {
       const isQuiet = countedAt + timing.quietMs > clock.now();
-      await tendAll(context, conclude, { startedAt, isQuiet })
+      await checkOverdue(context, conclude, { startedAt, isQuiet })
         .then((counted) => {
           if (counted) countedAt = clock.now();
         })
@@ -44,7 +44,7 @@ export function tendOpen(context: Context, conclude: Conclude): Tending {
 }
 
 /** Whether the chain was asked for the account's count. While nothing is overdue that happens only now and then, for blocks taken back. */
-async function tendAll(
+async function checkOverdue(
   context: Context,
   conclude: Conclude,
   { startedAt, isQuiet }: { startedAt: number; isQuiet: boolean },
@@ -61,7 +61,7 @@ async function tendAll(
   await reopenLost(context, mined, askedAt);
   await Promise.all(
     overdue.map((entry) =>
-      tend(context, conclude, entry, { mined, newest }).catch((error: unknown) => {
+      checkSettlement(context, conclude, entry, { mined, newest }).catch((error: unknown) => {
         log.warn('settlement_not_tended', { transaction_hash: newestOf(entry).hash, error });
       }),
     ),
@@ -91,13 +91,18 @@ async function reopenLost({ journal, log, nonces, address }: Context, mined: num
   }
 }
 
-interface Seen {
+interface ChainCounts {
   /** How many transactions of the account are in blocks. */
   mined: number;
   newest: Head;
 }
 
-async function tend(context: Context, conclude: Conclude, entry: Readonly<Entry>, seen: Seen): Promise<void> {
+async function checkSettlement(
+  context: Context,
+  conclude: Conclude,
+  entry: Readonly<Entry>,
+  seen: ChainCounts,
+): Promise<void> {
   const { rpc, log, clock, timing, address } = context;
   const isOwn = entry.sender === address;
   const mined = isOwn ? seen.mined : await readTransactionCount(rpc, entry.sender, 'latest');
@@ -109,7 +114,7 @@ async function tend(context: Context, conclude: Conclude, entry: Readonly<Entry>
   }
   if (seen.newest.timestamp >= entry.authorization.validBefore) {
     // No later block can take it: what settles nothing is cheaper than its revert, and frees the place.
-    if (isOwn) return fillPlace(context, entry);
+    if (isOwn) return fillNonce(context, entry);
     return;
   }
   const newest = newestOf(entry);
@@ -151,7 +156,7 @@ async function replaceStuck(context: Context, entry: Readonly<Entry>, isNext: bo
   if (entry.transactions.length >= MOST_TRANSACTIONS || newest.fills) return false;
   const { data, gas } = parseTransaction(newest.raw);
   if (data === undefined || gas === undefined) return false;
-  const transaction = await signTransaction(context, entry.accountNonce, data, { gas, ...dearer(newest, fees) });
+  const transaction = await signTransaction(context, entry.accountNonce, data, { gas, ...bumpedFees(newest, fees) });
   counts.replacements += 1;
   nonces.distrust();
   await sendInstead(context, entry, transaction, 'settlement_replaced');
@@ -159,14 +164,14 @@ async function replaceStuck(context: Context, entry: Readonly<Entry>, isNext: bo
 }
 
 /** An authorization ran out before it was mined: its place is filled, or everything behind it would wait for ever. */
-async function fillPlace(context: Context, entry: Readonly<Entry>): Promise<void> {
+async function fillNonce(context: Context, entry: Readonly<Entry>): Promise<void> {
   const { counts, nonces, quoteGas, timing, clock } = context;
   const newest = newestOf(entry);
   if (newest.fills && newest.signedAt + timing.stuckMs > clock.now()) {
     await transmit(context.rpc, newest.raw);
     return;
   }
-  const price = dearer(newest, await quoteGas.fees());
+  const price = bumpedFees(newest, await quoteGas.fees());
   const transaction = await signTransaction(context, entry.accountNonce, null, { gas: FILL_GAS, ...price });
   counts.fills += 1;
   nonces.distrust();
@@ -185,7 +190,7 @@ async function sendInstead(
 }
 
 /** Nodes take a transaction in place of another only if both of its prices are an eighth higher. */
-function dearer(before: Omit<Priced, 'gas'>, now: Omit<Priced, 'gas'>): Omit<Priced, 'gas'> {
+function bumpedFees(before: Omit<Priced, 'gas'>, now: Omit<Priced, 'gas'>): Omit<Priced, 'gas'> {
   const raised = (value: bigint): bigint => (value * 9n) / 8n + 1n;
   const most = (a: bigint, b: bigint): bigint => (a > b ? a : b);
   return {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { DEFAULT_LIMITS } from './limits.ts';
-import { type Admission, createPayerTurns } from './payer-turns.ts';
+import { type Admission, createPayerQueue } from './payer-queue.ts';
 
 const PAYER = `0x${'11'.repeat(20)}` as const;
 
 function payerWith(balance: bigint) {
-  const turns = createPayerTurns(DEFAULT_LIMITS, () => 0);
+  const turns = createPayerQueue(DEFAULT_LIMITS, () => 0);
   const onChain: bigint[] = [];
   const ended: bigint[] = [];
   /** Lets in, and after `leave` it is in flight until `end`. */
