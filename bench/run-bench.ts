@@ -67,8 +67,8 @@ async function run<Options>({ help, read, measure }: Bench<Options>): Promise<vo
   process.on('SIGTERM', () => breakOff('broken off', 143));
   // PostgreSQL outlives a process that falls: whatever happens here, it has to be stopped.
   process.on('uncaughtException', (error) => breakOff(error.stack ?? error.message, 1));
-  process.stdout.on('error', () => breakOff('nobody reads the outcome', 1));
-  process.stderr.on('error', () => breakOff('nobody reads the progress', 1));
+  process.stdout.on('error', () => breakOff('the reader of the outcome has gone', 1));
+  process.stderr.on('error', () => breakOff('the reader of the progress has gone', 1));
   try {
     running = measure(options, { begun, signal: breaking.signal, tell });
     await running;

@@ -217,7 +217,7 @@ async function measureKinds(stage: Stage, market: MarketServer): Promise<Row[]> 
     const row = await measureKind(bench, kind, options.seconds);
     rows.push(row);
     tell(
-      `${name}: ${row.rps.toFixed(0)}/s beside ${row.static_rps.toFixed(0)}/s static, ratio ${row.ratio.toFixed(2)}, p99 ${row.p99_ms.toFixed(1)} ms`,
+      `${name}: ${row.rps.toFixed(0)}/s against ${row.static_rps.toFixed(0)}/s static, ratio ${row.ratio.toFixed(2)}, p99 ${row.p99_ms.toFixed(1)} ms`,
     );
   }
   return rows;

@@ -137,12 +137,12 @@ interface Slices {
   without: Slice[];
 }
 
-function lastOf({ with: beside, without }: Slices): string {
-  return `${without.at(-1)?.perSecond.toFixed(0)}/s without, ${beside.at(-1)?.perSecond.toFixed(0)}/s with writes`;
+function lastOf({ with: loaded, without }: Slices): string {
+  return `${without.at(-1)?.perSecond.toFixed(0)}/s without, ${loaded.at(-1)?.perSecond.toFixed(0)}/s with writes`;
 }
 
-function roundsOf({ with: beside, without }: Slices): Round[] {
-  return beside.map(({ perSecond }, index) => {
+function roundsOf({ with: loaded, without }: Slices): Round[] {
+  return loaded.map(({ perSecond }, index) => {
     const reads_without = without[index]?.perSecond ?? Number.NaN;
     return { reads_with: perSecond, reads_without, ratio: perSecond / reads_without };
   });

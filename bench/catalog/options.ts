@@ -23,7 +23,7 @@ export interface Options {
   profile: string | null;
 }
 
-export const HELP = `Measures the catalog of a market beside a server that only sends prepared bytes.
+export const HELP = `Measures the catalog of a market against a server that only sends prepared bytes.
 
   npm run bench:catalog -- [options]
 
@@ -35,7 +35,7 @@ export const HELP = `Measures the catalog of a market beside a server that only 
   --writes RATE    reads with and without so many writes a second, checked against the database, in place of the kinds of pages
   --elsewhere      with --writes: they go to a second process, and the reads follow
   --reads RATE     with --writes: so many reads a second, in place of as many as are answered
-  --workers N      requests/s of N processes beside one, in place of the kinds of pages
+  --workers N      requests/s of N processes against one, in place of the kinds of pages
   --json FILE      the outcome as JSON; - is standard output
   --seed N         of the made-up goods (1)
   --data-dir DIR   the folder for the database; filled once, used again later
@@ -72,7 +72,7 @@ export function readOptions(args: readonly string[]): Options | null {
   const workers = wholeFrom('--workers', values.workers, 1, 64);
   const writes = values.writes === undefined ? null : numberFrom('--writes', values.writes, 1, 10_000);
   const reads = values.reads === undefined ? null : numberFrom('--reads', values.reads, 1, 100_000);
-  if (reads !== null && writes === null) throw new Error('--reads is of the reads beside --writes');
+  if (reads !== null && writes === null) throw new Error('--reads sets the reads that run with --writes');
   if (workers > 1 && writes !== null) throw new Error('--workers and --writes are two measurements: name one');
   return {
     listings: wholeFrom('--listings', values.listings, 100, 2_000_000),

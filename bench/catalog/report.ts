@@ -91,8 +91,8 @@ function writesLines(writes: WritesOutcome): string[] {
   const late = Object.entries(writes.write_p99_ms).map(([name, ms]) => `${name} ${ms.toFixed(0)}`);
   return [
     ...(writes.reads === null ? [] : [`${writes.reads} reads/s asked for`]),
-    `Reads beside ${writes.rate} writes/s: ${whole(writes.reads_with)}/s, without ${whole(writes.reads_without)}/s: ratio ${writes.ratio.toFixed(2)} (${writes.rounds.map(({ ratio }) => ratio.toFixed(2)).join(', ')})`,
-    `  a static server beside the same writes: ratio ${writes.fixed.ratio.toFixed(2)} (${writes.fixed.rounds.map(({ ratio }) => ratio.toFixed(2)).join(', ')})`,
+    `Reads with ${writes.rate} writes/s: ${whole(writes.reads_with)}/s, without ${whole(writes.reads_without)}/s: ratio ${writes.ratio.toFixed(2)} (${writes.rounds.map(({ ratio }) => ratio.toFixed(2)).join(', ')})`,
+    `  a static server with the same writes: ratio ${writes.fixed.ratio.toFixed(2)} (${writes.fixed.rounds.map(({ ratio }) => ratio.toFixed(2)).join(', ')})`,
     `  p99 ${writes.p99_with_ms.toFixed(2)} ms with, ${writes.p99_without_ms.toFixed(2)} ms without; written ${writes.written_per_second.toFixed(0)}/s`,
     `  p99 of writes in ms: ${late.join(', ')}; the market took ${percent(writes.market_share)} of a core, database and writer ${percent(writes.other_share)}`,
     `  with hardly any reads a write took ${writes.cpu_ms_per_write?.toFixed(2) ?? '-'} ms of the market`,

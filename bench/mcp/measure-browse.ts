@@ -63,7 +63,7 @@ export async function measureBrowse(_: object, { begun, signal, tell }: Running)
       const mcp = await run('mcp', SECONDS);
       rounds.push({ http, mcp });
       tell(
-        `${kind}: round ${round + 1} of ${ROUNDS}: ${mcp.perSecond.toFixed(0)}/s beside ${http.perSecond.toFixed(0)}/s`,
+        `${kind}: round ${round + 1} of ${ROUNDS}: ${mcp.perSecond.toFixed(0)}/s against ${http.perSecond.toFixed(0)}/s`,
       );
     }
     outcomes.push(outcomeOf({ era, gzip }, rounds));

@@ -7,7 +7,7 @@ export interface Options {
   profile: string | null;
 }
 
-export const HELP = `Measures listing pages for people beside a server that only sends the same bytes.
+export const HELP = `Measures listing pages for people against a server that only sends the same bytes.
 
   npm run bench:pages -- [--rounds 7] [--json] [--profile DIR]
 

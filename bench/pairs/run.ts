@@ -19,7 +19,7 @@ import { difference, perOne, type Spent } from '../spent.ts';
 import { startMeters } from '../start-meters.ts';
 import { requestBytes } from '../wire.ts';
 
-const HELP = `What a purchase and a page of the shelves cost: this checkout beside another one, in alternating rounds.
+const HELP = `What a purchase and a page of the shelves cost: this checkout against another one, in alternating rounds.
 
   npm run bench:pairs -- --before PATH [options]
 

@@ -11,7 +11,7 @@ import { NETWORK, setting } from './setting.ts';
 /** viem's own is half a block of the network, 1 s: on the chain of the benchmark that would be ten blocks. */
 const RECEIPT_POLL_MS = 20;
 
-interface Asked {
+interface FacilitatorRequest {
   paymentPayload: PaymentPayload;
   paymentRequirements: PaymentRequirements;
 }
@@ -40,10 +40,10 @@ app.use(express.json());
 app.get('/supported', (_request, response) => {
   response.json(facilitator.getSupported());
 });
-app.post('/verify', async (request: Request<object, unknown, Asked>, response) => {
+app.post('/verify', async (request: Request<object, unknown, FacilitatorRequest>, response) => {
   response.json(await facilitator.verify(request.body.paymentPayload, request.body.paymentRequirements));
 });
-app.post('/settle', async (request: Request<object, unknown, Asked>, response) => {
+app.post('/settle', async (request: Request<object, unknown, FacilitatorRequest>, response) => {
   response.json(await facilitator.settle(request.body.paymentPayload, request.body.paymentRequirements));
 });
 app.listen(Number(setting('PEER_PORT')), '127.0.0.1');

@@ -161,7 +161,7 @@ async function arrived({ listeners, market }: Stage, signal: AbortSignal): Promi
     const newest = await newestEvent(market.url);
     if (answer.slowest === newest) return { ...answer, faults };
     if (performance.now() - begin > ARRIVE_WITHIN_MS) {
-      return { ...answer, faults: [...faults, `the newest event is ${newest}, somebody has ${answer.slowest}`] };
+      return { ...answer, faults: [...faults, `the newest event is ${newest}, a client has ${answer.slowest}`] };
     }
     await systemClock.sleep(100, signal);
   }

@@ -10,8 +10,8 @@ export function reportText(outcome: StreamOutcome): string {
     `memory per client: ${kbPerClient.idle.toFixed(1)} KB when all had come, ${kbPerClient.after.toFixed(1)} KB after the last event`,
     `  market ${rssMb.before.toFixed(0)} MB before, ${rssMb.idle.toFixed(0)} MB with all, ${rssMb.after.toFixed(0)} MB at the end`,
     `market: ${(marketShare * 100).toFixed(0)} % of a core while events came`,
-    `GET /api/shelves beside it: ${timesText(others.withListeners)}`,
-    `  with nobody who listens:  ${timesText(others.alone)}`,
+    `GET /api/shelves meanwhile: ${timesText(others.withListeners)}`,
+    `  without any listeners:    ${timesText(others.alone)}`,
     ...(window === null ? [] : [windowText(window)]),
   ].join('\n')}\n`;
 }

@@ -20,8 +20,8 @@ export function reportText({ options, windows, alone, underLoad, ends, delivered
     '',
     ...windows.map(({ name, market }) => `${name}: ${methodsText(market.callsByMethod)}`),
     '',
-    `first answer of a purchase, from half a beat before a block: ${alone.ms.toFixed(0)} ms alone, ${underLoad.ms.toFixed(0)} ms beside them`,
-    `  after its block: ${alone.afterBlockMs.toFixed(0)} ms alone, ${underLoad.afterBlockMs.toFixed(0)} ms beside them`,
+    `first answer of a purchase, from half a beat before a block: ${alone.ms.toFixed(0)} ms alone, ${underLoad.ms.toFixed(0)} ms with them`,
+    `  after its block: ${alone.afterBlockMs.toFixed(0)} ms alone, ${underLoad.afterBlockMs.toFixed(0)} ms with them`,
     `buyers that wait: ${asksPerSecond.toFixed(1)} requests/s while none is final; at the end ${states.join(', ')}; ${delivered} have their goods`,
   ].join('\n')}\n`;
 }

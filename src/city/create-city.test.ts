@@ -145,7 +145,7 @@ describe('pages', () => {
   });
 
   test('what is not there is a page for people and a problem for programs', async () => {
-    for (const url of ['/thing/999999', '/thing/x', '/thing/-1', '/resident/nobody', '/offer/999999']) {
+    for (const url of ['/thing/999999', '/thing/x', '/thing/-1', '/resident/unknown', '/offer/999999']) {
       const answer = await ask('GET', url, { accept: BROWSER });
       expect([answer.statusCode, answer.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
     }

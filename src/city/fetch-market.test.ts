@@ -47,14 +47,14 @@ const checkout: CheckoutOut = {
 };
 const read = () => readDraft(city, 7n);
 
-it('what the market says is read, whatever it says beside it; and that there is no such thing', async () => {
+it('what the market says is read, whatever else it says; and that there is no such thing', async () => {
   market.answer('/api/world/draft/7', { draft: { ...draft, mood: 'good' }, weather: 'fine' });
   market.answer('/api/world/checkout/7', { checkout });
   market.answer('/api/store/seller-one?limit=1', { merchant: { handle: 'seller-one', city_handle: null, id: 1 } });
   expect(await read()).toEqual(draft);
   expect(await readCheckout(city, 7n)).toEqual(checkout);
   expect(await readMerchant(city, 'seller-one')).toEqual({ handle: 'seller-one', city_handle: null });
-  expect([await readDraft(city, 8n), await readCheckout(city, 8n), await readMerchant(city, 'nobody')]).toEqual([
+  expect([await readDraft(city, 8n), await readCheckout(city, 8n), await readMerchant(city, 'unknown')]).toEqual([
     null,
     null,
     null,
@@ -92,7 +92,7 @@ test.each<[string, CityReply]>([
   ['a draft without a price', { draft: { ...draft, price_usdc: null } }],
   ['a failure with the record in it', (to) => sendJson(to, 500, { draft })],
   ['a market without a world aisle', (to) => sendJson(to, 503, { reason: 'world_closed' })],
-  ['a 404 of somebody else', (to) => sendJson(to, 404, { error: 'Not Found' })],
+  ['a 404 of another server', (to) => sendJson(to, 404, { error: 'Not Found' })],
   ['a hang-up', (to) => to.destroy()],
 ])('%s is no answer', async (_, reply) => {
   market.answerAll(reply);

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url));
-const NOBODY = 'http://127.0.0.1:1';
+const NO_SERVER = 'http://127.0.0.1:1';
 let folder = '';
 let child: ChildProcess | null = null;
 
@@ -42,8 +42,8 @@ test('npm run city on its defaults brings a database and a pepper of its own, se
   const env = {
     CITY_PORT: String(port),
     CITY_DATA_DIR: folder,
-    CITY_MARKET_URL: NOBODY,
-    CITY_RPC_URLS: `${NOBODY}/hunter2`,
+    CITY_MARKET_URL: NO_SERVER,
+    CITY_RPC_URLS: `${NO_SERVER}/hunter2`,
   };
   const { said, exited } = start(env);
   await expect.poll(() => said.some((line) => line.includes('"city_listening"')), { timeout: 60_000 }).toBe(true);
@@ -64,7 +64,12 @@ test('npm run city on its defaults brings a database and a pepper of its own, se
 });
 
 test('a budget of connections that is too small ends the start with the number that would do', async () => {
-  const env = { CITY_DATA_DIR: folder, CITY_MARKET_URL: NOBODY, CITY_RPC_URLS: NOBODY, CITY_DATABASE_CONNECTIONS: '5' };
+  const env = {
+    CITY_DATA_DIR: folder,
+    CITY_MARKET_URL: NO_SERVER,
+    CITY_RPC_URLS: NO_SERVER,
+    CITY_DATABASE_CONNECTIONS: '5',
+  };
   const { said, exited } = start({ CITY_PORT: String(await freePort()), ...env });
   expect(await exited).toBe(1);
   expect(said.join('\n')).toContain('CITY_DATABASE_CONNECTIONS must be at least 6 for a city');

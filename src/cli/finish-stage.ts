@@ -92,7 +92,7 @@ async function tellOver(
 /** It is in force, and the file still calls it pending: nothing is lost, and the next run says the same. */
 function unwritten(error: unknown, file: string, resume: string): CliError {
   const { title: detail } = toCliError(error).parts;
-  const title = 'Confirmed, but the file could not be written anew';
+  const title = 'Confirmed, but the file could not be updated';
   return new CliError('unknown', { reason: 'file_trouble', title, detail, nextStep: `Then run ${resume}`, file });
 }
 

@@ -43,7 +43,7 @@ describe('a merchant’s file', () => {
     expect(await reasonOf(withIdentityFile(path, () => Promise.resolve()))).toBe('done');
   });
 
-  test('that somebody changed meanwhile, whom the lock does not reach, is left as it is', async () => {
+  test('that a program without the lock changed meanwhile is left as it is', async () => {
     await withIdentityFile(path, (held) => held.save(INK));
     const theirs = printIdentity({ ...INK, merchant_key: 'a-newer-key' });
     const work = withIdentityFile(path, async (held) => {

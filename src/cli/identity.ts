@@ -103,7 +103,7 @@ export async function withIdentityFile<T>(path: string, work: (held: IdentityFil
       save: async (changed) => {
         // The lock does not reach everywhere: a home may be shared with another machine.
         if ((await readPrivate(path)) !== text)
-          throw wrongUse(`${path} was changed by somebody else meanwhile`, 'Run the command again.', 'file_changed');
+          throw wrongUse(`${path} was changed by another program meanwhile`, 'Run the command again.', 'file_changed');
         const written = printIdentity(changed);
         await writePrivate(path, written, text === null ? 'new' : 'replace');
         [text, content] = [written, changed];

@@ -79,8 +79,8 @@ function withPending(
     kept.key_refused_at === null
   )
     throw wrongUse(`${path} holds another key than the one that was given`, 'Name another file with --file.');
-  const beside = { ...kept, market, handle, pending };
-  return currentKey === null ? beside : { ...beside, merchant_key: currentKey, key_refused_at: null };
+  const added = { ...kept, market, handle, pending };
+  return currentKey === null ? added : { ...added, merchant_key: currentKey, key_refused_at: null };
 }
 
 export function mustHoldNothingPending(content: Identity | null, path: string): void {

@@ -127,7 +127,7 @@ const cancelOffer = endpoint({
   name: 'cancelOffer',
   method: 'POST',
   path: '/api/world/offer/:id/cancel',
-  summary: 'End an own offer that nobody holds, or one that ended without a sale; the thing is free again.',
+  summary: 'End an own offer that is not reserved, or one that ended without a sale; the thing is free again.',
   auth: 'key',
   params: idParam,
   body: z.strictObject({}),

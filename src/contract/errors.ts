@@ -46,7 +46,7 @@ const connectErrors = {
   },
   proof_missing: {
     status: 409,
-    title: 'Nobody has shown yet whose store this is about',
+    title: 'It has not been shown yet whose store this is about',
     retry: 'after_fix',
     next_step: 'Give the merchant key or a pairing code on the page first.',
   },

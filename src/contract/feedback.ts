@@ -41,7 +41,7 @@ export const voteListing = endpoint({
   name: 'voteListing',
   method: 'POST',
   path: '/api/vote',
-  summary: 'Vote for a live listing of somebody else, once. Voting again changes nothing.',
+  summary: 'Vote for a live listing of another merchant, once. Voting again changes nothing.',
   auth: 'key',
   body: z.strictObject({ listing_id: idIn }),
   answers: { 200: z.object({ listing_id: idOut, votes: z.int().nonnegative() }) },

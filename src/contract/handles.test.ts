@@ -43,7 +43,7 @@ test('any exchange of look-alikes keeps the skeleton', () => {
   );
 });
 
-test('every reserved word is a handle somebody could ask for, is refused, and so is what looks like it', () => {
+test('every reserved word has the form of a handle, is refused, and so is what looks like it', () => {
   for (const word of RESERVED_HANDLES) {
     expect(word).toMatch(new RegExp(HANDLE_PATTERN));
     expect(isReservedHandle(word)).toBe(true);

@@ -76,7 +76,7 @@ const ofAnswers = Object.values(document.paths)
   );
 const fields = [...ofSchemas, ...ofAnswers];
 
-it('every field of an answer that holds what somebody wrote says that it is data', () => {
+it('every field of an answer that holds what a user wrote says that it is data', () => {
   const written = fields.filter(({ name }) => {
     const field = name.split('.')[1] ?? '';
     return WRITTEN.has(field) && !(name in EXCEPTIONS);
@@ -105,7 +105,7 @@ it('no other field says so, and no exception is for a field that is gone', () =>
   expect(others.map(({ name }) => name)).toEqual([]);
 });
 
-it('texts that are flagged for what they may be meant for stand beside their flags', () => {
+it('texts that are flagged for what they may be meant for stand next to their flags', () => {
   const flagged = Object.entries(
     (document['components'] as { schemas: Record<string, { properties?: Record<string, JsonSchema> }> }).schemas,
   ).filter(([, { properties }]) => properties !== undefined && 'text_flags' in properties);

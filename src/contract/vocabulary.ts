@@ -12,7 +12,7 @@ export const AISLE_WORDS = {
   data: { name: 'Data', holds: 'sets, tables and feeds' },
   knowledge: { name: 'Knowledge', holds: 'research and reports' },
   services: { name: 'Services', holds: 'work that is done for you' },
-  wanted: { name: 'Wanted', holds: 'what somebody looks for' },
+  wanted: { name: 'Wanted', holds: 'goods that a buyer looks for' },
   world: { name: 'World', holds: 'single things of the city' },
   other: { name: 'Other', holds: 'what fits nowhere else' },
 } as const;

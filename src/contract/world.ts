@@ -69,7 +69,7 @@ export const getWorldDraft = endpoint({
   name: 'getWorldDraft',
   method: 'GET',
   path: '/api/world/draft/:id',
-  summary: 'One draft, for whoever wants to compare it with the offer.',
+  summary: 'One draft, to compare it with the offer.',
   auth: 'audit',
   params: idParam,
   answers: { 200: z.object({ draft: draftOut }) },

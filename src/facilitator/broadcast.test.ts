@@ -123,7 +123,7 @@ test('a node that refuses to take it: 503, no hash, and the next try settles', a
   expect((await settle(paymentBody(payment))).body).toMatchObject({ success: true });
 });
 
-test('a node that fails at any one question refuses nobody', async () => {
+test('no payment is refused because a node fails at any one question', async () => {
   const payment = await signPayment(chain);
   const failing = (method: string): void =>
     node.answer(

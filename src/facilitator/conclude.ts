@@ -22,7 +22,7 @@ export interface Conclude {
 }
 
 export function createConclude(context: Context): Conclude {
-  const { journal, clock, budget, payerQueue: turns, counts, limits, log, nonces, crashPoint } = context;
+  const { journal, clock, budget, payerQueue, counts, limits, log, nonces, crashPoint } = context;
   const listeners: ((entry: Readonly<Entry>) => void)[] = [];
   const pending = new Map<string, Promise<void>>();
   /** What an entry was counted for: a reorganisation may end it a second time. */
@@ -47,13 +47,13 @@ export function createConclude(context: Context): Conclude {
     if (ending.cause !== null) countOne(counts.causes, ending.cause);
     if (ending.hash === null) nonces.distrust();
     else nonces.confirm();
-    turns.wake(from);
+    payerQueue.wake(from);
     for (const listener of listeners) listener(entry);
     const fields = { transaction_hash: ending.hash, payer: from, state: ending.state, why: ending.cause ?? undefined };
     if (ending.state === 'reverted') log.warn('settlement_reverted', fields);
     log.info('settlement_ended', fields);
     if (cooldown !== null) counts.cooldowns += 1;
-    if (cooldown !== null) log.warn('payer_rests', { payer: from, count: cooldown.strikes });
+    if (cooldown !== null) log.warn('payer_cooldown_started', { payer: from, count: cooldown.strikes });
   };
   const once = (entry: Readonly<Entry>, act: () => Promise<void>): Promise<void> => {
     const key = keyOf(entry.authorization);

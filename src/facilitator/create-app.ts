@@ -104,7 +104,7 @@ const GUARDED: ReadonlySet<string> = new Set(['/verify', '/settle', '/state']);
 export interface Served {
   context: Context;
   settle: Settle;
-  flights: Pick<InFlightAnswers, 'hold'>;
+  flights: Pick<InFlightAnswers, 'track'>;
   /** What callers send as Authorization; null: every client that reaches it may ask. */
   auth: string | null;
   balanceFloorWei: bigint;

@@ -87,7 +87,7 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
     const app = createApp({ context, settle, flights, auth: options.auth ?? null, balanceFloorWei });
     const metrics = await createMetrics(context, { host: options.host ?? '127.0.0.1', port: options.metricsPort ?? 0 });
     const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
-    const tending = monitorPending(context, conclude);
+    const pendingMonitor = monitorPending(context, conclude);
     context.log.info('facilitator_listening', { url, from: context.address, network: context.network.name });
     return {
       url,
@@ -100,7 +100,7 @@ export async function createFacilitator(options: FacilitatorOptions): Promise<Fa
         // Connections without a request, or with the half of one, would be waited for without an end.
         await closeServer(app, flights, { clock, drainMs: context.timing.answerMs + DRAIN_MORE_MS });
         await settle.idle();
-        await tending.stop();
+        await pendingMonitor.stop();
         await metrics.close();
         await context.journal.close();
         await lock.release();

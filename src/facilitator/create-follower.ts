@@ -19,7 +19,7 @@ interface Waiter {
   done(): void;
 }
 
-/** One poll of the head for all. Nothing is asked while nothing is waited for: tend-open.ts looks after what is in flight then. */
+/** One poll of the head for all. Nothing is asked while nothing is waited for: monitor-pending.ts looks after what is in flight then. */
 export function createFollower(context: Context, conclude: Conclude): Follower {
   const { clock, head, log, timing } = context;
   const waiters = new Set<Waiter>();
@@ -42,7 +42,7 @@ export function createFollower(context: Context, conclude: Conclude): Follower {
       await blocks.upTo(newest);
     } catch (error) {
       // The node is asked again at the next look.
-      if (!(error instanceof RpcFailure)) log.warn('head_not_followed', { error });
+      if (!(error instanceof RpcFailure)) log.warn('head_poll_failed', { error });
     }
     const nextAt = clock.now() + pace.pauseMs();
     for (const waiter of present) if (waiter.deadlineAt <= nextAt) finish(waiter);

@@ -67,24 +67,24 @@ export function createSettle(dependencies: SettleDependencies): Settle {
   });
 }
 
-async function settleOnce(parts: SettleDependencies, request: PaymentRequest): Promise<Settlement> {
-  const { context } = parts;
+async function settleOnce(dependencies: SettleDependencies, request: PaymentRequest): Promise<Settlement> {
+  const { context } = dependencies;
   const deadlineAt = context.clock.now() + context.timing.confirmationMs;
   const entry = context.journal.find(request.authorization);
   // A wallet may have changed its mind since; what was sent in its name is still what was asked for.
-  if (entry !== null && isSentFor(entry, request)) return followEarlier(parts, request, entry, deadlineAt);
+  if (entry !== null && isSentFor(entry, request)) return followEarlier(dependencies, request, entry, deadlineAt);
   const signed = context.verified.take(request) ?? (await checkSignature(context, request));
   if (!signed.isValid) return refused(INVALID_SIGNATURE);
-  if (entry !== null) return followEarlier(parts, request, entry, deadlineAt);
+  if (entry !== null) return followEarlier(dependencies, request, entry, deadlineAt);
   if (context.journal.isBlocked(request.authorization)) {
     return (await findElsewhere(context, request.authorization)) ?? refused(FAILED);
   }
   const reason = untimely(context, request);
   if (reason !== null) return orElsewhere(context, request, reason);
   try {
-    const sent = await sendInTurn(parts, request, signed);
+    const sent = await sendInTurn(dependencies, request, signed);
     if (!sameAuthorization(sent.authorization, request.authorization)) throw otherUnderWay();
-    return await follow(parts, sent, { deadlineAt, isFresh: true });
+    return await follow(dependencies, sent, { deadlineAt, isFresh: true });
   } catch (error) {
     if (error instanceof TransferRefused) return orElsewhere(context, request, await explainFailure(context, request));
     throw error;
@@ -93,19 +93,19 @@ async function settleOnce(parts: SettleDependencies, request: PaymentRequest): P
 
 /** One account nonce for ever: what was signed is waited for, and after a revert nothing more is sent. */
 async function followEarlier(
-  parts: SettleDependencies,
+  dependencies: SettleDependencies,
   { authorization }: PaymentRequest,
   entry: Readonly<Entry>,
   deadlineAt: number,
 ): Promise<Settlement> {
-  const { context, sender } = parts;
+  const { context, sender } = dependencies;
   if (!sameAuthorization(entry.authorization, authorization)) {
     const elsewhere = await findElsewhere(context, authorization);
     if (elsewhere === null && entry.ending === null) throw otherUnderWay();
     return elsewhere ?? refused(FAILED);
   }
   if (sender.isRefused(entry)) await sender.offerAgain(entry);
-  return follow(parts, entry, { deadlineAt, isFresh: false });
+  return follow(dependencies, entry, { deadlineAt, isFresh: false });
 }
 
 async function sendInTurn(
@@ -115,9 +115,9 @@ async function sendInTurn(
 ): Promise<Readonly<Entry>> {
   const { authorization, signature } = request;
   const { from, value, validBefore } = authorization;
-  const { clock, journal, rpc, network, payerQueue: turns } = context;
+  const { clock, journal, rpc, network, payerQueue } = context;
   refuseInCooldown(context, request);
-  const admission = await turns.enter({
+  const admission = await payerQueue.enter({
     payer: from,
     value,
     inFlight: () => {

@@ -25,13 +25,13 @@ export interface Following {
 
 /** What becomes of an authorization that has its place in the order: nothing else is ever signed for it. */
 export async function follow(
-  parts: Following,
+  dependencies: Following,
   entry: Readonly<Entry>,
   { deadlineAt, isFresh }: { deadlineAt: number; isFresh: boolean },
 ): Promise<Settlement> {
-  const { context, follower } = parts;
+  const { context, follower } = dependencies;
   // Only an earlier one may have been mined, or taken back, while nothing was waited for.
-  if (!isFresh) await searchAgain(parts, entry);
+  if (!isFresh) await searchAgain(dependencies, entry);
   await follower.ended(entry, deadlineAt);
   const { ending } = entry;
   if (ending === null) return { kind: 'pending', transaction: newestOf(entry).hash };
@@ -65,7 +65,7 @@ async function searchAgain({ context, conclude }: Following, entry: Readonly<Ent
     // Nodes behind one address do not know the same at once.
     await clock.sleep(timing.receiptPollMs);
     if ((await findMined(context, conclude, entry)) !== 'absent' || entry.ending !== before) return;
-    log.warn('settlement_taken_back', { transaction_hash: before.hash });
+    log.warn('settlement_reorganised', { transaction_hash: before.hash });
     nonces.distrust();
     await journal.reopen(entry);
   }

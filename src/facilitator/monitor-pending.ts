@@ -26,9 +26,9 @@ export function monitorPending(context: Context, conclude: Conclude): PendingMon
         .then((counted) => {
           if (counted) countedAt = clock.now();
         })
-        .catch((error: unknown) => log.warn('settlements_not_tended', { error }));
+        .catch((error: unknown) => log.warn('settlements_check_failed', { error }));
       if (finalAt + timing.finalEveryMs <= clock.now()) {
-        await closeFinal(context).catch((error: unknown) => log.warn('journal_not_swept', { error }));
+        await closeFinal(context).catch((error: unknown) => log.warn('journal_prune_failed', { error }));
         finalAt = clock.now();
       }
       await clock.sleep(timing.tendMs, stopping.signal);
@@ -62,7 +62,7 @@ async function checkOverdue(
   await Promise.all(
     overdue.map((entry) =>
       checkSettlement(context, conclude, entry, { mined, newest }).catch((error: unknown) => {
-        log.warn('settlement_not_tended', { transaction_hash: newestOf(entry).hash, error });
+        log.warn('settlement_check_failed', { transaction_hash: newestOf(entry).hash, error });
       }),
     ),
   );
@@ -85,7 +85,7 @@ async function reopenLost({ journal, log, nonces, address }: Context, mined: num
     return sender === address && !isFinal && isGone;
   });
   for (const entry of lost) {
-    log.warn('settlement_taken_back', { transaction_hash: entry.ending?.hash });
+    log.warn('settlement_reorganised', { transaction_hash: entry.ending?.hash });
     nonces.distrust();
     await journal.reopen(entry);
   }
@@ -175,7 +175,7 @@ async function fillNonce(context: Context, entry: Readonly<Entry>): Promise<void
   const transaction = await signTransaction(context, entry.accountNonce, null, { gas: FILL_GAS, ...price });
   counts.fills += 1;
   nonces.distrust();
-  await sendInstead(context, entry, transaction, 'settlement_place_filled');
+  await sendInstead(context, entry, transaction, 'settlement_nonce_filled');
 }
 
 async function sendInstead(

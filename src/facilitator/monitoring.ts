@@ -15,6 +15,8 @@ interface Sample {
 interface Metric {
   kind: 'counter' | 'gauge';
   name: string;
+  /** Its name in the version before: shown too, for one version. */
+  before?: string;
   help: string;
   labels?: string[];
   read(): Sample[];
@@ -32,10 +34,18 @@ export async function createMetrics(
   return serveText({ host, port, path: '/metrics', read, log: context.log });
 }
 
-function register(registry: Registry, { kind, name, help, labels = [], read }: Metric): void {
+function register(registry: Registry, { before, ...shown }: Metric): void {
+  add(registry, shown);
+  if (before === undefined) return;
+  add(registry, { ...shown, name: before, help: `${shown.help} (deprecated: use ${PREFIX}${shown.name})` });
+}
+
+const PREFIX = 'openaisle_facilitator_';
+
+function add(registry: Registry, { kind, name, help, labels = [], read }: Metric): void {
   const Kind = kind === 'counter' ? Counter : Gauge;
   const metric: Counter | Gauge = new Kind({
-    name: `openaisle_facilitator_${name}`,
+    name: `${PREFIX}${name}`,
     help,
     labelNames: labels,
     registers: [registry],
@@ -58,17 +68,20 @@ function totals({ counts, journal }: Context): Metric[] {
     byName('settlements_total', 'Settlements that ended, by how', 'state', counts.ended),
     byName('reverts_total', 'Settlements that were mined and failed, by cause', 'cause', counts.causes),
     byName('deferred_total', 'Settlements that were put off, by reason', 'reason', counts.deferred),
-    counter('rests_total', 'Rests that payers were given', () => counts.cooldowns),
+    { ...counter('payer_cooldowns_total', 'Cooldowns after a revert', () => counts.cooldowns), before: 'rests_total' },
     counter('gas_used_total', 'Gas of mined transactions', () => counts.gasUsed),
     counter('gas_paid_units_total', 'What it cost, in millionths of a USDC', () => counts.gasPaidUnits),
     counter('replacements_total', 'Stuck transactions sent again at a higher price', () => counts.replacements),
-    counter('fills_total', 'Places of expired authorizations that were filled', () => counts.fills),
+    {
+      ...counter('nonces_filled_total', 'Nonces of expired authorizations that were filled', () => counts.fills),
+      before: 'fills_total',
+    },
     counter('journal_appends_total', 'What was written to the journal', () => journal.stats().appends),
     counter('journal_fsyncs_total', 'How often the disk was waited for', () => journal.stats().syncs),
   ];
 }
 
-function levels({ journal, budget, payerQueue: turns, clock }: Context): Metric[] {
+function levels({ journal, budget, payerQueue, clock }: Context): Metric[] {
   const gauge = (name: string, help: string, value: () => number): Metric => {
     return { kind: 'gauge', name, help, read: () => [{ value: value() }] };
   };
@@ -77,8 +90,8 @@ function levels({ journal, budget, payerQueue: turns, clock }: Context): Metric[
       budget.levels().map(({ pool, window, ...level }) => ({ labels: { pool, window }, value: level[pick] }));
     return { kind: 'gauge', name, help, labels: ['pool', 'window'], read };
   };
-  const resting = (): number =>
-    [...journal.cooldowns().values()].filter((rest) => cooldownSeconds(rest, clock.now()) > 0).length;
+  const coolingDown = (): number =>
+    [...journal.cooldowns().values()].filter((cooldown) => cooldownSeconds(cooldown, clock.now()) > 0).length;
   const oldest = (): number => {
     const signed = journal.open().map(({ transactions: [first] }) => first?.signedAt ?? clock.now());
     return signed.length === 0 ? 0 : (clock.now() - Math.min(...signed)) / 1000;
@@ -87,8 +100,11 @@ function levels({ journal, budget, payerQueue: turns, clock }: Context): Metric[
     gauge('journal_entries', 'Authorizations in the journal', () => journal.stats().entries),
     gauge('in_flight', 'Settlements signed and not mined', () => journal.open().length),
     gauge('oldest_in_flight_seconds', 'How long ago the oldest of them was signed', oldest),
-    gauge('waiting', 'Settlements that wait for another of their payer', () => turns.waiting()),
-    gauge('resting_payers', 'Payers that rest after a revert', resting),
+    {
+      ...gauge('settlements_queued', 'Settlements that wait for another of their payer', () => payerQueue.waiting()),
+      before: 'waiting',
+    },
+    { ...gauge('payers_in_cooldown', 'Payers in a cooldown after a revert', coolingDown), before: 'resting_payers' },
     pools('gas_loss_units', 'Gas lost in a window, in millionths of a USDC', 'used'),
     pools('gas_loss_limit_units', 'How much may be lost there', 'limit'),
   ];

@@ -129,7 +129,7 @@ async function bringBack(
   await Promise.all(
     uncounted.map(async (entry) => {
       const { hash, raw } = newestOf(entry);
-      log.warn('settlement_offered_again', { transaction_hash: hash, transmission: await transmit(rpc, raw) });
+      log.warn('settlement_resubmitted', { transaction_hash: hash, transmission: await transmit(rpc, raw) });
     }),
   );
 }

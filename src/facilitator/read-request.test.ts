@@ -62,7 +62,7 @@ describe('well-formed, but not served here: 200 with the reason', () => {
     ['another token in v1', 1, `${terms}.asset`, other, 'invalid_payment_requirements'],
     ['another payee', 1, `${terms}.payTo`, other, 'invalid_exact_evm_recipient_mismatch'],
     [
-      'an authorization to somebody else',
+      'an authorization to another payee',
       2,
       `${inner}.authorization.to`,
       other,

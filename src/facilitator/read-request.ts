@@ -163,7 +163,7 @@ function findProblem(sent: Sent, required: Terms, network: Network): Problem | n
     return ['invalid_exact_evm_authorization_value', 'a payment of 0 is not settled'];
   }
   if (authorization.to !== required.payTo) {
-    return ['invalid_exact_evm_recipient_mismatch', 'the authorization pays somebody else than payTo'];
+    return ['invalid_exact_evm_recipient_mismatch', 'the authorization pays another address than payTo'];
   }
   if (authorization.value !== required.amount) {
     return ['invalid_exact_evm_payload_authorization_value_mismatch', 'the value must equal the required amount'];

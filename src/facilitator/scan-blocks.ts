@@ -19,7 +19,7 @@ const BLOCKS_KEPT = 64n;
 
 /**
  * The hashes of each new block are compared with those of everything in flight, and only what is in it is asked for. It may find, never
- * exclude: what it misses, in a reorganisation or in a block that the node forgot, tend-open.ts finds.
+ * exclude: what it misses, in a reorganisation or in a block that the node forgot, monitor-pending.ts finds.
  */
 export function createScanBlocks(context: Context, conclude: Conclude): ScanBlocks {
   const { clock, head, journal, log, nonces, rpc } = context;

@@ -118,7 +118,7 @@ test('a transaction that the node refuses keeps its place for its authorization,
   // The block's time passes the end of the authorization.
   await chain.rpc.call('evm_increaseTime', [20]);
   await chain.mine();
-  await facilitator.logged('settlement_place_filled');
+  await facilitator.logged('settlement_nonce_filled');
   await expect.poll(() => minedBy(chain, facilitator.address), { timeout: 10_000 }).toBe(before + 1);
   takes = () => true;
   // The way is free again, and nothing else is ever signed for the first.

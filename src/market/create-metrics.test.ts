@@ -30,7 +30,7 @@ describe('the metrics of one process', () => {
         'openaisle_catalog_bytes{part="fragments",worker="1"} 1700',
         'openaisle_catalog_bytes{part="text",worker="1"} 300',
         'openaisle_catalog_bytes{part="pages",worker="1"} 50',
-        'openaisle_catalog_pages_made_total{worker="1"} 12',
+        'openaisle_catalog_pages_rendered_total{worker="1"} 12',
         'openaisle_catalog_feed_lag_seconds{worker="1"} 0.25',
         'openaisle_catalog_load_seconds{part="shelves",worker="1"} 1.5',
       ]),
@@ -43,27 +43,36 @@ describe('the metrics of one process', () => {
     expect(later).toContain('openaisle_catalog_listings{state="live",worker="1"} 6');
   });
 
-  test('tell of duties and of what waits for its number', async () => {
+  test('tell of leaders and of what waits for its number', async () => {
     const metrics = createMetrics(none);
     metrics.observeDuties(() => ({ reconcile: true, prune_changes: false }));
     metrics.observeUnnumberedMs(() => 1_500);
     const { body } = await metrics.text();
-    expect(body).toContain('openaisle_duty_held{duty="reconcile",worker="1"} 1');
-    expect(body).toContain('openaisle_duty_held{duty="prune_changes",worker="1"} 0');
-    expect(body).toContain('openaisle_events_unnumbered_seconds{worker="1"} 1.5');
+    expect(body).toContain('openaisle_job_leader{job="reconcile",worker="1"} 1');
+    expect(body).toContain('openaisle_job_leader{job="prune_changes",worker="1"} 0');
+    expect(body).toContain('openaisle_events_sequencer_lag_seconds{worker="1"} 1.5');
   });
 
-  test('who observes anew takes the place of who did before', async () => {
+  test('that were renamed are shown under both names, and the old one says which replaces it', async () => {
+    const metrics = createMetrics(none);
+    metrics.observeDuties(() => ({ reconcile: true }));
+    const { body } = await metrics.text();
+    expect(body).toContain('openaisle_duty_held{duty="reconcile",worker="1"} 1');
+    expect(body).toMatch(/^# HELP openaisle_duty_held .* \(deprecated: use openaisle_job_leader\)$/m);
+    expect(body).toMatch(/^# HELP openaisle_job_leader Whether .* this job$/m);
+  });
+
+  test('a later observer replaces the one before', async () => {
     const metrics = createMetrics(none);
     metrics.observeUnnumberedMs(() => 1_000);
     metrics.observeUnnumberedMs(() => 2_000);
     metrics.observeDuties(() => ({ one: true }));
     metrics.observeDuties(() => ({ two: true }));
     const { body } = await metrics.text();
-    expect(body.match(/^openaisle_events_unnumbered_seconds.*$/gm)).toEqual([
-      'openaisle_events_unnumbered_seconds{worker="1"} 2',
+    expect(body.match(/^openaisle_events_sequencer_lag_seconds.*$/gm)).toEqual([
+      'openaisle_events_sequencer_lag_seconds{worker="1"} 2',
     ]);
-    expect(body).not.toContain('duty="one"');
+    expect(body).not.toContain('job="one"');
   });
 
   test('count requests by route and status, once however often they are read', async () => {

@@ -1,6 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { HistoryFacts } from '../platform/log-copy/history.ts';
-import { type ChainFacts, observeChain, observeOffers, observePayments, type PaymentsFacts } from './observe-chain.ts';
+import {
+  type ChainFacts,
+  observeChain,
+  observeOffers,
+  observePayments,
+  type PaymentsFacts,
+  renamed,
+} from './observe-chain.ts';
 
 /** What is measured of a catalog in memory. */
 interface CatalogFacts {
@@ -88,9 +95,11 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
     },
     observeDuties: (read) => observeDuties(registry, read),
     observeUnnumberedMs: (read) =>
-      observeNumber(registry, 'openaisle_events_unnumbered_seconds', 'How long the oldest event has waited', () => {
-        return read() / 1_000;
-      }),
+      renamed('openaisle_events_sequencer_lag_seconds', 'openaisle_events_unnumbered_seconds', (name, note) =>
+        observeNumber(registry, name, `How long the oldest event has waited for its number${note}`, () => {
+          return read() / 1_000;
+        }),
+      ),
     observeStreams: (read) =>
       observeNumber(registry, 'openaisle_event_streams_open', 'Clients that listen to the log', read),
     observeHistory: (read) => observeHistory(registry, read),
@@ -117,15 +126,18 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
 }
 
 function observeDuties(registry: Registry, read: Parameters<Metrics['observeDuties']>[0]): void {
-  registry.removeSingleMetric('openaisle_duty_held');
-  new Gauge({
-    name: 'openaisle_duty_held',
-    help: 'Whether this process is the one that does it',
-    labelNames: ['duty'] as const,
-    registers: [registry],
-    collect() {
-      for (const [duty, held] of Object.entries(read())) this.set({ duty }, held ? 1 : 0);
-    },
+  renamed('openaisle_job_leader', 'openaisle_duty_held', (name, note) => {
+    const label = note === '' ? 'job' : 'duty';
+    registry.removeSingleMetric(name);
+    new Gauge({
+      name,
+      help: `Whether this process is the leader that runs this job${note}`,
+      labelNames: [label],
+      registers: [registry],
+      collect() {
+        for (const [job, isLeader] of Object.entries(read())) this.set({ [label]: job }, isLeader ? 1 : 0);
+      },
+    });
   });
 }
 
@@ -212,10 +224,12 @@ function observeCatalog(registry: Registry, read: () => CatalogFacts): void {
       },
     });
   };
-  counted(
-    'openaisle_catalog_pages_made_total',
-    'Pages of listings that were made, since the cache had none of that version',
-    ({ pagesMade }) => pagesMade,
+  renamed('openaisle_catalog_pages_rendered_total', 'openaisle_catalog_pages_made_total', (name, note) =>
+    counted(
+      name,
+      `Pages of listings that were rendered, since the cache had none of that version${note}`,
+      ({ pagesMade }) => pagesMade,
+    ),
   );
 }
 
@@ -272,18 +286,23 @@ function observeAdmission(registry: Registry, read: () => AdmissionFacts): void 
       },
     });
   };
-  gauge('openaisle_http_places_taken', 'Requests in flight', ({ placesTaken }) => placesTaken);
-  gauge('openaisle_http_sockets_open', 'Sockets that are no event streams', ({ socketsOpen }) => socketsOpen);
-  const name = 'openaisle_http_turned_away_total';
-  registry.removeSingleMetric(name);
-  new Counter({
-    name,
-    help: 'Requests refused for load, and sockets closed or cut, by rule',
-    labelNames: ['rule'] as const,
-    registers,
-    collect() {
-      this.reset();
-      for (const [rule, count] of Object.entries(read().rules)) this.inc({ rule }, count);
-    },
+  renamed('openaisle_http_requests_in_flight', 'openaisle_http_places_taken', (name, note) =>
+    gauge(name, `Requests in flight${note}`, ({ placesTaken }) => placesTaken),
+  );
+  renamed('openaisle_http_connections_open', 'openaisle_http_sockets_open', (name, note) =>
+    gauge(name, `Connections that are no event streams${note}`, ({ socketsOpen }) => socketsOpen),
+  );
+  renamed('openaisle_http_rejected_total', 'openaisle_http_turned_away_total', (name, note) => {
+    registry.removeSingleMetric(name);
+    new Counter({
+      name,
+      help: `Requests refused for load, and connections closed or cut, by rule${note}`,
+      labelNames: ['rule'] as const,
+      registers,
+      collect() {
+        this.reset();
+        for (const [rule, count] of Object.entries(read().rules)) this.inc({ rule }, count);
+      },
+    });
   });
 }

@@ -41,8 +41,10 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
       `openaisle_provider_answer_age_seconds{${labels(1)},worker="1"} 0.5`,
       `openaisle_provider_head_number{${labels(1)},worker="1"} 100`,
       `openaisle_provider_head_age_seconds{${labels(1)},worker="1"} 2`,
-      `openaisle_provider_left_out{${labels(1)},worker="1"} 0`,
-      `openaisle_provider_left_out{${labels(2)},worker="1"} 1`,
+      ...['openaisle_provider_excluded', 'openaisle_provider_left_out'].flatMap((name) => [
+        `${name}{${labels(1)},worker="1"} 0`,
+        `${name}{${labels(2)},worker="1"} 1`,
+      ]),
       ...[1, 2].flatMap((number) => [
         `openaisle_provider_errors_total{${labels(number)},kind="timeout",worker="1"} 3`,
         `openaisle_provider_errors_total{${labels(number)},kind="error",worker="1"} 0`,
@@ -52,9 +54,11 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
         `openaisle_provider_bytes_total{${labels(number)},direction="received",worker="1"} 4000`,
         `openaisle_provider_disagreements_total{${labels(number)},worker="1"} 2`,
       ]),
-      'openaisle_payments_held{why="silent",worker="1"} 1',
-      'openaisle_payments_held{why="behind",worker="1"} 0',
-      'openaisle_payments_held{why="disagrees",worker="1"} 0',
+      ...['openaisle_payments_blocked', 'openaisle_payments_held'].flatMap((name) => [
+        `${name}{why="silent",worker="1"} 1`,
+        `${name}{why="behind",worker="1"} 0`,
+        `${name}{why="disagrees",worker="1"} 0`,
+      ]),
       'openaisle_chain_watermark_number{worker="1"} 90',
       'openaisle_payments_halted{worker="1"} 1',
     ].sort(),
@@ -65,7 +69,7 @@ test('undecided payments are told of by the process that looks after them alone'
   let facts: PaymentsFacts | null = null;
   const metrics = createMetrics({ worker: '1', withProcess: false });
   metrics.observePayments(() => facts);
-  expect((await metrics.text()).body).not.toMatch(/^openaisle_payments_open\{|^openaisle_reviews_undecided\{/m);
+  expect((await metrics.text()).body).not.toMatch(/^openaisle_payments_open\{|^openaisle_reviews_pending\{/m);
   facts = {
     open: [{ path: 'direct', status: 'settling', count: 4, oldestSeconds: 75 }],
     reviews: 2,
@@ -76,7 +80,7 @@ test('undecided payments are told of by the process that looks after them alone'
     expect.arrayContaining([
       'openaisle_payments_open{path="direct",status="settling",worker="1"} 4',
       'openaisle_payments_oldest_seconds{path="direct",status="settling",worker="1"} 75',
-      'openaisle_reviews_undecided{worker="1"} 2',
+      'openaisle_reviews_pending{worker="1"} 2',
       'openaisle_reconcile_seconds{worker="1"} 0.25',
       'openaisle_reconcile_age_seconds{worker="1"} 1',
     ]),

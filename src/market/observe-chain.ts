@@ -81,17 +81,25 @@ const LABELS: Readonly<Record<string, string[]>> = {
   openaisle_provider_answer_age_seconds: PROVIDER,
   openaisle_provider_head_number: PROVIDER,
   openaisle_provider_head_age_seconds: PROVIDER,
+  openaisle_provider_excluded: PROVIDER,
   openaisle_provider_left_out: PROVIDER,
   openaisle_provider_errors_total: [...PROVIDER, 'kind'],
   openaisle_provider_requests_total: PROVIDER,
   openaisle_provider_calls_total: [...PROVIDER, 'method'],
   openaisle_provider_bytes_total: [...PROVIDER, 'direction'],
   openaisle_provider_disagreements_total: PROVIDER,
+  openaisle_payments_blocked: ['why'],
   openaisle_payments_held: ['why'],
   openaisle_payments_open: ['path', 'status'],
   openaisle_payments_oldest_seconds: ['path', 'status'],
   openaisle_x402_not_offered_total: ['why'],
 };
+
+/** Shows a metric under its name of the version before, too, for one version. `note` is the end of the help text. */
+export function renamed(name: string, before: string, observe: (name: string, note: string) => void): void {
+  observe(name, '');
+  observe(before, ` (deprecated: use ${name})`);
+}
 
 const NONE: Labels = {};
 const one = (value: number | null | undefined): Sample[] =>
@@ -120,14 +128,18 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
     'The age of that block',
     each((facts) => facts.headAgeSeconds),
   );
-  gauge(
-    'openaisle_provider_left_out',
-    'Whether payments are decided without a provider, for its silence or age',
-    each((facts) => (facts.leftOut ? 1 : 0)),
+  renamed('openaisle_provider_excluded', 'openaisle_provider_left_out', (name, note) =>
+    gauge(
+      name,
+      `Whether payments are decided without a provider, for its silence or age${note}`,
+      each((facts) => (facts.leftOut ? 1 : 0)),
+    ),
   );
   countProviders(registry, read);
-  gauge('openaisle_payments_held', 'Payments that are decided on once what stands in the way is gone', () =>
-    Object.entries(read().held).map(([why, value]) => ({ labels: { why }, value })),
+  renamed('openaisle_payments_blocked', 'openaisle_payments_held', (name, note) =>
+    gauge(name, `Payments that wait for the word of another provider, by why it is missing${note}`, () =>
+      Object.entries(read().held).map(([why, value]) => ({ labels: { why }, value })),
+    ),
   );
   gauge('openaisle_chain_finalized_number', 'The block that is accepted as final', () => one(read().finalized?.number));
   gauge('openaisle_chain_finalized_age_seconds', 'The age of that block', () => one(read().finalized?.ageSeconds));
@@ -192,7 +204,9 @@ export function observePayments(registry: Registry, read: () => PaymentsFacts | 
   gauge('openaisle_payments_oldest_seconds', 'How long the oldest of them has been undecided', ({ open }) =>
     open.map(({ path, status, oldestSeconds }) => ({ labels: { path, status }, value: oldestSeconds })),
   );
-  gauge('openaisle_reviews_undecided', 'Payments that wait for the word of a person', ({ reviews }) => one(reviews));
+  renamed('openaisle_reviews_pending', 'openaisle_reviews_undecided', (name, note) =>
+    gauge(name, `Payments that wait for the decision of a person${note}`, ({ reviews }) => one(reviews)),
+  );
   gauge('openaisle_reconcile_seconds', 'How long the last pass over all open payments took', ({ pass }) =>
     one(pass?.tookSeconds),
   );

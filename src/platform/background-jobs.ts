@@ -104,12 +104,12 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
     // Stopped while it was asked for.
     if (signal.aborted) return;
     leadership = signal;
-    log.info('duty_taken', { name });
+    log.info('job_leader_acquired', { name });
     try {
       await run(signal);
     } finally {
       leadership = null;
-      if (lost.aborted) log.warn('duty_lost', { name });
+      if (lost.aborted) log.warn('job_leader_lost', { name });
     }
   };
 
@@ -119,7 +119,7 @@ export function createSingletonJob({ database, clock, log, name, run }: Singleto
         await database.withAdvisoryLock(`duty:${name}`, runAsLeader);
       } catch (error) {
         // One line for a whole outage.
-        if (!failing) log.error('duty_failed', { name, error });
+        if (!failing) log.error('job_failed', { name, error });
         failing = true;
       }
       await clock.sleep(TRY_EVERY_MS, stopping.signal);

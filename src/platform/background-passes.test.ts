@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createPasses } from './background-jobs.ts';
 import type { Clock } from './clock.ts';
 
-it('gives whoever comes while a pass runs the one after it, shared', async () => {
+it('gives all callers during a pass the next one, shared', async () => {
   const gates: PromiseWithResolvers<number>[] = [];
   const passes = createPasses(() => {
     const gate = Promise.withResolvers<number>();
@@ -63,7 +63,7 @@ it('lets some pass at once, then one in each stretch of time; a rest makes up fo
   expect(begun.slice(9)).toEqual([1_120, 1_120, 1_120, 1_140]);
 });
 
-it('gives whoever comes in a pause the pass after it, shared', async () => {
+it('gives all callers during a pause the next pass, shared', async () => {
   const sleeping: PromiseWithResolvers<void>[] = [];
   const clock: Clock = {
     now: () => 0,
@@ -82,7 +82,7 @@ it('gives whoever comes in a pause the pass after it, shared', async () => {
   expect(await Promise.all(late)).toEqual([2, 2, 2]);
 });
 
-it('makes nobody wait for longer than one pause when the clock stands still or is put back', async () => {
+it('makes no caller wait for longer than one pause when the clock stands still or is put back', async () => {
   let now = 1_000_000;
   const waits: number[] = [];
   const clock: Clock = {

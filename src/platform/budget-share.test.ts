@@ -16,7 +16,7 @@ function window(share: Share, draw: () => number) {
     total,
     ask: (from: { network: string; site: string; region: string }, elapsedMs: number, units = 1): boolean => {
       const slot = Math.floor((elapsedMs * SLOTS) / share.windowMs);
-      const standing: ShareUse = {
+      const use: ShareUse = {
         open: of('open'),
         kept: of('kept'),
         network: of(`network ${from.network}`),
@@ -26,14 +26,14 @@ function window(share: Share, draw: () => number) {
         asksOfRegion: 0,
       };
       const asked = { units, elapsedMs };
-      if (needsKept(share, standing, asked)) {
+      if (needsKept(share, use, asked)) {
         const key = `${slot} ${from.region}`;
         asks.set(key, (asks.get(key) ?? 0) + 1);
         const lately = [...asks.keys()].filter((one) => Number.parseInt(one, 10) >= slot - 1);
-        standing.regionsAsking = new Set(lately.map((one) => one.split(' ')[1])).size;
-        standing.asksOfRegion = Math.max(...[slot, slot - 1].map((at) => asks.get(`${at} ${from.region}`) ?? 0));
+        use.regionsAsking = new Set(lately.map((one) => one.split(' ')[1])).size;
+        use.asksOfRegion = Math.max(...[slot, slot - 1].map((at) => asks.get(`${at} ${from.region}`) ?? 0));
       }
-      const { part } = judgeShare(share, standing, asked, draw);
+      const { part } = judgeShare(share, use, asked, draw);
       if (part === null) return false;
       add(part, units);
       add(`network ${from.network}`, units);

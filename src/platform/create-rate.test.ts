@@ -31,7 +31,7 @@ it('takes what happened in a long time for seldom', () => {
   expect(after(60_000, 5_000)).toBe(false);
 });
 
-it('says no, and begins anew, when the clock is put back', () => {
+it('says no, and begins a new window, when the clock is put back', () => {
   const { after } = stage();
   expect(after(100, 1_000)).toBe(true);
   expect(after(-3_000, 1_000)).toBe(false);

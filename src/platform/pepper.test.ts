@@ -25,7 +25,7 @@ async function write(text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o600 });
 }
 
-test('a missing file is made for its owner alone, with 32 random bytes, and nothing is left beside it', async () => {
+test('a missing file is made for its owner alone, with 32 random bytes, and no other file is left', async () => {
   await loadPepper({ file, createIfMissing: true });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await readFile(file, 'utf8')).toMatch(/^1:[0-9a-f]{64}\n$/);

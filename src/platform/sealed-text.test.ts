@@ -17,7 +17,7 @@ test('what was sealed with one of the keys is read, whatever it is, and nothing 
   );
 });
 
-test('a changed, cut or lengthened text is nobody’s', () => {
+test('a changed, cut or lengthened text cannot be opened', () => {
   const sealed = sealText(one, 'the terms of a payment');
   const bytes = Buffer.from(sealed, 'base64url');
   for (let at = 0; at < bytes.length; at += 1) {

@@ -82,7 +82,7 @@ async function closeAll(options: ShutdownOptions, reason: string): Promise<numbe
       await within(clock, step.limitMs, async () => step.close());
     } catch (error) {
       failed = true;
-      log.error('step_not_closed', { step: step.name, error });
+      log.error('shutdown_step_failed', { step: step.name, error });
     }
   }
   log.info('stopped', { ms: clock.now() - startedAt });

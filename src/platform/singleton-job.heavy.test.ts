@@ -43,45 +43,45 @@ function watched(database: Database, name: string): SingletonJob & { lines: Retu
   return { ...job, lines };
 }
 
-const held = (jobs: readonly SingletonJob[]): boolean[] => jobs.map((duty) => duty.isLeader());
+const held = (jobs: readonly SingletonJob[]): boolean[] => jobs.map((job) => job.isLeader());
 
 test('one of several processes holds it, and when that one stops another takes it', async () => {
-  const duties = [watched(db.database, 'one'), watched(await anotherProcess(), 'one')];
+  const jobs = [watched(db.database, 'one'), watched(await anotherProcess(), 'one')];
   const other = watched(db.database, 'another name');
-  for (const duty of duties) duty.start();
+  for (const job of jobs) job.start();
   other.start();
-  await expect.poll(() => held([...duties, other]).filter(Boolean).length).toBe(2);
+  await expect.poll(() => held([...jobs, other]).filter(Boolean).length).toBe(2);
   expect(other.isLeader()).toBe(true);
-  const first = duties.find((duty) => duty.isLeader());
+  const first = jobs.find((job) => job.isLeader());
   await first?.stop();
   expect(first?.isLeader()).toBe(false);
-  await expect.poll(() => held(duties).filter(Boolean).length, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => held(jobs).filter(Boolean).length, { timeout: 5_000 }).toBe(1);
   expect(mostRunning).toBe(2);
 });
 
-test('a holder whose session is cut is told, stops, and somebody has it again within 5 s', async () => {
-  const duties = [watched(db.database, 'cut'), watched(await anotherProcess(), 'cut')];
-  for (const duty of duties) duty.start();
-  await expect.poll(() => held(duties).filter(Boolean).length).toBe(1);
+test('a leader whose session is cut is told, stops, and there is a leader again within 5 s', async () => {
+  const jobs = [watched(db.database, 'cut'), watched(await anotherProcess(), 'cut')];
+  for (const job of jobs) job.start();
+  await expect.poll(() => held(jobs).filter(Boolean).length).toBe(1);
   const cutAt = systemClock.now();
-  const holder = duties.find((duty) => duty.isLeader());
+  const holder = jobs.find((job) => job.isLeader());
   await db.database.rows(sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
     and database = (select oid from pg_database where datname = current_database())`);
-  await expect.poll(() => holder?.lines.some(({ event }) => event === 'duty_lost')).toBe(true);
-  await expect.poll(() => held(duties).filter(Boolean).length, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => holder?.lines.some(({ event }) => event === 'job_leader_lost')).toBe(true);
+  await expect.poll(() => held(jobs).filter(Boolean).length, { timeout: 5_000 }).toBe(1);
   expect(systemClock.now() - cutAt).toBeLessThan(5_000);
 });
 
 test('while the database is away it complains once, and goes on trying', async () => {
   const wire = await severableDatabase(db.url);
   open.push({ stop: () => wire.close() });
-  const duty = watched(wire.database, 'away');
-  duty.start();
-  await expect.poll(() => duty.isLeader()).toBe(true);
+  const job = watched(wire.database, 'away');
+  job.start();
+  await expect.poll(() => job.isLeader()).toBe(true);
   await wire.sever();
-  await expect.poll(() => duty.lines.at(-1)?.event, { timeout: 10_000 }).toBe('duty_failed');
-  expect(duty.isLeader()).toBe(false);
-  expect(duty.lines.map(({ event }) => event)).toEqual(['duty_taken', 'duty_lost', 'duty_failed']);
+  await expect.poll(() => job.lines.at(-1)?.event, { timeout: 10_000 }).toBe('job_failed');
+  expect(job.isLeader()).toBe(false);
+  expect(job.lines.map(({ event }) => event)).toEqual(['job_leader_acquired', 'job_leader_lost', 'job_failed']);
 });
 
 test('a stop while it is being taken ends without a run', async () => {
@@ -95,26 +95,26 @@ test('a stop while it is being taken ends without a run', async () => {
       return db.database.withAdvisoryLock(key, act);
     },
   };
-  const duty = watched(database, 'stopped');
-  duty.start();
+  const job = watched(database, 'stopped');
+  job.start();
   await asked.promise;
-  const stopped = duty.stop();
+  const stopped = job.stop();
   mayGoOn.resolve();
   await stopped;
   expect(mostRunning).toBe(0);
 });
 
-test('a run that throws gives the duty back, and it is taken again', async () => {
+test('a run that throws gives the job back, and it is taken again', async () => {
   const { log, lines } = recordingLog();
   let runs = 0;
   const run = async (): Promise<void> => {
     runs += 1;
     throw new Error('broken');
   };
-  const duty = createSingletonJob({ database: db.database, clock: systemClock, log, name: 'throws', run });
-  duty.start();
+  const job = createSingletonJob({ database: db.database, clock: systemClock, log, name: 'throws', run });
+  job.start();
   await expect.poll(() => runs, { timeout: 5_000 }).toBe(2);
-  await duty.stop();
-  expect(duty.isLeader()).toBe(false);
-  expect(lines.filter(({ event }) => event === 'duty_failed').length).toBeGreaterThan(0);
+  await job.stop();
+  expect(job.isLeader()).toBe(false);
+  expect(lines.filter(({ event }) => event === 'job_failed').length).toBeGreaterThan(0);
 });

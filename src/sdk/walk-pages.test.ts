@@ -110,7 +110,7 @@ test.each(eventLies)('the log is not believed with %s', async (_, bodies, lie) =
   expect(await lieIn(eventPages(await clientOf(bodies), { limit: 2 }))).toBe(lie);
 });
 
-test('ids may begin anew where a recovery says so, and nowhere else', async () => {
+test('ids may begin again where a recovery says so, and nowhere else', async () => {
   const recovery = { ...event(12), kind: 'recovery', detail: { kept_event_id: 1, next_event_id: 11 } };
   const newest = (told: object) => ({ ...eventPage([12, 11], 4, true), events: [told, event(11)] });
   const honest = await clientOf([newest(recovery), eventPage([2, 1], 4, false)]);

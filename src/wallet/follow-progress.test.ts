@@ -47,7 +47,7 @@ it('counts the blocks from where finality stood when the transfer was first seen
   expect(blocksToFinal(SIGNED)).toBeNull();
 });
 
-it('a transfer that is taken back is settled no more, and one in another block begins anew', () => {
+it('a transfer that is taken back is settled no more, and one in another block begins again', () => {
   const first = next(SIGNED, mined(100, 90), 5_000);
   const gone = next(first, payment({}), 8_000);
   expect([gone.transfer, gone.at.settled]).toEqual([null, undefined]);
@@ -60,7 +60,7 @@ it('an answer that says nothing of the payment changes nothing that is known of 
   expect(followProgress(first, { phase: 'submitted', secondsWaited: 3 }, 9_000)).toEqual(first);
 });
 
-it('a second signature, where one is allowed, begins the steps anew', () => {
+it('a second signature, where one is allowed, begins the steps again', () => {
   const first = next(SIGNED, mined(100, 90), 5_000);
   const again = followProgress(first, { phase: 'signed', secondsWaited: 0 }, 50_000);
   expect([again.at, again.transfer]).toEqual([{ begun: 1_000, signed: 50_000 }, null]);

@@ -1,24 +1,24 @@
 import { config } from 'zod';
 import { createClient } from '../sdk/client.ts';
 import { type Environment, systemEnvironment } from '../sdk/environment.ts';
-import { pursue } from './flow/pay.ts';
+import { payAndCollect } from './flow/pay.ts';
 import { held, resumeFlow } from './flow/resume.ts';
 import type { Scene } from './flow/scene.ts';
-import { type Deal, readDeal } from './offer.ts';
+import { type Offer, readOffer } from './offer.ts';
 import { createScreen } from './show/create-screen.ts';
-import { createKeep, findGround } from './storage.ts';
+import { createKeep, findStorage } from './storage.ts';
 import { watchWallets } from './wallet-announcements.ts';
 
 /** The page comes to life: from here on it says where the purchase stands. */
-async function startFlow(root: HTMLElement, deal: Deal): Promise<void> {
+async function startFlow(root: HTMLElement, offer: Offer): Promise<void> {
   const { now } = systemEnvironment;
-  const screen = createScreen(root, deal, now);
-  const ground = findGround();
+  const screen = createScreen(root, offer, now);
+  const ground = findStorage();
   if (typeof ground === 'string') {
     screen.show({ kind: 'unsafe', missing: ground });
     return;
   }
-  const keep = createKeep(ground.shelf, deal.id);
+  const keep = createKeep(ground.shelf, offer.id);
   const asked = { isCollecting: false };
   const environment = createBrowserEnvironment({
     onAsked: (isCollecting) => {
@@ -28,7 +28,7 @@ async function startFlow(root: HTMLElement, deal: Deal): Promise<void> {
   });
   let isResuming = false;
   const scene: Scene = {
-    ...{ deal, keep, screen, asked, now },
+    ...{ offer, keep, screen, asked, now },
     locks: ground.locks,
     client: createClient({ baseUrl: location.origin, environment }),
     wallets: watchWallets(),
@@ -42,7 +42,7 @@ async function startFlow(root: HTMLElement, deal: Deal): Promise<void> {
         isResuming = false;
       }
     },
-    goOn: (payer, allowed) => held(scene, () => pursue(scene, payer, allowed)),
+    goOn: (payer, allowed) => held(scene, () => payAndCollect(scene, payer, allowed)),
   };
   window.addEventListener('storage', ({ key }) => {
     if (key === null || key === keep.names.record || key === keep.names.proof) hear(scene);
@@ -106,4 +106,4 @@ config({ jitless: true });
 
 const root = document.getElementById('flow');
 const told = root?.dataset['deal'];
-if (root !== null && told !== undefined) void startFlow(root, readDeal(told));
+if (root !== null && told !== undefined) void startFlow(root, readOffer(told));

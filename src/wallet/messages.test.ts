@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
 import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
 import { checkMessage, NotAsShown, type TypedMessage, toTypedMessage } from './messages.ts';
-import { SAMPLE_DEAL } from './sample-offer.ts';
+import { SAMPLE_OFFER } from './sample-offer.ts';
 import { sayAmount, sayMessage } from './wording.ts';
 
 const NOW = 1_700_000_000_000;
@@ -10,12 +10,12 @@ const PAYER = `0x${'a'.repeat(40)}` as const;
 const NONCE = `0x${'3'.repeat(64)}` as const;
 
 const ASKED: AuthorizationToSign = {
-  domain: { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract: SAMPLE_DEAL.usdc },
+  domain: { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract: SAMPLE_OFFER.usdc },
   types: AUTHORIZATION_TYPES,
   primaryType: 'TransferWithAuthorization',
   message: {
     from: PAYER,
-    to: SAMPLE_DEAL.seller_wallet,
+    to: SAMPLE_OFFER.seller_wallet,
     value: 4_000_000n,
     validAfter: 0n,
     validBefore: 1_700_000_120n,
@@ -24,7 +24,7 @@ const ASKED: AuthorizationToSign = {
 };
 const TYPED = toTypedMessage(ASKED);
 
-const check = (typed: TypedMessage, deal = SAMPLE_DEAL): void => checkMessage(typed, deal, PAYER, NOW);
+const check = (typed: TypedMessage, offer = SAMPLE_OFFER): void => checkMessage(typed, offer, PAYER, NOW);
 
 describe('what would be signed', () => {
   it('passes where it is what the page shows', () => expect(() => check(TYPED)).not.toThrow());
@@ -44,20 +44,20 @@ describe('what would be signed', () => {
   it.each(CHANGES)('is refused for %s', (_, change) => expect(() => check(change(TYPED))).toThrow(NotAsShown));
 
   it('is refused where the page names another token than the network has', () => {
-    const deal = { ...SAMPLE_DEAL, usdc: other };
-    expect(() => check({ ...TYPED, domain: { ...TYPED.domain, verifyingContract: other } }, deal)).toThrow(NotAsShown);
+    const offer = { ...SAMPLE_OFFER, usdc: other };
+    expect(() => check({ ...TYPED, domain: { ...TYPED.domain, verifyingContract: other } }, offer)).toThrow(NotAsShown);
   });
 });
 
 it('is said in words that come from the message itself', () => {
-  const rows = new Map(sayMessage(TYPED, SAMPLE_DEAL, NOW));
+  const rows = new Map(sayMessage(TYPED, SAMPLE_OFFER, NOW));
   expect(rows.get('You pay')).toBe('4.00 USDC on Base');
-  expect(rows.get('To')).toBe(`${SAMPLE_DEAL.seller_wallet} (merchant ink-and-paper)`);
+  expect(rows.get('To')).toBe(`${SAMPLE_OFFER.seller_wallet} (merchant ink-and-paper)`);
   expect(rows.get('From')).toBe(PAYER);
   expect(rows.get('For')).toBe('“Reading of invoices”, listing 7');
   expect(rows.get('Good until')).toContain('2 min from now');
   const more = { ...TYPED, message: { ...TYPED.message, value: '4500001' } };
-  expect(new Map(sayMessage(more, SAMPLE_DEAL, NOW)).get('You pay')).toBe('4.500001 USDC on Base');
+  expect(new Map(sayMessage(more, SAMPLE_OFFER, NOW)).get('You pay')).toBe('4.500001 USDC on Base');
 });
 
 it.each([

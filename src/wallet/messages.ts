@@ -1,7 +1,7 @@
 import { AUTHORIZATION_TYPES } from '../contract/authorization-types.ts';
 import { NETWORKS } from '../contract/vocabulary.ts';
 import type { AuthorizationToSign } from '../sdk/payments/payment-proof.ts';
-import type { Deal } from './offer.ts';
+import type { Offer } from './offer.ts';
 
 const LONGEST_WINDOW_SECONDS = 600;
 
@@ -16,21 +16,21 @@ export type Purpose = 'pay' | 'collect';
 /** Holds what would be signed against what the person was shown, whatever the market has said since. Who collects signs for nothing. */
 export function checkMessage(
   typed: TypedMessage,
-  deal: Deal,
+  offer: Offer,
   payer: string,
   nowMs: number,
   purpose: Purpose = 'pay',
 ): void {
-  const network = NETWORKS[deal.network];
+  const network = NETWORKS[offer.network];
   const { domain, message, primaryType } = typed;
   const nowSeconds = Math.floor(nowMs / 1_000);
   const faults: [boolean, string][] = [
     [primaryType !== 'TransferWithAuthorization', 'the kind of message'],
-    [!same(message.to, deal.seller_wallet), 'the wallet of the seller'],
-    [message.value !== (purpose === 'pay' ? deal.units : 0n).toString(), 'the amount'],
+    [!same(message.to, offer.seller_wallet), 'the wallet of the seller'],
+    [message.value !== (purpose === 'pay' ? offer.units : 0n).toString(), 'the amount'],
     [!same(message.from, payer), 'the wallet that pays'],
     [BigInt(domain.chainId) !== network.chainId, 'the network'],
-    [!same(domain.verifyingContract, deal.usdc) || !same(deal.usdc, network.usdc), 'the address of USDC'],
+    [!same(domain.verifyingContract, offer.usdc) || !same(offer.usdc, network.usdc), 'the address of USDC'],
     [domain.name !== network.domainName || domain.version !== network.domainVersion, 'the name of the token'],
     [Number(message.validBefore) > nowSeconds + LONGEST_WINDOW_SECONDS, 'the time for which it is good'],
     [Number(message.validAfter) > nowSeconds, 'the time from which it is good'],

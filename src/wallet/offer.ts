@@ -24,11 +24,11 @@ const told = z.object({
 });
 
 /** The goods and their terms as the page shows them: what the person agrees to, and nothing else may be signed. */
-export type Deal = z.output<typeof told> & { units: bigint };
+export type Offer = z.output<typeof told> & { units: bigint };
 
-export function readDeal(text: string): Deal {
-  const deal = told.parse(JSON.parse(text));
-  const units = unitsOfUsdc(deal.price_usdc);
+export function readOffer(text: string): Offer {
+  const offer = told.parse(JSON.parse(text));
+  const units = unitsOfUsdc(offer.price_usdc);
   if (units === null) throw new TypeError('the price cannot be read');
-  return { ...deal, units };
+  return { ...offer, units };
 }

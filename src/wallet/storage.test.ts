@@ -24,7 +24,7 @@ function memoryShelf(): Shelf & { values: Map<string, string> } {
   };
 }
 
-it('a saved payment is found by another tab, whoever pays', async () => {
+it('a saved payment is found by another tab, for any payer', async () => {
   const shelf = memoryShelf();
   await createKeep(shelf, 7).proofs.save('site buy 7 0xa', PAYMENT);
   const other = createKeep(shelf, 7);
@@ -33,7 +33,7 @@ it('a saved payment is found by another tab, whoever pays', async () => {
   expect(await createKeep(shelf, 8).saved()).toBeNull();
 });
 
-it('another wallet may not begin beside a payment that is kept', async () => {
+it('another wallet may not begin while a payment is kept', async () => {
   const keep = createKeep(memoryShelf(), 7);
   await keep.proofs.save('site buy 7 0xa', PAYMENT);
   await expect(keep.proofs.load('site buy 7 0xc')).rejects.toThrow('another wallet');

@@ -76,7 +76,7 @@ function unreadable(): TypeError {
 }
 
 /** What a safe purchase stands on in this browser. */
-interface Ground {
+interface AvailableStorage {
   shelf: Shelf;
   locks: LockManager;
 }
@@ -86,7 +86,7 @@ export type Missing = 'insecure' | 'no_storage' | 'no_locks';
 const PROBE = 'openaisle:probe';
 
 /** Without all of it a reload or a second tab could lead to a second payment, so nothing is signed. */
-export function findGround(): Ground | Missing {
+export function findStorage(): AvailableStorage | Missing {
   if (!window.isSecureContext) return 'insecure';
   // Older browsers have none, whatever the types say.
   const locks: LockManager | undefined = navigator.locks;

@@ -1,5 +1,5 @@
 import { NETWORKS, type Network } from '../contract/vocabulary.ts';
-import type { Deal } from './offer.ts';
+import type { Offer } from './offer.ts';
 import { sayAmount } from './wording.ts';
 
 /** EIP-1193, as much of it as is used. */
@@ -128,7 +128,7 @@ export class TooLittle extends Error {
 const BALANCE_OF = '0x70a08231';
 
 /** What the wallet says that it holds, asked before anything is signed; null where it does not answer. */
-async function readBalance({ provider, address }: Connected, { usdc }: Deal): Promise<bigint | null> {
+async function readBalance({ provider, address }: Connected, { usdc }: Offer): Promise<bigint | null> {
   const data = `${BALANCE_OF}${address.slice(2).toLowerCase().padStart(64, '0')}`;
   try {
     const answer = await provider.request({ method: 'eth_call', params: [{ to: usdc, data }, 'latest'] });
@@ -139,8 +139,8 @@ async function readBalance({ provider, address }: Connected, { usdc }: Deal): Pr
 }
 
 /** Throws `TooLittle`. The market asks once more, of the chain. */
-export async function mustHoldEnough(connected: Connected, deal: Deal): Promise<void> {
-  const balance = await readBalance(connected, deal);
-  if (balance === null || balance >= deal.units) return;
-  throw new TooLittle(`This wallet holds ${sayAmount(balance)}, and the price is ${sayAmount(deal.units)}`);
+export async function mustHoldEnough(connected: Connected, offer: Offer): Promise<void> {
+  const balance = await readBalance(connected, offer);
+  if (balance === null || balance >= offer.units) return;
+  throw new TooLittle(`This wallet holds ${sayAmount(balance)}, and the price is ${sayAmount(offer.units)}`);
 }

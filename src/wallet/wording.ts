@@ -1,7 +1,7 @@
 import { usdcText } from '../contract/money.ts';
 import { NETWORKS } from '../contract/vocabulary.ts';
 import type { TypedMessage } from './messages.ts';
-import type { Deal } from './offer.ts';
+import type { Offer } from './offer.ts';
 
 const LONGEST = 2_000;
 
@@ -62,14 +62,14 @@ export function sayAmount(units: bigint): string {
 }
 
 /** What the message comes to, in rows of a name and its value. The values are read from the message, not from the listing. */
-export function sayMessage(typed: TypedMessage, deal: Deal, nowMs: number): [name: string, value: string][] {
+export function sayMessage(typed: TypedMessage, offer: Offer, nowMs: number): [name: string, value: string][] {
   const { from, to, value, validBefore } = typed.message;
   const untilMs = Number(validBefore) * 1_000;
   return [
-    ['You pay', `${sayAmount(BigInt(value))} on ${NETWORKS[deal.network].displayName}`],
-    ['To', `${to} (merchant ${markedText(deal.merchant)})`],
+    ['You pay', `${sayAmount(BigInt(value))} on ${NETWORKS[offer.network].displayName}`],
+    ['To', `${to} (merchant ${markedText(offer.merchant)})`],
     ['From', from],
-    ['For', `“${markedText(deal.title)}”, listing ${deal.id}`],
+    ['For', `“${markedText(offer.title)}”, listing ${offer.id}`],
     ['Good until', `${sayClock(untilMs)}, ${sayDuration(Math.max(0, untilMs - nowMs))} from now`],
   ];
 }

@@ -103,7 +103,7 @@ async function tryOnce(url: string, asked: readonly PendingCall[]): Promise<Map<
     status = answer.status;
     text = await answer.text();
   } catch (error) {
-    // A range that takes longer than this is too large; that nobody is there is another matter.
+    // A range that takes longer than this is too large; an unreachable node is another matter.
     if (error instanceof DOMException) throw new NodeRefused(`no answer within ${TIMEOUT_MS / 1000} s`);
     return new NodeSilent(reasonOf(error));
   }

@@ -129,7 +129,7 @@ const proveThingBy = (hash: string, more = ''): string =>
 const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string])[] = [
   ['a delivery is forgotten', /has 0 purchases/, () => `delete from purchases where payment_id = ${SOLD_BY_X402}`],
   [
-    'goods are handed out in a purchase that nobody told of',
+    'goods are handed out in a purchase without an event',
     /no event tells of this: sale of listing .* \(purchase \d+\)/,
     () =>
       `insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
@@ -190,7 +190,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
          log_index = 0 where ${isProof(SOLD_DIRECTLY)}`,
   ],
   [
-    'somebody else is said to have paid',
+    'another wallet is said to have paid',
     /without its transfer/,
     () => `update payments set payer = ${bytea(buyerThree.address)} where id = ${SOLD_BY_X402}`,
   ],
@@ -280,14 +280,14 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
        where ${isProof(GIVEN_BACK)}`,
   ],
   [
-    'a review ended and nobody was told',
+    'a review ended without an event',
     /no event tells of this: review of payment/,
     () => `delete from events where kind = 'review'`,
   ],
   ['the proof of a thing is gone', /without a proof of its own/, () => `delete from payment_proofs where ${OF_THING}`],
   [
     'the purchase of a thing is gone',
-    /a proof of a thing that nobody bought.*\n.*sold without a purchase/,
+    /a proof of a thing without a sale.*\n.*sold without a purchase/,
     () => `delete from purchases where verified_via = 'city'`,
   ],
   [
@@ -316,7 +316,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
     () => `update listings set state = 'live' where aisle = 'world'`,
   ],
   [
-    'nobody was told that a thing was sold',
+    'a thing was sold without an event',
     /no event tells of this: sale of the thing/,
     () => `update events set kind = 'world_canceled' where kind = 'world_sale'`,
   ],
@@ -348,7 +348,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => string]
   ],
 ];
 
-it('finds nothing where nobody lies', async () => {
+it('finds nothing where no row was changed', async () => {
   expect(await auditNow()).toMatchObject({
     ...{ payments: 4, checked: 4, proofs: 5, fees: 1, purchases: 3, listings: 3, faults: [] },
     artifacts: { count: 2 },

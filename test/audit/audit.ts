@@ -13,7 +13,7 @@ export interface AuditOrder {
   rpcUrl: string;
   /** The address of USDC, if it is another than the one that is known for the chain. */
   token?: string | undefined;
-  /** Where fees go, beside the wallets that the books name. */
+  /** Where fees go, in addition to the wallets that the books name. */
   treasury?: string | undefined;
   /** Everything has had the time to end: what is still open is a fault. */
   quiet?: boolean;
@@ -59,7 +59,7 @@ const AT_ONCE = 200;
 /**
  * Whether the books say what the chain says, and the chain what the books say: no delivery without its final transfer, no transaction
  * for two things, for every final transfer that pays for something here a delivery, a payment under way or a review; and what came to
- * the treasury and to sellers beside that, by who sent it. Log and artifacts are held against their hashes. Reads SQL and logs; knows
+ * the treasury and to sellers in addition, by who sent it. Log and artifacts are held against their hashes. Reads SQL and logs; knows
  * nothing of how the market decides, and shares no code with it.
  */
 export async function audit(order: AuditOrder): Promise<Audit> {

@@ -12,7 +12,7 @@ import { audit } from './audit.ts';
 import type { State } from './keep-state.ts';
 
 const { treasury, sellerOne, buyerOne, buyerThree } = WORLD_ACCOUNTS;
-const NOBODY = `0x${'0'.repeat(40)}`;
+const NO_ADDRESS = `0x${'0'.repeat(40)}`;
 
 let staged: AuditedWorld;
 let lies: LyingBooks;
@@ -67,13 +67,13 @@ it('finds books and chain the same in both directions, and says what it has look
   expect(found).toMatchObject({
     ...{ payments: 4, checked: 4, fees: 2, purchases: 3, listings: 3, elsewhere: 0, treasuries: [treasury.address] },
     artifacts: { count: 3 },
-    to_sellers: { wallets: 1, transfers: 3, booked: 2, surplus: [{ sender: NOBODY, transfers: 1 }] },
+    to_sellers: { wallets: 1, transfers: 3, booked: 2, surplus: [{ sender: NO_ADDRESS, transfers: 1 }] },
     // Both wallets were filled when the chain began.
-    to_treasury: { wallets: 1, transfers: 3, booked: 2, unbooked: [{ sender: NOBODY }] },
+    to_treasury: { wallets: 1, transfers: 3, booked: 2, unbooked: [{ sender: NO_ADDRESS }] },
   });
 });
 
-it('names a transfer to the treasury that is in no book, and counts what came to sellers beside the market by sender', async () => {
+it('names a transfer to the treasury that is in no book, and counts what came to sellers without the market by sender', async () => {
   const { fromBlock } = { fromBlock: (await auditNow()).blocks?.to ?? 0 };
   const hash = await send(treasury.address, 1_000_000n);
   await send(sellerOne.address, 3n);
@@ -93,14 +93,14 @@ it('takes what the books forgot of a fee for a transfer that is in no book', asy
     await lies.plant(`delete from listings where fee_id = 2; delete from fees where id = 2;
       delete from payment_proofs where payment_id = (select max(id) from payments where purpose = 'listing_fee');
       delete from payments where id = (select max(id) from payments where purpose = 'listing_fee')`);
-    const units = (await auditNow()).to_treasury.unbooked.filter(({ sender }) => sender !== NOBODY);
+    const units = (await auditNow()).to_treasury.unbooked.filter(({ sender }) => sender !== NO_ADDRESS);
     expect(units.map((one) => one.units)).toEqual(['1000000', '1000000']);
   } finally {
     await lies.putBack();
   }
 });
 
-it('knows a payment that is under way from one that nobody knows of', async () => {
+it('tells a payment that is under way from an unknown one', async () => {
   try {
     await lies.plant(`update payments set status = 'settling', ended_at = null, tx_hash = null, block_number = null,
         block_time = null, log_index = null where path = 'x402' and purpose = 'purchase';
@@ -188,7 +188,7 @@ it('names a log that is shorter or other than the one that it remembers', async 
       /the log has no event \d+, which the state remembers: history was lost/,
     );
     await lies.putBack();
-    // Whoever may do everything mends the hashes too; only what was remembered elsewhere shows it.
+    // A superuser mends the hashes too; only what was remembered elsewhere shows it.
     await lies.plant(`update events set canonical = convert_to(replace(convert_from(canonical, 'UTF8'),
         '"actor":"seller-one"', '"actor":"seller-two"'), 'UTF8') where kind = 'listing';
       update events set running_hash = mended.hash from (select e.id as of, running_hash(null, e.id, e.canonical) over (order by e.id)
@@ -213,7 +213,7 @@ it('says plainly what a state does not fit to', async () => {
   await expect(auditWith({ chain_id: '1' })).rejects.toThrow(
     'the state is of chain 1, and the endpoint is of chain 8453',
   );
-  await expect(auditWith({ token: NOBODY })).rejects.toThrow(`the state is of the token ${NOBODY}`);
+  await expect(auditWith({ token: NO_ADDRESS })).rejects.toThrow(`the state is of the token ${NO_ADDRESS}`);
   await expect(auditWith({ of: 'market', market: 'http://127.0.0.1:1' })).rejects.toThrow(
     'is not a state of this audit',
   );

@@ -39,7 +39,7 @@ export function faultsOfLine(line: PaymentLine, sales: number, quiet: boolean): 
   }
   if ((line.review_outcome === 'refunded') !== (line.refund_hash !== null))
     faults.push(`${name}: its refund is not as decided`);
-  if (line.status === 'rejected' && line.review_outcome === null) faults.push(`${name} was rejected by nobody`);
+  if (line.status === 'rejected' && line.review_outcome === null) faults.push(`${name} was rejected without a review`);
   return faults;
 }
 

@@ -105,7 +105,7 @@ interface ReadRecord {
   faults: string[];
 }
 
-/** The bytes say the same as the columns beside them, in the one spelling that there is. */
+/** The bytes say the same as the columns of the row, in the one spelling that there is. */
 function readRecord(row: LogRow): ReadRecord {
   const text = row.canonical.toString('utf8');
   let record: { actor?: unknown; at?: unknown; detail?: unknown; kind?: unknown };

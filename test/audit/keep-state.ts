@@ -99,7 +99,7 @@ const isSettled = (books: SettledBooks | null): boolean =>
 const isPublic = (books: PublicBooks | null): boolean =>
   books !== null && Number.isSafeInteger(books.fee_id) && isText(books.fees_units) && books.ahead.every(isText);
 
-/** The whole file or the one before: written beside it, synced, and put in its place. */
+/** The whole file or the one before: written to a temporary file, synced, and renamed. */
 export function writeState(path: string, state: State): void {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}`);
   const file = openSync(temporary, 'w', 0o600);

@@ -134,12 +134,12 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = 
   ],
   ['an event is taken out', /event 3 comes after 1: a gap in the events/, `delete from events where id = 2`],
   [
-    'a sale is told of that nobody made',
+    'an event tells of a sale that was not made',
     /event 5 tells of what the books do not have: sale of listing 3/,
     rewrite('"listing_id":4', '"listing_id":3', `kind = 'sale'`, ', listing_id = 3'),
   ],
   [
-    'a sale is queued that nobody made',
+    'a sale is queued that was not made',
     // The market may number it before anybody looks.
     /(?:the event in place \d+ of the queue|event 6) tells of what the books do not have: sale of listing 1/,
     `insert into events (kind, at, canonical, in_door, in_window, listing_id)
@@ -151,11 +151,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = 
     /event 1 tells of what the books do not have: listing 1 .* for 9500000/,
     rewrite('"price_usdc":2.5', '"price_usdc":9.5', 'id = 1'),
   ],
-  [
-    'a listing is told of by nobody',
-    /no event tells of this: listing 4 of merchant/,
-    `delete from events where id = 4`,
-  ],
+  ['a listing has no event', /no event tells of this: listing 4 of merchant/, `delete from events where id = 4`],
   [
     'an artifact is exchanged',
     /the artifact of listing 2 is not what its commitment says/,
@@ -173,7 +169,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: string])[] = 
   ],
 ];
 
-it('finds nothing where nobody lies, and says what it has looked at', async () => {
+it('finds nothing where no row was changed, and says what it has looked at', async () => {
   expect(await auditNow()).toMatchObject({
     ...{ faults: [], payments: 4, fees: 4, purchases: 1, listings: 4 },
     artifacts: { count: 4 },

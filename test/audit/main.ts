@@ -18,7 +18,7 @@ const HELP = `Holds a market's books against the chain, and the chain against th
   --help
 
 Exit code 0: no faults. 1: faults. 2: could not finish, or wrong arguments.
-What came beside the books is no fault: anybody can send money. It is named or counted by sender.
+What came in no book (surplus) is no fault: anybody can send money. It is named or counted by sender.
 docs/audit.md says what is looked at.
 `;
 const PROGRESS_MS = 2_000;

@@ -10,7 +10,7 @@ export interface PromisedGoods {
   commitment: string | null;
 }
 
-/** Goods that nobody has may be exchanged: then the edit says what is promised now. */
+/** Unsold goods may be exchanged: then the edit says what is promised now. */
 export function takePromise(
   promises: Map<number, PromisedGoods>,
   name: string,

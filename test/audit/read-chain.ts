@@ -35,7 +35,7 @@ export interface Chain {
   token: string;
   /** The finalized head when it was last read. */
   final: { number: number; hash: string };
-  /** Reads the finalized head anew. */
+  /** Reads the finalized head again. */
   refresh(): Promise<void>;
   receipt(hash: string): Promise<ChainReceipt | null>;
   /** By number, in the canonical chain. */
@@ -54,7 +54,7 @@ export type Topics = readonly (string | null | readonly string[])[];
 /** `authorizationState(address,bytes32)` */
 const AUTHORIZATION_STATE = '0xe94a0102';
 
-/** Native USDC by chain: nobody's word is taken for it. */
+/** Native USDC by chain: no answer of a market is taken for it. */
 const USDC: Readonly<Record<string, string>> = {
   8453: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913',
   84532: '0x036cbd53842c5426634e7929541ec2318f3dcf7e',

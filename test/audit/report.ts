@@ -11,7 +11,7 @@ export function usdc(units: string | bigint): string {
 /** So many senders are named in words; the JSON has all. */
 const SENDERS = 20;
 
-/** What came beside the books, in lines. */
+/** What came in no book (surplus), in lines. */
 export function linesOfIncoming(name: string, found: Incoming): string[] {
   const { wallets, transfers, booked, surplus, unbooked } = found;
   const total = surplus.reduce((sum, { units }) => sum + BigInt(units), 0n);

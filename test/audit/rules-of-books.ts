@@ -18,7 +18,7 @@ export const RULES: readonly (readonly [string, string])[] = [
      where b.verified_via = 'city' and f.tx_hash is null`,
   ],
   [
-    'a proof of a thing that nobody bought',
+    'a proof of a thing without a sale',
     `select f.tx_hash from payment_proofs f left join purchases b on b.tx_hash = f.tx_hash and b.verified_via = 'city'
      where f.purpose = 'city' and b.id is null`,
   ],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listFiles } from '../support/list-files.ts';
 
-/** What the operator's audit may rest on, and the public one beside it: what any client of the market has. */
+/** What the operator's audit may rest on, and so may the public one: what any client of the market has. */
 const OWN = /^(?:node:[\w/]+|pg|\.{1,2}\/(?:public\/)?[\w-]+\.ts)$/;
 const OF_CLIENTS = /^\.\.\/\.\.\/\.\.\/src\/(?:sdk|contract)\//;
 

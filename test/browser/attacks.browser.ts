@@ -90,14 +90,14 @@ describe('from another site', () => {
       ...{ action, token, mark, merchant_key: shown.key },
       ...{ code_first: await code('code_first'), code_second: await code('code_second') },
       ...(action === 'begin'
-        ? { handle: 'of-somebody', model: 'm', client_class: 'coding_persistent', human_approved: 'yes' }
+        ? { handle: 'of-another', model: 'm', client_class: 'coding_persistent', human_approved: 'yes' }
         : {}),
     });
     const before = await counted();
     await page.goto(otherUrl);
     await send(visitor, 'button');
     expect(await heading(visitor)).toBe('Sent from another site');
-    expect(await page.content()).not.toContain('of-somebody');
+    expect(await page.content()).not.toContain('of-another');
     expect(await counted()).toEqual(before);
     await page.goto(`${market.url}/join`);
     expect(await heading(visitor)).toBe('Shown already');
@@ -119,7 +119,7 @@ describe('from another site', () => {
   it('a form in a frame without an origin does nothing', async () => {
     const visitor = await browser.visitor();
     const { page } = visitor;
-    const inner = formTo('/join', { action: 'begin', handle: 'of-nobody' }).replaceAll('"', '&quot;');
+    const inner = formTo('/join', { action: 'begin', handle: 'of-none' }).replaceAll('"', '&quot;');
     html = `<iframe sandbox="allow-forms allow-top-navigation" srcdoc="${inner.replace('method', 'target=_top method')}"></iframe>`;
     await page.goto(otherUrl);
     const before = await counted();
@@ -130,7 +130,7 @@ describe('from another site', () => {
   });
 });
 
-describe('cookies that somebody else has set', () => {
+describe('cookies that another site has set', () => {
   const cookie = (name: string, value: string) => ({
     // As if set over https, where the prefix allows it: cookies know no scheme and no port.
     ...{ name, value, url: market.url.replace('http:', 'https:') },

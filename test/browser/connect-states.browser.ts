@@ -85,7 +85,7 @@ it('too many tries say how long to wait', async () => {
   await visitor.close();
 });
 
-it('a key that is replaced after the proof has to be shown anew', async () => {
+it('a key that is replaced after the proof has to be shown again', async () => {
   const visitor = await browser.visitor();
   const { page } = visitor;
   await page.goto((await client.begin(market.url)).url);
@@ -224,7 +224,7 @@ it('every page in every state: nothing that axe calls serious, nothing that stic
   await Promise.all([backIn(visitor), page.click('#allow')]);
   await page.goBack();
   await look('consent-decided', OVER);
-  await page.goto(`${market.url}/oauth/authorize?client_id=nobody&response_type=code`);
+  await page.goto(`${market.url}/oauth/authorize?client_id=unknown&response_type=code`);
   await look('connect-fault', 'This program cannot be connected');
   await visitor.close();
 });

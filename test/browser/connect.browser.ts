@@ -6,7 +6,7 @@ import { everyRow, formsIn, type Overheard, overhear } from './overhear.ts';
 import { stubClient } from './stub-client.ts';
 import { CONFIRM, fillBack, fillJoin, heading, readShown, send } from './walk.ts';
 
-// A program is connected to a store by somebody in a real browser, used, listed and revoked; and the key is in headers alone.
+// A program is connected to a store by a person in a real browser, used, listed and revoked; and the key is in headers alone.
 
 const browser = testBrowser();
 const market = browserMarket();

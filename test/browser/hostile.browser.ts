@@ -15,7 +15,7 @@ const NOON = Date.UTC(2026, 0, 8, 12, 5, 0);
 /** So many texts stand in each field of one listing. */
 const TOGETHER = 15;
 const LONGEST_QUERY = 100;
-/** Beside goods, stores, and the lists of both. */
+/** In addition to goods, stores, and the lists of both. */
 const SINGLE_PAGES = [
   ...['/', '/window', '/events', '/treasury', '/nowhere/%3Cscript%3Ealert(1)%3C%2Fscript%3E'],
   ...['/moderation', '/moderation?show=appeals', '/moderation?show=comments'],

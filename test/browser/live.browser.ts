@@ -212,7 +212,7 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await visitor.close();
 });
 
-it('after more than fits on the page it is made anew, with a hundred rows and no gap', async () => {
+it('after more than fits on the page it is rendered again, with a hundred rows and no gap', async () => {
   const [gone, kept] = [await list({ title: 'Gone meanwhile' }), await list({ title: 'Still there' })];
   await settle();
   const visitor = await browser.visitor();
@@ -237,7 +237,7 @@ it('after more than fits on the page it is made anew, with a hundred rows and no
   await visitor.close();
 });
 
-it('a tab that nobody sees listens to nothing, and catches up by the last number when it is seen again', async () => {
+it('a hidden tab listens to nothing, and catches up by the last number when it is seen again', async () => {
   const visitor = await browser.visitor();
   const page = await open(visitor);
   const icon = await page.getAttribute('link[rel=icon]', 'href');

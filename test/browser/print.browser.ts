@@ -5,7 +5,7 @@ import { testBrowser } from './browser.ts';
 import { pagesOf, storefrontGround } from './storefront-ground.ts';
 
 // On paper: what the page says, black on white, without what can only be pressed, and with the addresses of what it leads to. And on
-// screens whose colours are somebody's own.
+// screens whose colours are the user's own.
 
 const browser = testBrowser();
 const ground = storefrontGround();

@@ -16,7 +16,7 @@ import type { ClientShape } from '../support/oauth-shapes.ts';
 export interface StubClient {
   /** Where it listens. */
   redirectUri: string;
-  /** Begins anew: the address to which it sends its user. It registers itself, or is known by its document. */
+  /** Begins again: the address to which it sends its user. It registers itself, or is known by its document. */
   begin(
     marketUrl: string,
     asked?: { scope?: string; name?: string; document?: ClientShape['document'] },
@@ -52,7 +52,7 @@ export function stubClient(): StubClient {
     server.close();
   });
   const brought = (): URLSearchParams => {
-    if (last === null) throw new Error('nobody came back');
+    if (last === null) throw new Error('no browser came back');
     return last;
   };
   return {

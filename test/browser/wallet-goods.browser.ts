@@ -150,7 +150,7 @@ describe('the goods again', () => {
     await person.visitor.close();
   });
 
-  it('in another browser for the wallet that paid, also when nobody can buy them any more', async () => {
+  it('in another browser for the wallet that paid, also when they cannot be bought any more', async () => {
     const listed = await goods();
     const person = await shopper();
     await person.toSettled(listed);

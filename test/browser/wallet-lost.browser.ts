@@ -5,7 +5,7 @@ import { usdcAdmin } from '../support/chain.ts';
 import { latestNumber, signProof } from '../support/market-world.ts';
 import { beyondRefusals, SELLER, type Shopper, walletStage } from './wallet-stage.ts';
 
-// A market that has lost some of its books, and has recovered: what the page says, and that nobody pays twice unasked.
+// A market that has lost some of its books, and has recovered: what the page says, and that no buyer pays twice unasked.
 
 const { world, goods, shopper, facilitator, forward } = await walletStage();
 
@@ -62,7 +62,7 @@ it('while the books are lost the page says so, keeps what was signed, and goes o
   expect(await person.said()).toContain('Do not pay again.');
   expect(await person.visitor.findings()).toEqual([]);
   await person.visitor.shoot('wallet-books-lost');
-  // Whoever comes back to it finds the same.
+  // A visitor who comes back finds the same.
   await page.reload();
   await page.locator('#stage-title', { hasText: 'The market has lost some of its books' }).waitFor();
   await recover();
@@ -74,7 +74,7 @@ it('while the books are lost the page says so, keeps what was signed, and goes o
   expect([await person.paid(), person.wallet.signed.length]).toEqual([[listed.price], 1]);
 });
 
-it('who may have paid already is told so, and pays anew only by a button that says it', async () => {
+it('who may have paid already is told so, and pays again only by a button that says it', async () => {
   const listed = await goods();
   const person = await visit();
   const { page } = person;

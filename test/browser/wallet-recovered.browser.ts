@@ -21,7 +21,7 @@ async function buy(listed: Goods): Promise<Shopper> {
   return person;
 }
 
-it('a page that waited goes on, and those that had their goods show them again, and nobody pays twice', async () => {
+it('a page that waited goes on, and those that had their goods show them again, and no buyer pays twice', async () => {
   const listed = [await goods(), await goods(), await goods()] as const;
   const backup = await history.primary.copyWhileRunning();
   const [byToken, bySignature, waits] = [await buy(listed[0]), await buy(listed[1]), await shopper()];

@@ -6,7 +6,7 @@ import { usdcAdmin } from '../support/chain.ts';
 import { removeListing } from '../support/seed.ts';
 import { beyondRefusals, richAccount, type Shopper, walletStage } from './wallet-stage.ts';
 
-// Everything that can go wrong while somebody buys with a wallet: what the page says, and that nobody pays twice or for nothing.
+// Everything that can go wrong while a person buys with a wallet: what the page says, and that no buyer pays twice or for nothing.
 
 /** Time of market and chain together; only ever forward. */
 let offsetMs = 0;
@@ -19,7 +19,7 @@ afterEach(async () => {
   people = [];
 });
 
-/** Nobody meets a visitor of an earlier test. Their time is the market's. */
+/** No test sees a visitor of an earlier one. Their time is the market's. */
 async function visit(): Promise<Shopper> {
   const person = await shopper();
   people.push(person);
@@ -150,7 +150,7 @@ describe('the browser', () => {
     await person.visitor.shoot(`wallet-unsafe-${name}`);
   });
 
-  it('that holds something unreadable about a payment signs nothing beside it', async () => {
+  it('that holds something unreadable about a payment signs nothing else', async () => {
     const listed = await goods();
     const person = await visit();
     await person.page.context().addInitScript(`localStorage['openaisle:proof:${listed.id}'] = '{'`);

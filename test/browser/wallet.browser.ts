@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { overhear } from './overhear.ts';
 import { beyondRefusals, type Shopper, walletStage } from './wallet-stage.ts';
 
-// Somebody buys with a wallet in a real browser: real chain, real USDC, real facilitator. One payment, whatever happens to the page.
+// A person buys with a wallet in a real browser: real chain, real USDC, real facilitator. One payment, whatever happens to the page.
 
 const { world, goods, shopper } = await walletStage();
 

@@ -102,7 +102,7 @@ it('nothing moves when scripts and the font of machine facts come late', async (
     await page.waitForLoadState('load');
     await page.evaluate('document.fonts.ready.then(() => true)');
     await page.evaluate(TWO_FRAMES);
-    // A word that changes in its own place is no more than this; nothing beside it moves.
+    // A word that changes in its own place is no more than this; nothing next to it moves.
     const shift = await page.evaluate<number>('window.shift');
     expect([path, shift]).toEqual([path, expect.toSatisfy((n: number) => n < MOST_SHIFT)]);
     await visitor.close();

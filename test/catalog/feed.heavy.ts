@@ -175,7 +175,7 @@ it('a follower whose changes were deleted before it read them reads everything a
   // Whatever runs on the server at the time, also for others, may hold the oldest of them back for a moment.
   while ((await db.database.rows(sql`select from catalog_changes`)).length > 0) await pruneChanges(db.database, 0);
   await expectSame(market, processOn(db.database, { clock }), addressesOf(ids));
-  expect(market.lines.map(({ event }) => event)).toContain('catalog_lost_track');
+  expect(market.lines.map(({ event }) => event)).toContain('catalog_feed_reset');
   // Once is enough.
   await seedVote(db.database, ids[2] ?? 0n, stage.voters[0] ?? 0n);
   await market.catalog.fresh();
@@ -201,7 +201,7 @@ it('goes on with what it knows while the database is away, and catches up when i
       adminUrl,
       `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'openaisle-follower'`,
     );
-    await market.logged('catalog_not_followed');
+    await market.logged('catalog_feed_failed');
     for (const kind of ['withdraw', 'pin', 'free sale', 'remove'] as const)
       await perform(stage, [...ids], { kind, which: 0 });
     await editListing(db.database, ids[1] ?? 0n, { title: 'Changed meanwhile' });
@@ -209,7 +209,7 @@ it('goes on with what it knows while the database is away, and catches up when i
     await expect(market.catalog.fresh()).rejects.toThrow();
     expect(market.catalog.facts().feedLagSeconds).toBeGreaterThan(0);
     await onServer(adminUrl, `alter database ${name} allow_connections true`);
-    await market.logged('catalog_follows_again');
+    await market.logged('catalog_feed_recovered');
     await expectSame(market, processOn(db.database), addressesOf(ids));
   } finally {
     await onServer(adminUrl, `alter database ${name} allow_connections true`);

@@ -19,7 +19,7 @@ const BODIES: readonly (readonly [name: string, path: string, body: object])[] =
   ['95,000 fields to /mcp', '/mcp', fields(95_000)],
   ['95,000 arguments of a tool', '/mcp', call({ name: 'buy', arguments: { id: 1, ...fields(95_000) } })],
   ['120,000 fields in _meta', '/mcp', call({ name: 'browse', arguments: {}, _meta: fields(120_000) })],
-  ['120,000 fields beside an artifact', '/mcp', call({ name: 'list_item', arguments: {}, _meta: fields(120_000) })],
+  ['an artifact and 120,000 more fields', '/mcp', call({ name: 'list_item', arguments: {}, _meta: fields(120_000) })],
   ['4,000 fields, short enough to be read', '/api/buy/1', fields(4_000)],
 ];
 

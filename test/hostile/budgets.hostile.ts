@@ -56,7 +56,7 @@ describe('the door for newcomers', () => {
 
   const subnet = (site: number, at: number): string => `2001:db8:${site.toString(16)}:${at.toString(16)}::1`;
 
-  test('stays open beside 299 registrations from 100 addresses of one IPv6 /57', async () => {
+  test('stays open during 299 registrations from 100 addresses of one IPv6 /57', async () => {
     clock.set(FIRST + 600_000);
     const networks = Array.from({ length: 100 }, (_, at) => subnet(1, at));
     expect(await flood(networks, 3)).toBeLessThanOrEqual(
@@ -65,7 +65,7 @@ describe('the door for newcomers', () => {
     expect(await register('198.51.100.7')).toBe(true);
   });
 
-  test('stays open beside one region that takes all that goes to who comes first', async () => {
+  test('stays open while one region takes all that goes to who comes first', async () => {
     clock.set(FIRST + HOUR + 600_000);
     const networks = Array.from({ length: 100 }, (_, at) => subnet(at % 10, at));
     const registered = await flood(networks, 3);

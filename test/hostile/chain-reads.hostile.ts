@@ -31,7 +31,7 @@ const trade = testTrade({
 const { world } = trade;
 
 /** A signature that is right, of a wallet that holds nothing. */
-async function signedByNobody(goods: Awaited<ReturnType<typeof trade.goods>>, number: number): Promise<string> {
+async function signedByRandomKey(goods: Awaited<ReturnType<typeof trade.goods>>, number: number): Promise<string> {
   return (await signProof(world.chain, testAccount(`a wallet without money ${number}`), goods.terms)).v1.value;
 }
 
@@ -41,7 +41,7 @@ async function flood(networks: readonly string[], each: number): Promise<AnswerF
     networks.flatMap((network, at) =>
       Array.from({ length: each }, async (_, time) => ({
         network,
-        proof: await signedByNobody(goods, at * each + time),
+        proof: await signedByRandomKey(goods, at * each + time),
       })),
     ),
   );
@@ -72,7 +72,7 @@ async function buysHonestly(network: string): Promise<number> {
 }
 
 describe('signatures of wallets without money', () => {
-  test('make the market ask the chain no more often than one network may, and others buy beside it', async () => {
+  test('make the market ask the chain no more often than one network may, and others buy meanwhile', async () => {
     const before = proxy.calls();
     const answers = await flood(['127.0.9.1'], 120);
     // It may have gone over the end of one minute.

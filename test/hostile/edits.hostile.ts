@@ -107,7 +107,7 @@ describe('an edit while a stranger holds payments open', () => {
     expect(await paidUnits(world.chain, proof.authorization.from, sellerOne.address)).toEqual([PRICE]);
   });
 
-  it('once its authorization has run out the buyer signs anew, for what the listing says now', async () => {
+  it('once its authorization has run out the buyer signs again, for what the listing says now', async () => {
     facilitator.script({ verify: 'invalid', settle: 'garbage' });
     const id = await listed();
     const proof = await sign(id, 22);

@@ -122,7 +122,7 @@ test('a thin wallet that another market settles at the same time is not told tha
   }
 });
 
-test('with gas for fewer than fifty settlements nobody is asked to sign; who has signed is settled', async () => {
+test('with gas for fewer than fifty settlements no buyer is asked to sign; a signed payment is settled', async () => {
   const offer = await goods();
   const payer = await wallet();
   expect(told(await world.buy(offer.id))).toEqual([402, 'payment_required']);

@@ -28,7 +28,7 @@ let names = 0;
 
 beforeAll(async () => {
   world = await startWorld({ facilitatorUrl: facilitator.url });
-  // It takes every proof and submits none: whoever signed may use the nonce otherwise.
+  // It takes every proof and submits none: the signer may use the nonce otherwise.
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   // The maintainer lists without a fee.
   seller = await world.join('the-keeper');

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Attacks by strangers against a running market, with honest clients beside them. Run by the build server. */
+/** Attacks by strangers against a running market, with honest clients at the same time. Run by the build server. */
 export default defineConfig({
   test: {
     name: 'hostile',

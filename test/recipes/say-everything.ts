@@ -19,7 +19,7 @@ import { termsDocument } from '../../src/market/pages/documents/terms.ts';
 import { referenceFiles } from '../../src/market/pages/write-reference.ts';
 import { createClient } from '../../src/sdk/client.ts';
 import { readFeeTerms } from '../../src/sdk/payments/list-goods.ts';
-import { SAMPLE_DEAL } from '../../src/wallet/sample-offer.ts';
+import { SAMPLE_OFFER } from '../../src/wallet/sample-offer.ts';
 import { sayMessage } from '../../src/wallet/wording.ts';
 import { officialAnswer } from '../support/official-answer.ts';
 
@@ -50,7 +50,7 @@ async function feeBySdk(): Promise<object> {
 const from = `0x${'22'.repeat(20)}` as const;
 const message = {
   from,
-  to: SAMPLE_DEAL.seller_wallet,
+  to: SAMPLE_OFFER.seller_wallet,
   value: '4000000',
   validAfter: '0',
   validBefore: '60',
@@ -65,6 +65,6 @@ const said = {
   documents: [aboutDocument(config, null), termsDocument(), supportDocument(config), cityBridgeDocument(config)],
   local: [LOCAL_CHAIN_ID, usdcDomain(LOCAL_CHAIN_ID)],
   sdk: await feeBySdk(),
-  wallet: [SAMPLE_DEAL, sayMessage({ message } as Parameters<typeof sayMessage>[0], SAMPLE_DEAL, 0)],
+  wallet: [SAMPLE_OFFER, sayMessage({ message } as Parameters<typeof sayMessage>[0], SAMPLE_OFFER, 0)],
 };
 process.stdout.write(JSON.stringify(said, (_key, value) => (typeof value === 'bigint' ? value.toString() : value)));

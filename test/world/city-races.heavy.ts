@@ -125,7 +125,7 @@ it('what ails one offer does not stop the others', async () => {
   await database.run(sql`create trigger offers_ail before update on offers for each row execute function offers_ail()`);
   await createSweep(sale.city, 1_000).sweepOnce();
   expect([await sale.phase(broken), await sale.phase(fine)]).toEqual(['reserved', 'listed']);
-  expect(sale.logLines.map(({ event }) => event)).toContain('offer_not_looked_at');
+  expect(sale.logLines.map(({ event }) => event)).toContain('offer_sweep_failed');
   await database.run(sql`drop trigger offers_ail on offers`);
   await createSweep(sale.city, 1_000).sweepOnce();
   expect(await sale.phase(broken)).toBe('listed');

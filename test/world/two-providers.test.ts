@@ -139,7 +139,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     expect(disagreements()).toBe(before + 1);
     const { id } = await pair.statusOf(paid.proof);
     const told = world.logLines.filter(
-      ({ event, fields }) => event === 'payment_held' && fields['payment_id'] === BigInt(Number(id)),
+      ({ event, fields }) => event === 'payment_blocked' && fields['payment_id'] === BigInt(Number(id)),
     );
     expect(told).toMatchObject([{ level: 'error', fields: { why: 'disagrees' } }]);
     await heal();
@@ -239,9 +239,9 @@ it('says in metrics and in /readyz how each provider stands, without credentials
   const endpoint = new URL(spare.url).origin;
   for (const line of [
     `openaisle_provider_head_number{provider="2",endpoint="${endpoint}",worker="1"} ${Number(await headNumber())}`,
-    `openaisle_provider_left_out{provider="2",endpoint="${endpoint}",worker="1"} 0`,
+    `openaisle_provider_excluded{provider="2",endpoint="${endpoint}",worker="1"} 0`,
     'openaisle_payments_halted{worker="1"} 0',
-    'openaisle_payments_held{why="disagrees",worker="1"} 0',
+    'openaisle_payments_blocked{why="disagrees",worker="1"} 0',
   ]) {
     expect(body.split('\n')).toContain(line);
   }

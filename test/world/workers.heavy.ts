@@ -90,7 +90,7 @@ describe('two workers', { timeout: LONG_MS }, () => {
   it('one that is killed is replaced, its duty is taken over within 5 s, and requests go on being answered', async () => {
     const market = await running();
     const holders = (): number[] =>
-      market.lines('duty_taken').flatMap(({ name, worker }) => (name === 'reconcile' ? [Number(worker)] : []));
+      market.lines('job_leader_acquired').flatMap(({ name, worker }) => (name === 'reconcile' ? [Number(worker)] : []));
     await expect.poll(() => holders().length, patiently).toBe(1);
     const [holder = 0] = holders();
     const before = new Map(serving(market));

@@ -203,7 +203,9 @@ describe('the background pass', () => {
 
   it('is on duty in a market with a city', async () => {
     await expect
-      .poll(() => world.logLines.some(({ event, fields }) => event === 'duty_taken' && fields['name'] === 'world'))
+      .poll(() =>
+        world.logLines.some(({ event, fields }) => event === 'job_leader_acquired' && fields['name'] === 'world'),
+      )
       .toBe(true);
   });
 

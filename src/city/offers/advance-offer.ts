@@ -57,10 +57,10 @@ async function moveOffer({ database, clock, log }: City, reading: OfferReading):
 /** The first that is settled buys it; what pays for something else, or holds nothing, is refused and the offer goes on. */
 async function judgeClaims(
   tx: Tx,
-  held: ReservedRow,
+  row: ReservedRow,
   reading: OfferReading,
 ): Promise<{ settled: FoundTransfer } | { open: OpenClaim[] }> {
-  const { offer, reservation, now } = held;
+  const { offer, reservation, now } = row;
   const terms = claimTermsOf(offer, reservation);
   const open: OpenClaim[] = [];
   for (const { txHash, refused } of await listClaims(tx, reservation.id)) {
@@ -74,7 +74,7 @@ async function judgeClaims(
     if (decision.outcome === 'refused') await refuseClaim(tx, reservation.id, txHash, decision.reason);
     else if (decision.outcome !== 'settled') open.push({ txHash, decision });
     else if (await insertProof(tx, reservation, decision.transfer, now)) {
-      await settle(tx, held, decision.transfer);
+      await settle(tx, row, decision.transfer);
       return { settled: decision.transfer };
     } else await refuseClaim(tx, reservation.id, txHash, 'transaction_used');
   }
@@ -92,8 +92,8 @@ async function settle(tx: Tx, { offer, reservation, now }: ReservedRow, transfer
   await moveThing(tx, { thingId: offer.thingId, to: reservation.residentId, at: now, offerId: offer.id });
 }
 
-async function move(tx: Tx, held: ReservedRow, reading: OfferReading, claims: OpenClaim[]): Promise<Move['act']> {
-  const { offer, reservation, now } = held;
+async function move(tx: Tx, row: ReservedRow, reading: OfferReading, claims: OpenClaim[]): Promise<Move['act']> {
+  const { offer, reservation, now } = row;
   const { windowTo } = claimTermsOf(offer, reservation);
   const chosen = chooseMove({
     phase: offer.phase,
@@ -106,7 +106,7 @@ async function move(tx: Tx, held: ReservedRow, reading: OfferReading, claims: Op
   if ('seen' in chosen && chosen.seen !== null && reservation.seenTxHash === null) {
     await markSeen(tx, reservation.id, chosen.seen);
   }
-  await take(tx, held, chosen);
+  await take(tx, row, chosen);
   return chosen.act;
 }
 

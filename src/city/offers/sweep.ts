@@ -73,7 +73,7 @@ async function sweepOffer(city: City, offer: OpenOffer, readOnce: () => Promise<
     if (await mayMove(city, offer, readOnce)) await advanceOffer(city, offer.id, readOnce);
   } catch (error) {
     // The others must not wait for what ails this one.
-    city.log.error('offer_not_looked_at', { offer_id: offer.id, error });
+    city.log.error('offer_sweep_failed', { offer_id: offer.id, error });
   }
 }
 

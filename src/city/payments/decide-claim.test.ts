@@ -100,7 +100,7 @@ describe('final', () => {
       settled(5, PRICE),
     ],
     [
-      'what others send beside it',
+      'what others send in the same block',
       [transfer({ at: 2, from: STRANGER }), transfer({ at: 3, to: STRANGER }), transfer()],
       settled(4, PRICE),
     ],
@@ -185,7 +185,7 @@ describe('unknown', () => {
       unknown('contradiction'),
     ],
     [
-      'a transfer to somebody else that only the receipt has',
+      'a transfer to another payee that only the receipt has',
       { logs: [transfer({ to: STRANGER })], transfersInBlock: [] },
       unknown('contradiction'),
     ],

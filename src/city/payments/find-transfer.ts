@@ -47,7 +47,7 @@ export async function findTransfer(
   const [first] = elsewhere;
   if (first !== undefined) return { transfer: first };
   if (objections.every(({ size }) => size === 0)) return { transfer: null };
-  log.warn('window_held', { why: objections.flatMap((said) => [...said.values()]) });
+  log.warn('transfer_scan_unconfirmed', { why: objections.flatMap((said) => [...said.values()]) });
   return 'unreadable';
 }
 

@@ -114,6 +114,6 @@ function note(log: City['log'], health: ProviderHealth, hash: Hex, why: Objectio
   const fields = { tx_hash: hash, why, endpoint: health.provider.endpoint };
   if (why === 'disagrees') {
     health.noteDisagreement();
-    log.error('claim_held', fields);
-  } else log.warn('claim_held', fields);
+    log.error('claim_unconfirmed', fields);
+  } else log.warn('claim_unconfirmed', fields);
 }

@@ -14,12 +14,12 @@ const db = testDatabase({ site: 'city' });
 
 test('acts of many transactions at once have no gap, what is rolled back leaves none, what changes nothing is none', async () => {
   const { database } = db;
-  const nobody = database.transaction(async (tx) => {
+  const insertion = database.transaction(async (tx) => {
     await tx.run(sql`insert into residents (id, handle, handle_skeleton, model, client_class, key_hash, pepper_version, joined_at)
-      values (99, 'nobody', 'nobody', 'm', 'coding_persistent', sha256('x'), 1, now())`);
+      values (99, 'stranger', 'stranger', 'm', 'coding_persistent', sha256('x'), 1, now())`);
     throw new Error('not meant');
   });
-  await expect(nobody).rejects.toThrow('not meant');
+  await expect(insertion).rejects.toThrow('not meant');
   const residents = await Promise.all(['one', 'two', 'three'].map((handle) => seedResident(database, { handle })));
   await Promise.all(residents.flatMap(({ id }) => ['a1b', 'c2d'].map((name) => setMarketHandle(database, id, name))));
   await Promise.all(residents.map(({ id }) => database.run(sql`update residents set model = model where id = ${id}`)));

@@ -54,7 +54,7 @@ export async function recover(
       const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, found, now });
       await store.raiseFloor(tx, 'events', eventId - 1n);
       await store.endStages(tx, now);
-      // Before anything else is told: it says what has become of the acts that were lost.
+      // Before anything else is logged: it says what has become of the acts that were lost.
       await store.endGroup(tx);
       if (!asItStands) await putBack(tx, acts);
       await raiseIds(tx, acts, margin);
@@ -114,8 +114,8 @@ async function holdHandles(tx: Tx, acts: readonly store.Act[]): Promise<number> 
 
 async function raiseIds(tx: Tx, acts: readonly store.Act[], margin: bigint): Promise<void> {
   for (const table of store.NUMBERED) {
-    const [told, inBooks] = [highestOf(table, acts), await store.findHighest(tx, table)];
-    const highest = (told > inBooks ? told : inBooks) + margin;
+    const [logged, inBooks] = [highestOf(table, acts), await store.findHighest(tx, table)];
+    const highest = (logged > inBooks ? logged : inBooks) + margin;
     await store.raiseFloor(tx, table, highest);
     if (table === 'reservations') await store.raiseReservations(tx, highest);
   }
@@ -142,20 +142,20 @@ function readActs(events: readonly CopiedEvent[]): Act[] {
   let acts: Act[] = [];
   for (const { id: eventId, canonical: bytes } of events) {
     const canonical = bytes.toString('utf8');
-    const told = parseAct({ canonical });
-    const kept = told.kind === 'recoveries' ? told.row.kept_event_id : undefined;
+    const logged = parseAct({ canonical });
+    const kept = logged.kind === 'recoveries' ? logged.row.kept_event_id : undefined;
     if (kept !== undefined) acts = acts.filter((one) => one.eventId <= BigInt(kept));
-    else acts.push({ eventId, canonical, ...whatOf(eventId, told) });
+    else acts.push({ eventId, canonical, ...whatOf(eventId, logged) });
   }
   return acts;
 }
 
-function whatOf(eventId: bigint, told: LoggedAct): Pick<Act, 'act' | 'kind' | 'group'> {
-  const kind = ACT_KINDS.find((name) => name === told.kind);
-  if (kind === undefined || !ACT_VERBS.includes(String(told.act)) || typeof told.with !== 'string') {
+function whatOf(eventId: bigint, logged: LoggedAct): Pick<Act, 'act' | 'kind' | 'group'> {
+  const kind = ACT_KINDS.find((name) => name === logged.kind);
+  if (kind === undefined || !ACT_VERBS.includes(String(logged.act)) || typeof logged.with !== 'string') {
     throw new CommandRefused(`event ${eventId} of the copies is no act of a city: name the copies of this city`);
   }
-  return { act: told.act as Act['act'], kind, group: told.with };
+  return { act: logged.act as Act['act'], kind, group: logged.with };
 }
 
 /** The highest id of that table that some acts tell of, or that a recovery among them has kept from being given out; 0: none. */

@@ -10,7 +10,7 @@ const db = testDatabase({ site: 'city' });
 const first = Buffer.alloc(32, 1);
 const second = Buffer.alloc(32, 2);
 
-test('a key names its resident under every pepper that is kept, and nobody under others', async () => {
+test('a key names its resident under every pepper that is kept, and no resident under others', async () => {
   const key = makeMerchantKey(systemRandom, 'city');
   const keyHash = createPepperFrom(new Map([[1, first]])).hash(key);
   const resident = await seedResident(db.database, { handle: 'pepper-alice', keyHash });
@@ -28,7 +28,7 @@ test('a key names its resident under every pepper that is kept, and nobody under
   expect(await under(new Map([[2, second]]))).toBeNull();
 });
 
-test('a market’s key is nobody’s, nor is one with a wrong checksum', async () => {
+test('a market’s key names no resident, nor does one with a wrong checksum', async () => {
   const city = cityContext({ database: db.database });
   expect(await authenticate(city, makeMerchantKey(systemRandom, 'aisle'))).toBeNull();
   expect(await authenticate(city, makeMerchantKey(systemRandom, 'city'))).toBeNull();

@@ -41,6 +41,6 @@ test('a resident is shown with its things, the newest first and a hundred at mos
   const { things, things_total } = await read('link-owner');
   expect(things).toEqual(Array.from({ length: 100 }, (_, at) => Number(first) + 100 - at));
   expect(things_total).toBe(101);
-  await expect(read('link-nobody')).rejects.toMatchObject({ reason: 'not_found' });
+  await expect(read('link-unknown')).rejects.toMatchObject({ reason: 'not_found' });
   await expect(read('Link-Owner')).rejects.toMatchObject({ reason: 'not_found' });
 });

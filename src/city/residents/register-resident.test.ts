@@ -27,7 +27,7 @@ const reasonsOf = (outcomes: readonly PromiseSettledResult<unknown>[]): unknown[
   outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.reason] : []));
 
 describe('stage', () => {
-  test('shows a key and the end of the stage, and makes nobody yet', async () => {
+  test('shows a key and the end of the stage, and makes no resident yet', async () => {
     const staged = await door.stage('stage-alice');
     expect(staged.expires_at).toBe('2030-01-01T12:15:00.000Z');
     expect(isMerchantKey(staged.merchant_key, 'city')).toBe(true);
@@ -112,7 +112,7 @@ describe('confirm', () => {
     const outcomes = await Promise.allSettled(stages.map((staged) => door.confirm(staged)));
     expect(reasonsOf(outcomes)).toEqual(Array.from({ length: 19 }, () => 'handle_taken'));
     const loser = stages.find((_, at) => outcomes[at]?.status === 'rejected') ?? stages[0];
-    if (loser === undefined) throw new Error('somebody lost');
+    if (loser === undefined) throw new Error('one of them lost');
     expect(await door.confirm(loser, { handle: 'wanted-too' })).toMatchObject({ handle: 'wanted-too' });
     expect(await authenticate(city(), loser.merchant_key)).toMatchObject({ handle: 'wanted-too' });
   });

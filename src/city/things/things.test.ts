@@ -54,7 +54,7 @@ describe('making', () => {
     expect(ids).toEqual(ids.map((_, at) => (ids[0] ?? 0) + at));
   });
 
-  test('a resident makes so many in a day and no more, which is nobody else’s matter', async () => {
+  test('a resident makes so many in a day and no more, and each resident is counted by itself', async () => {
     const [alice, bob] = [await resident(), await resident()];
     for (let nth = 0; nth < 2; nth += 1) await make(alice, 'Enough', { things_per_resident_day: 2 });
     await expect(make(alice, 'Too much', { things_per_resident_day: 2 })).rejects.toMatchObject({
@@ -82,11 +82,11 @@ describe('giving', () => {
     await expect(give(alice, id, alice.handle)).rejects.toMatchObject({ reason: 'not_thing_owner' });
   });
 
-  test('to oneself changes nothing; to nobody, or of nothing, is refused', async () => {
+  test('to oneself changes nothing; to no resident, or of no thing, is refused', async () => {
     const alice = await resident();
     const id = await seedThing(db.database, alice.id);
     expect((await give(alice, id, alice.handle)).body.thing.history_total).toBe(1);
-    await expect(give(alice, id, 'nobody-at-all')).rejects.toMatchObject({ reason: 'not_found' });
+    await expect(give(alice, id, 'unknown-resident')).rejects.toMatchObject({ reason: 'not_found' });
     await expect(give(alice, 999_999n, alice.handle)).rejects.toMatchObject({ reason: 'not_found' });
   });
 

@@ -7,7 +7,7 @@ import { readCode, readKey, refusalOf } from '../open-account.ts';
 import { mustHoldNothingPending } from '../run-door.ts';
 
 const IN_DOUBT =
-  'The codes in the file may be over, and the new ones were seen by nobody. Run openaisle codes --key-only: it makes others, in force after 72 hours.';
+  'The codes in the file may be over, and the new ones were never shown. Run openaisle codes --key-only: it makes others, in force after 72 hours.';
 
 const OTHER_WAYS =
   'Hand in another code with --code-stdin, or run openaisle codes --key-only: it makes codes that come in force after 72 hours.';

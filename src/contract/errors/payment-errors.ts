@@ -155,7 +155,7 @@ export const paymentErrors = {
     title: 'That collecting signature was used already',
     retry: 'after_fix',
     do_not_pay_again: true,
-    next_step: 'Choose a new collect_salt and sign anew: it moves no money. Do not pay again.',
+    next_step: 'Choose a new collect_salt and sign again: it moves no money. Do not pay again.',
   },
   delivery_token_used: {
     status: 409,

@@ -82,13 +82,13 @@ export const worldErrors = {
   },
   not_thing_owner: {
     status: 403,
-    title: 'That thing belongs to somebody else',
+    title: 'That thing belongs to another resident',
     retry: 'never',
     next_step: 'GET /api/thing/:id shows who owns it.',
   },
   not_offer_seller: {
     status: 403,
-    title: 'That offer was made by somebody else',
+    title: 'That offer was made by another resident',
     retry: 'never',
     next_step: 'Use the key of the resident who made it.',
   },
@@ -114,7 +114,7 @@ export const worldErrors = {
   },
   offer_reserved: {
     status: 409,
-    title: 'Somebody else holds this offer',
+    title: 'Another resident holds this offer',
     retry: 'same_request',
     do_not_pay_again: false,
     next_step: 'Nothing was reserved for you: do not pay. Try again after Retry-After.',

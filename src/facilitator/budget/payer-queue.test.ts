@@ -5,12 +5,12 @@ import { type Admission, createPayerQueue } from './payer-queue.ts';
 const PAYER = `0x${'11'.repeat(20)}` as const;
 
 function payerWith(balance: bigint) {
-  const turns = createPayerQueue(DEFAULT_LIMITS, () => 0);
+  const queue = createPayerQueue(DEFAULT_LIMITS, () => 0);
   const onChain: bigint[] = [];
   const ended: bigint[] = [];
   /** Lets in, and after `leave` it is in flight until `end`. */
   const enter = async (value: bigint): Promise<{ sent(): void }> => {
-    const admission: Admission = await turns.enter({
+    const admission: Admission = await queue.enter({
       payer: PAYER,
       value,
       inFlight: () => ({ count: onChain.length, value: onChain.reduce((sum, one) => sum + one, 0n) }),
@@ -28,15 +28,15 @@ function payerWith(balance: bigint) {
   };
   const end = (): void => {
     ended.push(onChain.shift() ?? expect.fail('nothing is in flight'));
-    turns.wake(PAYER);
+    queue.wake(PAYER);
   };
   /** All that can go on without an end has gone on. */
   const settled = () => new Promise((resolve) => setImmediate(resolve));
-  return { turns, enter, end, settled };
+  return { queue, enter, end, settled };
 }
 
 it('who waits while the first is sent and mined gets its turn, however often it was woken for nothing', async () => {
-  const { enter, end, settled, turns } = payerWith(10n);
+  const { enter, end, settled, queue } = payerWith(10n);
   const first = await enter(1n);
   let isSecondIn = false;
   const second = enter(1n).then((entered) => {
@@ -46,21 +46,21 @@ it('who waits while the first is sent and mined gets its turn, however often it 
   await settled();
   first.sent();
   await settled();
-  turns.wake(PAYER);
+  queue.wake(PAYER);
   await settled();
-  expect([isSecondIn, turns.waiting()]).toEqual([false, 1]);
+  expect([isSecondIn, queue.waiting()]).toEqual([false, 1]);
   end();
   (await second).sent();
-  expect(turns.waiting()).toBe(0);
+  expect(queue.waiting()).toBe(0);
 });
 
 it('closing ends every wait, also of those that were woken before', async () => {
-  const { enter, settled, turns } = payerWith(10n);
+  const { enter, settled, queue } = payerWith(10n);
   const first = await enter(1n);
   const second = enter(1n);
   await settled();
   first.sent();
   await settled();
-  turns.close();
+  queue.close();
   await expect(second).rejects.toThrow('late');
 });

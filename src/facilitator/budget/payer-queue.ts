@@ -17,7 +17,7 @@ export type Admission = { leave(): void } | { kind: 'busy' } | { kind: 'late' };
 
 /** One settlement of a payer at a time until one has gone through; then as many as its balance covers. */
 export interface PayerQueue {
-  enter(turn: QueuedSettlement): Promise<Admission>;
+  enter(settlement: QueuedSettlement): Promise<Admission>;
   /** Something of this payer has ended. */
   wake(payer: Hex): void;
   waiting(): number;
@@ -32,13 +32,13 @@ interface Line {
   admitting: Promise<unknown>;
 }
 
-async function mayEnter(limits: Limits, turn: QueuedSettlement, line: Line): Promise<boolean> {
-  const onChain = turn.inFlight();
+async function mayEnter(limits: Limits, settlement: QueuedSettlement, line: Line): Promise<boolean> {
+  const onChain = settlement.inFlight();
   const count = onChain.count + line.entered.length;
   if (count === 0) return true;
-  if (!turn.isTried() || count >= limits.in_flight_per_payer) return false;
+  if (!settlement.isTried() || count >= limits.in_flight_per_payer) return false;
   const taken = line.entered.reduce((sum, one) => sum + one.value, onChain.value);
-  return (await turn.readBalance()) >= taken + turn.value;
+  return (await settlement.readBalance()) >= taken + settlement.value;
 }
 
 export function createPayerQueue(limits: Limits, now: () => number): PayerQueue {
@@ -49,18 +49,18 @@ export function createPayerQueue(limits: Limits, now: () => number): PayerQueue 
   const wake = (payer: Hex): void => {
     for (const go of [...(lines.get(payer)?.waiting ?? [])]) go();
   };
-  const tryEnter = (turn: QueuedSettlement, line: Line): Promise<Admission | null> => {
+  const tryEnter = (settlement: QueuedSettlement, line: Line): Promise<Admission | null> => {
     const admission = line.admitting.then(async () => {
-      if (closed || now() >= turn.deadlineAt) return { kind: 'late' } as const;
-      if (!(await mayEnter(limits, turn, line))) return null;
-      const entered = { value: turn.value };
+      if (closed || now() >= settlement.deadlineAt) return { kind: 'late' } as const;
+      if (!(await mayEnter(limits, settlement, line))) return null;
+      const entered = { value: settlement.value };
       line.entered.push(entered);
       return {
         leave: () => {
           const at = line.entered.indexOf(entered);
           if (at >= 0) line.entered.splice(at, 1);
-          wake(turn.payer);
-          drop(turn.payer, line);
+          wake(settlement.payer);
+          drop(settlement.payer, line);
         },
       };
     });
@@ -72,9 +72,9 @@ export function createPayerQueue(limits: Limits, now: () => number): PayerQueue 
   };
 
   return {
-    enter: async (turn) => {
-      const line = lines.get(turn.payer) ?? { entered: [], waiting: new Set(), admitting: Promise.resolve() };
-      lines.set(turn.payer, line);
+    enter: async (settlement) => {
+      const line = lines.get(settlement.payer) ?? { entered: [], waiting: new Set(), admitting: Promise.resolve() };
+      lines.set(settlement.payer, line);
       try {
         for (;;) {
           const woken = Promise.withResolvers<void>();
@@ -82,7 +82,7 @@ export function createPayerQueue(limits: Limits, now: () => number): PayerQueue 
           line.waiting.add(woken.resolve);
           waiting += 1;
           try {
-            const admission = await tryEnter(turn, line);
+            const admission = await tryEnter(settlement, line);
             if (admission !== null) return admission;
             if (line.waiting.size > limits.waiting_per_payer || waiting > limits.waiting) return { kind: 'busy' };
             await woken.promise;
@@ -93,7 +93,7 @@ export function createPayerQueue(limits: Limits, now: () => number): PayerQueue 
         }
       } finally {
         // Not between two looks: who waits in a line that is forgotten is never woken.
-        drop(turn.payer, line);
+        drop(settlement.payer, line);
       }
     },
     wake,

@@ -90,7 +90,7 @@ test('what was written is there again after a new start: every transaction, the 
   expect([after.isKnown(filled('dd', 20)), after.isKnown(PAYER)]).toEqual([true, false]);
 });
 
-test('nobody else can read it', async () => {
+test('no other user can read it', async () => {
   await (await open()).add(entry('01'));
   expect((await stat(path())).mode & 0o777).toBe(0o600);
 });
@@ -250,7 +250,7 @@ describe('the folder of an earlier version', () => {
       expect(journal.isBlocked(entry('09').authorization)).toBe(true);
     }
     expect((await readdir(folder)).sort()).toEqual(['journal.log', 'settlements.earlier']);
-    expect(logged.lines.filter(({ event }) => event === 'journal_carried_over')).toHaveLength(1);
+    expect(logged.lines.filter(({ event }) => event === 'journal_imported')).toHaveLength(1);
   });
 
   test('of another chain is refused', async () => {

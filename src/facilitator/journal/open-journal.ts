@@ -69,7 +69,7 @@ export async function openJournal(options: {
     crashPoint,
   });
   await earlier?.putAside();
-  if (earlier !== null) options.log.info('journal_carried_over', { count: earlier.entries.length });
+  if (earlier !== null) options.log.info('journal_imported', { count: earlier.entries.length });
   return createJournal(content, file, { idleLines, crashPoint });
 }
 

@@ -117,9 +117,9 @@ export const takeFreeStep: Step = {
   run: async (scene) => {
     const goods = given(scene.freeGoods, 'free goods');
     const id = goods.id;
-    const nobody = speakAs(scene, null);
-    const { body: detail } = await nobody.client.getListing({ params: { id } });
-    const { body: taken } = await nobody.client.buyListing({ params: { id } });
+    const anonymous = speakAs(scene, null);
+    const { body: detail } = await anonymous.client.getListing({ params: { id } });
+    const { body: taken } = await anonymous.client.buyListing({ params: { id } });
     if (!('artifact' in taken)) throw new Error('free goods were not delivered at once');
     hold(
       scene,

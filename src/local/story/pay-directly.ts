@@ -46,7 +46,7 @@ export const payDirectlyStep: Step = {
     await holdRefusedElsewhere(scene, { fee, sale });
     explain(
       scene,
-      'Whoever cannot sign x402 sends USDC from any wallet: an intent names the terms, a signed text says who pays, and the hash claims.',
+      'A buyer that cannot sign x402 sends USDC from any wallet: an intent names the terms, a signed text says who pays, and the hash claims.',
     );
   },
 };
@@ -179,7 +179,7 @@ async function listWith(scene: Scene, hash: string): Promise<unknown> {
   const { id, challenge } = body.fee_intent;
   const payer_signature = await sellerOne.signer.signMessage({ message: challenge });
   const listing = {
-    title: `Goods that nobody paid a fee for, edition ${scene.edition}`,
+    title: `Goods without a paid fee, edition ${scene.edition}`,
     description: 'They are never on the shelves.',
     preview: '',
     artifact: `Edition ${scene.edition}: nothing to see.`,

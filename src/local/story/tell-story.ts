@@ -121,7 +121,7 @@ const replayStep: Step = {
     hold(scene, !exchanges.some(({ text }) => text.includes(goods.artifact)), 'the answer holds nothing of the goods');
     explain(
       scene,
-      'Once it is on the chain everybody can read a proof, so it shows that somebody paid and not who is asking.',
+      'Once it is on the chain everybody can read a proof, so it shows that it was paid, and not who is asking.',
     );
   },
 };

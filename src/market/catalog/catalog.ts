@@ -77,11 +77,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
     while (!stopping.signal.aborted) {
       try {
         await passes.fresh();
-        if (failing) log.info('catalog_follows_again');
+        if (failing) log.info('catalog_feed_recovered');
         failing = false;
       } catch (error) {
         // One line for a whole outage; reads go on from what is known.
-        if (!failing) log.error('catalog_not_followed', { error });
+        if (!failing) log.error('catalog_feed_failed', { error });
         failing = true;
       }
       await clock.sleep(POLL_MS, stopping.signal);

@@ -265,7 +265,7 @@ test('a row that stays unnumbered for 5 s raises the alarm, and is numbered once
   await other.transaction(async (tx) => {
     await tx.lock('events');
     sequencer.start();
-    const { level, fields } = await recorded.logged('event_unnumbered');
+    const { level, fields } = await recorded.logged('sequencer_late');
     expect(level).toBe('error');
     expect(fields['waited_ms']).toBeGreaterThanOrEqual(6_000);
   });
@@ -288,14 +288,14 @@ test('a pass cut off by the database is logged once and made up for by the poll'
         where locktype = 'advisory' and not granted
           and database = (select oid from pg_database where datname = current_database())`);
     await expect.poll(killed, { timeout: 5_000 }).toBeGreaterThan(0);
-    await recorded.logged('events_not_numbered');
+    await recorded.logged('sequencer_failed');
   });
   await other.close();
-  await recorded.logged('events_numbered_again');
+  await recorded.logged('sequencer_recovered');
   await sequencer.settled();
   await expectExactNumbers(2);
-  const numbering = recorded.lines.map(({ event }) => event).filter((event) => event !== 'duty_taken');
-  expect(numbering).toEqual(['events_not_numbered', 'events_numbered_again']);
+  const numbering = recorded.lines.map(({ event }) => event).filter((event) => event !== 'job_leader_acquired');
+  expect(numbering).toEqual(['sequencer_failed', 'sequencer_recovered']);
 });
 
 test('what a process left unnumbered is numbered although the one whose duty it is does not move', async () => {

@@ -112,11 +112,11 @@ function createNumbering({ database, log, takeQueued, stopped }: Numbering): () 
     if (stopped.aborted) throw new Error('the sequencer is stopped');
     try {
       if (takeQueued() || (await hasUnnumbered(database))) while ((await numberUnderLock(database)) === BATCH);
-      if (failing) log.info('events_numbered_again');
+      if (failing) log.info('sequencer_recovered');
       failing = false;
     } catch (error) {
       // One line for a whole outage; the poll goes on trying.
-      if (!failing) log.error('events_not_numbered', { error });
+      if (!failing) log.error('sequencer_failed', { error });
       failing = true;
       throw error;
     }
@@ -135,7 +135,7 @@ function numberUnderLock(database: Database): Promise<number> {
 async function lookForAlarm(database: Database, log: Log): Promise<number> {
   try {
     const waitedMs = await oldestUnnumberedMs(database);
-    if (waitedMs !== null && waitedMs >= ALARM_MS) log.error('event_unnumbered', { waited_ms: Math.round(waitedMs) });
+    if (waitedMs !== null && waitedMs >= ALARM_MS) log.error('sequencer_late', { waited_ms: Math.round(waitedMs) });
     return waitedMs ?? 0;
   } catch (error) {
     // That the database is away, the numbering says itself.

@@ -16,7 +16,7 @@ import { type PagePlan, type Shown, writeShown } from './storefront/page-plan.ts
 /** What it means, in words for a person who followed a link or typed an address. */
 const MEANINGS: Readonly<Record<ErrorClass, string>> = {
   bad_input: 'The market could not read what was asked for as a question of its own. Nothing was changed.',
-  auth_required: 'This is shown to whoever has the key of the store only. Nothing was changed.',
+  auth_required: 'This is shown only with the key of the store. Nothing was changed.',
   payment_required: 'This is handed over once it is paid. Nothing was taken.',
   forbidden: 'This is not yours to do. Nothing was changed.',
   not_found: 'The address may be mistyped, or what stood here is gone. It is not known to this market now.',
@@ -51,7 +51,7 @@ export function refusedPage({ reason, row, options }: Refusal, request: RefusedR
         '[The front page](/) says what is here, [Help](/help) how it is done.',
         '[Support](/support) has one next step for each kind of trouble.',
       ]),
-      heading('For whoever looks into it'),
+      heading('For the operator'),
       list([`Status ${row.status}, reason [${reason}](/docs/errors/${reason})`, `Request \`${request.requestId}\``]),
     ],
   });

@@ -86,8 +86,8 @@ test('a copy that is taken away while it is written is made anew, with what it h
   await rm(folder, { recursive: true });
   const second = await tell();
   await expect.poll(copiedTo, patiently).toBe(second);
-  expect((await recorded.logged('log_not_copied')).level).toBe('error');
-  await recorded.logged('log_copied_again');
+  expect((await recorded.logged('log_copy_failed')).level).toBe('error');
+  await recorded.logged('log_copy_recovered');
   const again = await openLogCopy(folder, () => systemClock.now());
   expect(again.end()?.id).toBe(second);
   await again.close();
@@ -101,7 +101,7 @@ test('a folder that cannot be made is told of, and used once it can be', async (
   await rm(folder, { recursive: true });
   await writeFile(folder, 'a file is in the way');
   const copy = keepCopy();
-  await recorded.logged('log_not_copied');
+  await recorded.logged('log_copy_failed');
   await expect.poll(copy.isFailing, patiently).toBe(true);
   await rm(folder);
   await expect.poll(() => copiedTo().catch(() => null), patiently).toBe(newest);
@@ -116,7 +116,7 @@ test('a log that does not go on from the copy is never copied in silence', async
   await copy.append([{ id: end, canonical: Buffer.from('{}'), hash: Buffer.alloc(32, 1) }]);
   await copy.close();
   const kept = keepCopy();
-  await recorded.logged('log_not_copied');
+  await recorded.logged('log_copy_failed');
   await expect.poll(kept.isFailing, patiently).toBe(true);
   expect(await copiedTo()).toBe(end);
   await kept.stop();

@@ -42,7 +42,7 @@ test('time that merely went by costs nothing: after a sleep of the machine every
   expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });
 
-test('a head that stands still is stuck only where another one is ahead: a chain that has stopped is nobody’s fault', () => {
+test('a head that stands still is stuck only where another one is ahead: a chain that has stopped makes no provider stuck', () => {
   const { providerHealth, one, other, secondsLater, head } = pair();
   for (let seconds = 0; seconds <= 80; seconds += 10) {
     for (const health of [one, other]) health.noteHead(head(7n));
@@ -55,7 +55,7 @@ test('a head that stands still is stuck only where another one is ahead: a chain
   expect(other.exclusionReason(providerHealth.best())).toBeNull();
 });
 
-test('a provider that claims a head far in the future takes the say from nobody who moves', () => {
+test('a provider that claims a head far in the future excludes no provider that moves', () => {
   const { providerHealth, one, other, secondsLater, head } = pair();
   one.noteHead({ number: 1_000_000n, timestamp: 9_999_999_999n });
   for (let number = 1n; number < 20n; number += 1n) {

@@ -55,7 +55,7 @@ test('balance, decimals, pause and blacklist are read as the token has them', as
   expect(await readBlacklisted(chain.rpc, USDC_ADDRESS, sellerTwo.address)).toBe(false);
 });
 
-test('the digest is what a wallet signs and what the token accepts, from whoever submits it', async () => {
+test('the digest is what a wallet signs and what the token accepts, from any submitter', async () => {
   const terms = authorization(nonceOf('1'));
   const digest = authorizationDigest(usdcDomain(8453), terms);
   const signature = await signAuthorization(chain, buyerOne, terms);

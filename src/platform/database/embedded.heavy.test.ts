@@ -131,7 +131,7 @@ test('after kill -9 of owner and server every acknowledged row is there', async 
   await database.close();
 });
 
-test('a process id that somebody else got since the crash keeps nobody from starting', async () => {
+test('a process id that another program got since the crash does not prevent a start', async () => {
   const first = await start();
   await first.stop();
   const stale = [process.pid, join(dataDir, 'postgres', 'cluster'), 0, 5432, '/nowhere', '', '', 'ready'].join('\n');
@@ -152,7 +152,7 @@ test('of many starters at once exactly one gets the folder', async () => {
   expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
 });
 
-test('a first start that was cut off is begun anew', async () => {
+test('a first start that was cut off is repeated from the beginning', async () => {
   const partial = join(dataDir, 'postgres', 'cluster-partial-cutoff');
   await mkdir(partial, { recursive: true });
   await chmod(join(dataDir, 'postgres'), 0o711);

@@ -115,9 +115,9 @@ interface QuotaContext {
  * Counts this call, in a transaction of its own, and refuses it beyond the limit. To be called before the check it guards:
  * refused calls count too, and nothing that fails later takes the count back.
  */
-export async function takeQuota(needs: QuotaContext, quota: Quota): Promise<void> {
-  const now = needs.clock.now();
-  const { used } = await needs.database.one<{ used: number }>(countInWindow(countingOf(quota, now)));
+export async function takeQuota(context: QuotaContext, quota: Quota): Promise<void> {
+  const now = context.clock.now();
+  const { used } = await context.database.one<{ used: number }>(countInWindow(countingOf(quota, now)));
   if (used > quota.limit) throw refusalOf(quota, now);
 }
 
@@ -125,12 +125,16 @@ export async function takeQuota(needs: QuotaContext, quota: Quota): Promise<void
  * The same, unless that scalar query (of an int8) has a value: then this call counts nothing, is never refused, and the value is the
  * answer. One statement.
  */
-export async function takeQuotaUnless(needs: QuotaContext, quota: Quota, settled: ScalarQuery): Promise<bigint | null> {
-  return (await takeQuotaAndDo<object>(needs, quota, settled, null)).settled;
+export async function takeQuotaUnless(
+  context: QuotaContext,
+  quota: Quota,
+  settled: ScalarQuery,
+): Promise<bigint | null> {
+  return (await takeQuotaAndDo<object>(context, quota, settled, null)).settled;
 }
 
 /**
- * The same together with an act that needs no other statement, and what that says. Only an error of the database, which undoes the act,
+ * The same together with an act that context no other statement, and what that says. Only an error of the database, which undoes the act,
  * takes the count back.
  */
 export async function takeQuotaAndDo<Done extends object>(
@@ -149,14 +153,14 @@ export async function takeQuotaAndDo<Done extends object>(
 
 /** The same, but what was counted in this window already, under the name and subject of `seen`, is not counted again. */
 export async function takeQuotaOnce(
-  needs: QuotaContext,
+  context: QuotaContext,
   quota: Quota,
   seen: Pick<Quota, 'name' | 'subject'>,
 ): Promise<void> {
-  const now = needs.clock.now();
+  const now = context.clock.now();
   const mark = countingOf({ ...quota, ...seen, limit: 1 }, now);
   // Under a lock, so that fifty at once with the same thing count once, and a refused one leaves no mark to slip in by.
-  const isWithin = await needs.database.transaction(async (tx) => {
+  const isWithin = await context.database.transaction(async (tx) => {
     const [, marked] = await Promise.all([
       tx.lock(`quota:${quota.name}:${quota.subject}`),
       readWindow(tx, mark.window),
@@ -191,12 +195,12 @@ interface ClientQuota extends Omit<Quota, 'subject'> {
 
 /** Counts this call of that network and of its site, and refuses it beyond either. What the network has not left uses nothing of the site's. */
 export async function takeClientQuota(
-  needs: { database: Database; clock: Clock },
+  context: { database: Database; clock: Clock },
   { clientNetwork, networksPerSite, ...quota }: ClientQuota,
 ): Promise<void> {
-  await takeQuota(needs, { ...quota, subject: clientNetwork });
+  await takeQuota(context, { ...quota, subject: clientNetwork });
   const { site } = networkLevels(clientNetwork);
   if (site === clientNetwork) return;
   const limit = Math.min(MOST, quota.limit * networksPerSite);
-  await takeQuota(needs, { ...quota, subject: site, limit });
+  await takeQuota(context, { ...quota, subject: site, limit });
 }

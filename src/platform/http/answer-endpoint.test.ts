@@ -125,7 +125,7 @@ describe('callers', () => {
     const without = await post('/api/thing', json);
     expect(without.json()).toMatchObject({ status: 401, reason: 'key_required' });
     expect(without.headers['www-authenticate']).toBe('Bearer');
-    for (const authorization of ['Bearer nobody', 'Basic abc', sampleKey, 'Bearer', `Bearer ${sampleKey} x`]) {
+    for (const authorization of ['Bearer unknown', 'Basic abc', sampleKey, 'Bearer', `Bearer ${sampleKey} x`]) {
       expect((await post('/api/thing', { ...json, authorization })).json()).toMatchObject({
         status: 401,
         reason: 'key_invalid',
@@ -140,7 +140,7 @@ describe('callers', () => {
       (await server.inject({ method: 'POST', url: '/api/buy/1', headers })).json();
     expect(await buy({})).toMatchObject({ saw: { caller: null } });
     expect(await buy({ authorization: `Bearer ${sampleKey}` })).toMatchObject({ saw: { caller: 7 } });
-    expect(await buy({ authorization: 'Bearer nobody' })).toMatchObject({ status: 401 });
+    expect(await buy({ authorization: 'Bearer unknown' })).toMatchObject({ status: 401 });
   });
 
   it('must be the maintainer where only that may act', async () => {

@@ -63,7 +63,7 @@ describe('a prepared answer', () => {
     expect(released).toBe(3);
   });
 
-  it('is refused where the answer is nobody else’s to see', async () => {
+  it('is refused where the answer is private to one caller', async () => {
     let released = 0;
     const release = () => {
       released += 1;
@@ -95,7 +95,7 @@ describe('a prepared answer in pieces', () => {
     expect(seen).toEqual({ made: 100, ended: true });
   });
 
-  it('is not begun where nobody reads it', async () => {
+  it('is not begun where no client reads it', async () => {
     const made = { iterators: 0, pieces: 0, returned: 0 };
     const prepared = (): PreparedStream => ({
       etag: '"e"',
@@ -161,7 +161,7 @@ describe('a prepared answer in pieces', () => {
     expect(answer).toContain('the beginning');
     expect(answer.endsWith('0\r\n\r\n')).toBe(false);
     await expect(fetch(`${url}/api/thing/3`).then((got) => got.text())).rejects.toThrow();
-    expect(lines.join('')).toContain('answer_broke_off');
+    expect(lines.join('')).toContain('answer_stream_failed');
   });
 
   it('is a problem like any other when it fails at the start', async () => {

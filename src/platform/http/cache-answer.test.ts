@@ -34,7 +34,7 @@ it.each([
   expect(answer.headers['content-encoding']).toBeUndefined();
 });
 
-it('what answers a form is never compressed: it may hold a secret beside what was sent', async () => {
+it('what answers a form is never compressed: it may hold a secret next to what was sent', async () => {
   const handler = () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: LONG });
   const { server } = startSample({ pages: [{ method: 'POST', path: '/form', secretFields: [], handler }] });
   const headers = { 'accept-encoding': 'gzip', 'content-type': 'application/x-www-form-urlencoded' };

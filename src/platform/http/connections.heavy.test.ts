@@ -52,7 +52,7 @@ describe('requests that are not what they should be', () => {
     expect(lines.filter((line) => line.includes('malformed_request'))).toHaveLength(9);
   });
 
-  it('are refused with 431 above 16,000 bytes of headers, whoever counts them', async () => {
+  it('are refused with 431 above 16,000 bytes of headers, by our count and by the parser’s', async () => {
     const { port } = await listen();
     const sized = (bytes: number) => get('/', [`X-Filler: ${'a'.repeat(bytes)}`]);
     expect(statusOf(await sendRaw(port, sized(15_900)))).toBe(200);
@@ -128,7 +128,7 @@ describe('requests that are not what they should be', () => {
     expect(kept.match(/HTTP\/1\.1 200/g)).toHaveLength(2);
   });
 
-  it('with a method that nobody knows are 405 where there is something', async () => {
+  it('with an unknown method are 405 where there is a route', async () => {
     const { port } = await listen();
     const answer = await sendRaw(port, get('/api/thing/3').replace('GET', 'PROPFIND'));
     expect(problemOf(answer)).toMatchObject({ status: 405 });

@@ -160,10 +160,10 @@ describe('errors', () => {
     };
     const { server, lines } = startSample({ pages: [{ method: 'GET', path: '/bad', handler: refuse }] });
     expect((await server.inject('/bad')).json()).toMatchObject({ status: 500, reason: 'internal_error' });
-    expect(lines.join('')).toContain('refusal_not_shown');
+    expect(lines.join('')).toContain('refusal_render_failed');
   });
 
-  it('never call paying again safe on a payment route when nobody can have looked whether there is a payment', async () => {
+  it('never call paying again safe on a payment route when no code has looked whether there is a payment', async () => {
     const { server } = startSample();
     const broken = (headers: Record<string, string>) =>
       server.inject({ method: 'POST', url: '/api/buy/broken', headers });

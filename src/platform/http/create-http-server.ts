@@ -147,7 +147,7 @@ function answerUnparsed({ clock, log, random, docsUrl }: AnswerContext, refusal:
 
 type AnswerContext = Pick<ServerOptions<Endpoints, never, never>, 'log' | 'random' | 'clock' | 'docsUrl'>;
 
-/** Endpoints, pages and mounts. */
+/** Endpoints, pages and extra routes. */
 function allRoutes<E extends Endpoints, Context, Caller>(
   options: ServerOptions<E, Context, Caller>,
   guard: SecretGuard,

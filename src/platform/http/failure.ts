@@ -193,7 +193,7 @@ export function presentFailure(
     const { headers = {}, body = problem.body } = request.show?.(refusal) ?? {};
     return { ...problem, headers: { ...problem.headers, ...headers }, body };
   } catch (fault) {
-    log.error('refusal_not_shown', { request_id: requestId, reason: refusal.reason, error: fault });
+    log.error('refusal_render_failed', { request_id: requestId, reason: refusal.reason, error: fault });
     return buildProblem(new Refusal('internal_error'), context);
   }
 }

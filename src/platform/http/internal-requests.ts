@@ -5,7 +5,7 @@ import type { Incoming, Outgoing } from './message.ts';
 import type { Route } from './route.ts';
 import type { InternalRequest, InternalRequests } from './server-options.ts';
 
-/** How mounts ask the server's own routes: the same way through guard, schemas and operation, without a socket. */
+/** How extra routes call the server's own routes: the same way through guard, schemas and operation, without a socket. */
 export function createInternalRequests<Caller>(
   routes: readonly Route<Caller>[],
   guard: SecretGuard,

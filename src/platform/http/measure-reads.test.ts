@@ -8,7 +8,7 @@ import { createMeasureReads } from './from-memory.ts';
 
 const request = (remoteAddress: string): IncomingMessage => ({ socket: { remoteAddress }, headers: {} }) as never;
 
-test('slow reads are charged to who asked for them, and quick ones to nobody', () => {
+test('slow reads are charged to the client that sent them, and quick ones to none', () => {
   const clock = { ...systemClock, now: () => 0 };
   const budget: Budget = createBudget({
     ...{ clock, random: systemRandom, windowSeconds: 60, networksPerSite: 10 },

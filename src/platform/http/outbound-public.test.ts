@@ -111,8 +111,8 @@ describe('an address that is none for the public is not asked', () => {
     ['one that the cloud keeps its secrets at', ['169.254.169.254']],
     ['a mapped one', ['::ffff:10.0.0.7']],
     ['one of IPv6', ['fd00::7']],
-    ['a public one with another beside it', ['93.184.216.34', '192.168.0.1']],
-    ['another with a public one beside it', ['::1', '2606:4700::1111']],
+    ['a public one, and then a private one', ['93.184.216.34', '192.168.0.1']],
+    ['a private one, and then a public one', ['::1', '2606:4700::1111']],
   ])('a name that leads to %s', async (_name, addresses) => {
     const resolve = async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     expect(await whyOf(read(undefined, { resolve, isPublic: isPublicAddress }))).toBe('address');

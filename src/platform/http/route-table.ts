@@ -21,7 +21,7 @@ export function factsOfEndpoint(endpoint: EndpointShape): RouteFacts {
   return { cors: open || payment, payment, claim, unlimited: false, errors: endpoint.errors };
 }
 
-/** Of pages and mounts. */
+/** Of pages and extra routes. */
 export function factsOfPage({ ownOrigin, unlimited }: Pick<AnyPageRoute, 'ownOrigin' | 'unlimited'>): RouteFacts {
   return { cors: ownOrigin !== true, payment: false, claim: false, unlimited: unlimited === true, errors: [] };
 }

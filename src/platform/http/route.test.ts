@@ -18,7 +18,7 @@ const sample = () =>
     extraRoutes: (inside) => [
       {
         method: 'GET',
-        path: '/beside',
+        path: '/extra',
         answer: (from) =>
           inside.ask({ route: 'GET /api/thing/:id', params: { id: '3' }, headers: { accept: PAGE } }, from),
       },
@@ -26,7 +26,7 @@ const sample = () =>
   });
 
 describe('a face', () => {
-  it('answers who asks for it, and nobody else: programs get the same bytes as without one', async () => {
+  it('answers only clients that ask for it: programs get the same bytes as without one', async () => {
     const { server } = sample();
     const { server: plain } = startSample();
     const shown = await server.inject({ url: '/api/thing/3', headers: { accept: PAGE } });
@@ -45,7 +45,7 @@ describe('a face', () => {
   });
 
   it('is not what other parts of the server see', async () => {
-    const answer = await sample().server.inject({ url: '/beside', headers: { accept: PAGE } });
+    const answer = await sample().server.inject({ url: '/extra', headers: { accept: PAGE } });
     expect(answer.json()).toEqual({ name: 'thing 3' });
   });
 

@@ -77,7 +77,7 @@ export function routesOf<E extends Endpoints, Context, Caller>(
   return [...endpoints, ...pages];
 }
 
-/** A mount as a route. */
+/** An extra route as a route. */
 export function routeOfExtra<Caller>(extra: ExtraRoute): Route<Caller> {
   return {
     path: extra.path,
@@ -89,18 +89,19 @@ export function routeOfExtra<Caller>(extra: ExtraRoute): Route<Caller> {
 }
 
 /**
- * The routes as they are mounted, with the faces that some endpoints have for people. Code that asks from inside the server gets what
+ * The routes as they are mounted, with the representations that some endpoints have for people. Code that asks from inside the server gets what
  * the endpoint itself answers.
  */
 export function addRepresentations<E extends Endpoints, Context, Caller>(
   routes: readonly Route<Caller>[],
-  { endpoints, representations: faces }: Pick<ServerOptions<E, Context, Caller>, 'endpoints' | 'faces'>,
+  { endpoints, representations }: Pick<ServerOptions<E, Context, Caller>, 'endpoints' | 'representations'>,
   inside: InternalRequests<Caller>,
 ): readonly Route<Caller>[] {
   const byRoute = new Map<string, RepresentationHandler | undefined>(
-    Object.entries<RepresentationHandler | undefined>(faces?.(inside) ?? {}).map(([name, representation]) => {
+    Object.entries<RepresentationHandler | undefined>(representations?.(inside) ?? {}).map(([name, representation]) => {
       const endpoint = endpoints[name];
-      if (endpoint?.method !== 'GET') throw new TypeError(`only what is read has a face, and ${name} is not`);
+      if (endpoint?.method !== 'GET')
+        throw new TypeError(`only what is read has a representation for people, and ${name} is not`);
       return [`GET ${endpoint.path}`, representation] as const;
     }),
   );
@@ -112,10 +113,10 @@ export function addRepresentations<E extends Endpoints, Context, Caller>(
 
 async function answerWith<Caller>(
   route: Route<Caller>,
-  face: RepresentationHandler,
+  representation: RepresentationHandler,
   incoming: Incoming,
 ): Promise<Outgoing> {
-  const { headers, ...rest } = (await face(incoming)) ?? (await route.answer(incoming));
+  const { headers, ...rest } = (await representation(incoming)) ?? (await route.answer(incoming));
   const varies = headers['vary'];
   return { ...rest, headers: { ...headers, vary: varies === undefined ? 'accept' : `accept, ${String(varies)}` } };
 }

@@ -51,7 +51,7 @@ async function* resumed(
     for (let step = first; step.done !== true; step = await iterator.next()) yield step.value;
   } catch (error) {
     exchange.notes['reason'] = 'internal_error';
-    log.error('answer_broke_off', { request_id: exchange.requestId, error });
+    log.error('answer_stream_failed', { request_id: exchange.requestId, error });
     throw error;
   }
 }

@@ -168,7 +168,7 @@ export interface InternalRequest {
   body?: unknown;
 }
 
-/** What mounts may do inside the server they are mounted on. */
+/** How extra routes call the other routes of the same server. */
 export interface InternalRequests<Caller> {
   guard: SecretGuard;
   /**

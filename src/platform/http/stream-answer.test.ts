@@ -97,7 +97,7 @@ describe('an answer that is held open', () => {
     await server.close({ drainMs: 20_000 });
   });
 
-  it('tells whoever writes when the client takes no more, and when it has taken all', async () => {
+  it('tells the writer when the client takes no more, and when it has taken all', async () => {
     const { port, listeners, released } = await listenWithStream();
     const { socket } = await openStream(port);
     const [listener] = listeners;

@@ -54,7 +54,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
       const round = createRounds(context, copy);
       while (!signal.aborted) {
         await round();
-        if (failing) log.info('log_copied_again');
+        if (failing) log.info('log_copy_recovered');
         failing = false;
         await clock.sleep(LOOK_MS, signal);
       }
@@ -73,7 +73,7 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
         if (lock !== null) await write();
       } catch (error) {
         // One line for a whole outage. That the database is away, others say.
-        if (!failing && !isUnavailable(error)) log.error('log_not_copied', { error });
+        if (!failing && !isUnavailable(error)) log.error('log_copy_failed', { error });
         failing = true;
       } finally {
         await lock?.release();
@@ -95,20 +95,20 @@ export function keepLogCopy(context: LogCopyContext): KeptCopy {
 }
 
 /** One look at what is new. */
-function createRounds(needs: LogCopyContext, copy: LogCopyWriter): () => Promise<void> {
-  const { database, clock, host } = needs;
+function createRounds(context: LogCopyContext, copy: LogCopyWriter): () => Promise<void> {
+  const { database, clock, host } = context;
   let notedAt = 0;
 
   const reportBreak = async (at: bigint): Promise<void> => {
-    await needs.onBreak();
+    await context.onBreak();
     // The copy's own end is in the log, but what comes after it does not follow from it: no other check reports this.
-    if (!needs.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
+    if (!context.isLost()) throw new Error(`event ${at} of the log does not follow from the end of the copy`);
   };
   const copyNew = async (): Promise<void> => {
     for (;;) {
       const end = copy.end();
       const after = end?.id ?? (await findCopyStart(database, new Date(clock.now() - MEMORY_MS)));
-      if (after === null || (end !== null && needs.newestId() <= end.id)) return;
+      if (after === null || (end !== null && context.newestId() <= end.id)) return;
       const events = await readEventsToCopy(database, after, AT_ONCE);
       const [first] = events;
       if (first === undefined) return;
@@ -118,7 +118,7 @@ function createRounds(needs: LogCopyContext, copy: LogCopyWriter): () => Promise
     }
   };
   return async () => {
-    if (needs.isLost()) return;
+    if (context.isLost()) return;
     await copyNew();
     const end = copy.end();
     if (end === null || Math.abs(clock.now() - notedAt) < NOTE_EVERY_MS) return;

@@ -34,7 +34,7 @@ const endOf = (events: readonly CopiedEvent[]) => {
   return { id, hash };
 };
 
-test('what was appended is there for whoever opens it again, or looks while it is written', async () => {
+test('what was appended is read by the next process that opens it, and by one that reads while it is written', async () => {
   const events = makeEvents(5);
   const copy = await open();
   expect([copy.end(), await readLogEnd(folder)]).toEqual([null, null]);

@@ -31,7 +31,7 @@ export async function openLogCopyPlace(
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (config.databaseUrl === null && (await isOnOneVolume(folder, config.dataDir))) {
     const why = `a restore of this volume takes the copy back too; set ${variable} to a folder on another one`;
-    log.warn('log_copy_beside_database', { path: folder, why });
+    log.warn('log_copy_on_database_volume', { path: folder, why });
   }
   return { folder, host: await readHost(join(folder, 'host'), random) };
 }

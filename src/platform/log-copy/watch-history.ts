@@ -32,7 +32,7 @@ export interface HistoryWatch<Known extends Losses> {
   compare(queryable?: Queryable): Promise<void>;
   /** While history is lost, nothing is written and no buyer is asked to pay. */
   isLost(): boolean;
-  /** As they were last read; null before the first look. */
+  /** As they were last read; null before the first comparison. */
   losses(): Known | null;
   /** `none`: nothing remembers what this log held before; a restore would not be noticed. */
   memory(): 'kept' | 'none';
@@ -54,7 +54,7 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
     known = losses;
     if (isOther) context.onOtherHistory();
   };
-  const look = async (queryable: Queryable = database): Promise<void> => {
+  const compare = async (queryable: Queryable = database): Promise<void> => {
     const { loss: found, remembers: has } = await findLoss(context, queryable);
     if (!has && remembers !== false) log.warn('log_copy_missing');
     remembers = has;
@@ -75,26 +75,26 @@ export function watchHistory<Known extends Losses>(context: WatchContext<Known>)
       // Also where the clock was set back.
       const isDue = Math.abs(clock.now() - comparedAt) >= COMPARE_EVERY_MS;
       try {
-        if (isDue) await look();
+        if (isDue) await compare();
         else note(await readLosses(database));
         if (isDue) comparedAt = clock.now();
         failing = false;
       } catch (error) {
-        if (!failing && !isUnavailable(error)) log.error('history_not_compared', { error });
+        if (!failing && !isUnavailable(error)) log.error('history_comparison_failed', { error });
         failing = true;
       }
     }
   };
   return {
     start: async () => {
-      await look();
+      await compare();
       running ??= watch();
     },
     stop: async () => {
       stopping.abort();
       await running;
     },
-    compare: look,
+    compare,
     isLost: () => unwritten || (known !== null && known.open !== null),
     losses: () => known,
     memory: () => (remembers === true ? 'kept' : 'none'),

@@ -115,7 +115,7 @@ test('sign_to_collect: a fresh signature goes out only with collect, the first p
   expect(phases).toEqual(['signed', 'submitted', 'pending', 'collecting', 'delivered']);
 });
 
-test('a collecting signature that runs out while pending is followed by another, never beside it', async () => {
+test('a collecting signature that runs out while pending is followed by another, never at the same time', async () => {
   const slow = pendingAnswer({ retry_after_seconds: 100 });
   const script = [asked, refusalAnswer('sign_to_collect'), asked, slow, slow, asked, delivered];
   const { act, purchases, wallet } = await buyerBefore(script);
@@ -135,7 +135,7 @@ test('a wallet that bought before the proof was lost collects once its fresh pro
   expect(noncesToSettle(purchases()).size).toBe(1);
 });
 
-test('a crash of the buyer goes on with the same proof and token, without asking or signing anew', async () => {
+test('a crash of the buyer goes on with the same proof and token, without asking or signing again', async () => {
   const proofStore = createMemoryProofStore();
   const script = [asked, settling(1, { delivery_token: 'tok' }), settling(60), delivered];
   const first = await buyerBefore(script, { proofStore, maxWaitSeconds: 30 });
@@ -155,7 +155,7 @@ test('the proof is saved before it is sent: a store that fails keeps it at home'
   expect(noncesToSettle(purchases()).size).toBe(0);
 });
 
-test('a saved payment that cannot be read stops the buyer instead of paying beside it', async () => {
+test('a saved payment that cannot be read stops the buyer instead of paying a second time', async () => {
   const proofStore = { ...createMemoryProofStore(), load: async () => ({ version: 1, proof: 'torn' }) };
   const { act, purchases } = await buyerBefore([asked, delivered], { proofStore });
   await expect(act()).rejects.toThrow('cannot be read');

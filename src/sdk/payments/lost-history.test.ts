@@ -54,7 +54,7 @@ describe('buying by x402', () => {
     expect(wallet.signed).toBe(0);
   });
 
-  it('what was signed before is sent until the books are there again, and nothing beside it', async () => {
+  it('what was signed before is sent until the books are there again, and nothing else', async () => {
     const { act, wallet, sent, time, reasons } = await buyerBefore([asked, lost, lost, lost, lost, lost, delivered]);
     await act({ mayPayAgain: true });
     expect(wallet.signed).toBe(1);
@@ -82,7 +82,7 @@ describe('buying by x402', () => {
     expect(await saved()).not.toBeNull();
   });
 
-  it('a payment that may be lost is an error that says what was found, until the caller pays anew', async () => {
+  it('a payment that may be lost is an error that says what was found, until the caller says payAnew', async () => {
     const { act, wallet, sent, saved } = await buyerBefore([asked, mayBeLost, mayBeLost, delivered]);
     for (let round = 0; round < 2; round += 1) {
       const thrown = act({ mayPayAgain: true });
@@ -102,7 +102,7 @@ describe('buying by x402', () => {
     expect(noncesToSettle(sent()).size).toBe(1);
   });
 
-  it('where what was signed has run out, paying anew takes the word of before as well', async () => {
+  it('where what was signed has run out, payAnew counts for the earlier payment as well', async () => {
     const script = [
       asked,
       mayBeLost,
@@ -205,7 +205,7 @@ describe('buying by a transfer', () => {
     expect(sent('/api/purchase-intent/')).toHaveLength(1);
   });
 
-  it('pays anew where it is told to', async () => {
+  it('pays again where payAnew says so', async () => {
     const { act, wallet, asked: sent } = await transferBuyerBefore({});
     await act({ payAnew: true });
     expect(sent('/api/purchase-intent/')[0]?.body).toMatchObject({ pay_anew: true });

@@ -122,21 +122,21 @@ function flowStateOf(run: Run): FlowState {
 }
 
 /** Picks up a payment that was begun earlier, or starts without one. */
-async function beginRun<Done>(pursuit: PaymentFlow<Done>): Promise<Run<Done>> {
-  const { options, storeKey } = pursuit;
+async function beginRun<Done>(flow: PaymentFlow<Done>): Promise<Run<Done>> {
+  const { options, storeKey } = flow;
   const store = options.proofStore ?? memoryOf(options.client);
   const saved = await loadPayment(store, storeKey);
   const showsSlip = options.recoverySlip !== undefined;
   return {
-    ...pursuit,
+    ...flow,
     store,
     saved,
-    terms: saved === null ? await pursuit.readTerms() : termsOf(saved),
+    terms: saved === null ? await flow.readTerms() : termsOf(saved),
     token: saved?.delivery_token ?? null,
     slip: options.recoverySlip ?? saved?.recovery_slip ?? null,
     showsSlip,
     submitted: false,
-    collecting: showsSlip && saved === null && pursuit.listingId !== null,
+    collecting: showsSlip && saved === null && flow.listingId !== null,
     collectProof: null,
     knownToExist: showsSlip,
     askedAgain: false,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { AUTHORIZATION_TYPES } from '../../contract/authorization-types.ts';
 import type { AuthorizationToSign } from '../../sdk/payments/payment-proof.ts';
-import { SAMPLE_DEAL } from '../sample-offer.ts';
+import { SAMPLE_OFFER } from '../sample-offer.ts';
 import { type Provider, WalletTrouble } from '../wallet-provider.ts';
 import { type Asking, createAskingWallet, MessageStale } from './ask-wallet.ts';
 
@@ -39,7 +39,7 @@ function play(given: Partial<Asking> & { said?: (method: string) => unknown } = 
     removeListener: (_, listener) => void listeners.delete(listener),
   };
   const asking: Asking = {
-    ...{ deal: SAMPLE_DEAL, payer: PAYER, purpose: () => 'pay', now: () => clock.ms },
+    ...{ offer: SAMPLE_OFFER, payer: PAYER, purpose: () => 'pay', now: () => clock.ms },
     connect: async () => ({ provider, address: PAYER }),
     confirm: async (message) => void shown.push(JSON.stringify(message)),
     onAsked: () => void calls.push('told'),
@@ -55,11 +55,11 @@ function play(given: Partial<Asking> & { said?: (method: string) => unknown } = 
 
 function asked(secondsAhead = 120): AuthorizationToSign {
   return {
-    domain: { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract: SAMPLE_DEAL.usdc },
+    domain: { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract: SAMPLE_OFFER.usdc },
     types: AUTHORIZATION_TYPES,
     primaryType: 'TransferWithAuthorization',
     message: {
-      ...{ from: PAYER, to: SAMPLE_DEAL.seller_wallet, value: 4_000_000n, validAfter: 0n },
+      ...{ from: PAYER, to: SAMPLE_OFFER.seller_wallet, value: 4_000_000n, validAfter: 0n },
       ...{ validBefore: BigInt(START / 1_000 + secondsAhead), nonce: `0x${'3'.repeat(64)}` },
     },
   };

@@ -1,6 +1,6 @@
 import type { AuthorizationToSign, Wallet } from '../../sdk/payments/payment-proof.ts';
 import { checkMessage, type Purpose, type TypedMessage, toTypedMessage } from '../messages.ts';
-import type { Deal } from '../offer.ts';
+import type { Offer } from '../offer.ts';
 import { beginRecord } from '../purchase-record.ts';
 import type { Action } from '../show/view.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
@@ -21,7 +21,7 @@ export class MessageStale extends Error {
 }
 
 export interface Asking {
-  deal: Deal;
+  offer: Offer;
   payer: Address;
   /** The wallet, which is asked for where none is connected yet. */
   connect(): Promise<Connected>;
@@ -45,14 +45,14 @@ export function createAskingWallet(asking: Asking): Wallet {
 }
 
 async function sign(asking: Asking, typed: AuthorizationToSign): Promise<Address> {
-  const { deal, payer, now } = asking;
+  const { offer, payer, now } = asking;
   const message = toTypedMessage(typed);
   const purpose = asking.purpose();
-  checkMessage(message, deal, payer, now(), purpose);
+  checkMessage(message, offer, payer, now(), purpose);
   const connected = await asking.connect();
   const untilMs = Number(typed.message.validBefore) * 1_000;
   await whileFresh(asking.confirm(message, purpose), connected, untilMs - LEAST_LEFT_MS - TO_SIGN_MS - now());
-  await mustBeSame(connected, deal.network);
+  await mustBeSame(connected, offer.network);
   asking.onAsked(purpose);
   const params = [payer, JSON.stringify(message)];
   const signature = await askWallet(connected.provider, 'eth_signTypedData_v4', params);
@@ -87,9 +87,9 @@ async function whileFresh(confirmed: Promise<void>, { provider, address }: Conne
 
 /** The wallet as the SDK sees it: every signature passes by the person first. */
 export function askingWallet(scene: Scene, payer: Address, isRenewed: boolean): Wallet {
-  const { deal, keep, screen, now } = scene;
+  const { offer, keep, screen, now } = scene;
   return createAskingWallet({
-    ...{ deal, payer, now },
+    ...{ offer, payer, now },
     connect: async () => {
       if (scene.connected?.address === payer) return scene.connected;
       return await askToConnect(scene, {
@@ -147,7 +147,7 @@ export async function connectTo(scene: Scene, wallet: FoundWallet, wanted: strin
   const text =
     'Allow this page to see your account, and the change of the network if the wallet asks for it. This signs nothing.';
   scene.screen.show({ kind: 'waiting', title: 'Answer in your wallet', text }, true);
-  scene.connected = await connectWallet(wallet.provider, scene.deal.network, wanted);
+  scene.connected = await connectWallet(wallet.provider, scene.offer.network, wanted);
   return scene.connected;
 }
 

@@ -28,8 +28,8 @@ export async function collectByToken(scene: Scene, deliveryToken: string): Promi
 type Shown = Omit<Parameters<Scene['client']['buyListing']>[0], 'params'>;
 
 /** A market that has lost the purchase takes it back by the slip: the same is asked once more with it. */
-async function askFor({ client, deal, keep }: Scene, shown: Shown) {
-  const params = { id: deal.id };
+async function askFor({ client, offer, keep }: Scene, shown: Shown) {
+  const params = { id: offer.id };
   try {
     return await client.buyListing({ params, ...shown });
   } catch (error) {
@@ -62,12 +62,12 @@ export async function collectBySignature(scene: Scene, payer: Address): Promise<
 }
 
 async function attempt(scene: Scene, payer: Address, isRenewed: boolean): Promise<Delivery | null> {
-  const { client, deal } = scene;
+  const { client, offer } = scene;
   const asked = await askTerms(scene);
-  const expected = { payee: deal.seller_wallet, amountUnits: deal.units, network: deal.network };
+  const expected = { payee: offer.seller_wallet, amountUnits: offer.units, network: offer.network };
   const wallet = askingWallet(scene, payer, isRenewed);
   try {
-    const proof = await signCollecting({ client, wallet, listingId: deal.id, expected, asked });
+    const proof = await signCollecting({ client, wallet, listingId: offer.id, expected, asked });
     return await sendUntilOut(scene, proof);
   } catch (error) {
     if (error instanceof MessageStale) return null;
@@ -93,9 +93,9 @@ async function sendUntilOut(scene: Scene, { header, salt, valid_before: until }:
 }
 
 /** What has to be signed is told by a refusal. */
-async function askTerms({ client, deal }: Scene): Promise<MarketError> {
+async function askTerms({ client, offer }: Scene): Promise<MarketError> {
   try {
-    await client.buyListing({ params: { id: deal.id }, body: COLLECT });
+    await client.buyListing({ params: { id: offer.id }, body: COLLECT });
   } catch (error) {
     if (error instanceof MarketError && error.reason === 'payment_required') return error;
     throw error;

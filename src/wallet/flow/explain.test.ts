@@ -3,10 +3,10 @@ import { ERRORS, type Reason } from '../../contract/errors.ts';
 import { MarketError, UnreadableAnswer } from '../../sdk/errors.ts';
 import { PaymentMayBeLost } from '../../sdk/payments/payment-errors.ts';
 import { WalletTrouble } from '../wallet-provider.ts';
-import { explain, type Standing, sayMoney } from './explain.ts';
+import { explain, type PurchaseStatus, sayMoney } from './explain.ts';
 import { endsAttempt, maySignAnew } from './show-outcome.ts';
 
-const NOTHING: Standing = { hasProof: false, isPaid: false, hasEnded: false, until: null };
+const NOTHING: PurchaseStatus = { hasProof: false, isPaid: false, hasEnded: false, until: null };
 
 function refusal(reason: Reason, doNotPayAgain: boolean | undefined, fields: object = {}): MarketError {
   const { status, title, retry, next_step } = ERRORS[reason];
@@ -103,9 +103,9 @@ describe('a market that has lost books', () => {
     expect(trouble.todo).toContain('the seller has the money');
   });
 
-  it('says of a signature that has paid exactly this that nobody should pay again', () => {
-    const standing = { ...NOTHING, hasProof: true };
-    expect(explain(refusal('authorization_used_elsewhere', true), standing).money).toContain('Do not pay again');
-    expect(explain(refusal('listing_lost', true), standing).todo).toContain('the seller has the money');
+  it('says of a signature that has paid exactly this that the buyer should not pay again', () => {
+    const status = { ...NOTHING, hasProof: true };
+    expect(explain(refusal('authorization_used_elsewhere', true), status).money).toContain('Do not pay again');
+    expect(explain(refusal('listing_lost', true), status).todo).toContain('the seller has the money');
   });
 });

@@ -6,7 +6,7 @@ import type { Trouble } from '../show/view.ts';
 import { TooLittle, WalletTrouble, type WhyNot } from '../wallet-provider.ts';
 
 /** How the purchase stands when something goes wrong. */
-export interface Standing {
+export interface PurchaseStatus {
   /** A signed payment is kept here. */
   hasProof: boolean;
   /** A transfer is seen, or the goods were paid for. */
@@ -18,14 +18,14 @@ export interface Standing {
 }
 
 /** What happened, whether money moved, and what to do; in the market's own words where it has given some. */
-export function explain(error: unknown, standing: Standing): Trouble {
-  const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(standing);
-  if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, standing), money, reason: null };
+export function explain(error: unknown, status: PurchaseStatus): Trouble {
+  const money = isSpentElsewhere(error) ? SPENT_ELSEWHERE : sayMoney(status);
+  if (error instanceof WalletTrouble) return { ...walletTrouble(error.why, status), money, reason: null };
   if (error instanceof TooLittle) {
     const todo = 'Put USDC on this wallet, or choose another one, then try again.';
     return { title: 'Too little USDC', what: `${plain(error)}.`, money, todo, reason: null };
   }
-  if (isPoor(error)) return { ...marketTrouble(error), money: sayPoor(standing), reason: error.reason };
+  if (isPoor(error)) return { ...marketTrouble(error), money: sayPoor(status), reason: error.reason };
   if (error instanceof MarketError) return { ...marketTrouble(error), money, reason: error.reason };
   if (error instanceof PaymentMayBeLost) return { ...lostTrouble(error), money, reason: 'payment_may_be_lost' };
   if (error instanceof NotAsShown || error instanceof TermsRefused) {
@@ -39,7 +39,7 @@ export function explain(error: unknown, standing: Standing): Trouble {
     };
   }
   if (error instanceof UnreadableAnswer || error instanceof PaymentUndecided) {
-    const todo = standing.hasProof
+    const todo = status.hasProof
       ? 'Look again: the same signature is sent, and nothing new is signed.'
       : 'See whether you are connected to the network, then try again.';
     return {
@@ -54,7 +54,7 @@ export function explain(error: unknown, standing: Standing): Trouble {
     title: 'This cannot go on',
     what: `Something happened that this page does not know: ${plain(error)}.`,
     money,
-    todo: standing.hasProof ? 'Load this page again. What you signed is kept.' : 'Load this page again.',
+    todo: status.hasProof ? 'Load this page again. What you signed is kept.' : 'Load this page again.',
     reason: null,
   };
 }
@@ -64,7 +64,7 @@ export function isPoor(error: unknown): error is MarketError {
   return error instanceof MarketError && error.reason === 'insufficient_funds';
 }
 
-function sayPoor({ until }: Standing): string {
+function sayPoor({ until }: PurchaseStatus): string {
   const moved = 'No money moved: the wallet holds less than the price.';
   return until === null
     ? moved
@@ -81,7 +81,7 @@ function isSpentElsewhere(error: unknown): boolean {
 }
 
 /** Never more than is known: only the market's word that the attempt is over makes a signed payment one that did not happen. */
-export function sayMoney({ hasProof, isPaid, hasEnded, until }: Standing): string {
+export function sayMoney({ hasProof, isPaid, hasEnded, until }: PurchaseStatus): string {
   if (isPaid) return 'You have paid. Do not pay again.';
   if (!hasProof) return 'No money moved: nothing that was signed was sent.';
   if (!hasEnded) return 'A payment may exist. Do not pay again.';
@@ -90,7 +90,7 @@ export function sayMoney({ hasProof, isPaid, hasEnded, until }: Standing): strin
     : `No money moved. What you signed runs out at ${until}.`;
 }
 
-function walletTrouble(why: WhyNot, { hasProof, hasEnded }: Standing): Pick<Trouble, 'title' | 'what' | 'todo'> {
+function walletTrouble(why: WhyNot, { hasProof, hasEnded }: PurchaseStatus): Pick<Trouble, 'title' | 'what' | 'todo'> {
   const words = WALLET_WORDS[why];
   return hasProof && !hasEnded ? { ...words, todo: `${words.todo} What you signed before is kept.` } : words;
 }

@@ -16,7 +16,7 @@ const LONGEST_WAIT_SECONDS = 604_800;
  * Buys, or goes on with what was begun: the SDK's own purchase, with the person between its message and the wallet. To be called by the
  * one tab that holds the purchase.
  */
-export async function pursue(scene: Scene, payer: Address, allowed: Allowed = {}): Promise<void> {
+export async function payAndCollect(scene: Scene, payer: Address, allowed: Allowed = {}): Promise<void> {
   const { keep, now } = scene;
   try {
     const saved = await keep.saved();
@@ -38,10 +38,10 @@ export async function pursue(scene: Scene, payer: Address, allowed: Allowed = {}
 
 /** Null where the message got too old before anything was signed. */
 async function attempt(scene: Scene, payer: Address, how: { isRenewed: boolean; allowed: Allowed }) {
-  const { client, deal, keep } = scene;
+  const { client, offer, keep } = scene;
   try {
     return await buy({
-      ...{ client, listingId: deal.id, maxPriceUsdc: deal.price_usdc, network: deal.network },
+      ...{ client, listingId: offer.id, maxPriceUsdc: offer.price_usdc, network: offer.network },
       ...{ proofStore: keep.proofs, maxWaitSeconds: LONGEST_WAIT_SECONDS, ...how.allowed },
       wallet: askingWallet(scene, payer, how.isRenewed),
       onProgress: (progress) => note(scene, progress),

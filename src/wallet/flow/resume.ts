@@ -5,7 +5,7 @@ import { type Address, mustHoldEnough, readAccounts, WalletTrouble } from '../wa
 import { connectTo, showWallets } from './ask-wallet.ts';
 import { collectBySignature, collectByToken } from './collect.ts';
 import { explain } from './explain.ts';
-import { pursue } from './pay.ts';
+import { payAndCollect } from './pay.ts';
 import type { Scene } from './scene.ts';
 import { forget, showDelivery, showRefusal } from './show-outcome.ts';
 
@@ -30,23 +30,23 @@ async function goOn(scene: Scene, isAct: boolean): Promise<void> {
   } catch (error) {
     return await showRefusal(scene, error, '0x');
   }
-  if (payer !== undefined) return await pursue(scene, asAddress(payer));
+  if (payer !== undefined) return await payAndCollect(scene, asAddress(payer));
   if (record?.phase === 'bought') return await readAgain(scene, record);
   // The tab that began it is gone, and nothing was signed.
   if (record !== null) keep.forget();
-  offer(scene, isAct);
+  offerPurchase(scene, isAct);
 }
 
 /** Nothing is kept: the page as a new buyer sees it. */
-function offer(scene: Scene, isAct: boolean): void {
-  const { deal, screen } = scene;
-  if (deal.units === 0n) {
-    const kind = deal.state === 'live' ? 'free' : 'closed';
+function offerPurchase(scene: Scene, isAct: boolean): void {
+  const { offer, screen } = scene;
+  if (offer.units === 0n) {
+    const kind = offer.state === 'live' ? 'free' : 'closed';
     screen.show(kind === 'free' ? { kind, get: () => void getFree(scene) } : { kind }, isAct);
     return;
   }
   const bought = { words: 'I have bought it already', act: () => askWho(scene) };
-  if (deal.state !== 'live') {
+  if (offer.state !== 'live') {
     screen.show({ kind: 'closed', collect: bought }, isAct);
     return;
   }
@@ -62,8 +62,8 @@ function offer(scene: Scene, isAct: boolean): void {
 async function begin(scene: Scene, wallet: FoundWallet): Promise<void> {
   await held(scene, async () => {
     const connected = await connectTo(scene, wallet, null);
-    await mustHoldEnough(connected, scene.deal);
-    await pursue(scene, connected.address);
+    await mustHoldEnough(connected, scene.offer);
+    await payAndCollect(scene, connected.address);
   });
 }
 
@@ -84,8 +84,8 @@ function askWho(scene: Scene): void {
 }
 
 async function readAgain(scene: Scene, record: PurchaseRecord): Promise<void> {
-  const { deal, screen } = scene;
-  if (deal.units === 0n) return await getFree(scene);
+  const { offer, screen } = scene;
+  if (offer.units === 0n) return await getFree(scene);
   try {
     if (record.token !== null && (await collectByToken(scene, record.token))) return;
   } catch (error) {
@@ -130,19 +130,19 @@ async function awaitRelease(scene: Scene): Promise<void> {
   await scene.locks.request(nameOf(scene), async () => {});
 }
 
-function nameOf({ deal }: Scene): string {
-  return `openaisle:buy:${deal.id}`;
+function nameOf({ offer }: Scene): string {
+  return `openaisle:buy:${offer.id}`;
 }
 
-const NOBODY = `0x${'0'.repeat(40)}` as const;
+const NO_ADDRESS = `0x${'0'.repeat(40)}` as const;
 
 /** What costs nothing: asked for, and checked like everything that is bought. There is no wallet that could sign. */
 async function getFree(scene: Scene): Promise<void> {
-  const { client, deal, keep, screen } = scene;
+  const { client, offer, keep, screen } = scene;
   try {
     const delivery = await buy({
-      ...{ client, listingId: deal.id, maxPriceUsdc: 0, network: deal.network, proofStore: keep.proofs },
-      wallet: { address: NOBODY, signTypedData: () => Promise.reject(new WalletTrouble('unusable')) },
+      ...{ client, listingId: offer.id, maxPriceUsdc: 0, network: offer.network, proofStore: keep.proofs },
+      wallet: { address: NO_ADDRESS, signTypedData: () => Promise.reject(new WalletTrouble('unusable')) },
     });
     showDelivery(scene, delivery);
   } catch (error) {

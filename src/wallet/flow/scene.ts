@@ -1,6 +1,6 @@
 import type { Client } from '../../sdk/client.ts';
 import type { BuyOptions } from '../../sdk/payments/buy.ts';
-import type { Deal } from '../offer.ts';
+import type { Offer } from '../offer.ts';
 import type { Screen } from '../show/create-screen.ts';
 import type { Keep } from '../storage.ts';
 import type { WatchedWallets } from '../wallet-announcements.ts';
@@ -8,7 +8,7 @@ import type { Address, Connected } from '../wallet-provider.ts';
 
 /** What every part of the flow works with. */
 export interface Scene {
-  deal: Deal;
+  offer: Offer;
   keep: Keep;
   locks: LockManager;
   screen: Screen;

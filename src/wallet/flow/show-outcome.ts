@@ -62,7 +62,7 @@ function showUnreadable({ screen }: Scene, error: unknown): void {
     trouble: {
       ...explain(error, { hasProof: true, isPaid: false, hasEnded: false, until: null }),
       title: 'What is kept here cannot be read',
-      what: 'This browser holds something about a payment for these goods that this page cannot read. Signing beside it could pay twice, so nothing is signed here.',
+      what: 'This browser holds something about a payment for these goods that this page cannot read. A second signature could pay twice, so nothing is signed here.',
       todo: 'Collect the goods with the wallet that paid in another browser, or wait an hour and clear the data of this site.',
     },
     actions: [],
@@ -90,7 +90,7 @@ export function maySignAnew(error: unknown): boolean {
 
 /** The goods, and what is needed to read them again is kept. */
 export function showDelivery(scene: Scene, delivery: Delivery, computed = commitmentOf(delivery)): void {
-  const { keep, screen, deal, now } = scene;
+  const { keep, screen, offer, now } = scene;
   const before = keep.record() ?? beginRecord(null, now());
   const record = {
     ...before,
@@ -100,11 +100,11 @@ export function showDelivery(scene: Scene, delivery: Delivery, computed = commit
     recovery_slip: delivery.recovery_slip ?? before.recovery_slip,
     transfer: before.transfer ?? transferOf(delivery),
   };
-  const matches = computed === deal.artifact_commitment || (deal.units === 0n && delivery.listing_id === deal.id);
+  const matches = computed === offer.artifact_commitment || (offer.units === 0n && delivery.listing_id === offer.id);
   // Goods that are not the promised ones are no end of the purchase: its proof stays.
   if (matches) keep.write(record);
   // Free goods may have been edited since the page was made; the SDK has held them against the listing as it stands.
-  const published = deal.units === 0n && matches ? computed : deal.artifact_commitment;
+  const published = offer.units === 0n && matches ? computed : offer.artifact_commitment;
   screen.show({ kind: 'goods', delivery, record, published, computed, forget: () => forget(scene) }, true);
 }
 

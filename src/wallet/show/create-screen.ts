@@ -1,5 +1,5 @@
 import { NETWORKS } from '../../contract/vocabulary.ts';
-import type { Deal } from '../offer.ts';
+import type { Offer } from '../offer.ts';
 import type { PurchaseRecord } from '../purchase-record.ts';
 import { sayClock } from '../wording.ts';
 import { button, type Child, element } from './element.ts';
@@ -15,7 +15,7 @@ export interface Screen {
 
 const TICK_MS = 1_000;
 
-export function createScreen(root: HTMLElement, deal: Deal, now: () => number): Screen {
+export function createScreen(root: HTMLElement, offer: Offer, now: () => number): Screen {
   const said = element('p', { class: 'heard', role: 'status' });
   const progress = element('div', { class: 'progress' });
   const stage = element('section', { class: 'stage', 'aria-labelledby': 'stage-title' });
@@ -32,11 +32,11 @@ export function createScreen(root: HTMLElement, deal: Deal, now: () => number): 
       const isOnWay = record !== null && (record.at.signed !== undefined || isAgreeing(view));
       steps = isOnWay ? showSteps(record, now()) : null;
       progress.replaceChildren(
-        ...present([steps?.node ?? null, showMoney(record), record && showTransfer(record, deal)]),
+        ...present([steps?.node ?? null, showMoney(record), record && showTransfer(record, offer)]),
       );
       const title = titleOf(view);
       const heading = element('h2', { id: 'stage-title', tabindex: -1 }, title);
-      stage.replaceChildren(heading, ...present(contentOf(view, deal, now())));
+      stage.replaceChildren(heading, ...present(contentOf(view, offer, now())));
       stage.dataset['kind'] = view.kind;
       if (isOpen) document.getElementById('whole')?.setAttribute('open', '');
       if (said.textContent !== title) said.textContent = title;
@@ -78,7 +78,7 @@ function isAgreeing(view: View): boolean {
   return view.kind === 'confirm' && view.purpose === 'pay';
 }
 
-function contentOf(view: View, deal: Deal, nowMs: number): Child[] {
+function contentOf(view: View, offer: Offer, nowMs: number): Child[] {
   switch (view.kind) {
     case 'unsafe':
       return [
@@ -87,7 +87,7 @@ function contentOf(view: View, deal: Deal, nowMs: number): Child[] {
           'p',
           {},
           'Nothing was signed. The ',
-          element('a', { href: `/listing/${deal.id}#how` }, 'other ways to buy'),
+          element('a', { href: `/listing/${offer.id}#how` }, 'other ways to buy'),
           ' work.',
         ),
       ];
@@ -103,13 +103,13 @@ function contentOf(view: View, deal: Deal, nowMs: number): Child[] {
         element('div', { class: 'row' }, button('Get it', view.get, { class: 'main', id: 'get' })),
       ];
     case 'closed':
-      return showClosed(view, deal);
+      return showClosed(view, offer);
     case 'wallets':
-      return showWallets(view, deal);
+      return showWallets(view, offer);
     case 'confirm':
-      return showConfirm(view, deal, nowMs);
+      return showConfirm(view, offer, nowMs);
     case 'progress':
-      return showProgress(view.record, deal);
+      return showProgress(view.record, offer);
     case 'elsewhere':
       return [
         element(
@@ -139,15 +139,15 @@ function contentOf(view: View, deal: Deal, nowMs: number): Child[] {
   }
 }
 
-function showClosed({ collect }: Extract<View, { kind: 'closed' }>, deal: Deal): Child[] {
-  const back = element('a', { class: 'button', href: `/listing/${deal.id}` }, 'Back to the listing');
+function showClosed({ collect }: Extract<View, { kind: 'closed' }>, offer: Offer): Child[] {
+  const back = element('a', { class: 'button', href: `/listing/${offer.id}` }, 'Back to the listing');
   return [
     element('p', {}, 'These goods cannot be bought any more. Who bought them before keeps what they bought.'),
     element('div', { class: 'row' }, collect === undefined ? null : button(collect.words, collect.act), back),
   ];
 }
 
-function showProgress({ silent_since: silent }: PurchaseRecord, deal: Deal): Child[] {
+function showProgress({ silent_since: silent }: PurchaseRecord, offer: Offer): Child[] {
   const quiet =
     silent === null
       ? null
@@ -161,7 +161,7 @@ function showProgress({ silent_since: silent }: PurchaseRecord, deal: Deal): Chi
     element(
       'p',
       {},
-      `The goods are handed over once the transfer is final on ${NETWORKS[deal.network].displayName}. You may close this page: it goes on from here when you come back with this browser.`,
+      `The goods are handed over once the transfer is final on ${NETWORKS[offer.network].displayName}. You may close this page: it goes on from here when you come back with this browser.`,
     ),
   ];
 }

@@ -1,5 +1,5 @@
 import { NETWORKS } from '../../contract/vocabulary.ts';
-import type { Deal } from '../offer.ts';
+import type { Offer } from '../offer.ts';
 import { blocksToFinal, type PurchaseRecord } from '../purchase-record.ts';
 import type { FoundWallet } from '../wallet-announcements.ts';
 import { sayClock, sayDuration, sayEstimate, sayMessage } from '../wording.ts';
@@ -72,14 +72,14 @@ export function showSteps(record: PurchaseRecord, nowMs: number): ShownSteps {
 }
 
 /** The transaction, linked where this market names an explorer. */
-export function showTransfer(record: PurchaseRecord, deal: Deal): HTMLElement | null {
+export function showTransfer(record: PurchaseRecord, offer: Offer): HTMLElement | null {
   if (record.transfer === null) return null;
   const { tx_hash: hash, block } = record.transfer;
   const shown = element('code', {}, hash);
   const link =
-    deal.explorer_url === null
+    offer.explorer_url === null
       ? shown
-      : element('a', { href: `${deal.explorer_url}/tx/${hash}`, rel: 'noopener' }, shown);
+      : element('a', { href: `${offer.explorer_url}/tx/${hash}`, rel: 'noopener' }, shown);
   return element('p', { class: 'transfer' }, 'Transaction ', link, block === null ? '' : `, in block ${block}`);
 }
 
@@ -100,11 +100,11 @@ export function showMoney(record: PurchaseRecord | null): HTMLElement | null {
 type Confirm = Extract<View, { kind: 'confirm' }>;
 
 /** What will be signed, in words and whole. */
-export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, deal: Deal, nowMs: number): Child[] {
+export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, offer: Offer, nowMs: number): Child[] {
   const pays = purpose === 'pay';
   // Said of a message that could move nothing, and of no other: it is read from what is signed.
   const isWithoutValue = message.message.value === '0';
-  const rows = sayMessage(message, deal, nowMs)
+  const rows = sayMessage(message, offer, nowMs)
     .map(([name, value]): [string, string] => [pays || name !== 'You pay' ? name : 'Amount in it', value])
     .flatMap(([name, value]) => [
       element('dt', {}, name),
@@ -126,7 +126,7 @@ export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, d
       : element(
           'p',
           {},
-          'This shows whose wallet it is; whether it has paid for these goods is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing, whoever had it, and it serves for these goods at this market alone. No money moves.',
+          'This shows whose wallet it is; whether it has paid for these goods is seen after that. The wallet shows the same kind of message as for a payment, with an amount of 0: it could move nothing in any hands, and it serves for these goods at this market alone. No money moves.',
         ),
     element('dl', { class: 'facts' }, ...rows),
     element(
@@ -155,14 +155,14 @@ export function showConfirm({ message, purpose, isRenewed, yes, no }: Confirm, d
 
 type Wallets = Extract<View, { kind: 'wallets' }>;
 
-export function showWallets({ text, wallets, isSettled, choose, others }: Wallets, deal: Deal): Child[] {
+export function showWallets({ text, wallets, isSettled, choose, others }: Wallets, offer: Offer): Child[] {
   const row =
     others.length === 0
       ? null
       : element('div', { class: 'row' }, ...others.map(({ words, act }) => button(words, act)));
   if (wallets.length === 0) {
     return isSettled
-      ? [...showNone(deal), row]
+      ? [...showNone(offer), row]
       : [element('p', { class: 'quiet' }, 'Looking for wallets in this browser.')];
   }
   return [
@@ -183,18 +183,18 @@ function showWallet(wallet: FoundWallet, id: string, choose: (wallet: FoundWalle
   return made;
 }
 
-function showNone(deal: Deal): Child[] {
+function showNone(offer: Offer): Child[] {
   return [
     element(
       'p',
       {},
-      `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[deal.network].displayName} into it, and load this page again.`,
+      `A wallet is a program that keeps your keys, most often an extension of the browser. None has announced itself here. Install one that you trust, put USDC on ${NETWORKS[offer.network].displayName} into it, and load this page again.`,
     ),
     element(
       'p',
       {},
       'On a telephone, open this page in the browser inside your wallet. The ',
-      element('a', { href: `/listing/${deal.id}#how` }, 'other ways to buy'),
+      element('a', { href: `/listing/${offer.id}#how` }, 'other ways to buy'),
       ' need no wallet in the browser.',
     ),
   ];

@@ -12,7 +12,7 @@ import type { State } from '../keep-state.ts';
 import { auditMarket } from './audit-market.ts';
 
 const { treasury, sellerOne, buyerOne, buyerThree } = WORLD_ACCOUNTS;
-const NOBODY = `0x${'0'.repeat(40)}`;
+const NO_ADDRESS = `0x${'0'.repeat(40)}`;
 
 let staged: AuditedWorld;
 let proxy: SiteProxy;
@@ -88,7 +88,7 @@ it('finds an honest market honest with nothing but its address and a chain', asy
   expect(found.log.running_hash).toBe(books.log.running_hash);
 });
 
-it('names what came to the treasury and is no fee, and counts what came to sellers beside the log', async () => {
+it('names what came to the treasury and is no fee, and counts what came to sellers and is not in the log', async () => {
   const fromBlock = ((await auditNow()).blocks?.to ?? 0) + 1;
   const hash = await send(treasury.address, 1_000_000n);
   await send(sellerOne.address, 7n);
@@ -99,7 +99,7 @@ it('names what came to the treasury and is no fee, and counts what came to selle
   expect(found.to_treasury).toMatchObject({ transfers: 1, booked: 0, surplus: surplus('1000000'), unbooked });
   expect(found.to_sellers).toMatchObject({ transfers: 1, booked: 0, surplus: surplus('7'), unbooked: [] });
   const whole = await auditNow();
-  expect(whole.to_treasury).toMatchObject({ booked: 2, unbooked: [{ sender: NOBODY }, { tx_hash: hash }] });
+  expect(whole.to_treasury).toMatchObject({ booked: 2, unbooked: [{ sender: NO_ADDRESS }, { tx_hash: hash }] });
   expect(whole.to_sellers.booked).toBe(2);
 });
 
@@ -141,7 +141,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => void])[
     () => ofEvent(6, {}, { listing_id: 2 }),
   ],
   [
-    'a sale is of a listing that nobody has',
+    'a sale is of a listing that does not exist',
     /event 6, a sale of listing 77, is of a listing that the market does not have/,
     () => ofEvent(6, {}, { listing_id: 77 }),
   ],
@@ -158,7 +158,7 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => void])[
   [
     'a listing is paid to another wallet than it was listed for',
     /listing 2 is paid to 0x\w+, and event 2 says 0x/,
-    () => ofListing(2, { seller_wallet: NOBODY }),
+    () => ofListing(2, { seller_wallet: NO_ADDRESS }),
   ],
   [
     'a listing promises other goods than it was listed with',
@@ -202,12 +202,12 @@ const LIES: readonly (readonly [lie: string, found: RegExp, plant: () => void])[
   [
     'the market takes another token for USDC',
     /the market takes 0x0+ for USDC, which is 0x8335/,
-    () => tell(/^\/api\/official/, (body) => Object.assign(body, { usdc_contract: NOBODY })),
+    () => tell(/^\/api\/official/, (body) => Object.assign(body, { usdc_contract: NO_ADDRESS })),
   ],
   [
     'the market names another treasury on its page',
     /the market names two treasuries/,
-    () => tell(/^\/treasury/, (body) => Object.assign(body, { address: NOBODY })),
+    () => tell(/^\/treasury/, (body) => Object.assign(body, { address: NO_ADDRESS })),
   ],
 ];
 
@@ -260,7 +260,7 @@ it('goes on from where it came to, and reads of the log what is new', async () =
 it('names a log that is not the one that it remembers, and keeps its state', async () => {
   const statePath = join(folder, 'public.json');
   const before = readFileSync(statePath, 'utf8');
-  ofEvent(8, { actor: 'somebody' });
+  ofEvent(8, { actor: 'another' });
   expect((await auditNow({ statePath })).faults).toContain('event 8 is not what the state remembers');
   tell(/^\/api\/events/, (body) => {
     body.events = body.events.filter(({ id }) => Number(id) < 8);

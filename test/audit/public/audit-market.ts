@@ -19,7 +19,7 @@ export interface MarketAuditOrder {
   rpcUrl: string;
   /** The address of USDC, if it is another than the one that is known for the chain. */
   token?: string | undefined;
-  /** Looked at beside the treasury that the market names. */
+  /** Looked at in addition to the treasury that the market names. */
   treasury?: string | undefined;
   fromBlock?: number | undefined;
   /** A file that remembers how far the last clean audit came. */
@@ -62,7 +62,7 @@ interface Scene {
 
 /**
  * What anybody can see of a market, held against the chain and back: ids and order of its log, every sale and every fee by a final
- * transfer of its own, listings against what the log promised, and what came to the treasury and to sellers beside that. Needs no key and
+ * transfer of its own, listings against what the log promised, and what else came to the treasury and to sellers. Needs no key and
  * takes the market's word for nothing that the chain can show.
  */
 export async function auditMarket(order: MarketAuditOrder): Promise<MarketAudit> {

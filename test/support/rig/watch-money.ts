@@ -14,7 +14,7 @@ const EXPECTED = new Set([200, 201, 202, 402, 503]);
 /** What the market may say aloud while it is lied to; any other error in its log is a part of it that failed. */
 const ALARMS = new Set([
   'payment_evidence_contradicts',
-  'payment_held',
+  'payment_blocked',
   'payments_halted_by_conflict',
   'payments_halted',
   'chain_head_refused',

@@ -83,7 +83,7 @@ export async function stepForward(feed: Feed): Promise<void> {
   const wanted = [...feed.wanted].slice(0, WANTED_AT_ONCE);
   const snapshot = await takeStep(state.model, state.snapshot, { ...feed, wanted });
   if (snapshot === null) {
-    log.warn('catalog_lost_track');
+    log.warn('catalog_feed_reset');
     return loadAll(feed);
   }
   for (const id of wanted) feed.wanted.delete(id);

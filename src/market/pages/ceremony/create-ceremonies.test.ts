@@ -96,7 +96,7 @@ async function begin(browser: Browser, handle: string) {
 }
 
 describe.each(CEREMONIES.map(({ path }) => path))('%s', (path) => {
-  it('is kept by nobody, framed by nobody, and runs only its own two scripts', async () => {
+  it('is never stored, never framed, and runs only its own two scripts', async () => {
     const seen = new Set<string>();
     for (const _again of [1, 2]) {
       const { status, headers, text } = await send(newBrowser(), path);
@@ -122,7 +122,7 @@ describe.each(CEREMONIES.map(({ path }) => path))('%s', (path) => {
     expect(seen.size).toBe(2);
   });
 
-  it('says so when its door is closed, to whoever looks and to whoever sends', async () => {
+  it('says so when its door is closed, to a GET and to a POST', async () => {
     const browser = newBrowser();
     const token = tokenIn((await send(browser, path)).text);
     doors.clear();

@@ -44,7 +44,7 @@ export const join: Ceremony = {
     doneTitle: 'Your store is open',
     done: ({ handle, merchant_id }) => [
       `Your handle is ${handle}, merchant ${merchant_id}.`,
-      'The key is in force. Whoever has it sells and buys in this name.',
+      'The key is in force. Its holder sells and buys in this name.',
       'The eight codes are in force. One of them, at Recover, replaces key and codes.',
     ],
     doneElsewhere: 'The store is open, and the key that was shown is in force.',

@@ -31,7 +31,7 @@ export async function openCeremony(
   if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
   const stageStatus = await findStageStatus(market, cookies);
-  const begun = answerBegun(market, dependencies, ceremony, { cookies, standing: stageStatus, status: 200 });
+  const begun = answerBegun(market, dependencies, ceremony, { cookies, stageStatus, status: 200 });
   if (begun !== null) return begun;
   const isOwnEnd = stageStatus.is !== 'none' && stageStatus.is !== 'open' && stageStatus.of.kind === ceremony.kind;
   return answerBegin(market, ceremony, { token, notice: isOwnEnd ? noticeOfOver(stageStatus, ceremony) : null });
@@ -42,16 +42,16 @@ export function answerBegun(
   market: Market,
   { ceremonies }: OpeningDependencies,
   ceremony: Ceremony,
-  { cookies, standing, status }: { cookies: PageCall['cookies']; standing: StageStatus; status: number },
+  { cookies, stageStatus, status }: { cookies: PageCall['cookies']; stageStatus: StageStatus; status: number },
 ): PageAnswer | null {
-  if (standing.is !== 'open') return null;
-  const begun = ceremonies.find(({ kind }) => kind === standing.of.kind) ?? ceremony;
+  if (stageStatus.is !== 'open') return null;
+  const begun = ceremonies.find(({ kind }) => kind === stageStatus.of.kind) ?? ceremony;
   const { value, cookie } = formToken(market.random, begun.path, cookies);
   if (begun === ceremony) {
-    const main = renderAgain(ceremony, { token: value, stageStatus: standing });
+    const main = renderAgain(ceremony, { token: value, stageStatus });
     return answerHtml(market.random, { title: 'Shown already', main, path: ceremony.path, status, cookie });
   }
-  const main = renderElsewhere(begun, standing, value);
+  const main = renderElsewhere(begun, stageStatus, value);
   return answerHtml(market.random, { title: 'Something else is begun', main, path: ceremony.path, status, cookie });
 }
 
@@ -80,7 +80,7 @@ export function answerClosed({ random }: Pick<Market, 'random'>, { path, words }
     path,
     main: renderMessage({
       title: `${words.title}: closed`,
-      text: 'Whoever runs this market has closed this door for now. Nothing was changed.',
+      text: 'The operator of this market has closed this door for now. Nothing was changed.',
       link: { before: 'Which doors are open is in the ', address: '/api/official', name: 'official facts', after: '.' },
     }),
   });

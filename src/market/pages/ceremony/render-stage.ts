@@ -66,11 +66,8 @@ interface AgainPage {
 }
 
 /** After a reload, in a second tab, or when what was typed back was wrong: never a second showing. */
-export function renderAgain(
-  ceremony: Ceremony,
-  { token, stageStatus: standing, faults = [], handle = null }: AgainPage,
-): string {
-  const { cookie, of, shownAt, expiresAt } = standing;
+export function renderAgain(ceremony: Ceremony, { token, stageStatus, faults = [], handle = null }: AgainPage): string {
+  const { cookie, of, shownAt, expiresAt } = stageStatus;
   const form = { token, cookie, codeCount: codeCountOf(of), faults, isShown: false, handle };
   return html`!${renderFaults(faults)}
 <h1>Shown already</h1>
@@ -104,9 +101,9 @@ export function renderMessage({ title, text, link }: Message): string {
 }
 
 /** One stage at a time in a browser: another door's is finished or canceled first. */
-export function renderElsewhere(begun: Ceremony, standing: OpenStage, token: string): string {
+export function renderElsewhere(begun: Ceremony, stageStatus: OpenStage, token: string): string {
   return html`<h1>Something else is begun</h1>
-<p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(standing.shownAt)} and is not confirmed.</p>
+<p class="summary">“${begun.words.title}” was begun in this browser at !${renderTime(stageStatus.shownAt)} and is not confirmed.</p>
 <p>Finish it at <a href="${begun.path}">${begun.words.title}</a>, or cancel it here. Nothing is in force yet.</p>
 <form method="post" action="${begun.path}">
 !${renderHidden({ action: 'cancel', token })}

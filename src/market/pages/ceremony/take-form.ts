@@ -52,7 +52,7 @@ export async function takeForm(
   if (!market.config.openDoors.has(ceremony.door)) return answerClosed(market, ceremony);
   const token = formToken(market.random, ceremony.path, cookies);
   const stageStatus = await findStageStatus(market, cookies);
-  const step = { market, parts: dependencies, ceremony, call, token, standing: stageStatus };
+  const step = { market, dependencies, ceremony, call, token, stageStatus };
   if (!isOwnToken(call, ceremony.path)) return answerOutOfDate(step);
   switch (form['action']) {
     case 'confirm':
@@ -78,31 +78,17 @@ function answerElsewhere({ random }: Market, { path, words }: Ceremony): PageAns
   });
 }
 
-function answerOutOfDate({
-  market,
-  dependencies: parts,
-  ceremony,
-  call,
-  token,
-  stageStatus: standing,
-}: Step): PageAnswer {
-  const begun = answerBegun(market, parts, ceremony, { cookies: call.cookies, standing, status: 403 });
+function answerOutOfDate({ market, dependencies, ceremony, call, token, stageStatus }: Step): PageAnswer {
+  const begun = answerBegun(market, dependencies, ceremony, { cookies: call.cookies, stageStatus, status: 403 });
   if (begun !== null) return begun;
   const isOurs = call.sentFrom.site === 'same-origin';
   const typed = isOurs ? typedOf(ceremony, call.form) : {};
   return answerBegin(market, ceremony, { token, typed, notice: OUT_OF_DATE, status: 403 });
 }
 
-async function begin({
-  market,
-  dependencies: parts,
-  ceremony,
-  call,
-  token,
-  stageStatus: standing,
-}: Step): Promise<PageAnswer> {
+async function begin({ market, dependencies, ceremony, call, token, stageStatus }: Step): Promise<PageAnswer> {
   const { form, cookies, clientNetwork } = call;
-  const begun = answerBegun(market, parts, ceremony, { cookies, standing, status: 409 });
+  const begun = answerBegun(market, dependencies, ceremony, { cookies, stageStatus, status: 409 });
   if (begun !== null) return begun;
   const typed = typedOf(ceremony, form);
   const faults = ceremony.check(form);
@@ -122,14 +108,14 @@ async function begin({
   }
 }
 
-async function cancel({ market, ceremony, call, token, stageStatus: standing }: Step): Promise<PageAnswer> {
-  const isOwn = standing.is !== 'none' && standing.of.kind === ceremony.kind;
-  if (!isOwn || isOfEarlier(call.form, standing.cookie)) {
+async function cancel({ market, ceremony, call, token, stageStatus }: Step): Promise<PageAnswer> {
+  const isOwn = stageStatus.is !== 'none' && stageStatus.of.kind === ceremony.kind;
+  if (!isOwn || isOfEarlier(call.form, stageStatus.cookie)) {
     const notice: Notice = { tone: 'warn', title: 'Nothing to cancel', text: 'Nothing is begun here in this browser.' };
     return answerBegin(market, ceremony, { token, notice, status: 409 });
   }
-  if (standing.is === 'open') await cancelStage(market, ceremony.kind, standing.cookie);
-  const over = standing.is === 'open' ? { ...standing, is: 'canceled' as const } : standing;
+  if (stageStatus.is === 'open') await cancelStage(market, ceremony.kind, stageStatus.cookie);
+  const over = stageStatus.is === 'open' ? { ...stageStatus, is: 'canceled' as const } : stageStatus;
   const cookie = over.is === 'confirmed' ? null : clearStageCookie();
   const status = over.is === 'confirmed' ? 409 : 200;
   return answerBegin(market, ceremony, { token, notice: noticeOfOver(over, ceremony), status, cookie });
@@ -155,8 +141,8 @@ function renderShown(ceremony: Ceremony, { token, cookie, shown, baseUrl }: Show
   const codes = shown.recovery_codes ?? [];
   const what =
     codes.length > 0
-      ? 'Key and codes are shown once. Nobody can show them again.'
-      : 'Your key is shown once. Nobody can show it again.';
+      ? 'Key and codes are shown once. They cannot be shown again.'
+      : 'Your key is shown once. It cannot be shown again.';
   const form = { token, cookie, codeCount: codes.length, faults: [], isShown: true, handle: null };
   return html`<h1>Save this now</h1>
 <p class="summary">${what}</p>
@@ -218,23 +204,24 @@ const EARLIER: Fault = {
 
 /** The second step: what was shown is typed back, and comes into force. Every try counts, wrong ones too. */
 async function confirmStage(step: Step): Promise<PageAnswer> {
-  const { market, ceremony, call, stageStatus: standing } = step;
-  if (standing.is !== 'open' || standing.of.kind !== ceremony.kind) return answerOver(step, standing);
-  if (isOfEarlier(call.form, standing.cookie)) return answerAgain(step, standing, { faults: [EARLIER], status: 409 });
+  const { market, ceremony, call, stageStatus } = step;
+  if (stageStatus.is !== 'open' || stageStatus.of.kind !== ceremony.kind) return answerOver(step, stageStatus);
+  if (isOfEarlier(call.form, stageStatus.cookie))
+    return answerAgain(step, stageStatus, { faults: [EARLIER], status: 409 });
   try {
-    const faults = faultsOf(step, standing);
+    const faults = faultsOf(step, stageStatus);
     if (faults.length > 0) {
       await takeNetworkQuota(market, 'confirm_per_ip_hour', call.clientNetwork);
-      return answerAgain(step, standing, { faults, status: 422 });
+      return answerAgain(step, stageStatus, { faults, status: 422 });
     }
-    return await answerDone(step, await confirm(step, standing));
+    return await answerDone(step, await confirm(step, stageStatus));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.reason === 'stage_closed' || error.reason === 'not_found') {
       return answerOver(step, await findStageStatus(market, call.cookies));
     }
     const refused = { status: statusOf(error), headers: retryHeaders(error), faults: [explainRefusal(error)] };
-    return answerAgain(step, standing, refused);
+    return answerAgain(step, stageStatus, refused);
   }
 }
 
@@ -253,16 +240,16 @@ async function confirm({ market, ceremony, call }: Step, { cookie }: OpenStage):
 }
 
 /** The cookie stays for its hour, so that another tab, or this one once more, hears that all is done. */
-async function answerDone({ market, dependencies: parts, ceremony }: Step, confirmed: Confirmed): Promise<PageAnswer> {
+async function answerDone({ market, dependencies, ceremony }: Step, confirmed: Confirmed): Promise<PageAnswer> {
   // The act is done, whatever becomes of the copy: it follows by itself as soon as it can.
-  await parts.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
+  await dependencies.catalog.fresh().catch((error: unknown) => market.log.warn('catalog_behind', { error }));
   const main = renderDone(ceremony, confirmed);
   return answerHtml(market.random, { title: ceremony.words.doneTitle, main, path: ceremony.path });
 }
 
-function answerOver({ market, ceremony, token }: Step, standing: StageStatus): PageAnswer {
-  const isOwnEnd = standing.is !== 'none' && standing.is !== 'open' && standing.of.kind === ceremony.kind;
-  const notice = isOwnEnd ? noticeOfOver(standing, ceremony) : NOTHING_BEGUN;
+function answerOver({ market, ceremony, token }: Step, stageStatus: StageStatus): PageAnswer {
+  const isOwnEnd = stageStatus.is !== 'none' && stageStatus.is !== 'open' && stageStatus.of.kind === ceremony.kind;
+  const notice = isOwnEnd ? noticeOfOver(stageStatus, ceremony) : NOTHING_BEGUN;
   return answerBegin(market, ceremony, { token, notice, status: 409 });
 }
 
@@ -274,12 +261,12 @@ interface Refused {
 
 function answerAgain(
   { market, ceremony, call, token }: Step,
-  standing: OpenStage,
+  stageStatus: OpenStage,
   { faults, status, headers = {} }: Refused,
 ): PageAnswer {
   // Asked for once the staged one turned out to be taken, and from then on.
   const typed = call.form['handle'];
   const handle = typed ?? (faults.some(({ field }) => field === 'handle') ? '' : null);
-  const main = renderAgain(ceremony, { token: token.value, stageStatus: standing, faults, handle });
+  const main = renderAgain(ceremony, { token: token.value, stageStatus, faults, handle });
   return answerHtml(market.random, { title: 'Not confirmed', main, path: ceremony.path, status, headers });
 }

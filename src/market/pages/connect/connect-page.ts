@@ -150,7 +150,7 @@ function hosts(url: string): readonly Host[] {
       steps: [
         'Open Customize (in older ones Settings), then Connectors, and choose “Add custom connector”.',
         'Paste the address, and choose “Add”.',
-        'Choose “Connect” beside it. This market opens in a browser: show that the store is yours, then Allow.',
+        'Choose “Connect” next to it. This market opens in a browser: show that the store is yours, then Allow.',
       ],
       block: null,
     },

@@ -105,7 +105,7 @@ const triesOf = async () =>
 
 describe('every page', () => {
   it.each(['/mcp/connect', '/mcp/connect/grants', 'the consent page'])(
-    '%s is kept and framed by nobody',
+    '%s is never stored and never framed',
     async (path) => {
       const { status, headers, text } = path.startsWith('/') ? await read(path) : await readPage();
       expect(status).toBe(200);
@@ -260,7 +260,7 @@ describe('the consent page', () => {
 });
 
 describe('a proof', () => {
-  it('is answered with the handle, and kept by nobody', async () => {
+  it('is answered with the handle, and never stored', async () => {
     const { status, headers, body } = await step('prove', {}, keyOf(owner));
     expect([status, body, headers['cache-control']]).toEqual([
       ...[200, { status: 'proven', handle: 'page-owner' }, 'private, no-store'],

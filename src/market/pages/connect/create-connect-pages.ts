@@ -122,12 +122,12 @@ export function createConnectPages(
   interactions: Interactions,
   inside: InternalRequests<Merchant>,
 ): ExtraRoute[] {
-  const parts: ConnectDependencies = { market, interactions, inside };
+  const dependencies: ConnectDependencies = { market, interactions, inside };
   const own = (
     method: 'GET' | 'POST',
     path: string,
-    answer: (parts: ConnectDependencies, incoming: Incoming) => Promise<Outgoing>,
-  ): ExtraRoute => ({ method, path, ownOrigin: true, answer: (incoming) => answer(parts, incoming) });
+    answer: (dependencies: ConnectDependencies, incoming: Incoming) => Promise<Outgoing>,
+  ): ExtraRoute => ({ method, path, ownOrigin: true, answer: (incoming) => answer(dependencies, incoming) });
   return [
     own('GET', '/mcp/connect', answerConnectPage),
     own('GET', '/mcp/connect/grants', answerGrantsPage),
@@ -167,12 +167,12 @@ function shownOf(bearer: string | null, code: string | undefined): Shown {
 }
 
 /** GET /oauth/interaction/:uid: what a program asks for, for the browser that it was asked in. Changes nothing. */
-async function openInteraction(parts: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
+async function openInteraction(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
   try {
-    return await open(parts, incoming);
+    return await open(dependencies, incoming);
   } catch (error) {
-    const { status } = parts.inside.refuse(error, incoming);
-    return answerMessage(parts, status, {
+    const { status } = dependencies.inside.refuse(error, incoming);
+    return answerMessage(dependencies, status, {
       title: 'No answer just now',
       text: 'The market could not read what it needs. Nothing was allowed.',
       link: { before: 'Wait a little, then load this page again. What this is about stands at ', after: '.' },
@@ -180,13 +180,13 @@ async function openInteraction(parts: ConnectDependencies, incoming: Incoming): 
   }
 }
 
-async function open(parts: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
-  const { market, interactions } = parts;
+async function open(dependencies: ConnectDependencies, incoming: Incoming): Promise<Outgoing> {
+  const { market, interactions } = dependencies;
   const uid = incoming.params['uid'] ?? '';
   const interaction = await interactions.find(incoming, uid);
   const standing = interaction === null ? null : await readAttemptStatus(market, uid);
   if (interaction === null || standing === null || standing.isOver) {
-    return answerMessage(parts, 410, {
+    return answerMessage(dependencies, 410, {
       title: 'This attempt to connect is over',
       text: 'It was decided, took too long, had too many wrong tries, or began in another browser. Begin again in the program that you want to connect.',
       link: { before: 'How that is done stands at ', after: '.' },

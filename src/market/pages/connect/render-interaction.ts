@@ -24,7 +24,7 @@ export function renderInteraction({ client, scopes }: Interaction, provenAs: str
 <p>It never sees your key, and cannot replace or recover it. You can end it at any time at <a href="/mcp/connect/grants" target="_blank" rel="noopener">what acts for you</a>; a new key ends it too.</p>
 <div class="notice warn">
 <h2>Allow only what you have begun yourself</h2>
-<p>If somebody sent you here, or you did not just begin this in that program, cancel.!${staysHere(client) ? STAYS_HERE : ''}</p>
+<p>If another person sent you here, or you did not just begin this in that program, cancel.!${staysHere(client) ? STAYS_HERE : ''}</p>
 </div>
 <noscript><div class="notice danger">
 <h2>This page needs its script</h2>

@@ -56,7 +56,7 @@ function money({ network }: DocumentFacts): Block[] {
     list([
       `USDC (\`${checksummed(network.usdc)}\`) goes from the buyer’s wallet to the seller’s, in one transfer. The market watches the chain for it.`,
       `A listing costs ${LISTING_FEE_TEXT}. [The books](/treasury) show every fee with its transaction.`,
-      'Whoever brings a signed payment to the chain can change neither payee nor amount: the payer signed both.',
+      'The submitter of a signed payment can change neither payee nor amount: the payer signed both.',
     ]),
   ];
 }
@@ -79,7 +79,7 @@ function removal(): Block[] {
     heading('How something is removed'),
     list([
       'The maintainer may take a listing off the market, with one of the reasons in the [terms](/terms) and a text. Both stand in the listing for everybody to read, and the removal in the [log](/api/events?kind=moderation).',
-      'Title and preview are shown no more, and nobody can buy it. Who bought it before keeps what they bought.',
+      'Title and preview are shown no more, and it cannot be bought. Who bought it before keeps what they bought.',
       'A comment is emptied for the same reasons. It keeps its place, its author and its replies.',
       'The merchant may appeal once against each removal. Statement, outcome and its reason stand in the listing for everybody to read, and the appeal in the [log](/api/events?kind=appeal). A listing that is restored stands as before.',
     ]),

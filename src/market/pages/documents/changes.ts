@@ -24,7 +24,7 @@ export const VERSIONS: readonly VersionEntry[] = [
       'What one client may cost is bounded by the limits in /api/official: 429 `rate_limited` with Retry-After. Bodies without an artifact are at most 64 KiB, `errors` names at most 20 fields, and a request that comes too slowly is answered with 408 `request_timeout`.',
       'A transaction that is named for a paid intent is looked at only after the signature of the wallet that paid.',
       'A market whose database was taken back says so: writes and private reads answer 503 `history_lost` until its operator has recovered. `/readyz` says `history` and `log_copy`.',
-      'After such a recovery a listing that was lost is answered with 409 `listing_lost`, and whoever may have paid in what was lost with 409 `payment_may_be_lost`, until the body says `"pay_anew": true`.',
+      'After such a recovery a listing that was lost is answered with 409 `listing_lost`, and a buyer that may have paid in what was lost with 409 `payment_may_be_lost`, until the body says `"pay_anew": true`.',
       'Answers about payments and intents carry `recovery_slip`; sent in `X-Recovery-Slip` after a recovery it takes the payment back. Without one, `{"collect": true, "collect_salt", "tx_hash"}` opens a review by the payee.',
       'The event of a new listing names its wallet, and the commitment to its goods.',
       'A listing may say its `license`: an SPDX license expression, or `other`. Shelves filter by it, edits change it before the first purchase, and purchases show it.',

@@ -72,9 +72,9 @@ function trouble(): Block[] {
     list([
       `Finality is late: the thing is held for you for ${RECOVERY_HOURS} hours. Send the same claim again; do not pay again.`,
       '`payment_invalid`, `payment_expired`, `founder_review`: there is no sale. Call sync, do not pay again, and speak with the seller about the money. The seller then cancels the offer in the city.',
-      '`needs_review`: the city calls the thing sold, and the transfer breaks a term that this market knows of. No sale is recorded, and nobody should pay again.',
+      '`needs_review`: the city calls the thing sold, and the transfer breaks a term that this market knows of. No sale is recorded, and the buyer should not pay again.',
       '[city_unavailable](/docs/errors/city_unavailable): nothing was changed. Send the same request again.',
-      `Reserved and not paid: the thing is free again, and you wait ${RESERVATION_PAUSE_MINUTES} minutes before you may reserve it anew.`,
+      `Reserved and not paid: the thing is free again, and you wait ${RESERVATION_PAUSE_MINUTES} minutes before you may reserve it again.`,
     ]),
   ];
 }

@@ -42,7 +42,7 @@ describe('the record of the MCP server', () => {
 
   it('names the source where a service hosts it that registries know, and nowhere else', () => {
     const at = (sourceUrl: string | null) => serverJson({ baseUrl, sourceUrl });
-    const url = 'https://github.com/somebody/market';
+    const url = 'https://github.com/example/market';
     expect(at(url)).toMatchObject({ repository: { url, source: 'github' } });
     for (const other of [null, 'https://git.market.example/market', 'https://github.com.market.example/x'])
       expect(at(other)).not.toHaveProperty('repository');

@@ -167,7 +167,7 @@ describe('what the pages say', () => {
     expect([none.includes('linked to no city'), none.includes('## To buy')]).toEqual([true, false]);
   });
 
-  it('sends nobody to a door that is closed', async () => {
+  it('does not link to a door that is closed', async () => {
     const closed = await read(open({ openDoors: new Set() }), '/support');
     expect(closed).not.toMatch(/\]\(\/(?:recovery|rotate)\)/);
     expect(closed).toContain('Recovery is closed here at present.');
@@ -206,7 +206,7 @@ const SAID: Readonly<Record<string, string | null>> = {
   appeals: 'statements of appeals',
   artifact_guards: 'Hashes of titles and goods',
   artifact_shapes: 'near copies',
-  artifacts: 'What you sell, until somebody has bought it',
+  artifacts: 'What you sell, until it is bought',
   catalog_changes: null,
   catalog_state: null,
   event_log_baseline: null,

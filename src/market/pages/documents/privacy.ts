@@ -53,10 +53,10 @@ function yours(): Block[] {
   return [
     heading('Stored, and not public'),
     list([
-      'What you sell, until somebody has bought it. Whoever operates the database could read it.',
+      'What you sell, until it is bought. The operator of the database could read it.',
       'What you bought, your intents and payments, also those that came to nothing: listing, wallet, amount, transaction, block, times. They are kept, because they prove what you paid for.',
       'Which listings you voted for; why you flagged something, which the maintainer reads (that you did is public); the model and the kind of client that you named when you joined.',
-      'Keys, recovery codes and pairing codes as hashes under a secret that is not in the database; delivery tokens as hashes. Nobody can read them back.',
+      'Keys, recovery codes and pairing codes as hashes under a secret that is not in the database; delivery tokens as hashes. They cannot be read back.',
       'Which collecting signature of which wallet has handed goods over, by its nonce, until a while after it has run out.',
       `What you began and did not confirm at a door, for seven days after its ${STAGE_MINUTES} minutes; the text of a listing whose fee is under way, until the fee has ended.`,
       'Programs that you connect: what they call themselves and what you allowed, until an hour after it has run out; the attempt, for a day; that you did, and when it ended, for good.',
@@ -69,8 +69,8 @@ function neverStored(): Block[] {
   return [
     heading('Never stored'),
     list([
-      'Names, e-mail addresses, telephone numbers: nobody asks for them.',
-      'Private keys and seed phrases: nobody asks for them either. Whoever does is not this market.',
+      'Names, e-mail addresses, telephone numbers: this market never asks for them.',
+      'Private keys and seed phrases: this market never asks for them either. A site or person that does is not this market.',
       'Signatures and payment headers. A key or a code in the wrong place is refused and kept nowhere.',
       'What your browser says of itself, and which page you came from.',
     ]),
@@ -81,7 +81,7 @@ function networkAddresses({ limits }: DocumentFacts): Block[] {
   return [
     heading('Network addresses'),
     text(
-      'Yours is counted at the doors where somebody could guess or flood: the IPv4 address, or the first 64 bits of an IPv6 address, and the /24 or /48 around it, with a number and the hour. It is joined to no merchant and stands in no log. Counts of past days are cleared away as new ones are made, two days later at the earliest. What reads and the event stream cost is counted in memory as well, for a minute or an hour and while you listen.',
+      'Yours is counted at the doors where an attacker could guess or flood: the IPv4 address, or the first 64 bits of an IPv6 address, and the /24 or /48 around it, with a number and the hour. It is joined to no merchant and stands in no log. Counts of past days are cleared away as new ones are made, two days later at the earliest. What reads and the event stream cost is counted in memory as well, for a minute or an hour and while you listen.',
     ),
     list(NETWORK_LIMITS.map((name) => `\`${name}\`: ${limits[name]}`)),
     text(

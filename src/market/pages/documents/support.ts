@@ -24,7 +24,7 @@ function payments({ network }: DocumentFacts): Case[] {
     ],
     [
       'The payment ended in review',
-      `Do not pay again. The seller decides within ${REVIEW_DAYS} days, and \`/api/payment\` shows the outcome. Nobody else can speed it up.`,
+      `Do not pay again. The seller decides within ${REVIEW_DAYS} days, and \`/api/payment\` shows the outcome. No other party can speed it up.`,
     ],
     [
       'The payment ended unpaid or refused',
@@ -59,7 +59,7 @@ function keys({ openDoors }: DocumentFacts): Case[] {
     [
       'I lost my key',
       openDoors.has('recovery')
-        ? `Any one of your ${RECOVERY_CODE_COUNT} recovery codes brings a new key at [Recover](/recovery). Without a code nobody can bring the key back.`
+        ? `Any one of your ${RECOVERY_CODE_COUNT} recovery codes brings a new key at [Recover](/recovery). Without a code the key cannot be brought back.`
         : 'Recovery is closed here at present. Keep your codes: one of them will bring a new key once it is open.',
     ],
     [
@@ -75,7 +75,7 @@ function others(facts: DocumentFacts): Case[] {
   return [
     [
       'The market answered with an error',
-      'Look its reason up under [Refusals](/docs/errors). If the fault stays with the market, report the request id of the answer: without it nobody finds the line in the log.',
+      'Look its reason up under [Refusals](/docs/errors). If the fault stays with the market, report the request id of the answer: without it the line in the log cannot be found.',
     ],
     [
       'I found a vulnerability',

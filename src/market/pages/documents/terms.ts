@@ -45,7 +45,7 @@ function merchants(): Block[] {
       'Use a wallet that sells here alone. One plain transfer can be claimed on two markets that list the same wallet and price; then you have been paid once for two deliveries.',
       'Sell only what is yours to sell, and what your title, description and preview say. Copies of other goods are refused.',
       'What you write is shown to everybody under your handle. The goods are hidden until they are bought; the operator of the database could read them.',
-      'Keep key and recovery codes. They are shown once, and nobody can show them again.',
+      'Keep key and recovery codes. They are shown once, and cannot be shown again.',
     ]),
   ];
 }
@@ -57,7 +57,7 @@ function buyers(): Block[] {
       'You pay the seller, wallet to wallet. The market never holds the money, so it cannot pay it back. A refund is between you and the seller.',
       'Read the preview, the comments of verified buyers and the number of sales first. A claim of a merchant is a claim.',
       'While an answer says `do_not_pay_again: true`, make no other payment for the same thing.',
-      'What you bought is delivered again without another payment, to whoever shows the key, the delivery token or the wallet that it was bought with.',
+      'What you bought is delivered again without another payment, to a caller that shows the key, the delivery token or the wallet that it was bought with.',
       `A transfer made by hand pays for its intent only: from the wallet that signed, in the ${INTENT_MINUTES} minutes that it names, and for at least its price.`,
     ]),
   ];

@@ -79,15 +79,13 @@ describe('security.txt', () => {
 
   it('leads to the advisories of the source where its host has them, and nowhere else', () => {
     const at = (sourceUrl: string) => securityContact({ ...FACTS, sourceUrl }).url;
-    expect(at('https://github.com/somebody/market/')).toBe(
-      'https://github.com/somebody/market/security/advisories/new',
-    );
+    expect(at('https://github.com/example/market/')).toBe('https://github.com/example/market/security/advisories/new');
     for (const other of ['https://git.example/market', 'https://github.com.example/x'])
       expect(at(other)).toBe('https://market.example/support');
   });
 
   it('names the contact of the operator before anything else', () => {
-    const facts = { ...FACTS, sourceUrl: 'https://github.com/somebody/market', contactUrl: 'mailto:a@b.example' };
+    const facts = { ...FACTS, sourceUrl: 'https://github.com/example/market', contactUrl: 'mailto:a@b.example' };
     expect(fieldsOf(securityText(facts, NOON))[0]).toEqual(['Contact', 'mailto:a@b.example']);
     expect(securityContact(facts).says).toContain('[a@b.example](mailto:a@b.example)');
   });

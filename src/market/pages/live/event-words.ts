@@ -52,7 +52,7 @@ const SYSTEM_ACTORS: Readonly<Partial<Record<EventKind, string>>> = {
   world_canceled: 'The city',
   recovery: 'The operator',
 };
-const UNKNOWN_ACTOR = 'Somebody';
+const UNKNOWN_ACTOR = 'Someone';
 
 const HANDLE = new RegExp(HANDLE_PATTERN);
 

@@ -87,7 +87,7 @@ it('where nothing was done yet it says so, and what powers there are', async () 
     expect(page.text).toContain(power.slice(1));
     expect(page.text).toContain(endpoint);
   }
-  expect((await open('/moderation?show=appeals')).text).toContain('Nobody has appealed');
+  expect((await open('/moderation?show=appeals')).text).toContain('There are no appeals against removals yet');
   expect((await open('/moderation?show=comments')).text).toContain('No comment was ever removed');
 });
 
@@ -101,7 +101,7 @@ it('a removal shows why, and never what the listing was called while it is remov
     'merchant request',
     'It holds nothing',
     'By ink',
-    'Nobody has appealed.',
+    'There is no appeal.',
     'Removals 1',
   ])
     expect(page.text).toContain(text);

@@ -23,7 +23,7 @@ const ID = /^[1-9]\d{0,15}$/;
 
 const SHOW_WORDS: Readonly<Record<ModerationView, { name: string; none: string }>> = {
   removals: { name: 'Removals', none: 'No listing was ever removed here.' },
-  appeals: { name: 'Appeals', none: 'Nobody has appealed against a removal yet.' },
+  appeals: { name: 'Appeals', none: 'There are no appeals against removals yet.' },
   comments: { name: 'Removed comments', none: 'No comment was ever removed here.' },
 };
 
@@ -82,7 +82,7 @@ function renderCases({ removals, comments }: Moderation, show: ModerationView): 
 function renderHowToAppeal(): string {
   return html`<section aria-labelledby="appeal">
 <h2 id="appeal">How to appeal</h2>
-<p>The merchant of a removed listing can appeal, once for each removal: <code>POST /api/appeal</code> with <code>listing_id</code> and <code>statement</code>. The statement is public, and so are the decision and its reason. The maintainer brings back nothing for which nobody appealed.</p>
+<p>The merchant of a removed listing can appeal, once for each removal: <code>POST /api/appeal</code> with <code>listing_id</code> and <code>statement</code>. The statement is public, and so are the decision and its reason. The maintainer brings a listing back only after an appeal.</p>
 <p>Who bought something before its removal keeps it. A comment that was emptied keeps its place, its author and its replies.</p>
 </section>`;
 }
@@ -114,7 +114,7 @@ function renderRemoval(removal: ShownRemoval): string {
 <h3><a href="/listing/${id}">!${title === null ? html`Listing ${id}` : renderLine(title)}</a> <span class="standing ${standing.is}">${standing.name}</span></h3>
 <p class="meta"><span>!${title === null ? 'By' : html`Listing ${id} by`} <a href="${storePath(merchant)}"><bdi>${merchant}</bdi></a></span> <span>removed on !${renderDay(removed_at)}</span>!${restored_at === null ? '' : html` <span>restored on !${renderDay(restored_at)}</span>`} <span>reason: ${wordsOf(reason_code)}</span></p>
 !${reason === null ? '' : html`<div class="said-of"><p class="meta">The maintainer says</p>!${renderWritten(reason)}</div>`}
-!${appeal === null ? html`<p class="quiet">Nobody has appealed.</p>` : renderAppeal(appeal)}
+!${appeal === null ? html`<p class="quiet">There is no appeal.</p>` : renderAppeal(appeal)}
 </li>`;
 }
 

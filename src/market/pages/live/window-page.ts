@@ -62,7 +62,7 @@ function showWindow({ events, listings, merchants, aisles }: WindowAnswer, { now
 </section>
 <section aria-labelledby="newcomers">
 !${renderHead('newcomers', 'Merchants', merchants.total, { path: '/merchants', name: 'All merchants' })}
-!${renderNothing(newcomers.length, merchants.total === 0 ? html`Nobody has a store yet. <a href="/join">Open the first</a>.` : html`Nobody has come of late.`)}
+!${renderNothing(newcomers.length, merchants.total === 0 ? html`There are no stores yet. <a href="/join">Open the first</a>.` : html`No new stores of late.`)}
 <ol class="newcomers" id="merchant-rows">!${newcomers.slice(0, ROWS.merchants.first).map((merchant) => renderNewcomer(merchant, nowMs))}</ol>
 </section>
 </div>

@@ -83,7 +83,7 @@ it('refuses what is no picture as every address does', async () => {
     `/pictures/listing/${ids[0]}.gif`,
     '/pictures/listing/.png',
     '/pictures/listing/1e3.png',
-    '/pictures/store/nobody.png',
+    '/pictures/store/unknown.png',
     '/pictures/store/%00.png',
     '/pictures/other/1.png',
   ]) {

@@ -65,7 +65,7 @@ function renderWalletPage(listing: ListingDetail, config: MarketConfig): { title
 }
 
 function renderFlow(listing: ListingDetail, config: MarketConfig, use: WalletUse): string {
-  return html`<div id="flow" class="flow" data-deal="${JSON.stringify(dealOf(listing, config))}">
+  return html`<div id="flow" class="flow" data-deal="${JSON.stringify(offerOf(listing, config))}">
 <p class="loading">Getting ready. If this stays, load the page again, or use the <a href="/listing/${listing.id}#how">other ways</a>.</p>
 <noscript><div class="notice warn"><h2>This page needs its script</h2>
 <p>${use === 'get' ? 'Getting the goods here' : 'Paying with a wallet'} is done by a script of this page, and scripts are switched off. Nothing was signed. The <a href="/listing/${listing.id}#how">other ways</a> work without one.</p></div></noscript>
@@ -73,7 +73,7 @@ function renderFlow(listing: ListingDetail, config: MarketConfig, use: WalletUse
 }
 
 /** What the person sees of the goods before anything is signed; the script holds every message against it. */
-function dealOf(listing: ListingDetail, { network, explorerUrl }: MarketConfig) {
+function offerOf(listing: ListingDetail, { network, explorerUrl }: MarketConfig) {
   const { id, title, merchant, price_usdc, seller_wallet, state, artifact_commitment } = listing;
   return {
     ...{ id, title, merchant, price_usdc, seller_wallet, state, artifact_commitment },

@@ -122,7 +122,7 @@ export function renderComments(answer: ListingAnswer, isLater: boolean, nowMs: n
 <h2 id="comments-name">${total === 0 ? 'Comments' : showCount(total, 'comment')}</h2>
 !${
     total === 0
-      ? html`<p class="quiet">Nobody has said anything about it yet.</p>`
+      ? html`<p class="quiet">There are no comments yet.</p>`
       : html`<ol class="comments">!${comments.map((comment) => renderComment(comment, nowMs))}</ol>`
   }
 !${renderPaging(more, isLater ? `${path}#comments` : null)}

@@ -81,7 +81,7 @@ function showMerchants(
     main: html`<div class="wide">
 <h1>Merchants</h1>
 <p class="summary"><strong>${showNumber(total)}</strong> ${total === 1 ? 'merchant has' : 'merchants have'} a store here, oldest first.</p>
-!${merchants.length > 0 ? renderMerchants(merchants, nowMs) : renderEmpty('Nobody has a store yet.', { path: '/join', name: 'Open the first' })}
+!${merchants.length > 0 ? renderMerchants(merchants, nowMs) : renderEmpty('There are no stores yet.', { path: '/join', name: 'Open the first' })}
 !${renderPaging(next === null ? null : { path: `/merchants?after_id=${next}`, name: 'More' }, isLater ? '/merchants' : null)}
 </div>`,
   };

@@ -300,7 +300,7 @@ it('what the route refuses is a page of the same status for people, and a proble
   const cases: [string, number][] = [
     ['/listing/999999', 404],
     ['/listing/one', 404],
-    ['/store/nobody', 404],
+    ['/store/unknown', 404],
     ['/shelves/nowhere', 404],
     ['/shelves?price=much', 400],
     ['/shelves?cursor=made-up', 400],

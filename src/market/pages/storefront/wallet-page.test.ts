@@ -61,7 +61,7 @@ it('carries what the route answers of the goods, and where to look transactions 
   expect(page.text).toContain('This page needs its script');
 });
 
-it('is kept by nobody, runs scripts by nonce alone, asks this market alone, and shows pictures that wallets bring', async () => {
+it('is never stored, runs scripts by nonce alone, asks this market alone, and shows pictures that wallets bring', async () => {
   const id = await list({});
   const [one, other] = [await open(`/listing/${id}/buy`), await open(`/listing/${id}/buy`)];
   const policy = one.headers.get('content-security-policy') ?? '';

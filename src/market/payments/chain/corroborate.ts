@@ -225,8 +225,8 @@ function createHeldPayments(clock: Clock, log: Log): HeldPayments {
       if (!isNews) return false;
       forget();
       const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
-      if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_held', fields);
-      else log.warn('payment_held', fields);
+      if (why === 'disagrees' || why === 'use_without_transfer') log.error('payment_blocked', fields);
+      else log.warn('payment_blocked', fields);
       return true;
     },
     release: (paymentId) => {

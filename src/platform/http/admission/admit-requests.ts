@@ -66,7 +66,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const connection = sockets.admit(socket);
     if (connection !== null) serializePipelined(connection);
   };
-  const look = (): void => {
+  const check = (): void => {
     for (const connection of sockets.each()) cutIfLate(connection, options, rules);
   };
   const distrust = (place: Place | null): void => {
@@ -90,7 +90,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   return {
     guard: (server, answer) => {
       server.on('connection', open);
-      checkPeriodically(server, clock, look);
+      checkPeriodically(server, clock, check);
       return (request, response) => {
         const connection = connectionOf(request.socket);
         if (connection === undefined) return void answer(request, response);
@@ -148,13 +148,13 @@ function cutIfLate(connection: Connection, { clock, sayTooSlow }: AdmissionOptio
 }
 
 /** For as long as the server listens. */
-function checkPeriodically(server: Server, clock: Clock, look: () => void): void {
+function checkPeriodically(server: Server, clock: Clock, check: () => void): void {
   const closing = new AbortController();
   server.once('close', () => closing.abort());
   server.once('listening', async () => {
     while (!closing.signal.aborted) {
       await clock.sleep(CHECK_EVERY_MS, closing.signal);
-      look();
+      check();
     }
   });
 }

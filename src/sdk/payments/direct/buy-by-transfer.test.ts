@@ -158,7 +158,7 @@ describe('refusals', () => {
     expect(wallet.sent).toHaveLength(1);
   });
 
-  test('of the signature: the next call signs anew and sends nothing', async () => {
+  test('of the signature: the next call signs again and sends nothing', async () => {
     const { act, wallet } = await buyerBefore({ claims: [refusalAnswer('signature_invalid'), delivered] });
     await expect(act()).rejects.toMatchObject({ reason: 'signature_invalid' });
     await act();

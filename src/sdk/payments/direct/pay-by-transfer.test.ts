@@ -59,7 +59,7 @@ describe('a transfer that may have been sent', () => {
     expect(buyer.wallet.sent).toHaveLength(1);
   });
 
-  test('is sent anew only when the caller says that there is none and the market knows of none', async () => {
+  test('is sent again only when the caller says that there is none and the market knows of none', async () => {
     const unclaimed = { id: null, payment_status: 'unsubmitted', stage: 'received', do_not_pay_again: false };
     const free = await buyerBefore({ wallet: lost(), payment: unclaimed });
     await expect(free.act()).rejects.toThrow('may have been sent');
@@ -99,7 +99,7 @@ test('an owner who declines is believed, and may be asked again', async () => {
   expect(wallet.sent).toHaveLength(2);
 });
 
-test('a crash after the hash was saved goes on with the claim, without asking, signing or sending anew', async () => {
+test('a crash after the hash was saved goes on with the claim, without asking, signing or sending again', async () => {
   const buyer = await buyerBefore({ claims: [pending(60), delivered] }, { maxWaitSeconds: 30 });
   await expect(buyer.act()).rejects.toMatchObject({ name: 'TransferUndecided', doNotPayAgain: true, txHash: TX_HASH });
   await buyer.act({ client: buyer.newClient() });

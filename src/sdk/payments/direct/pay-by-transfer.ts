@@ -31,8 +31,8 @@ export interface Paid<Done> {
  * Opens an intent, sends at most one transfer for it and claims it until it is decided. A transfer that was begun before is never
  * begun again: it is found, or the caller is asked.
  */
-export async function payByTransfer<Done>(deal: TransferFlow<Done>): Promise<Paid<Done>> {
-  const { run, saved: before } = await beginTransferRun(deal);
+export async function payByTransfer<Done>(flow: TransferFlow<Done>): Promise<Paid<Done>> {
+  const { run, saved: before } = await beginTransferRun(flow);
   let sent = before && (await goOn(run, before));
   if (sent === null) {
     const agreed = await run.agree(run);
