@@ -10,7 +10,7 @@ import {
 } from '../../platform/chain/sighting.ts';
 import { addressTopic, decodeAuthorizationUsed, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import type { Hex } from '../../platform/hex.ts';
+import { type Hex, ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { findWatermark } from './chain/store.ts';
@@ -174,8 +174,6 @@ function transferOf(proof: ProofRow): FoundTransfer {
     sender: ZERO_ADDRESS,
   };
 }
-
-const ZERO_ADDRESS: Hex = '0x0000000000000000000000000000000000000000';
 
 /** What one provider shows of the transaction that is said to give the money back. */
 export interface RefundEvidence {
