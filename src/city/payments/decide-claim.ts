@@ -33,7 +33,7 @@ export interface ClaimTerms {
   windowTo: bigint;
 }
 
-export const INVALID_REASONS = ['amount_too_little', 'wrong_payer', 'wrong_payee', 'outside_window'] as const;
+const INVALID_REASONS = ['amount_too_little', 'wrong_payer', 'wrong_payee', 'outside_window'] as const;
 export type InvalidReason = (typeof INVALID_REASONS)[number];
 
 export type UnknownWhy =

@@ -53,7 +53,7 @@ export interface ResidentRow {
   things_total: bigint;
 }
 
-export async function findResident(database: Queryable, handle: string): Promise<ResidentRow | null> {
+async function findResident(database: Queryable, handle: string): Promise<ResidentRow | null> {
   return database.maybe<ResidentRow>(sql`
     select handle, market_handle, joined_at,
       array(select id from things where owner_id = residents.id order by id desc limit ${SHOWN_THINGS}) as things,

@@ -39,7 +39,7 @@ export function writeMemory(dataDir: string, remembered: Memory): void {
 }
 
 /** What a step said would be, and is not. */
-export class StoryBroken extends Error {
+class StoryBroken extends Error {
   override readonly name = 'StoryBroken';
 }
 

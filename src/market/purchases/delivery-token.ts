@@ -24,7 +24,7 @@ export function tokenHashOf(token: string): Buffer {
   return sha256('delivery-token\0', token);
 }
 
-export function refuseToken(message: string): Refusal {
+function refuseToken(message: string): Refusal {
   return new Refusal('invalid_fields', {
     errors: [{ path: 'X-Delivery-Token', message }],
     nextStep: 'Nothing was stored or submitted. Send the same request without that token, or with a new one.',

@@ -11,7 +11,7 @@ import { SUPERUSER } from './authentication.ts';
 import { type Launch, launchOptions } from './binaries.ts';
 import { type Home, SOCKET_PORT } from './prepare-home.ts';
 
-export const DATABASE_NAME = 'openaisle';
+const DATABASE_NAME = 'openaisle';
 
 const POLL_MS = 10;
 /** After a crash the server first replays its log, which can take a while. */

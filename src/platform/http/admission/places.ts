@@ -23,8 +23,6 @@ export interface PlacesOptions {
   clientOf(request: IncomingMessage): string;
 }
 
-export type Places = ReturnType<typeof createPlaces>;
-
 /** Requests in flight: who holds how many, and who still gets one. */
 export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
   const open = total - Math.floor(total / bound.KEPT_PART);
