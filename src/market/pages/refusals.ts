@@ -9,7 +9,8 @@ import { type Block, heading, list, text } from '../guide/document.ts';
 import { chooseForm, HTML_HEADERS, renderHtml } from './answer-document.ts';
 import type { Fault } from './ceremony/ceremony.ts';
 import { answerConnectMessage } from './connect/answer-connect.ts';
-import { type PagePlan, type Shown, writeShown } from './storefront/page-plan.ts';
+import { renderShell } from './shell/render-shell.ts';
+import type { PagePlan, Shown } from './storefront/page-plan.ts';
 
 /** What it means, in words for a person who followed a link or typed an address. */
 const MEANINGS: Readonly<Record<ErrorClass, string>> = {
@@ -75,7 +76,7 @@ const ANYWHERE: Around = { back: { path: '/shelves', name: 'All shelves' } };
 export function answerRefusedPage(outgoing: Outgoing, plan: Around = ANYWHERE): Outgoing {
   const { headers, body } = outgoing;
   if (typeof body !== 'string') return outgoing;
-  const page = writeShown(showRefusal(JSON.parse(body) as Problem, plan));
+  const page = renderShell(showRefusal(JSON.parse(body) as Problem, plan));
   return { ...outgoing, headers: { ...headers, ...HTML_HEADERS }, body: page };
 }
 

@@ -12,7 +12,8 @@ import type { Market, MarketConfig, Merchant } from '../../context.ts';
 import { chooseForm, HTML_HEADERS } from '../answer-document.ts';
 import { answerRefusedPage } from '../refusals.ts';
 import { SHELL } from '../shell/assets.ts';
-import { type Shown, writeShown } from '../storefront/page-plan.ts';
+import { renderShell } from '../shell/render-shell.ts';
+import type { Shown } from '../storefront/page-plan.ts';
 import { renderPaging, storePath } from '../storefront/render-rows.ts';
 import { renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
 import { renderFeesByMerchant, renderFeesOverTime, renderSales, TOP_MERCHANTS } from './render-charts.ts';
@@ -41,7 +42,7 @@ export function createTreasuryPage(
   });
 
   async function write(body: TreasuryBody, isLater: boolean): Promise<string> {
-    return writeShown(isLater ? showOlderFees(body, config) : showTreasury(body, await readSums(), config));
+    return renderShell(isLater ? showOlderFees(body, config) : showTreasury(body, await readSums(), config));
   }
 
   return async (incoming: Incoming): Promise<Outgoing | null> => {
