@@ -60,7 +60,7 @@ export function emptyIdentity(market: string, ofHandle: string): Identity {
 }
 
 /** Never quotes what it could not read. */
-export function parseIdentity(text: string, path: string): Identity {
+function parseIdentity(text: string, path: string): Identity {
   const refused = (what: string) =>
     wrongUse(`${path} is no identity file of openaisle (${what})`, undefined, 'file_refused');
   let read: unknown;

@@ -1,6 +1,6 @@
-import { z } from 'zod';
 import type { Network } from '../contract/vocabulary.ts';
 import type { Rpc } from '../platform/chain/rpc.ts';
+import { shapes } from '../platform/chain/shapes.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Hex } from '../platform/hex.ts';
 import type { ChainHead } from './head.ts';
@@ -30,11 +30,6 @@ const BASE_FEE_MARGIN = 4n;
 const BASE_FEE_KEPT_MS = 2_000;
 /** What it is worth to be mined at once changes far more slowly than the base fee. */
 const TIP_KEPT_MS = 10_000;
-
-const quantity = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{1,64}$/)
-  .transform((text) => BigInt(text));
 
 export interface QuoteGas {
   /** Also the last rehearsal: throws `TransferRefused` when the transfer would revert in the next block. */
@@ -89,7 +84,7 @@ export function createQuoteGas({ rpc, head, address, network, clock }: QuoteGasC
     fees,
     rehearse: async (data) => {
       const at = await feesOrTrouble(fees);
-      const estimatedGas = quantity.parse(await rehearsed('eth_estimateGas', data, at));
+      const estimatedGas = shapes.quantity.parse(await rehearsed('eth_estimateGas', data, at));
       const gas = estimatedGas + GAS_MARGIN;
       return { ...at, estimatedGas, gas: gas < GAS_CAP ? gas : GAS_CAP };
     },
@@ -108,7 +103,10 @@ function createTip(rpc: Rpc, clock: Clock): () => Promise<bigint> {
   let kept: { readAt: number; value: Promise<bigint> } | null = null;
   return () => {
     if (kept !== null && kept.readAt + TIP_KEPT_MS > clock.now()) return kept.value;
-    const reading = { readAt: clock.now(), value: rpc.call('eth_maxPriorityFeePerGas', []).then(quantity.parse) };
+    const reading = {
+      readAt: clock.now(),
+      value: rpc.call('eth_maxPriorityFeePerGas', []).then(shapes.quantity.parse),
+    };
     kept = reading;
     reading.value.catch(() => {
       if (kept === reading) kept = null;

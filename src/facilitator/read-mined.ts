@@ -14,7 +14,6 @@ export interface Mined {
 
 const ONE = 'eth_getTransactionReceipt';
 const WHOLE_BLOCK = 'eth_getBlockReceipts';
-const ZERO_HASH = `0x${'0'.repeat(64)}`;
 /** All receipts of a block are one call in place of many, and may be many more bytes: only where enough of them are ours. */
 const FEWEST_OURS = 4;
 const MOST_FOREIGN_TIMES = 12;
@@ -35,7 +34,7 @@ export async function readMined(rpc: Rpc, hash: Hex): Promise<Mined | null> {
   const answer = await rpc.call(ONE, [hash]);
   if (answer === null) return null;
   const { blockHash } = parse(rpc, place, answer);
-  if (blockHash === null || blockHash === ZERO_HASH) return null;
+  if (blockHash === null) return null;
   return asMined(rpc, hash, answer);
 }
 

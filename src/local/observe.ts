@@ -49,7 +49,7 @@ export function observe(tell: Tell, site: 'market' | 'city' = 'market'): Observe
   };
 }
 
-export function isPending(status: number): boolean {
+function isPending(status: number): boolean {
   return status === 202 || status === 503;
 }
 

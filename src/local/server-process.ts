@@ -3,6 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync } 
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../platform/clock.ts';
+import { endOf, endWithin, hasEnded } from '../platform/processes.ts';
 import { systemEnvironment } from '../sdk/environment.ts';
 
 export interface ServerOptions {
@@ -46,10 +47,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   });
   closeSync(log);
   child.channel?.unref();
-  const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
-    child.once('error', () => resolve());
-  });
+  const exited = endOf(child);
   const server = { name, pid: child.pid ?? 0, exited, stop: () => stop(name, child, exited) };
   try {
     await waitUntilReady(child, options);
@@ -70,10 +68,6 @@ function openLog(logFile: string): number {
   mkdirSync(dirname(logFile), { recursive: true });
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.before`);
   return openSync(logFile, 'a', 0o600);
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
 async function waitUntilReady(child: ChildProcess, { name, readyUrl, logFile, signal }: ServerOptions): Promise<void> {
@@ -103,9 +97,7 @@ function lastLines(logFile: string): string {
 async function stop(name: string, child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGTERM');
-  const impatient = new AbortController();
-  await Promise.race([exited, systemClock.sleep(STOP_WITHIN_MS, impatient.signal)]);
-  impatient.abort();
+  await endWithin(exited, STOP_WITHIN_MS);
   if (hasEnded(child)) return;
   child.kill('SIGKILL');
   await exited;

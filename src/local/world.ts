@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { readBalance } from '../platform/chain/usdc.ts';
 import { systemClock } from '../platform/clock.ts';
 import { lockDataFolder } from '../platform/data-folder.ts';
+import { isAlive } from '../platform/processes.ts';
 import { createClient } from '../sdk/client.ts';
 import { WORLD_ACCOUNTS } from './chain/accounts.ts';
 import { deployUsdc } from './chain/deploy-usdc.ts';
@@ -174,15 +175,6 @@ async function chainEnd(chain: LocalChain, stopping: AbortSignal): Promise<strin
     if (stopping.aborted) return new Promise(() => {});
   }
   return 'chain';
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const COMMAND = fileURLToPath(new URL('../market/maintainer.ts', import.meta.url));

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { DEFAULT_LIMITS, IDENTITY_DOORS, type IdentityDoor, type Limits } from '../contract/vocabulary.ts';
 import { ConfigError, type Environment, optional, readEnvironment, type Variable } from '../platform/config.ts';
 import { readGitCommit } from '../platform/git-commit.ts';
+import { ZERO_ADDRESS } from '../platform/hex.ts';
 import {
   databaseUrlVariable,
   hostVariable,
@@ -127,7 +128,6 @@ const DEFAULT_FINALITY_MIN_AGE_SECONDS = 300;
 const ONE_DAY_SECONDS = 86_400;
 /** Where hosted clients publish what they are. */
 const DEFAULT_HOSTED_HOSTS: readonly string[] = ['claude.ai', 'chatgpt.com', 'vscode.dev', 'opencode.ai'];
-const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
 
 const text = z.string();
 

@@ -10,12 +10,12 @@ export type ToWorker =
 
 export type ToSupervisor = { say: 'ready' } | { say: 'answer'; question: number; value: unknown };
 
-export function isToWorker(message: unknown): message is ToWorker {
+function isToWorker(message: unknown): message is ToWorker {
   const said = messageKind(message);
   return said === 'begin' || said === 'stop' || said === 'ask';
 }
 
-export function isToSupervisor(message: unknown): message is ToSupervisor {
+function isToSupervisor(message: unknown): message is ToSupervisor {
   const said = messageKind(message);
   return said === 'ready' || said === 'answer';
 }

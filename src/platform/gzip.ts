@@ -64,7 +64,7 @@ const POLYNOMIAL = 0xedb88320;
 const ONE = 0x80000000 | 0;
 
 /** The product of two polynomials over two elements, modulo the polynomial of the CRC. Signed 32 bits in and out. */
-export function multiply(left: number, right: number): number {
+function multiply(left: number, right: number): number {
   let product = 0;
   let shifted = right;
   for (let bit = 31; bit >= 0; bit--) {

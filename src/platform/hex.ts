@@ -1,6 +1,8 @@
 /** Lower-case `0x` hex: how bytes of the chain are held inside the code. The database holds bytes, the wire EIP-55 for addresses. */
 export type Hex = `0x${string}`;
 
+export const ZERO_ADDRESS: Hex = `0x${'0'.repeat(40)}`;
+
 const HEX = /^0x(?:[0-9a-f]{2})*$/;
 
 export function isHex(text: unknown, bytes?: number): text is Hex {

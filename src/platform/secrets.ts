@@ -22,7 +22,7 @@ const LENGTHS = {
 export type SecretKind = keyof typeof LENGTHS;
 
 /** Nothing shorter holds a secret of that prefix. */
-export function shortestSecret(prefix: string): number {
+function shortestSecret(prefix: string): number {
   return prefix.length + '_sk_'.length + Math.min(...Object.values(LENGTHS));
 }
 
@@ -95,7 +95,7 @@ function isWhole(text: string, prefix: string, kind: SecretKind): boolean {
 }
 
 /** Whether a secret with a right checksum begins at that position. Constant work. */
-export function secretAt(text: string, at: number, prefix: string, kind: SecretKind): boolean {
+function secretAt(text: string, at: number, prefix: string, kind: SecretKind): boolean {
   const bodyAt = at + prefix.length + 4;
   const end = bodyAt + LENGTHS[kind];
   if (end > text.length) return false;
@@ -168,13 +168,12 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
       return false;
     });
 
-  const search = (text: string, own?: SecretKind): boolean => {
+  const inText = (text: string, own?: SecretKind): boolean => {
     if (text.length < shortest) return false;
     if (inPlainText(text, own)) return true;
     if (!BASE64.test(text)) return false;
     return inPlainText(Buffer.from(text, 'base64').toString('latin1'), own);
   };
-  const inText = (text: string, own?: SecretKind): boolean => search(text, own);
 
   const inValue = (value: unknown, except: readonly string[] = []): boolean => {
     if (typeof value === 'string') return inText(value);
@@ -184,14 +183,9 @@ export function createSecretGuard(prefixes: readonly string[]): SecretGuard {
       if (inText(name)) return true;
       if (!except.includes(name) || typeof member !== 'string') return inValue(member);
       const own = OWN_KIND[name];
-      return own !== undefined && search(member, own);
+      return own !== undefined && inText(member, own);
     });
   };
 
   return { shortest, inText, inValue };
-}
-
-/** One search, where no guard is at hand. */
-export function findSecret(text: string, prefixes: readonly string[]): boolean {
-  return createSecretGuard(prefixes).inText(text);
 }

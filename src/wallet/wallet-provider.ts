@@ -53,7 +53,7 @@ export async function askWallet(provider: Provider, method: string, params: read
   }
 }
 
-export function codeOf(error: unknown): number | null {
+function codeOf(error: unknown): number | null {
   if (typeof error !== 'object' || error === null || !('code' in error)) return null;
   return typeof error.code === 'number' ? error.code : null;
 }

@@ -1,4 +1,3 @@
-import { Client } from 'pg';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
@@ -6,7 +5,6 @@ import { fund, submit } from '../../src/local/chain/transactions.ts';
 import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
 import type { Rpc } from '../../src/platform/chain/rpc.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { lockKey } from '../../src/platform/database/advisory-locks.ts';
 import { reorg, settleData } from '../support/chain.ts';
 import { BASE_URL, type Member, type SignedProof, signProof, startWorld, type World } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
@@ -129,24 +127,6 @@ describe('the background pass', () => {
     await reorg(world.chain, 1);
     await world.running.payments.reconcileOnce();
     expect([await seen(early), await seen(late)]).toMatchObject([{ stage: 'mined' }, { stage: 'settling' }]);
-  }, 60_000);
-
-  it('goes on within a minute although a session that nobody listens to any more still holds its lock', async () => {
-    const [proof] = await openPayments(1);
-    if (proof === undefined) throw new Error('no payment');
-    await settleInOneBlock([proof]);
-    await world.chain.mine(12);
-    const lost = new Client({ connectionString: world.db.url });
-    await lost.connect();
-    await lost.query('select pg_advisory_lock($1::int8)', [lockKey('session', 'reconcile')]);
-    for (let second = 0; second < 70; second += 1) {
-      aheadMs += 1_000;
-      await world.running.payments.reconcileOnce();
-    }
-    const { from, nonce } = proof.authorization;
-    const answer = await world.ask('GET', `/api/payment?payer=${from}&nonce=${nonce}`);
-    await lost.end();
-    expect(answer.body['payment']).toMatchObject({ payment_status: 'completed' });
   }, 60_000);
 });
 

@@ -34,13 +34,6 @@ export function nextPhase(phase: OfferPhase, act: OfferAct): OfferPhase | null {
   return steps[phase] ?? null;
 }
 
-/** In these the offer ended without a sale, and its seller may cancel it. */
-export const ENDED_UNSOLD = [
-  'payment_invalid',
-  'payment_expired',
-  'founder_review',
-] as const satisfies readonly OfferPhase[];
-
 /** What changes in addition to the phase. */
 type OfferChanges = Partial<
   Pick<

@@ -4,6 +4,7 @@ import { preferredType } from '../../platform/http/accept.ts';
 import type { PageAnswer } from '../../platform/http/server-options.ts';
 import type { Refusal } from '../../platform/refusal.ts';
 import type { City } from '../context.ts';
+import type { TileRow } from '../things/store.ts';
 import { ICON, STYLE } from './assets.ts';
 
 /** Pieces that several pages show. What residents wrote goes in by `${}`, which escapes it; `!${}` takes HTML alone. */
@@ -32,14 +33,7 @@ export function renderFacts(facts: readonly (readonly [name: string, value: stri
   return html`<dl class="facts">!${facts.map(([name, value]) => html`<dt>${name}</dt><dd>!${value}</dd>`)}</dl>`;
 }
 
-interface Tile {
-  id: bigint;
-  name: string;
-  owner: string;
-  locked: boolean;
-}
-
-export function renderTiles(things: readonly Tile[]): string {
+export function renderTiles(things: readonly TileRow[]): string {
   const tiles = things.map(
     ({ id, name, owner, locked }) =>
       html`<li><a href="/thing/${id}"><img src="/thing/${id}/picture.svg" width="400" height="400" alt="" loading="lazy">${name}</a><span class="quiet">${owner}${locked ? ', under offer' : ''}</span></li>`,

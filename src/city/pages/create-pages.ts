@@ -8,6 +8,7 @@ import { inSnapshot } from '../../platform/database/database.ts';
 import { isUnavailable, whyUnavailable } from '../../platform/database/database-error.ts';
 import { migrationsSuffice } from '../../platform/database/migrate.ts';
 import { createWriteProbe, type WriteProbe } from '../../platform/database/write-probe.ts';
+import { answerAsset } from '../../platform/http/assets.ts';
 import { type AnyPageRoute, type Page, type PageAnswer, page } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { MIGRATIONS } from '../config.ts';
@@ -24,7 +25,7 @@ import {
   renderTiles,
   renderTime,
 } from './answer-html.ts';
-import { answerAsset, drawEmblem } from './assets.ts';
+import { ASSETS, drawEmblem } from './assets.ts';
 import { errorIndex, errorPage, frontPage, SUMMARY } from './index-pages.ts';
 import { offerPage } from './offer-page.ts';
 
@@ -55,7 +56,7 @@ export function createPages(city: City, sources: Omit<HealthSources, 'writes'>):
       method: 'GET',
       path: '/assets/:name',
       cache: 'immutable',
-      handler: ({ params }) => answerAsset(params['name'] ?? ''),
+      handler: ({ params }) => answerAsset(ASSETS, params['name'] ?? ''),
     }),
     page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
     page({

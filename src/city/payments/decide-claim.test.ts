@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import type { Block, Log, Receipt } from '../../platform/chain/reads.ts';
+import type { TransferEvidence } from '../../platform/chain/sighting.ts';
 import { AUTHORIZATION_USED_TOPIC, addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { type ClaimEvidence, type ClaimTerms, decideClaim } from './decide-claim.ts';
+import { type ClaimTerms, decideClaim } from './decide-claim.ts';
 
 const word = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const wallet = (digit: string): Hex => `0x${digit.repeat(40)}`;
@@ -49,7 +50,7 @@ function transfer({ at = 4, from = PAYER, to = PAYEE, units = PRICE, address = U
   };
 }
 
-interface Changes extends Partial<ClaimEvidence> {
+interface Changes extends Partial<TransferEvidence> {
   logs?: Log[];
   status?: Receipt['status'];
   inBlock?: Partial<Block>;
@@ -57,7 +58,12 @@ interface Changes extends Partial<ClaimEvidence> {
 
 const FINALIZED = { number: 110n, hash: word('d'), timestamp: TO + 20n };
 
-function evidence({ logs = [transfer()], status = 'success', inBlock = {}, ...changes }: Changes = {}): ClaimEvidence {
+function evidence({
+  logs = [transfer()],
+  status = 'success',
+  inBlock = {},
+  ...changes
+}: Changes = {}): TransferEvidence {
   const place = { transactionHash: TX, blockNumber: 100n, blockHash: BLOCK };
   const concerns = (log: Log): boolean =>
     log.address === USDC && (log.topics[1] === addressTopic(PAYER) || log.topics[2] === addressTopic(PAYEE));

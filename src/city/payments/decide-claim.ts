@@ -1,25 +1,13 @@
 import type { Block, Log, Receipt } from '../../platform/chain/reads.ts';
 import {
-  type FinalizedHead,
   type FoundTransfer,
   type Sighting,
   sameLogs,
   stands,
+  type TransferEvidence,
 } from '../../platform/chain/sighting.ts';
 import { decodeTransfer, type Transfer } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
-
-/** What one provider shows of a claimed transaction, all of one moment. */
-export interface ClaimEvidence {
-  chainId: bigint;
-  /** Null while no finalized head is acceptable. */
-  finalized: FinalizedHead | null;
-  receipt: Receipt | null;
-  /** The block at the receipt's height. */
-  block: Block | null;
-  /** The token's transfers to the payee or from the payer in that block, by block hash: a second reading of what the receipt says. */
-  transfersInBlock: Log[];
-}
 
 /** What a claimed transfer has to be. Comes from offer and reservation, never from today's configuration. */
 export interface ClaimTerms {
@@ -33,7 +21,7 @@ export interface ClaimTerms {
   windowTo: bigint;
 }
 
-export const INVALID_REASONS = ['amount_too_little', 'wrong_payer', 'wrong_payee', 'outside_window'] as const;
+const INVALID_REASONS = ['amount_too_little', 'wrong_payer', 'wrong_payee', 'outside_window'] as const;
 export type InvalidReason = (typeof INVALID_REASONS)[number];
 
 export type UnknownWhy =
@@ -66,7 +54,7 @@ export type ClaimDecision =
  * The verdict on one claimed transaction: pure, and the only place that gives one. Whatever is silent, not final or contradictory is
  * unknown, and is looked at again; it says all the same what it would be.
  */
-export function decideClaim(evidence: ClaimEvidence, terms: ClaimTerms): ClaimDecision {
+export function decideClaim(evidence: TransferEvidence, terms: ClaimTerms): ClaimDecision {
   const { finalized, receipt, block } = evidence;
   if (evidence.chainId !== terms.chainId) return unknown('wrong_chain');
   if (receipt === null) return unknown('not_mined');

@@ -2,15 +2,16 @@ import type { ProviderHealth } from '../../platform/chain/providers.ts';
 import { type Log, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { findObjections, type Objection, objectToMined } from '../../platform/chain/second-provider.ts';
+import type { TransferEvidence } from '../../platform/chain/sighting.ts';
 import { isStillFinal } from '../../platform/chain/sighting.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
 import type { City } from '../context.ts';
-import { type ClaimEvidence, type ClaimTerms, decideClaim } from './decide-claim.ts';
+import { type ClaimTerms, decideClaim } from './decide-claim.ts';
 import type { ChainHead } from './read-head.ts';
 
 /** By transaction; one that could not be read is left out. */
-export type ClaimReading = ReadonlyMap<Hex, ClaimEvidence>;
+export type ClaimReading = ReadonlyMap<Hex, TransferEvidence>;
 
 /**
  * What claimed transactions show, all from the provider whose head leads. What would decide is then shown to the others; where they do
@@ -34,7 +35,7 @@ async function tryToRead(
   head: ChainHead,
   terms: ClaimTerms,
   hash: Hex,
-): Promise<ClaimEvidence | null> {
+): Promise<TransferEvidence | null> {
   try {
     return await readClaim(head, terms, hash);
   } catch (error) {
@@ -44,7 +45,7 @@ async function tryToRead(
   }
 }
 
-async function readClaim(head: ChainHead, terms: ClaimTerms, hash: Hex): Promise<ClaimEvidence> {
+async function readClaim(head: ChainHead, terms: ClaimTerms, hash: Hex): Promise<TransferEvidence> {
   const { provider, chainId, finalized } = head;
   const receipt = await readReceipt(provider, hash);
   if (receipt === null) return { chainId, finalized, receipt, block: null, transfersInBlock: [] };
@@ -80,8 +81,8 @@ async function corroborate(
   { log, providerHealth }: Pick<City, 'log' | 'providerHealth'>,
   head: ChainHead,
   terms: ClaimTerms,
-  reading: ReadonlyMap<Hex, ClaimEvidence>,
-): Promise<ReadonlyMap<Hex, ClaimEvidence>> {
+  reading: ReadonlyMap<Hex, TransferEvidence>,
+): Promise<ReadonlyMap<Hex, TransferEvidence>> {
   const others = providerHealth.all.filter(({ provider }) => provider !== head.provider);
   const finals = [...reading].filter(([, evidence]) => decideClaim(evidence, terms).outcome !== 'unknown');
   if (others.length === 0 || finals.length === 0) return reading;

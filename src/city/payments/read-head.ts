@@ -1,7 +1,12 @@
-import { acceptHead, readProviderHead, type Watermark } from '../../platform/chain/accept-head.ts';
+import {
+  acceptHead,
+  noteVerdict,
+  readLeadingHead,
+  readProviderHead,
+  type Watermark,
+} from '../../platform/chain/accept-head.ts';
 import type { Provider, ProviderHealth } from '../../platform/chain/providers.ts';
 import type { Block } from '../../platform/chain/reads.ts';
-import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { FinalizedHead } from '../../platform/chain/sighting.ts';
 import type { City } from '../context.ts';
 import { findWatermark, raiseWatermark } from './store.ts';
@@ -28,23 +33,8 @@ export type HeadContext = Pick<City, 'database' | 'clock' | 'log' | 'config' | '
  */
 export async function readHead(city: HeadContext): Promise<ChainHead> {
   const watermark = await findWatermark(city.database, city.config.network.chainId);
-  let fallback: ChainHead | null = null;
-  let failure: unknown = null;
-  for (const health of city.providerHealth.leaders()) {
-    // Skip failing providers once one has answered.
-    if (fallback !== null && health.isFailing()) continue;
-    try {
-      const head = await readHeadOf(city, health, watermark);
-      if (head.finalized !== null) return head;
-      fallback ??= head;
-    } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error;
-      health.noteSilence();
-      failure ??= error;
-    }
-  }
-  if (fallback === null) throw failure;
-  return fallback;
+  const read = (health: ProviderHealth): Promise<ChainHead> => readHeadOf(city, health, watermark);
+  return await readLeadingHead(city.providerHealth, read, ({ finalized }) => finalized !== null);
 }
 
 async function readHeadOf(city: HeadContext, health: ProviderHealth, watermark: Watermark | null): Promise<ChainHead> {
@@ -52,22 +42,14 @@ async function readHeadOf(city: HeadContext, health: ProviderHealth, watermark: 
   const { provider } = health;
   const { chainId, ...reading } = await readProviderHead(provider, watermark);
   const found = { provider, chainId, latest: reading.latest };
-  /** One line when it begins: it is read many times while it lasts. */
-  const note = (why: string | null, isAlarm: boolean): void => {
-    if (health.noteRefusal(why) && isAlarm) log.error('chain_head_refused', { why, endpoint: provider.endpoint });
-  };
   if (chainId !== config.network.chainId) {
-    note('wrong_chain', true);
+    noteVerdict(log, health, 'wrong_chain', true);
     return { ...found, finalized: null, floor: null };
   }
   health.noteHead(reading.latest);
   const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
-  if ('unknown' in verdict) {
-    const isAlarm = 'alarm' in verdict;
-    note(verdict.unknown, isAlarm);
-    return { ...found, finalized: null, floor: isAlarm ? null : watermark };
-  }
-  note(null, false);
+  noteVerdict(log, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
+  if ('unknown' in verdict) return { ...found, finalized: null, floor: 'alarm' in verdict ? null : watermark };
   const { accepted } = verdict;
   if (watermark === null || accepted.number > watermark.number) {
     await raiseWatermark(database, chainId, accepted, new Date(clock.now()));

@@ -3,6 +3,7 @@ import type { Database, Tx } from '../../platform/database/database.ts';
 import { constraintOf } from '../../platform/database/database-error.ts';
 import type { Log } from '../../platform/log.ts';
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
+import { findHighest, raiseFloor } from '../../platform/log-copy/store.ts';
 import { findKept } from '../../platform/log-copy/watch-history.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import * as store from './store.ts';
@@ -52,7 +53,7 @@ export async function recover(
       const eventId = [newest, events.at(-1)?.id ?? 0n].reduce((a, b) => (a > b ? a : b)) + margin + 1n;
       const found = { lost: acts.length, put_back: asItStands ? 0 : acts.length };
       const id = await store.insertRecovery(tx, { reason, keptEventId: kept, eventId, found, now });
-      await store.raiseFloor(tx, 'events', eventId - 1n);
+      await raiseFloor(tx, 'events', eventId - 1n);
       await store.endStages(tx, now);
       // Before anything else is logged: it says what has become of the acts that were lost.
       await store.endGroup(tx);
@@ -114,9 +115,9 @@ async function holdHandles(tx: Tx, acts: readonly store.Act[]): Promise<number> 
 
 async function raiseIds(tx: Tx, acts: readonly store.Act[], margin: bigint): Promise<void> {
   for (const table of store.NUMBERED) {
-    const [logged, inBooks] = [highestOf(table, acts), await store.findHighest(tx, table)];
+    const [logged, inBooks] = [highestOf(table, acts), await findHighest(tx, table)];
     const highest = (logged > inBooks ? logged : inBooks) + margin;
-    await store.raiseFloor(tx, table, highest);
+    await raiseFloor(tx, table, highest);
     if (table === 'reservations') await store.raiseReservations(tx, highest);
   }
 }

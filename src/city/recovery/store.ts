@@ -66,19 +66,6 @@ export async function insertRecovery(tx: Tx, given: Recovery): Promise<bigint> {
   return id;
 }
 
-/** The highest id that a table has given out, as far as its rows, its sequence and the recoveries before know. */
-export async function findHighest(tx: Tx, table: Numbered): Promise<bigint> {
-  const { id } = await tx.one<{ id: bigint }>(sql`
-    select greatest(next_id(${table}, max(id)) - 1, pg_sequence_last_value(pg_get_serial_sequence(${table}, 'id'))) as id from ${raw(table)}`);
-  return id;
-}
-
-export async function raiseFloor(tx: Tx, kind: string, id: bigint): Promise<void> {
-  await tx.run(sql`
-    insert into id_floors (kind, id) values (${kind}, ${id})
-    on conflict (kind) do update set id = greatest(id_floors.id, excluded.id)`);
-}
-
 /** Their ids come from a sequence, which knows nothing of floors. */
 export async function raiseReservations(tx: Tx, id: bigint): Promise<void> {
   await tx.run(sql`select setval(pg_get_serial_sequence('reservations', 'id'), ${id})`);

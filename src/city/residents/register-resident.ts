@@ -10,6 +10,7 @@ import { takeSharedQuota } from '../../platform/database/shared-quota.ts';
 import type { Pepper } from '../../platform/pepper.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { makeMerchantKey } from '../../platform/secrets.ts';
+import { type ConfirmKey, mustBeStagedKey } from '../../platform/staged-key.ts';
 import type { City } from '../context.ts';
 import { takeNetworkQuota } from '../quotas.ts';
 import {
@@ -18,7 +19,6 @@ import {
   insertResident,
   insertStage,
   isSkeletonTaken,
-  type KeyHash,
   type Stage,
   sweepStages,
 } from './store.ts';
@@ -95,11 +95,8 @@ export async function confirmResident(city: City, { body, bearer, clientNetwork 
   return { status: 'confirmed' as const, resident_id: Number(id), handle };
 }
 
-/** A confirm: which stage, and the key that it showed, from one place or the other. */
-interface Confirm {
-  body: StageIdentity & { merchant_key?: string | undefined };
-  bearer: string | null;
-}
+/** A confirm: which stage, and the key that it showed. */
+type Confirm = ConfirmKey & { body: StageIdentity };
 
 /** What is staged, if the stage is the caller's, still open, and the key is the one it gave. */
 async function judgeStage(
@@ -109,26 +106,8 @@ async function judgeStage(
 ): Promise<Stage> {
   const stage = await findOwnStage(database, body, { lock: by.lock });
   if (stage.closedAs !== null || by.now >= stage.expiresAt.getTime()) throw stageClosed();
-  if (!isKeyOf(stage, presentedKey(bearer, body.merchant_key ?? null), by.pepper))
-    throw new Refusal('key_invalid', {
-      detail: 'This is not the key that the stage showed.',
-      nextStep: 'Send the key that this stage showed, in Authorization.',
-    });
+  mustBeStagedKey(stage, { body, bearer }, by.pepper);
   return stage;
-}
-
-function isKeyOf(staged: KeyHash, key: string, pepper: Pepper): boolean {
-  const presented = pepper.hashes(key).find(({ version }) => version === staged.pepperVersion);
-  return presented !== undefined && timingSafeEqual(presented.hash, staged.keyHash);
-}
-
-function presentedKey(bearer: string | null, inBody: string | null): string {
-  const nextStep = 'Send the key that this stage showed, in Authorization and nowhere else.';
-  if (bearer !== null && inBody !== null && bearer !== inBody)
-    throw new Refusal('key_invalid', { detail: 'Authorization and merchant_key carry different keys.', nextStep });
-  const key = bearer ?? inBody;
-  if (key === null) throw new Refusal('key_required', { nextStep });
-  return key;
 }
 
 /** Refuses a handle that no resident can have, or that one has. */

@@ -4,6 +4,7 @@ import type { ResidentOut } from '../../contract/world-records.ts';
 import { isoTime } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { Refusal } from '../../platform/refusal.ts';
+import type { KeyHash } from '../../platform/staged-key.ts';
 import type { Resident } from '../context.ts';
 
 /** How many ids of things are shown of one resident. */
@@ -52,7 +53,7 @@ export interface ResidentRow {
   things_total: bigint;
 }
 
-export async function findResident(database: Queryable, handle: string): Promise<ResidentRow | null> {
+async function findResident(database: Queryable, handle: string): Promise<ResidentRow | null> {
   return database.maybe<ResidentRow>(sql`
     select handle, market_handle, joined_at,
       array(select id from things where owner_id = residents.id order by id desc limit ${SHOWN_THINGS}) as things,
@@ -120,12 +121,6 @@ export async function closeStage(
 }
 
 type ClientClass = (typeof CLIENT_CLASSES)[number];
-
-/** What is kept of a key. */
-export interface KeyHash {
-  keyHash: Buffer;
-  pepperVersion: number;
-}
 
 /** A registration under way. Nothing is in force and no handle is held before the confirm. */
 export interface Stage extends KeyHash {

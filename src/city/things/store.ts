@@ -32,7 +32,7 @@ export async function lockThing(tx: Tx, id: bigint): Promise<LockedThing | null>
 }
 
 /** The offer that the thing is under; null when it is free. */
-export async function findOpenOffer(database: Queryable, thingId: bigint): Promise<bigint | null> {
+async function findOpenOffer(database: Queryable, thingId: bigint): Promise<bigint | null> {
   const row = await database.maybe<{ id: bigint }>(
     sql`select id from offers where thing_id = ${thingId} and phase not in ('claimed', 'canceled')`,
   );

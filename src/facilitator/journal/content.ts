@@ -19,7 +19,7 @@ export interface Content {
   forget(finalizedSeconds: bigint): void;
 }
 
-export const DAY_MS = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 /** Those who were known longest without a sale go first. */
 const MOST_KNOWN = 200_000;
 

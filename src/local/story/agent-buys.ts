@@ -1,7 +1,7 @@
 import { readBlock } from '../../platform/chain/reads.ts';
 import { WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { buyByTools } from '../trade-by-tools.ts';
-import { BUYER, balanceOf, explain, given, hold, type Scene, SELLER, type Step, unitsOf } from './scene.ts';
+import { BUYER, balances, explain, given, hold, SELLER, type Step, unitsOf } from './scene.ts';
 import { holdPaidByTool, proofsSent, useTools } from './use-tools.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
@@ -50,7 +50,3 @@ export const agentBuysStep: Step = {
     scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value } };
   },
 };
-
-async function balances(scene: Scene): Promise<{ buyer: bigint; seller: bigint }> {
-  return { buyer: await balanceOf(scene, buyerOne), seller: await balanceOf(scene, sellerOne) };
-}

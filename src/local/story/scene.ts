@@ -7,7 +7,7 @@ import { readBalance } from '../../platform/chain/usdc.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { type Client, createClient, type PaymentHeader } from '../../sdk/client.ts';
 import { MarketError } from '../../sdk/errors.ts';
-import type { TestAccount } from '../chain/accounts.ts';
+import { type TestAccount, WORLD_ACCOUNTS } from '../chain/accounts.ts';
 import { USDC_ADDRESS } from '../chain/usdc-contract.ts';
 import { type Exchange, observe } from '../observe.ts';
 import type { Tell } from '../tell.ts';
@@ -39,7 +39,7 @@ export function writeMemory(dataDir: string, remembered: Memory): void {
 }
 
 /** What a step said would be, and is not. */
-export class StoryBroken extends Error {
+class StoryBroken extends Error {
   override readonly name = 'StoryBroken';
 }
 
@@ -103,6 +103,12 @@ export function balanceOf(scene: Scene, { address }: TestAccount): Promise<bigin
   return readBalance(scene.world.chain.rpc, USDC_ADDRESS, address);
 }
 
+/** Of the wallets that pay and are paid in the story. */
+export async function balances(scene: Scene): Promise<{ buyer: bigint; seller: bigint }> {
+  const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
+  return { buyer: await balanceOf(scene, buyerOne), seller: await balanceOf(scene, sellerOne) };
+}
+
 const EVENTUALLY_MS = 10_000;
 const POLL_MS = 50;
 
@@ -134,7 +140,8 @@ export function unitsOf(usdc: number): bigint {
 export const SELLER = 'mira';
 export const BUYER = 'tomas';
 
-const keyFile = z.object({ handle: z.string(), merchant_key: z.string() });
+/** As merchants and residents keep their keys. */
+export const keyFile = z.object({ handle: z.string(), merchant_key: z.string() });
 
 /** The merchant whose key lies in the folder, if the market knows it. A key that was never confirmed is none. */
 export async function findPerson(world: LocalWorld, handle: string): Promise<Person | null> {

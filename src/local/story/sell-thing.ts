@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { z } from 'zod';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { LISTING_FEE_UNITS } from '../../contract/vocabulary.ts';
 import type { OfferOut } from '../../contract/world-records.ts';
@@ -16,6 +15,7 @@ import {
   eventually,
   explain,
   hold,
+  keyFile,
   type Scene,
   SELLER,
   type Step,
@@ -141,8 +141,6 @@ function holdWaited(scene: Scene, exchanges: readonly Exchange[]): void {
   hold(scene, waited && locked, '202, then 200: the thing changed hands once the transfer was final, and not before');
 }
 
-const residentFile = z.object({ handle: z.string(), merchant_key: z.string() });
-
 /** A client of the city whose requests are told, for a resident or, without a key, for anybody. */
 function speakInCity(scene: Scene, key: string | null): { client: CityClient; exchanges: Exchange[] } {
   const { environment, exchanges } = observe(scene.tell, 'city');
@@ -153,7 +151,7 @@ function speakInCity(scene: Scene, key: string | null): { client: CityClient; ex
 /** The key of a resident of that name, who is made if the folder has none. It is the city's, and the market never sees it. */
 async function becomeResident(scene: Scene, handle: string): Promise<string> {
   const file = scene.world.residentFile(handle);
-  if (existsSync(file)) return residentFile.parse(JSON.parse(readFileSync(file, 'utf8'))).merchant_key;
+  if (existsSync(file)) return keyFile.parse(JSON.parse(readFileSync(file, 'utf8'))).merchant_key;
   const { client } = speakInCity(scene, null);
   const { body: staged } = await client.registerResident({
     body: { action: 'stage', handle, model: 'a demo', client_class: 'coding_persistent', human_approved: true },

@@ -12,6 +12,7 @@ import { payDirectlyStep } from './pay-directly.ts';
 import {
   BUYER,
   balanceOf,
+  balances,
   explain,
   findPerson,
   given,
@@ -68,10 +69,6 @@ const buyWithKeyStep: Step = {
     scene.sale = { delivery, proof: { name: 'PAYMENT-SIGNATURE', value: given(proof, 'proof') } };
   },
 };
-
-async function balances(scene: Scene): Promise<{ buyer: bigint; seller: bigint }> {
-  return { buyer: await balanceOf(scene, buyerOne), seller: await balanceOf(scene, sellerOne) };
-}
 
 const foundAgainStep: Step = {
   name: 'found-again',

@@ -6,7 +6,7 @@ import { readQuery } from '../../platform/http/message.ts';
 import type { Prepared } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from './catalog.ts';
-import type { Fragments } from './fragments/fragments.ts';
+import { type Fragments, STAMP_BYTES } from './fragments/fragments.ts';
 import { joinGzipPage, joinPage, type PageParts } from './fragments/page-bytes.ts';
 import { fragmentOf } from './model/apply-changes.ts';
 import { areFilled, type Model } from './model/model.ts';
@@ -68,8 +68,8 @@ export interface Answers {
 const LONGEST_STALE_MS = 100;
 const MINUTE_MS = 60_000;
 /** A row that changes between model and database is met again after the next step; that often in a row it is a flood. */
-const ROUNDS = 10;
-const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
+export const ROUNDS = 10;
+export const JSON_PLAIN = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 const JSON_GZIP = [...JSON_PLAIN, 'content-encoding', 'gzip'];
 
 /** Each encoding has other bytes, and needs a tag of its own. */
@@ -190,7 +190,6 @@ async function readFull(parts: AnswerParts, asked: ReadRequest, build: (model: M
   throw new Refusal('unavailable', { retryAfterSeconds: 1 });
 }
 
-const STAMP_BYTES = 8;
 const TAG_CHARACTERS = 27;
 let scratch = Buffer.alloc(16_384);
 

@@ -8,8 +8,8 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Prepared } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
-import { type MemoryRead, readAbsent, readQueryAs } from './answers.ts';
-import type { Fragments } from './fragments/fragments.ts';
+import { JSON_PLAIN, type MemoryRead, ROUNDS, readAbsent, readQueryAs } from './answers.ts';
+import { type Fragments, STAMP_BYTES } from './fragments/fragments.ts';
 import type { MarketCatalog } from './market-catalog.ts';
 import { isFilled, LIVE, type Model } from './model/model.ts';
 import { artifactMessage, presentComment } from './present-listing.ts';
@@ -89,14 +89,9 @@ function wrapDetail(summary: Uint8Array, tail: string): Buffer {
   return Buffer.concat([Buffer.from(PREFIX), summary.subarray(0, -1), Buffer.from(tail)]);
 }
 
-const HEAD = ['content-type', 'application/json; charset=utf-8', 'vary', 'accept-encoding'];
 const ID = /^[1-9]\d{0,8}$/;
-const STAMP_BYTES = 8;
 const stamp = Buffer.alloc(STAMP_BYTES);
 const FIRST_PAGE = getListing.query.parse({});
-
-/** A row that changes between model and database is met again after the next step. */
-const ROUNDS = 10;
 
 /** GET /api/listing/:id of a listing without comments: those are in the database alone. */
 export function listingFromMemory(catalog: Pick<MarketCatalog, 'model'>): MemoryRead {
@@ -176,7 +171,7 @@ async function readComments(
 }
 
 function prepareDetail(model: Model, id: number, body: Uint8Array, tail: string): Prepared {
-  return { etag: detailTag(model, id, tail), head: HEAD, body };
+  return { etag: detailTag(model, id, tail), head: JSON_PLAIN, body };
 }
 
 /** The stamp stands for the summary; 96 bits of a hash for the rest. */

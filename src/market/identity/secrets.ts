@@ -1,8 +1,9 @@
 import { RECOVERY_CODE_COUNT } from '../../contract/vocabulary.ts';
 import type { Random } from '../../platform/random.ts';
 import { canonicalCode, isRecoveryCode, makeMerchantKey, makeRecoveryCode } from '../../platform/secrets.ts';
+import type { KeyHash } from '../../platform/staged-key.ts';
 import type { Pepper } from '../context.ts';
-import type { KeyHash, SecretHashes } from './stages/store.ts';
+import type { SecretHashes } from './stages/store.ts';
 
 interface SecretSource {
   random: Random;
@@ -37,9 +38,9 @@ export function makeSecrets(from: SecretSource): MadeSecrets {
 }
 
 /** What a presented code is looked up by. A text that is no code is hashed and looked up like one, so that it takes as long to refuse. */
-export function hashesOfCode(pepper: Pepper, prefix: string, code: string): Buffer[] {
+export function hashesOfCode(pepper: Pepper, prefix: string, code: string, isCode = isRecoveryCode): Buffer[] {
   const text = code.trim();
   const spelled = canonicalCode(text, prefix);
   // What stands before the code is part of it: the canonical spelling alone would overlook a wrong one.
-  return pepper.hashes(isRecoveryCode(text, prefix) ? spelled : `not a code: ${spelled}`).map(({ hash }) => hash);
+  return pepper.hashes(isCode(text, prefix) ? spelled : `not a code: ${spelled}`).map(({ hash }) => hash);
 }

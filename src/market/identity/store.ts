@@ -1,6 +1,7 @@
 import sql, { type Sql } from 'sql-template-tag';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import { type ClientClass, type KeyHash, type SecretHashes, supersedeStages } from './stages/store.ts';
+import type { KeyHash } from '../../platform/staged-key.ts';
+import { type ClientClass, type SecretHashes, supersedeStages } from './stages/store.ts';
 
 /** One at a time for each merchant: whatever replaces its key or its codes. */
 export async function lockIdentity(tx: Tx, merchantId: bigint): Promise<void> {

@@ -16,7 +16,7 @@ import type { Subject } from './list-request.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
 /** Said where a seller reads it: nothing in a plain transfer names a market. */
-export const ONE_WALLET_ONE_MARKET =
+const ONE_WALLET_ONE_MARKET =
   'Buyers are matched by wallet and amount. If another market lists goods with the same seller_wallet and price, a buyer can claim one plain transfer on both, and both hand out goods. Use a wallet that sells on this market alone.';
 
 /** Of a request to list that is no dry run, whatever is listed. */

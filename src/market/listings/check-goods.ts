@@ -2,6 +2,7 @@ import { RpcFailure } from '../../platform/chain/rpc.ts';
 import { readBlacklisted } from '../../platform/chain/usdc.ts';
 import type { Queryable } from '../../platform/database/database.ts';
 import { takeQuotaOnce } from '../../platform/database/quota.ts';
+import { ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, Merchant } from '../context.ts';
 import { checkNear, duplicateOf } from './near/near-guard.ts';
@@ -16,7 +17,6 @@ import {
   type WalletKind,
 } from './store.ts';
 
-const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000';
 const DAY_MS = 86_400_000;
 
 /** Goods that a merchant means to list, after everything that can be read from the request alone. */

@@ -1,5 +1,12 @@
 import { TEXT_FLAGS, type TextFlag } from '../../contract/text.ts';
-import { asksForSecret, type FoldedText, foldText, hasInstructions } from './text-patterns.ts';
+import {
+  asksForSecret,
+  type FoldedText,
+  foldText,
+  hasInstructions,
+  SENTENCE_GAP,
+  SENTENCE_NEAR,
+} from './text-patterns.ts';
 
 /** The marks by which models are told who speaks. */
 const ROLES: readonly RegExp[] = [
@@ -91,22 +98,20 @@ const PAY =
 /** How far from an address it may be said what to do with it. */
 const REACH = 100;
 
-const GAP = '(?:[^ |]+ ){0,5}';
-const NEAR = '(?:[^ |]+ ){0,3}';
 const PLACE = '(?:market|marketplace|platform|site|escrow|store|checkout|app)';
 const MEANS =
   '(?:paypal|venmo|cashapp|cash app|zelle|western union|moneygram|gift cards?|bitcoin|btc|monero|xmr|usdt|bank transfer|wire transfer|revolut|wise)';
 const PLACES = '(?:telegram|whatsapp|discord|signal|email|dm|twitter)';
 
 const BESIDE: readonly RegExp[] = [
-  `(?:pay|payment|payments|paying|buy|purchase|deal|order|trade|settle|send|transfer|contact) ${GAP}(?:outside|off|around|without) (?:of )?(?:the |this )?${PLACE}`,
-  `(?:pay|transfer|wire) (?:me|us|the seller) ${NEAR}(?:directly|privately|instead|first|outside)`,
-  `(?:send|transfer|wire|deposit) ${NEAR}(?:usdc|eth|ether|usd|dollars|funds|money|payment|btc|usdt|tokens|crypto) ${NEAR}to (?:me|us|my|our|this|the following) `,
-  `(?:pay|send|transfer) ${NEAR}(?:me|us|my|our|seller) ${NEAR}(?:via|by|with|through|using|in|over|on) ${MEANS}`,
-  `(?:discount|cheaper|half price|bonus|free) ${GAP}(?:pay|paying|paid) ${NEAR}(?:outside|directly|privately|off|via|by|with|in) ${NEAR}(?:${MEANS}|${PLACE}|us|me|crypto)`,
-  `(?:contact|message|dm|write|text|reach) (?:me|us) (?:on|via|at|by|over|through) ${PLACES} ${GAP}(?:pay|payment|price|deal|discount|buy|order|purchase|cheaper)`,
-  `(?:approve|increase) ${NEAR}(?:allowance|spending|unlimited|spender) ${NEAR}(?:for|to|of) `,
-  `(?:skip|avoid|save) ${NEAR}(?:market|platform|marketplace) (?:fee|fees|checkout)`,
+  `(?:pay|payment|payments|paying|buy|purchase|deal|order|trade|settle|send|transfer|contact) ${SENTENCE_GAP}(?:outside|off|around|without) (?:of )?(?:the |this )?${PLACE}`,
+  `(?:pay|transfer|wire) (?:me|us|the seller) ${SENTENCE_NEAR}(?:directly|privately|instead|first|outside)`,
+  `(?:send|transfer|wire|deposit) ${SENTENCE_NEAR}(?:usdc|eth|ether|usd|dollars|funds|money|payment|btc|usdt|tokens|crypto) ${SENTENCE_NEAR}to (?:me|us|my|our|this|the following) `,
+  `(?:pay|send|transfer) ${SENTENCE_NEAR}(?:me|us|my|our|seller) ${SENTENCE_NEAR}(?:via|by|with|through|using|in|over|on) ${MEANS}`,
+  `(?:discount|cheaper|half price|bonus|free) ${SENTENCE_GAP}(?:pay|paying|paid) ${SENTENCE_NEAR}(?:outside|directly|privately|off|via|by|with|in) ${SENTENCE_NEAR}(?:${MEANS}|${PLACE}|us|me|crypto)`,
+  `(?:contact|message|dm|write|text|reach) (?:me|us) (?:on|via|at|by|over|through) ${PLACES} ${SENTENCE_GAP}(?:pay|payment|price|deal|discount|buy|order|purchase|cheaper)`,
+  `(?:approve|increase) ${SENTENCE_NEAR}(?:allowance|spending|unlimited|spender) ${SENTENCE_NEAR}(?:for|to|of) `,
+  `(?:skip|avoid|save) ${SENTENCE_NEAR}(?:market|platform|marketplace) (?:fee|fees|checkout)`,
 ].map((words) => new RegExp(` ${words.trimEnd()} `, 'u'));
 
 /** Asks for money in another way than the market's own. */

@@ -1,6 +1,6 @@
 // Words of one sentence: `|` ends a sentence and is not a word.
-const SENTENCE_GAP = '(?:[^ |]+ ){0,5}';
-const SENTENCE_NEAR = '(?:[^ |]+ ){0,3}';
+export const SENTENCE_GAP = '(?:[^ |]+ ){0,5}';
+export const SENTENCE_NEAR = '(?:[^ |]+ ){0,3}';
 
 /** What only its owner ever needs. */
 const PRECIOUS =

@@ -1,13 +1,14 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { DEFAULT_TOKEN_SCOPES, type TokenScope } from '../../contract/connections.ts';
 import { scopeOf } from '../../contract/tools.ts';
-import { headerValues } from '../../platform/http/caller-headers.ts';
+import { BEARER, headerValues } from '../../platform/http/caller-headers.ts';
 import type { Incoming } from '../../platform/http/message.ts';
 import type { ExtraRoute, InternalRequests } from '../../platform/http/server-options.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Connector } from '../connect/connector.ts';
 import type { Visitor } from '../connect/interaction.ts';
 import type { Market, Merchant } from '../context.ts';
+import { CONNECT_PATH, MCP_PATH } from '../guide/mcp-server.ts';
 import type { Caller } from './call-tool.ts';
 import { createProtocolServer } from './create-protocol-server.ts';
 import { type McpMountOptions, mountMcp } from './mount-mcp.ts';
@@ -38,7 +39,7 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
     handle: handler.fetch,
   };
   return [
-    ...mountMcp({ ...shared, path: '/mcp' }),
+    ...mountMcp({ ...shared, path: MCP_PATH }),
     ...mountMcp({
       ...shared,
       path: CONNECT_PATH,
@@ -46,10 +47,6 @@ export function createMcp(market: Market, connector: Connector, inside: Internal
     }),
   ];
 }
-
-const CONNECT_PATH = '/mcp/connect';
-
-const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
 /** Whom a message to the hosted connector is for. Without a token that holds here the answer says where to get one. */
 async function admitHosted(

@@ -2,7 +2,7 @@ import { isPieces, type Outgoing } from '../../platform/http/message.ts';
 import { Refusal } from '../../platform/refusal.ts';
 
 /** A result travels twice, as data and as text, and hosts hold both in memory. */
-export const ANSWER_LIMIT_BYTES = 4_194_304;
+const ANSWER_LIMIT_BYTES = 4_194_304;
 
 export interface ReadAnswer {
   status: number;

@@ -3,6 +3,7 @@ import { endpoints } from '../../contract/index.ts';
 import { API_VERSION } from '../../contract/vocabulary.ts';
 import { isoTime } from '../../platform/clock.ts';
 import { createWriteProbe } from '../../platform/database/write-probe.ts';
+import { answerAsset } from '../../platform/http/assets.ts';
 import {
   type AnyPageRoute,
   type Page,
@@ -10,7 +11,6 @@ import {
   type PageCall,
   page,
 } from '../../platform/http/server-options.ts';
-import { Refusal } from '../../platform/refusal.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Market, MarketConfig } from '../context.ts';
 import { STREAM_PATH } from '../events/stream/mount-event-stream.ts';
@@ -59,7 +59,7 @@ export function createPages(market: Market, { payments, catalog, history, front 
       method: 'GET',
       path: '/assets/:name',
       cache: 'immutable',
-      handler: ({ params }) => answerAsset(params['name'] ?? ''),
+      handler: ({ params }) => answerAsset(ASSETS, params['name'] ?? ''),
     }),
     ...createCeremonies(market, { catalog }),
     page({ method: 'GET', path: '/healthz', cache: 'private', unlimited: true, handler: healthz }),
@@ -71,13 +71,6 @@ export function createPages(market: Market, { payments, catalog, history, front 
       handler: ({ query }) => readyz(market, { payments, catalog, history, writes }, query['strict'] !== undefined),
     }),
   ];
-}
-
-/** A file of the shell, by its name with the hash in it. */
-function answerAsset(name: string): PageAnswer {
-  const asset = ASSETS.get(`/assets/${name}`);
-  if (asset === undefined) throw new Refusal('not_found', { detail: 'There is no such file.' });
-  return { status: 200, headers: { 'content-type': asset.type }, body: asset.body };
 }
 
 /** The guide alone, without the list of addresses and without what happened last. */

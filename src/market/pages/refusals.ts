@@ -8,10 +8,9 @@ import type { Market } from '../context.ts';
 import { type Block, heading, list, text } from '../guide/document.ts';
 import { chooseForm, HTML_HEADERS, renderHtml } from './answer-document.ts';
 import type { Fault } from './ceremony/ceremony.ts';
-import { renderMessage } from './ceremony/render-stage.ts';
-import { answerConnectHtml } from './connect/answer-connect.ts';
-import { SHELL } from './shell/assets.ts';
-import { type PagePlan, type Shown, writeShown } from './storefront/page-plan.ts';
+import { answerConnectMessage } from './connect/answer-connect.ts';
+import { renderShell } from './shell/render-shell.ts';
+import type { PagePlan, Shown } from './storefront/page-plan.ts';
 
 /** What it means, in words for a person who followed a link or typed an address. */
 const MEANINGS: Readonly<Record<ErrorClass, string>> = {
@@ -64,24 +63,25 @@ function nextSteps(nextStep: string, retryAfterSeconds: number | undefined): Blo
 }
 
 /** A refusal of the route as a page of the same status, for who reads pages; a problem for everybody else. */
-export async function answerRefusal(outgoing: Outgoing, { headers }: Incoming, plan?: PagePlan): Promise<Outgoing> {
-  const { status, body } = outgoing;
-  if (typeof body !== 'string') return outgoing;
-  const vary = { vary: 'accept' };
-  if (chooseForm(headers.accept) !== 'html') return { ...outgoing, headers: { ...outgoing.headers, ...vary } };
-  const problem = JSON.parse(body) as Problem;
-  return {
-    status,
-    headers: { ...outgoing.headers, ...HTML_HEADERS, ...vary },
-    body: writeShown(showRefusal(problem, plan)),
-  };
+export function answerRefusal(outgoing: Outgoing, { headers: { accept } }: Incoming, plan?: Around): Outgoing {
+  if (typeof outgoing.body !== 'string') return outgoing;
+  const { headers, ...rest } = chooseForm(accept) === 'html' ? answerRefusedPage(outgoing, plan) : outgoing;
+  return { ...rest, headers: { ...headers, vary: 'accept' } };
 }
 
 type Around = Pick<PagePlan, 'back' | 'again' | 'styles'>;
 const ANYWHERE: Around = { back: { path: '/shelves', name: 'All shelves' } };
 
+/** A refusal of the route as a page, the same in status and headers. */
+export function answerRefusedPage(outgoing: Outgoing, plan: Around = ANYWHERE): Outgoing {
+  const { headers, body } = outgoing;
+  if (typeof body !== 'string') return outgoing;
+  const page = renderShell(showRefusal(JSON.parse(body) as Problem, plan));
+  return { ...outgoing, headers: { ...headers, ...HTML_HEADERS }, body: page };
+}
+
 /** What the route said no to, as a page: what happened, and one way on. */
-export function showRefusal(problem: Problem, plan: Around = ANYWHERE): Shown {
+function showRefusal(problem: Problem, plan: Around): Shown {
   const { title, detail, reason, errors = [] } = problem;
   return {
     title: `${title} - Openaisle`,
@@ -163,13 +163,5 @@ export function retryHeaders({ options }: Refusal): Record<string, string> {
 
 /** What the authorization server has to tell a person, as a page like all others. */
 export function showConnectFault({ random }: Pick<Market, 'random'>): ShowFault {
-  return ({ status, title, text }) => {
-    const link = {
-      before: 'How a program is connected stands at ',
-      address: '/mcp/connect',
-      name: 'Connect a program',
-    };
-    const main = renderMessage({ title, text, link: { ...link, after: '.' } });
-    return answerConnectHtml(random, { title, main, path: '/mcp/connect', script: SHELL.copying, status });
-  };
+  return (fault) => answerConnectMessage(random, { ...fault, before: 'How a program is connected stands at ' });
 }

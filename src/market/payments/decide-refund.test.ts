@@ -1,8 +1,9 @@
 import { describe, expect, it, test } from 'vitest';
 import type { Block, Log, Receipt } from '../../platform/chain/reads.ts';
+import type { TransferEvidence } from '../../platform/chain/sighting.ts';
 import { addressTopic, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { decideRefund, type RefundEvidence, type RefundTerms } from './review-payment.ts';
+import { decideRefund, type RefundTerms } from './review-payment.ts';
 
 const word = (digit: string): Hex => `0x${digit.repeat(64)}`;
 const wallet = (digit: string): Hex => `0x${digit.repeat(40)}`;
@@ -31,14 +32,14 @@ const transfer = (given: { from?: Hex; to?: Hex; units?: bigint } & Partial<Log>
   return { address: USDC, topics, data: `0x${units.toString(16).padStart(64, '0')}`, ...place, ...changes };
 };
 
-interface Changes extends Partial<RefundEvidence> {
+interface Changes extends Partial<TransferEvidence> {
   logs?: Log[];
   status?: Receipt['status'];
   inBlock?: Partial<Block>;
 }
 
 function decided({ logs = [transfer()], status = 'success', inBlock = {}, ...changes }: Changes = {}) {
-  const evidence: RefundEvidence = {
+  const evidence: TransferEvidence = {
     chainId: 8453n,
     finalized: { number: 110n, hash: word('d'), timestamp: TIME + 20n },
     receipt: { transactionHash: TX, blockNumber: 100n, blockHash: BLOCK, status, from: PAYEE, to: USDC, logs },

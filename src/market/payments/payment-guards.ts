@@ -52,8 +52,6 @@ export function createPayeeCheck(market: PayeeCheckMarket) {
     },
   };
 }
-export type PayeeCheck = ReturnType<typeof createPayeeCheck>;
-
 /** A payment that is about to be opened. */
 interface Opening {
   payer: Hex;

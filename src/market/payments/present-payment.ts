@@ -87,7 +87,7 @@ export function presentCitySale(proof: ProofRow, listingId: bigint, watermark: W
 }
 
 /** False from the committed row until the attempt has ended without the money being kept. */
-export function mayPayAgain(payment: Payment): boolean {
+function mayPayAgain(payment: Payment): boolean {
   return hasEnded(payment.status) && payment.status !== 'completed';
 }
 
@@ -95,7 +95,7 @@ export function mayPayAgain(payment: Payment): boolean {
  * When a payment that no transfer follows ends, in milliseconds: at validBefore if it was never handed over for settlement, else when
  * a block of that time is final, which is as much later as finality lags now. Null once it has ended or a transfer is seen.
  */
-export function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
+function endsAtLatest(payment: Payment, watermark: Watermark | null, now: number): number | null {
   if (!isOpen(payment) || payment.txHash !== null) return null;
   const expires = pathOf(payment).present.expiresAt(payment);
   if (payment.status === 'verifying' || watermark === null) return expires;
@@ -139,7 +139,7 @@ function nextStepOf(payment: Payment): string {
 }
 
 /** Whole seconds until the transfer's block should be final: finality moves forward as fast as time does. Null while not mined. */
-export function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
+function estimateSeconds(payment: Payment, watermark: Watermark | null): number | null {
   if (payment.blockTime === null || watermark === null) return null;
   const behind = payment.blockTime.getTime() / 1000 - Number(watermark.timestamp);
   return Math.max(1, Math.ceil(behind));

@@ -7,29 +7,20 @@ import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
-/** A lost machine or network may leave the lock with a session whose client is gone. The pass only reads, so it goes on without. */
-const LOCK_PATIENCE_MS = 60_000;
+/** A lost machine or network may leave the duty with a session whose client is gone. The pass only reads, so another process makes it too. */
+const STAND_IN_EVERY_MS = 60_000;
 
 type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
 
 /**
- * Moves every open payment on that the chain allows; as a rule one pass at a time over all processes. It reads, it never submits. What is
- * mined and not final is read again only after a reorganisation: see read-payments.ts.
+ * Moves every open payment on that the chain allows. It reads, it never submits: two at a time do no harm. What is mined and not final
+ * is read again only after a reorganisation: see paths/x402/read-findings.ts.
  */
 export function createPass(
   market: Market,
   settleMany: SettleMany,
   readHead: () => Promise<FollowedHead>,
 ): () => Promise<void> {
-  let refusedSince: number | null = null;
-
-  async function pass(): Promise<void> {
-    let head: Promise<FollowedHead> | null = null;
-    // Once for a pass, and not at all where nothing is undecided.
-    const readOnce = (): Promise<FollowedHead> => (head ??= readHead());
-    for (const list of [listOpenPayments, listWithMore]) await settleAll(list, readOnce);
-  }
-
   async function settleAll(list: typeof listOpenPayments, readOnce: () => Promise<FollowedHead>): Promise<void> {
     let after = 0n;
     for (;;) {
@@ -48,16 +39,10 @@ export function createPass(
   }
 
   return async () => {
-    const now = market.clock.now();
-    const held = await market.database.withAdvisoryLock('reconcile', pass);
-    if (held !== null) {
-      refusedSince = null;
-      return;
-    }
-    refusedSince ??= now;
-    if (now - refusedSince < LOCK_PATIENCE_MS) return;
-    market.log.warn('reconcile_without_lock', { waited_ms: now - refusedSince });
-    await pass();
+    let head: Promise<FollowedHead> | null = null;
+    // Once for a pass, and not at all where nothing is undecided.
+    const readOnce = (): Promise<FollowedHead> => (head ??= readHead());
+    for (const list of [listOpenPayments, listWithMore]) await settleAll(list, readOnce);
   };
 }
 
@@ -116,10 +101,10 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
 
   /** A process without the duty looks once in a while all the same: the holder may be frozen, and then its lock is not freed. */
   const lookNowAndThen = async (): Promise<void> => {
-    await clock.sleep(LOCK_PATIENCE_MS, stopping.signal);
+    await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;
     const unlessLeader = async (): Promise<void> => (duty.isLeader() ? undefined : await standIn());
-    await repeat('reconcile', unlessLeader, LOCK_PATIENCE_MS, stopping.signal);
+    await repeat('reconcile', unlessLeader, STAND_IN_EVERY_MS, stopping.signal);
   };
 
   return {

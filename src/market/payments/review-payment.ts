@@ -1,16 +1,16 @@
 import type { Endpoints } from '../../contract/index.ts';
-import { type Block, type Log, type Receipt, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
+import { type Log, type Receipt, readBlock, readLogs, readReceipt } from '../../platform/chain/reads.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import {
-  type FinalizedHead,
   type FoundTransfer,
   isStillFinal,
   sameLogs,
   stands,
+  type TransferEvidence,
 } from '../../platform/chain/sighting.ts';
 import { addressTopic, decodeAuthorizationUsed, decodeTransfer, TRANSFER_TOPIC } from '../../platform/chain/usdc.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import type { Hex } from '../../platform/hex.ts';
+import { type Hex, ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
 import { findWatermark } from './chain/store.ts';
@@ -79,7 +79,7 @@ async function isOfLedger({ database }: Market, payment: Payment, receipt: Recei
   return await hasAuthorization(database, payment, used);
 }
 
-async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): Promise<RefundEvidence> {
+async function gatherRefund(payments: Payments, payment: Payment, txHash: Hex): Promise<TransferEvidence> {
   try {
     const head = await payments.readHead();
     const { rpc, chainId } = head;
@@ -175,19 +175,6 @@ function transferOf(proof: ProofRow): FoundTransfer {
   };
 }
 
-const ZERO_ADDRESS: Hex = '0x0000000000000000000000000000000000000000';
-
-/** What one provider shows of the transaction that is said to give the money back. */
-export interface RefundEvidence {
-  chainId: bigint;
-  finalized: FinalizedHead | null;
-  receipt: Receipt | null;
-  /** The block at the receipt's height. */
-  block: Block | null;
-  /** The token's transfers to the payer in that block, asked for by block hash. */
-  transfersInBlock: Log[];
-}
-
 export interface RefundTerms {
   chainId: bigint;
   asset: Hex;
@@ -207,7 +194,7 @@ type RefundDecision =
   | { outcome: 'unknown' };
 
 /** Whether a transaction gives a payment back: pure. What is not final, or contradicts itself, is unknown. */
-export function decideRefund(evidence: RefundEvidence, terms: RefundTerms): RefundDecision {
+export function decideRefund(evidence: TransferEvidence, terms: RefundTerms): RefundDecision {
   const { chainId, finalized, receipt, block } = evidence;
   const isToPayer = (log: Log): boolean => log.address === terms.asset && decodeTransfer(log)?.to === terms.to;
   if (chainId !== terms.chainId || finalized === null || receipt === null || !stands(receipt, block)) {

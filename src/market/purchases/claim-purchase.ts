@@ -3,7 +3,6 @@ import type { ClaimBody } from '../../contract/payments.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { isUniqueViolation } from '../../platform/database/database-error.ts';
 import type { Hex } from '../../platform/hex.ts';
-import { refuseUnreadable } from '../../platform/http/failure.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketOperation, Merchant } from '../context.ts';
 import { mustNotBeLost } from '../listings/listing-checks.ts';
@@ -16,6 +15,7 @@ import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts
 import type { Payments } from '../payments/payments.ts';
 import { findHolding } from '../payments/store.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
+import { keepPayment } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
 interface Claim {
@@ -41,18 +41,10 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
         if (answer !== null) return answer;
       }
     } catch (error) {
-      throw keepPayment(market, error);
+      throw keepPayment(market, error, 'claim_answer_failed');
     }
     throw new Refusal('payment_preserved', { detail: 'Another claim is under way.', retryAfterSeconds: 1 });
   };
-}
-
-/** The claimant may have paid: no failure of ours may sound as if nothing had happened. */
-function keepPayment(market: Market, error: unknown): Refusal {
-  if (error instanceof Refusal) return error;
-  market.log.error('claim_answer_failed', { error });
-  const known = refuseUnreadable(error, []) ?? new Refusal('internal_error');
-  return new Refusal(known.reason, { ...known.options, doNotPayAgain: true });
 }
 
 async function readClaim(market: Market, merchant: Merchant, listingId: bigint, body: ClaimBody): Promise<Claim> {

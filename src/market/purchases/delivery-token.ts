@@ -24,7 +24,7 @@ export function tokenHashOf(token: string): Buffer {
   return sha256('delivery-token\0', token);
 }
 
-export function refuseToken(message: string): Refusal {
+function refuseToken(message: string): Refusal {
   return new Refusal('invalid_fields', {
     errors: [{ path: 'X-Delivery-Token', message }],
     nextStep: 'Nothing was stored or submitted. Send the same request without that token, or with a new one.',
@@ -93,14 +93,18 @@ export async function withToken(
 
 /** Any failure after the row, or after a commit of it that was never answered, as a refusal that carries the token. */
 export function refuseWithToken(market: Market, token: string, error: unknown): Refusal {
-  const refusal = error instanceof Refusal ? error : refuseBug(market, error);
+  const refusal = keepPayment(market, error, 'purchase_answer_failed');
   const fields = { ...refusal.options.fields, delivery_token: token };
   return new Refusal(refusal.reason, { ...refusal.options, fields });
 }
 
-/** The row may be there: an answer without the token would be worse than one that says little. */
-function refuseBug(market: Market, error: unknown): Refusal {
-  market.log.error('purchase_answer_failed', { error });
+/**
+ * Any failure where something may have been paid, as a refusal: none of ours may sound as if nothing had happened. The row of a purchase
+ * may be there, and an answer without its token would be worse than one that says little.
+ */
+export function keepPayment(market: Market, error: unknown, line: string): Refusal {
+  if (error instanceof Refusal) return error;
+  market.log.error(line, { error });
   const known = refuseUnreadable(error, []) ?? new Refusal('internal_error');
   return new Refusal(known.reason, { ...known.options, doNotPayAgain: true });
 }

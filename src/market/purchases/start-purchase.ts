@@ -174,7 +174,7 @@ const UNVERIFIED: ReadonlySet<Reason> = new Set([
  * Anybody can sign for an empty wallet, and each such row is looked at by every pass until it runs out. So callers leave only so many
  * behind; one that is verified, or was never opened, is given back.
  */
-export async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => Promise<T>): Promise<T> {
+async function limitAttempts<T>({ proof, takeAttempt }: BuyRequest, open: () => Promise<T>): Promise<T> {
   if (proof === null) return await open();
   const taken = takeAttempt();
   let isLeft = false;

@@ -3,6 +3,7 @@ import { readProviderHead } from '../../platform/chain/accept-head.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { CopiedEvent } from '../../platform/log-copy/log-copy.ts';
+import { findHighest, raiseFloor } from '../../platform/log-copy/store.ts';
 import { findKept } from '../../platform/log-copy/watch-history.ts';
 import { CommandRefused } from '../../platform/run-command.ts';
 import { recordEvent } from '../events/record-event.ts';
@@ -133,7 +134,7 @@ async function raiseIds(
   given: { eventId: bigint; isBlind: boolean },
 ): Promise<void> {
   const above = async (table: string): Promise<bigint> => {
-    const inBooks = await store.findHighest(tx, table);
+    const inBooks = await findHighest(tx, table);
     const unknown = UNKNOWN_MARGIN * (1n + recoveries);
     if (given.isBlind || !(table in LOGGED_IDS)) return inBooks + unknown;
     const told = shown[table as keyof typeof LOGGED_IDS];
@@ -141,8 +142,8 @@ async function raiseIds(
     const margin = table === 'payments' ? unknown : LOGGED_MARGIN;
     return (told > inBooks ? told : inBooks) + margin;
   };
-  await store.raiseFloor(tx, 'events', given.eventId - 1n);
-  for (const table of store.NUMBERED) await store.raiseFloor(tx, table, await above(table));
+  await raiseFloor(tx, 'events', given.eventId - 1n);
+  for (const table of store.NUMBERED) await raiseFloor(tx, table, await above(table));
   for (const table of store.SEQUENCED) await store.raiseSequence(tx, table, await above(table));
 }
 

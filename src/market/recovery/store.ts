@@ -1,4 +1,4 @@
-import sql, { raw } from 'sql-template-tag';
+import sql from 'sql-template-tag';
 import { handleSkeleton } from '../../contract/handles.ts';
 import type { PaymentPurpose } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
@@ -34,19 +34,6 @@ export async function insertRecovery(tx: Tx, given: Recovery): Promise<bigint> {
 
 export async function endLoss(tx: Tx, recoveryId: bigint): Promise<void> {
   await tx.run(sql`update history_losses set recovered_by = ${recoveryId} where recovered_by is null`);
-}
-
-/** The highest id that a table has given out, as far as its rows, its sequence and the recoveries before know. */
-export async function findHighest(tx: Queryable, table: string): Promise<bigint> {
-  const { id } = await tx.one<{ id: bigint }>(sql`
-    select greatest(next_id(${table}, max(id)) - 1, pg_sequence_last_value(pg_get_serial_sequence(${table}, 'id'))) as id from ${raw(table)}`);
-  return id;
-}
-
-export async function raiseFloor(tx: Tx, kind: string, id: bigint): Promise<void> {
-  await tx.run(sql`
-    insert into id_floors (kind, id) values (${kind}, ${id})
-    on conflict (kind) do update set id = greatest(id_floors.id, excluded.id)`);
 }
 
 export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<void> {

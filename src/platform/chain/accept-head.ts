@@ -1,3 +1,5 @@
+import type { Log } from '../log.ts';
+import type { ProviderHealth, ProvidersHealth } from './providers.ts';
 import { type Block, readBlock, readChainId } from './reads.ts';
 import { type Rpc, RpcFailure } from './rpc.ts';
 import type { FinalizedHead } from './sighting.ts';
@@ -85,4 +87,44 @@ export async function readProviderHead(
   const isWatermark = finalized !== null && finalized.number === watermark?.number;
   const reread = isWatermark ? atWatermark : finalized && (await readBlock(rpc, finalized.number));
   return { chainId, latest, finalized, reread, atWatermark };
+}
+
+/** One line in the log when it begins: the head is read many times while it lasts. */
+export function noteVerdict(
+  log: Log,
+  health: ProviderHealth,
+  why: Extract<HeadVerdict, { unknown: string }>['unknown'] | 'wrong_chain' | null,
+  isAlarm: boolean,
+): void {
+  if (health.noteRefusal(why) && isAlarm) {
+    log.error('chain_head_refused', { why, endpoint: health.provider.endpoint });
+  }
+}
+
+/**
+ * The head that `read` gives of the leading provider: of the first with which it is enough, else of the first that answers. Throws
+ * RpcFailure while no provider's head can be read.
+ */
+export async function readLeadingHead<Head>(
+  providerHealth: Pick<ProvidersHealth, 'leaders'>,
+  read: (health: ProviderHealth) => Promise<Head>,
+  isEnough: (head: Head) => boolean,
+): Promise<Head> {
+  let fallback: { head: Head } | null = null;
+  let failure: unknown = null;
+  for (const health of providerHealth.leaders()) {
+    // Skip failing providers once another one has answered.
+    if (fallback !== null && health.isFailing()) continue;
+    try {
+      const head = await read(health);
+      if (isEnough(head)) return head;
+      fallback ??= { head };
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      health.noteSilence();
+      failure ??= error;
+    }
+  }
+  if (fallback === null) throw failure;
+  return fallback.head;
 }

@@ -8,8 +8,6 @@ export type { Block, Log, Receipt } from './shapes.ts';
 export type BlockTag = 'latest' | 'safe' | 'finalized';
 export type StateBlock = 'latest' | 'pending' | 'finalized' | bigint;
 
-const ZERO_HASH = `0x${'0'.repeat(64)}`;
-
 export async function readChainId(rpc: Rpc): Promise<bigint> {
   return parse(rpc, 'eth_chainId', shapes.quantity, await rpc.call('eth_chainId', []));
 }
@@ -33,7 +31,7 @@ export async function readReceipt(rpc: Rpc, hash: Hex): Promise<Receipt | null> 
   const answer = await rpc.call(method, [hash]);
   if (answer === null) return null;
   const { blockHash } = parse(rpc, method, z.object({ blockHash: shapes.blockHash }), answer);
-  if (blockHash === null || blockHash === ZERO_HASH) return null;
+  if (blockHash === null) return null;
   const receipt = parse(rpc, method, shapes.receipt, answer);
   if (receipt.transactionHash !== hash) throw malformed(rpc, method, 'another receipt than the one asked for');
   const own = receipt.logs.every(

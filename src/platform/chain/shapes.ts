@@ -20,6 +20,7 @@ const bytes = (count: number) =>
     .toLowerCase()
     .pipe(z.custom<Hex>((value) => isHex(value, count)));
 const hash = bytes(32);
+const ZERO_HASH = `0x${'0'.repeat(64)}`;
 const address = bytes(20);
 
 const block = z.object({
@@ -51,8 +52,11 @@ const receipt = z.object({
   logs: z.array(log),
 });
 
+/** Null while the transaction is in no block: unknown, pending, or preconfirmed; some nodes say so by a hash of zeros. */
+const blockHash = hash.nullable().transform((given) => (given === ZERO_HASH ? null : given));
+
 /** What a node may answer, all hex lower-cased. A parser of a shape throws a ZodError. */
-export const shapes = { quantity, data, block, receipt, logs: z.array(log), blockHash: hash.nullable() };
+export const shapes = { quantity, data, block, receipt, logs: z.array(log), blockHash };
 
 /** `timestamp` is in seconds; `transactions` are hashes. */
 export type Block = z.output<typeof block>;

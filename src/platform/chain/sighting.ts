@@ -28,6 +28,18 @@ export interface FoundTransfer extends Sighting {
   value: bigint;
 }
 
+/** What one provider shows of a transaction that is said to have moved money, all of one moment. */
+export interface TransferEvidence {
+  chainId: bigint;
+  /** Null while no finalized head is acceptable. */
+  finalized: FinalizedHead | null;
+  receipt: Receipt | null;
+  /** The block at the receipt's height. */
+  block: Block | null;
+  /** The token's transfers of that kind in that block, asked for by block hash: a second reading of what the receipt says. */
+  transfersInBlock: Log[];
+}
+
 /** Whether the block of that height is the receipt's own, and lists its transaction. */
 export function stands(receipt: Receipt, block: Block | null): block is Block {
   return (

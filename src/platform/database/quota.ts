@@ -56,7 +56,7 @@ export interface CountedAct {
 }
 
 /** The same, unless that scalar query (of an int8) has a value: then nothing is counted or done, and the value comes back. */
-export function countUnless(settled: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
+function countUnless(settled: ScalarQuery, counting: Counting, act: CountedAct | null): Sql {
   const steps =
     act === null
       ? empty
@@ -81,7 +81,7 @@ function countUnlessSettled({ window, limit, sweepBefore }: Counting): Sql {
     )`;
 }
 
-export async function readWindow(database: Queryable, window: Window): Promise<number> {
+async function readWindow(database: Queryable, window: Window): Promise<number> {
   const row = await database.maybe<{ used: number }>(sql`
     select used from rate_counters
     where name = ${window.name} and subject = ${window.subject} and window_start = ${window.start}`);

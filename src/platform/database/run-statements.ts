@@ -46,11 +46,7 @@ export function traced(error: unknown): never {
 }
 
 /** Runs them as one batch; see `runBatch`. */
-export function runStatements(
-  client: ClientBase,
-  statements: readonly Statement[],
-  limitMs?: number,
-): Promise<Answer>[] {
+function runStatements(client: ClientBase, statements: readonly Statement[], limitMs?: number): Promise<Answer>[] {
   return runBatch(client, statements, limitMs).map((answer) => {
     const guarded = guard(client, answer);
     guarded.catch(() => {});

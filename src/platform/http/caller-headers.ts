@@ -1,9 +1,15 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Auth } from '../../contract/endpoint.ts';
 import { HEADER_LIMIT_BYTES } from '../../contract/vocabulary.ts';
 import { Refusal } from '../refusal.ts';
 import type { PaymentHeaders } from './operation.ts';
 
 export const PAYMENT_HEADER_NAMES = ['x-payment', 'payment-signature', 'x-delivery-token', 'x-recovery-slip'] as const;
+
+/** Whether a proof, a token or a slip came with the request; which one, and whether it is any, is looked at later. */
+export function bringsPayment(headers: IncomingHttpHeaders): boolean {
+  return PAYMENT_HEADER_NAMES.some((name) => headers[name] !== undefined);
+}
 
 /** Every value of a header as sent; Node joins repeated ones with a comma, which would hide that there were two. */
 export function headerValues(rawHeaders: readonly string[], name: string): string[] {
@@ -41,7 +47,8 @@ export interface Identification<Caller> {
   isMaintainer(caller: Caller): boolean;
 }
 
-const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
+/** One token behind the word. */
+export const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
 /** Who calls, as far as the route wants to know. `audit` and `public` never look. */
 export async function identifyCaller<Caller>(

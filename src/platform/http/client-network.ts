@@ -55,7 +55,7 @@ export function createClientNames(trusted: false | readonly string[]): ClientNam
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** Null: no address. A mapped IPv4 address is that IPv4 address, and a zone is left out. */
-export function readAddress(text: string | undefined): Address | null {
+function readAddress(text: string | undefined): Address | null {
   const plain = (text ?? '').replace(/%.*$/, '');
   // The library alone would take 127.1 and 0x7f000001 as well.
   return isIP(plain) === 0 ? null : ipaddr.process(plain);
@@ -67,7 +67,7 @@ export function clientNetwork(text: string | undefined): string {
   return address === null ? 'unknown' : networkOf(address);
 }
 
-export function networkOf(address: Address): string {
+function networkOf(address: Address): string {
   if (address instanceof ipaddr.IPv4) return address.toString();
   const groups = address.parts.slice(0, 4).map((group) => group.toString(16));
   return `${groups.join(':')}::/64`;

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts';
 import { isUnavailable } from '../database/database-error.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from '../refusal.ts';
-import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
+import { bringsPayment } from './caller-headers.ts';
 import type { Exchange } from './exchanges.ts';
 import type { RouteFacts } from './route-table.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -148,13 +148,13 @@ export function answerFailure(
 ): void {
   const { request, reply } = at;
   const { requestId, notes } = exchange;
+  const { headers } = request;
   const { facts } = request.routeOptions.config;
-  const proofSent = PAYMENT_HEADER_NAMES.some((name) => request.headers[name] !== undefined);
   // Without facts fastify found no route of ours, whatever it calls the place where it says so.
   const route = facts === undefined ? null : (request.routeOptions.url ?? null);
   const show = (refusal: Refusal): RefusedPage | null =>
-    options.refusedPage?.(refusal, { accept: request.headers.accept, requestId, route }) ?? null;
-  sendAnswer(reply, presentFailure(options, error, { requestId, notes, facts, proofSent, show }));
+    options.refusedPage?.(refusal, { accept: headers.accept, requestId, route }) ?? null;
+  sendAnswer(reply, presentFailure(options, error, { requestId, notes, headers, facts, show }));
 }
 
 export interface FailureOptions {
@@ -174,10 +174,10 @@ export interface FailedRequest {
 export function presentFailure(
   options: FailureOptions,
   error: unknown,
-  request: FailedRequest & { proofSent: boolean; show?(refusal: Refusal): RefusedPage | null },
+  request: FailedRequest & { headers: IncomingHttpHeaders; show?(refusal: Refusal): RefusedPage | null },
 ): ProblemAnswer {
   const { log } = options;
-  const { facts, requestId, proofSent } = request;
+  const { facts, requestId, headers: sent } = request;
   const expected = expectFailure(options, error, request);
   if (expected === null) log.error('request_failed', { request_id: requestId, error });
   const refusal = expected ?? new Refusal('internal_error');
@@ -185,7 +185,7 @@ export function presentFailure(
   const context: ProblemContext = {
     requestId,
     docsUrl: (reason) => options.docsUrl(reason),
-    ...(facts?.payment || facts?.claim ? { payment: { proofSent: proofSent || facts.claim } } : {}),
+    ...(facts?.payment || facts?.claim ? { payment: { proofSent: bringsPayment(sent) || facts.claim } } : {}),
   };
   // Fields of a refusal that are not JSON are a bug too, and must not leave by the framework's own words. So is a page that cannot be made.
   try {

@@ -1,7 +1,6 @@
 import type { SecretGuard } from '../secrets.ts';
-import { PAYMENT_HEADER_NAMES } from './caller-headers.ts';
 import { type FailureOptions, presentFailure } from './failure.ts';
-import type { Incoming, Outgoing } from './message.ts';
+import type { Incoming } from './message.ts';
 import type { Route } from './route.ts';
 import type { InternalRequest, InternalRequests } from './server-options.ts';
 
@@ -14,14 +13,9 @@ export function createInternalRequests<Caller>(
   const byName = new Map<string, Route<Caller>>(
     routes.flatMap((route) => route.methods.map((method) => [`${method} ${route.path}`, route] as const)),
   );
-  const refuse = (error: unknown, from: Incoming, route?: Route<Caller>): Outgoing => {
-    const proofSent = PAYMENT_HEADER_NAMES.some((name) => from.headers[name] !== undefined);
-    const { requestId, notes } = from;
-    return presentFailure(options, error, { requestId, notes, facts: route?.facts, proofSent });
-  };
   return {
     guard,
-    refuse: (error, from) => refuse(error, from),
+    refuse: (error, from) => presentFailure(options, error, from),
     ask: async (request, from, caller) => {
       const route = byName.get(request.route);
       if (route === undefined) throw new TypeError(`no route is called ${request.route}`);
@@ -29,7 +23,7 @@ export function createInternalRequests<Caller>(
       try {
         return await route.answer(incoming, caller);
       } catch (error) {
-        return refuse(error, incoming, route);
+        return presentFailure(options, error, { ...incoming, facts: route.facts });
       }
     },
   };

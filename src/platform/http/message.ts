@@ -32,7 +32,7 @@ const MAX_PARAMETERS = 100;
 const NUL = '\u0000';
 
 /** Names and values as forms and queries spell them, each name once. What is wrong is made an error of by `refuse`. */
-export function readPairs(
+function readPairs(
   text: string,
   most: number,
   refuse: (message: string, name: string) => Refusal,

@@ -53,12 +53,12 @@ export async function askJson(url: string, options: AskOptions): Promise<{ statu
   }
 }
 
-export function isRedirect({ type, status }: Response): boolean {
+function isRedirect({ type, status }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
 /** The JSON of an answer of so many bytes at most; otherwise an OutboundFailure. */
-export async function readBoundedJson({ body }: Response, maxBytes: number): Promise<unknown> {
+async function readBoundedJson({ body }: Response, maxBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body ?? []) {

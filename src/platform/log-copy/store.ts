@@ -1,8 +1,8 @@
-import sql from 'sql-template-tag';
-import type { Queryable } from '../database/database.ts';
+import sql, { raw } from 'sql-template-tag';
+import type { Queryable, Tx } from '../database/database.ts';
 import type { CopiedEvent, LogEnd } from './log-copy.ts';
 
-// Every site that keeps a log has these tables with these columns: events, recoveries, history_losses, log_copies.
+// Every site that keeps a log has these tables with these columns: events, recoveries, history_losses, log_copies, id_floors.
 
 /** What the log holds where a copy ends. */
 export interface LogAtEnd {
@@ -99,4 +99,17 @@ export async function findLastAlike(queryable: Queryable, events: readonly LogEn
     from unnest(${events.map(({ id: one }) => one)}::int8[], ${events.map(({ hash }) => hash)}::bytea[]) as copied (id, hash)
     join events e on e.id = copied.id and e.running_hash = copied.hash`);
   return id;
+}
+
+/** The highest id that a table has given out, as far as its rows, its sequence and the recoveries before know. */
+export async function findHighest(queryable: Queryable, table: string): Promise<bigint> {
+  const { id } = await queryable.one<{ id: bigint }>(sql`
+    select greatest(next_id(${table}, max(id)) - 1, pg_sequence_last_value(pg_get_serial_sequence(${table}, 'id'))) as id from ${raw(table)}`);
+  return id;
+}
+
+export async function raiseFloor(tx: Tx, kind: string, id: bigint): Promise<void> {
+  await tx.run(sql`
+    insert into id_floors (kind, id) values (${kind}, ${id})
+    on conflict (kind) do update set id = greatest(id_floors.id, excluded.id)`);
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { NETWORK_NAMES } from '../../contract/vocabulary.ts';
 import type { Client } from '../client.ts';
+import { createMemoryStore, loadSaved } from '../saved.ts';
 import { paymentProof } from './payment-proof.ts';
 
 /** Everything that a crashed buyer needs to go on with the same payment. It holds secrets: the proof until it lapses, and the token. */
@@ -32,16 +33,7 @@ export interface ProofStore {
 
 /** Keeps payments for as long as the process lives. */
 export function createMemoryProofStore(): ProofStore {
-  const payments = new Map<string, SavedPayment>();
-  return {
-    save: async (key, payment) => {
-      payments.set(key, payment);
-    },
-    load: async (key) => payments.get(key) ?? null,
-    clear: async (key) => {
-      payments.delete(key);
-    },
-  };
+  return createMemoryStore<SavedPayment>();
 }
 
 const memories = new WeakMap<Client, ProofStore>();
@@ -53,11 +45,7 @@ export function memoryOf(client: Client): ProofStore {
   return known;
 }
 
-/** What was saved. Something unreadable stops the buyer: signing again while an unknown payment may exist could pay twice. */
+/** See `loadSaved`. */
 export async function loadPayment(store: ProofStore, key: string): Promise<SavedPayment | null> {
-  const found = await store.load(key);
-  if (found === null || found === undefined) return null;
-  const parsed = savedPayment.safeParse(found);
-  if (!parsed.success) throw new TypeError('the saved payment cannot be read; restore it or clear it yourself');
-  return parsed.data;
+  return await loadSaved(store, key, { schema: savedPayment, name: 'payment' });
 }

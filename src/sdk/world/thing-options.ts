@@ -6,6 +6,7 @@ import type { CityClient } from '../city-client.ts';
 import type { Client } from '../client.ts';
 import type { MarketError } from '../errors.ts';
 import type { FindTransfer, SoughtTransfer, TransferWallet } from '../payments/direct/transfer-options.ts';
+import { createMemoryStore, loadSaved } from '../saved.ts';
 
 export interface BuyThingOptions {
   /** With a merchant's key. */
@@ -127,28 +128,10 @@ export interface ThingStore {
 
 /** Keeps them for as long as the process lives: what was sent before a crash is not known after it. */
 export function createMemoryThingStore(): ThingStore {
-  const things = new Map<string, SavedThing>();
-  return {
-    create: async (key, thing) => {
-      if (things.has(key)) return false;
-      things.set(key, thing);
-      return true;
-    },
-    save: async (key, thing) => {
-      things.set(key, thing);
-    },
-    load: async (key) => things.get(key) ?? null,
-    clear: async (key) => {
-      things.delete(key);
-    },
-  };
+  return createMemoryStore<SavedThing>();
 }
 
-/** What was saved. Something unreadable stops the buyer: sending while an unknown transfer may exist could pay twice. */
+/** See `loadSaved`. */
 export async function loadThing(store: ThingStore, key: string): Promise<SavedThing | null> {
-  const found = await store.load(key);
-  if (found === null || found === undefined) return null;
-  const parsed = savedThing.safeParse(found);
-  if (!parsed.success) throw new TypeError('the saved purchase cannot be read; restore it or clear it yourself');
-  return parsed.data;
+  return await loadSaved(store, key, { schema: savedThing, name: 'purchase' });
 }

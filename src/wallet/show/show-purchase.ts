@@ -88,7 +88,7 @@ export function isPaid(record: PurchaseRecord | null): boolean {
   return record !== null && (record.transfer !== null || (record.phase === 'bought' && record.payer !== null));
 }
 
-export const PAID = 'You have paid. Do not pay again.';
+const PAID = 'You have paid. Do not pay again.';
 const SIGNED = 'You have signed. The payment may be carried out at any moment: sign nothing else for these goods.';
 
 /** What to remember about money; nothing where none is at stake. */

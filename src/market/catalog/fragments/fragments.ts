@@ -171,6 +171,8 @@ export interface Fragments {
   bytes(): { held: number; garbage: number };
 }
 
+export const STAMP_BYTES = 8;
+
 export interface FragmentsOptions {
   budgetBytes: number;
   slabBytes?: number;

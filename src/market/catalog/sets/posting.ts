@@ -165,7 +165,7 @@ function entryOf(id: number, level: number): number {
 }
 
 /** The first place among `count` entries whose id is at least `id`. */
-export function placeOf(entries: Uint32Array, count: number, id: number): number {
+function placeOf(entries: Uint32Array, count: number, id: number): number {
   let low = 0;
   let high = count;
   while (low < high) {

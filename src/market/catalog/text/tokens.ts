@@ -6,7 +6,7 @@ import { readWords, type WordSink } from './tokenize.ts';
  * in the order in which words are first seen, so frequent words have small ones; the first byte says how many follow.
  */
 export const END_OF_FIELD = 0;
-export const BREAK = 1;
+const BREAK = 1;
 export const FIRST_WORD = 2;
 
 const TWO_BYTES = 160;

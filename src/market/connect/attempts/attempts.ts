@@ -1,9 +1,10 @@
 import { sha256 } from '../../../platform/canonical-json.ts';
 import type { Database, Tx } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
-import { canonicalCode, isPairingCode } from '../../../platform/secrets.ts';
-import type { Market, Merchant, Pepper } from '../../context.ts';
+import { isPairingCode } from '../../../platform/secrets.ts';
+import type { Market, Merchant } from '../../context.ts';
 import { authenticate, mustBeOpen } from '../../identity/authenticate.ts';
+import { hashesOfCode } from '../../identity/secrets.ts';
 import { maybeHandle } from '../../identity/store.ts';
 import { takeNetworkQuota } from '../../limits/quotas.ts';
 import type { Proof } from '../interaction.ts';
@@ -73,15 +74,8 @@ function proofByKey(merchant: Merchant | null): Proof | null {
 }
 
 async function proofByCode(tx: Tx, { config, pepper }: Market, code: string, at: Date): Promise<Proof | null> {
-  const redeemed = await redeemCode(tx, hashesOfPairingCode(pepper, config.keyPrefix, code), at);
+  const redeemed = await redeemCode(tx, hashesOfCode(pepper, config.keyPrefix, code, isPairingCode), at);
   return redeemed === null ? null : { ...redeemed, provedBy: 'pairing_code' };
-}
-
-/** As typed, in any case. A text that is no code is hashed and looked up like one, so that it takes as long to refuse. */
-function hashesOfPairingCode(pepper: Pepper, prefix: string, code: string): Buffer[] {
-  const text = code.trim();
-  const spelled = canonicalCode(text, prefix);
-  return pepper.hashes(isPairingCode(text, prefix) ? spelled : `not a code: ${spelled}`).map(({ hash }) => hash);
 }
 
 type AttemptContext = Pick<Market, 'clock'> & { database: Database };

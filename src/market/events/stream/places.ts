@@ -2,6 +2,7 @@ import type { Limits } from '../../../contract/vocabulary.ts';
 import { networkLevels } from '../../../platform/http/client-network.ts';
 import { drawOf, type Random } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
+import { createTally } from '../../../platform/tally.ts';
 
 const FULL_RETRY_SECONDS = 30;
 /** The part that is kept for networks that listen to nothing yet. */
@@ -39,7 +40,7 @@ interface Holder {
 export function createPlaces({ most, mostPerNetwork, networksPerSite, random }: PlacesOptions) {
   const kept = Math.floor(most / KEPT_PART);
   const regionMost = Math.max(1, Math.floor(kept / REGION_PART));
-  const held = { network: createCounts(), site: createCounts(), keptRegion: createCounts() };
+  const held = { network: createTally(), site: createTally(), keptRegion: createTally() };
   const keepers = new Map<string, Set<Holder>>();
   let [open, keptNow] = [0, 0];
 
@@ -104,16 +105,4 @@ function full(): Refusal {
     retryAfterSeconds: FULL_RETRY_SECONDS,
     budget: 'event_streams',
   });
-}
-
-function createCounts() {
-  const counts = new Map<string, number>();
-  return {
-    of: (key: string): number => counts.get(key) ?? 0,
-    add: (key: string, step: number): void => {
-      const left = (counts.get(key) ?? 0) + step;
-      if (left > 0) counts.set(key, left);
-      else counts.delete(key);
-    },
-  };
 }

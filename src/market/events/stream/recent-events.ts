@@ -155,7 +155,7 @@ export function createRecentEvents(kept = EVENTS_KEPT): RecentEvents {
 }
 
 /** As server-sent events have it: the record is one line of JSON, as it stands on a page of the log. */
-export function encodeEvent({ id, canonical }: Pick<StreamRow, 'id' | 'canonical'>): Buffer {
+function encodeEvent({ id, canonical }: Pick<StreamRow, 'id' | 'canonical'>): Buffer {
   const record = toRecord(id, canonical);
   return Buffer.from(`id: ${record.id}\nevent: ${record.kind}\ndata: ${JSON.stringify(record)}\n\n`);
 }

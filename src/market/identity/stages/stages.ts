@@ -5,12 +5,12 @@ import { sha256 } from '../../../platform/canonical-json.ts';
 import { isoTime } from '../../../platform/clock.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { Refusal } from '../../../platform/refusal.ts';
+import { type ConfirmKey, mustBeStagedKey } from '../../../platform/staged-key.ts';
 import type { Market, Pepper } from '../../context.ts';
 import {
   closeStage,
   findStage,
   insertStage,
-  type KeyHash,
   type Stage,
   type StageKind,
   type StageOf,
@@ -68,11 +68,8 @@ function isOf<Kind extends StageKind>(kind: Kind, stage: Stage): stage is Stage<
   return stage.of.kind === kind;
 }
 
-/** A confirm: which stage, and the key that it showed, from one place or the other. */
-interface Confirm {
-  body: StageIdentity & { merchant_key?: string | undefined };
-  bearer: string | null;
-}
+/** A confirm: which stage, and the key that it showed. */
+type Confirm = ConfirmKey & { body: StageIdentity };
 
 /** What is staged, if the stage is the caller's, still open, and the key is the one it gave. */
 export async function judgeStage<Kind extends StageKind>(
@@ -83,26 +80,8 @@ export async function judgeStage<Kind extends StageKind>(
 ): Promise<StageOfKind<Kind>> {
   const stage = await findOwnStage(database, kind, body, { lock: by.lock });
   if (stage.closedAs !== null || by.now >= stage.expiresAt.getTime()) throw new Refusal('stage_closed');
-  if (!isKeyOf(stage.of, presentedKey(bearer, body.merchant_key ?? null), by.pepper))
-    throw new Refusal('key_invalid', {
-      detail: 'This is not the key that the stage showed.',
-      nextStep: 'Send the key that this stage showed, in Authorization.',
-    });
+  mustBeStagedKey(stage.of, { body, bearer }, by.pepper);
   return stage.of;
-}
-
-function isKeyOf(staged: KeyHash, key: string, pepper: Pepper): boolean {
-  const presented = pepper.hashes(key).find(({ version }) => version === staged.pepperVersion);
-  return presented !== undefined && timingSafeEqual(presented.hash, staged.keyHash);
-}
-
-function presentedKey(bearer: string | null, inBody: string | null): string {
-  const nextStep = 'Send the key that this stage showed, in Authorization and nowhere else.';
-  if (bearer !== null && inBody !== null && bearer !== inBody)
-    throw new Refusal('key_invalid', { detail: 'Authorization and merchant_key carry different keys.', nextStep });
-  const key = bearer ?? inBody;
-  if (key === null) throw new Refusal('key_required', { nextStep });
-  return key;
 }
 
 /** Ends the stage; once more changes nothing. What was confirmed is not undone. */

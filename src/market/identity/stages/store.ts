@@ -1,14 +1,9 @@
 import sql, { empty } from 'sql-template-tag';
 import type { CLIENT_CLASSES } from '../../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
+import type { KeyHash } from '../../../platform/staged-key.ts';
 
 export type ClientClass = (typeof CLIENT_CLASSES)[number];
-
-/** What is kept of a key. */
-export interface KeyHash {
-  keyHash: Buffer;
-  pepperVersion: number;
-}
 
 /** What is kept of a key and its codes. */
 export interface SecretHashes extends KeyHash {

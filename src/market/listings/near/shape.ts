@@ -88,8 +88,8 @@ const LEAST_OWN_SHINGLES = 40;
  * offer three in ten of those at 0.7, as goods made from one form are, and one in a hundred at 0.5. Shorter rows would offer more of
  * these, each of which has to be read.
  */
-export const BANDS = 12;
-export const ROWS = 10;
+const BANDS = 12;
+const ROWS = 10;
 
 /** Bits in which two signatures may differ: at a likeness of 0.9 the half of a tenth does. */
 export const MOST_DIFFERENT_BITS = 25;

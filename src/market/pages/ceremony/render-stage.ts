@@ -18,7 +18,7 @@ export interface ConfirmForm {
   handle: string | null;
 }
 
-export function codeCountOf(of: StageOf): number {
+function codeCountOf(of: StageOf): number {
   return of.kind === 'rotate' ? 0 : of.codeHashes.length;
 }
 

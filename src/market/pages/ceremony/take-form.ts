@@ -122,7 +122,7 @@ async function cancel({ market, ceremony, call, token, stageStatus }: Step): Pro
 }
 
 /** What may be shown again of what was typed: no secret, and none of our own fields. */
-export function typedOf({ secretFields }: Ceremony, form: Form): Form {
+function typedOf({ secretFields }: Ceremony, form: Form): Form {
   const kept = Object.entries(form).filter(
     ([name]) => !secretFields.includes(name) && !TYPED_BACK_FIELDS.includes(name),
   );

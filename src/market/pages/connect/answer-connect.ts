@@ -1,6 +1,9 @@
+import type { Asset } from '../../../platform/http/assets.ts';
 import type { Outgoing } from '../../../platform/http/message.ts';
 import type { Random } from '../../../platform/random.ts';
-import type { Asset } from '../shell/assets.ts';
+import { CONNECT_PATH } from '../../guide/mcp-server.ts';
+import { renderMessage } from '../ceremony/render-stage.ts';
+import { SHELL } from '../shell/assets.ts';
 import { noncePolicy, renderShell } from '../shell/render-shell.ts';
 
 export interface ConnectPage {
@@ -27,6 +30,16 @@ export function answerConnectHtml(random: Random, { title, main, path, script, s
     },
     body: renderShell({ title: `${title} - Openaisle`, main, path, nonce, scripts: [script.path] }),
   };
+}
+
+/** A few words in place of such a page, and the way to the one that explains it all. */
+export function answerConnectMessage(
+  random: Random,
+  { status, before, ...words }: { status: number; title: string; text: string; before: string },
+): Outgoing {
+  const link = { before, address: CONNECT_PATH, name: 'Connect a program', after: '.' };
+  const main = renderMessage({ ...words, link });
+  return answerConnectHtml(random, { title: words.title, main, path: CONNECT_PATH, script: SHELL.copying, status });
 }
 
 export function answerConnectJson(body: unknown): Outgoing {

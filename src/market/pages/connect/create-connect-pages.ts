@@ -18,9 +18,8 @@ import {
 } from '../../connect/attempts/attempts.ts';
 import type { Interaction, Interactions } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
-import { renderMessage } from '../ceremony/render-stage.ts';
 import { SHELL } from '../shell/assets.ts';
-import { answerConnectHtml, answerConnectJson } from './answer-connect.ts';
+import { answerConnectHtml, answerConnectJson, answerConnectMessage } from './answer-connect.ts';
 import { answerConnectPage, type ConnectDependencies } from './connect-page.ts';
 import { renderInteraction, renderSecretField, SCOPE_WORDS } from './render-interaction.ts';
 
@@ -172,10 +171,11 @@ async function openInteraction(dependencies: ConnectDependencies, incoming: Inco
     return await open(dependencies, incoming);
   } catch (error) {
     const { status } = dependencies.inside.refuse(error, incoming);
-    return answerMessage(dependencies, status, {
+    return answerConnectMessage(dependencies.market.random, {
+      status,
       title: 'No answer just now',
       text: 'The market could not read what it needs. Nothing was allowed.',
-      link: { before: 'Wait a little, then load this page again. What this is about stands at ', after: '.' },
+      before: 'Wait a little, then load this page again. What this is about stands at ',
     });
   }
 }
@@ -186,10 +186,11 @@ async function open(dependencies: ConnectDependencies, incoming: Incoming): Prom
   const interaction = await interactions.find(incoming, uid);
   const standing = interaction === null ? null : await readAttemptStatus(market, uid);
   if (interaction === null || standing === null || standing.isOver) {
-    return answerMessage(dependencies, 410, {
+    return answerConnectMessage(market.random, {
+      status: 410,
       title: 'This attempt to connect is over',
       text: 'It was decided, took too long, had too many wrong tries, or began in another browser. Begin again in the program that you want to connect.',
-      link: { before: 'How that is done stands at ', after: '.' },
+      before: 'How that is done stands at ',
     });
   }
   const main = renderInteraction(interaction, standing.provenAs);
@@ -197,17 +198,6 @@ async function open(dependencies: ConnectDependencies, incoming: Incoming): Prom
     title: 'Connect a program',
     ...{ main, path: '/mcp/connect', script: SHELL.consent },
   });
-}
-
-interface Message {
-  title: string;
-  text: string;
-  link: { before: string; after: string };
-}
-
-function answerMessage({ market }: ConnectDependencies, status: number, { title, text, link }: Message): Outgoing {
-  const main = renderMessage({ title, text, link: { ...link, address: '/mcp/connect', name: 'Connect a program' } });
-  return answerConnectHtml(market.random, { title, main, path: '/mcp/connect', script: SHELL.copying, status });
 }
 
 /** The JSON of one step of the page; none is an empty object. The guard comes before any word about its shape. */

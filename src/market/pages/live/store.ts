@@ -158,13 +158,13 @@ const around = sql`join listings l on l.id = r.listing_id join merchants m on m.
       select not exists (select from removals newer where newer.listing_id = r.listing_id and newer.id > r.id) as is_it
     ) last`;
 
-export async function readRemovals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
+async function readRemovals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
     select ${columns} from removals r ${around} left join appeals a on a.removal_id = r.id
     ${before(sql`r.id`, place)} order by r.id desc limit ${place.limit}`);
 }
 
-export async function readAppeals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
+async function readAppeals(queryable: Queryable, place: PageStart): Promise<(RemovalRow & AppealOfRow)[]> {
   return await queryable.rows<RemovalRow & AppealOfRow>(sql`
     select ${columns} from appeals a join removals r on r.id = a.removal_id ${around}
     ${before(sql`a.id`, place)} order by a.id desc limit ${place.limit}`);
@@ -179,7 +179,7 @@ function before(id: Sql, { beforeId }: PageStart): Sql {
 const isCommentRemoval = sql`kind = 'moderation' and id is not null
     and position('"action":"remove_comment"'::bytea in canonical) > 0`;
 
-export async function readCommentRemovals(
+async function readCommentRemovals(
   queryable: Queryable,
   { limit, beforeId }: PageStart,
 ): Promise<{ id: bigint; canonical: Buffer }[]> {
@@ -189,10 +189,7 @@ export async function readCommentRemovals(
 }
 
 /** Who wrote these comments. What was in them is not read at all. */
-export async function readAuthors(
-  queryable: Queryable,
-  ids: readonly bigint[],
-): Promise<{ id: bigint; handle: string }[]> {
+async function readAuthors(queryable: Queryable, ids: readonly bigint[]): Promise<{ id: bigint; handle: string }[]> {
   return await queryable.rows<{ id: bigint; handle: string }>(sql`
     select c.id, m.handle from comments c join merchants m on m.id = c.merchant_id where c.id = any(${ids})`);
 }
@@ -203,7 +200,7 @@ export interface Totals {
   comments: bigint;
 }
 
-export async function readTotals(queryable: Queryable): Promise<Totals> {
+async function readTotals(queryable: Queryable): Promise<Totals> {
   const rows = await queryable.rows<{ kind: string; rows: bigint }>(
     sql`select kind, sum(rows)::int8 as rows from row_counters group by kind`,
   );

@@ -146,7 +146,7 @@ export function createPictures(): Pictures {
       if (!name.endsWith('.png')) throw new Refusal('not_found');
       const request = { ...plan(name.slice(0, -'.png'.length)), headers: { accept: 'application/json' } };
       const outgoing = await inside.ask(request, incoming);
-      if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming);
+      if (outgoing.status !== 200) return answerRefusal(outgoing, incoming);
       return answer(await paint(show(JSON.parse(await readOutgoing(outgoing)))), PNG, incoming);
     };
   return {

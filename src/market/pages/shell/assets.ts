@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import interRanges from '@fontsource-variable/inter/unicode.json' with { type: 'json' };
 import monoRanges from '@fontsource-variable/jetbrains-mono/unicode.json' with { type: 'json' };
 import serifRanges from '@fontsource-variable/source-serif-4/unicode.json' with { type: 'json' };
-import { sha256 } from '../../../platform/canonical-json.ts';
+import { type Asset, asset } from '../../../platform/http/assets.ts';
 
 /** The wallet script names it at its head. */
 export const NOTICES_PATH = '/third-party-notices.txt';
@@ -106,20 +106,6 @@ function standIn({ family, ascent, descent }: Font, { name, local, width }: Fall
 
 const percent = (part: number): string => `${Number((part * 100).toFixed(2))}%`;
 
-export interface Asset {
-  /** The address. It changes with the content, so that it may be kept for ever. */
-  path: string;
-  type: string;
-  body: Buffer;
-}
-
-const HASH_CHARACTERS = 16;
-
-function asset(name: string, extension: string, type: string, body: Buffer): Asset {
-  const hash = sha256(body).toString('hex').slice(0, HASH_CHARACTERS);
-  return { path: `/assets/${name}-${hash}.${extension}`, type, body };
-}
-
 function file(name: string): Buffer {
   return readFileSync(fileURLToPath(new URL(`./files/${name}`, import.meta.url)));
 }
@@ -160,6 +146,4 @@ export const SHELL = {
 } as const;
 
 const { fonts: ownFonts, ...others } = SHELL;
-const all: readonly Asset[] = [...ownFonts, ...Object.values(others)];
-
-export const ASSETS: ReadonlyMap<string, Asset> = new Map(all.map((one) => [one.path, one]));
+export const ASSETS: readonly Asset[] = [...ownFonts, ...Object.values(others)];

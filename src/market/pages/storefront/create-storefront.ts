@@ -157,10 +157,10 @@ export function createStorefront(
         try {
           plan = mustPlan(incoming.target.whole, events);
         } catch (error) {
-          return await answerRefusal(inside.refuse(error, incoming), incoming);
+          return answerRefusal(inside.refuse(error, incoming), incoming);
         }
         const outgoing = await askFor(plan, { database: market.database, inside }, incoming);
-        if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming, plan);
+        if (outgoing.status !== 200) return answerRefusal(outgoing, incoming, plan);
         const text = await readOutgoing(outgoing);
         const tag = outgoing.headers['etag'];
         const gzip = acceptsGzip(incoming.headers['accept-encoding']);

@@ -20,7 +20,7 @@ export function createWalletPage(market: Market, inside: InternalRequests<Mercha
     const params = { id: incoming.params['id'] ?? '' };
     const request = { route: 'GET /api/listing/:id', params, query: 'comments_limit=1' };
     const outgoing = await inside.ask({ ...request, headers: { accept: 'application/json' } }, incoming);
-    if (outgoing.status !== 200) return await answerRefusal(outgoing, incoming);
+    if (outgoing.status !== 200) return answerRefusal(outgoing, incoming);
     const { listing } = JSON.parse(await readOutgoing(outgoing)) as ListingAnswer;
     const nonce = market.random.bytes(18).toString('base64url');
     const { title, main } = renderWalletPage(listing, market.config);

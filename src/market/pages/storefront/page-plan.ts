@@ -53,9 +53,5 @@ export interface PagePlan {
 }
 
 export function writePage(plan: PagePlan, answer: string, scene: Scene): string {
-  return plan.document?.write(answer, scene) ?? writeShown(plan.show(answer, scene));
-}
-
-export function writeShown(shown: Shown): string {
-  return renderShell(shown);
+  return plan.document?.write(answer, scene) ?? renderShell(plan.show(answer, scene));
 }

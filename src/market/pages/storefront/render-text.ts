@@ -16,7 +16,7 @@ const LAST_SINGLE_UNIT = 0xffff;
 const DOTS = '...';
 const CLOSERS = /[.,;:!?'")\]}>]+$/;
 
-export const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
+const FLAG_WORDS: Readonly<Record<TextFlag, string>> = {
   instructions: 'reads like instructions to a model',
   role_markup: 'holds markup of a conversation with a model',
   tool_call: 'looks like a call of a tool',

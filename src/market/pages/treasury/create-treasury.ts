@@ -10,9 +10,10 @@ import { type Incoming, type Outgoing, readQuery } from '../../../platform/http/
 import type { InternalRequests, RepresentationHandler } from '../../../platform/http/server-options.ts';
 import type { Market, MarketConfig, Merchant } from '../../context.ts';
 import { chooseForm, HTML_HEADERS } from '../answer-document.ts';
-import { showRefusal } from '../refusals.ts';
+import { answerRefusedPage } from '../refusals.ts';
 import { SHELL } from '../shell/assets.ts';
-import { type Shown, writeShown } from '../storefront/page-plan.ts';
+import { renderShell } from '../shell/render-shell.ts';
+import type { Shown } from '../storefront/page-plan.ts';
 import { renderPaging, storePath } from '../storefront/render-rows.ts';
 import { renderLine, showCount, showNumber, showPrice } from '../storefront/render-text.ts';
 import { renderFeesByMerchant, renderFeesOverTime, renderSales, TOP_MERCHANTS } from './render-charts.ts';
@@ -41,20 +42,20 @@ export function createTreasuryPage(
   });
 
   async function write(body: TreasuryBody, isLater: boolean): Promise<string> {
-    return writeShown(isLater ? showOlderFees(body, config) : showTreasury(body, await readSums(), config));
+    return renderShell(isLater ? showOlderFees(body, config) : showTreasury(body, await readSums(), config));
   }
 
   return async (incoming: Incoming): Promise<Outgoing | null> => {
     if (chooseForm(incoming.headers.accept) !== 'html') return null;
     const query = pageQuery(incoming.target.query);
     const answer = await inside.ask({ route: 'GET /treasury', query }, incoming);
-    if (answer.status !== 200 || typeof answer.body !== 'string') return refusedPage(answer);
+    if (answer.status !== 200 || typeof answer.body !== 'string') return answerRefusedPage(answer, BACK);
     const isLater = readQuery(query)['before_id'] !== undefined;
     let text: string;
     try {
       text = await write(JSON.parse(answer.body) as TreasuryBody, isLater);
     } catch (error) {
-      return refusedPage(inside.refuse(error, incoming));
+      return answerRefusedPage(inside.refuse(error, incoming), BACK);
     }
     const ifNoneMatch = incoming.headers['if-none-match'];
     return cacheAnswer({ status: 200, headers: HTML_HEADERS, body: text }, 'public', ifNoneMatch);
@@ -64,14 +65,6 @@ export function createTreasuryPage(
 function pageQuery(query: string): string {
   if (readQuery(query)['limit'] !== undefined) return query;
   return query === '' ? `limit=${ROWS}` : `${query}&limit=${ROWS}`;
-}
-
-/** What the route refused, the same in status and headers. */
-function refusedPage(outgoing: Outgoing): Outgoing {
-  const { headers, body } = outgoing;
-  if (typeof body !== 'string') return outgoing;
-  const text = writeShown(showRefusal(JSON.parse(body) as Problem, BACK));
-  return { ...outgoing, headers: { ...headers, ...HTML_HEADERS }, body: text };
 }
 
 interface BookSums {

@@ -1,5 +1,5 @@
 import { createPasses, type Passes } from '../../../platform/background-jobs.ts';
-import { acceptHead, type HeadVerdict, readProviderHead } from '../../../platform/chain/accept-head.ts';
+import { acceptHead, noteVerdict, readLeadingHead, readProviderHead } from '../../../platform/chain/accept-head.ts';
 import type { ProviderHealth, ProvidersHealth } from '../../../platform/chain/providers.ts';
 import { type Block, readBlock } from '../../../platform/chain/reads.ts';
 import { type Rpc, RpcFailure } from '../../../platform/chain/rpc.ts';
@@ -32,40 +32,27 @@ export async function readHead(
   askAlso: () => void = () => {},
 ): Promise<ChainHead> {
   const state = await findChainState(market.database, market.config.network.chainId);
-  let fallback: ChainHead | null = null;
-  let failure: unknown = null;
-  for (const health of providerHealth.leaders()) {
-    // Skip failing providers once another one has answered.
-    if (fallback !== null && health.isFailing()) continue;
-    try {
-      askAlso();
-      const head = await readHeadOf(market, health, state);
-      if (head.finalized !== null || state.halt !== null) return head;
-      fallback ??= head;
-    } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error;
-      health.noteSilence();
-      failure ??= error;
-    }
-  }
-  if (fallback === null) throw failure;
-  return fallback;
+  const read = (health: ProviderHealth): Promise<ChainHead> => {
+    askAlso();
+    return readHeadOf(market, health, state);
+  };
+  return await readLeadingHead(providerHealth, read, ({ finalized }) => finalized !== null || state.halt !== null);
 }
 
 async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: ChainState): Promise<ChainHead> {
-  const { database, clock, config } = market;
+  const { database, clock, config, log } = market;
   const { provider: rpc } = health;
   const { watermark, resets } = state;
   const { chainId, ...reading } = await readProviderHead(rpc, watermark);
   const { latest } = reading;
   const found = { rpc, chainId, latest };
   if (chainId !== config.network.chainId) {
-    noteVerdict(market, health, 'wrong_chain', true);
+    noteVerdict(log, health, 'wrong_chain', true);
     return { ...found, finalized: null, floor: null, why: 'wrong_chain' };
   }
   health.noteHead(latest);
   const verdict = acceptHead(reading, watermark, clock.now(), config.finalityMinAgeSeconds);
-  noteVerdict(market, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
+  noteVerdict(log, health, 'unknown' in verdict ? verdict.unknown : null, 'alarm' in verdict);
   if (state.halt !== null) return { ...found, finalized: null, floor: null, why: state.halt.reason };
   if ('unknown' in verdict) {
     // No payment may begin on a chain that does not hold what was final before.
@@ -78,18 +65,6 @@ async function readHeadOf(market: HeadMarket, health: ProviderHealth, state: Cha
     if (!stands) return { ...found, finalized: null, floor: null, why: 'watermark_reset' };
   }
   return { ...found, finalized: accepted, floor: accepted, why: null };
-}
-
-/** One line when it begins: it is read many times while it lasts. */
-function noteVerdict(
-  market: HeadMarket,
-  health: ProviderHealth,
-  why: Extract<HeadVerdict, { unknown: string }>['unknown'] | 'wrong_chain' | null,
-  isAlarm: boolean,
-): void {
-  if (health.noteRefusal(why) && isAlarm) {
-    market.log.error('chain_head_refused', { why, endpoint: health.provider.endpoint });
-  }
 }
 
 export interface FollowedHead extends ChainHead {

@@ -1,7 +1,7 @@
 import { CHECKOUT_MINUTES, RESERVATION_MINUTES } from '../../../contract/vocabulary.ts';
 import type { OfferOut } from '../../../contract/world-records.ts';
 import type { Block, Log, Receipt } from '../../../platform/chain/reads.ts';
-import { type FinalizedHead, type FoundTransfer, sameLogs, stands } from '../../../platform/chain/sighting.ts';
+import { type FoundTransfer, sameLogs, stands, type TransferEvidence } from '../../../platform/chain/sighting.ts';
 import { decodeTransfer, type Transfer } from '../../../platform/chain/usdc.ts';
 import type { Queryable } from '../../../platform/database/database.ts';
 import { type Hex, isHex } from '../../../platform/hex.ts';
@@ -9,16 +9,8 @@ import type { UnknownWhy } from '../../payments/paths/x402/decide.ts';
 import { type Checkout, findCheckout, findLostBuyer, mayHaveBeenShown } from '../store.ts';
 import type { WorldListing } from './store.ts';
 
-/** What one provider shows of the transaction by which an offer was claimed, all of one moment. */
-export interface SaleEvidence {
-  chainId: bigint;
-  /** Null while no finalized head is acceptable, or another provider does not bear it out. */
-  finalized: FinalizedHead | null;
-  receipt: Receipt | null;
-  /** The block at the receipt's height. */
-  block: Block | null;
-  /** The token's transfers to the payee in that block, asked for by block hash: a second reading of what the receipt says. */
-  transfersInBlock: Log[];
+/** What one provider shows of the transaction by which an offer was claimed, unless another provider does not bear it out. */
+export interface SaleEvidence extends TransferEvidence {
   /** It used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
   isOfLedger: boolean;
 }

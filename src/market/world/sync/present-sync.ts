@@ -2,8 +2,8 @@ import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import { usdcOfUnits } from '../../../contract/money.ts';
 import type { SyncStatus } from '../../../contract/world.ts';
-import type { WorldState } from '../../../contract/world-records.ts';
 import { isoTime } from '../../../platform/clock.ts';
+import { worldStateOf } from '../../catalog/present-listing.ts';
 import type { WorldListing, WorldSale } from './store.ts';
 
 export type SyncAnswer = ResultOf<Endpoints['syncWorld']>['body'];
@@ -90,7 +90,7 @@ export function presentSync(listing: WorldListing, sale: WorldSale | null, mayBe
   return {
     listing_id: Number(listing.id),
     status,
-    world_state: worldStateOf(listing),
+    world_state: worldStateOf(listing.state),
     ...(sale === null ? {} : { purchase: presentSale(listing, sale) }),
     ...(status === 'needs_review' && listing.reviewReason !== null ? { review_reason: listing.reviewReason } : {}),
     next_step: advice.next_step(`${listing.cityOrigin}/api/world/offer/${listing.offerId}/cancel`),
@@ -106,10 +106,6 @@ function statusOf({ state, phase, reviewReason, differsSince }: WorldListing): S
   if (state !== 'stale') return phase;
   // Given up, and then shown by the city as it was listed, and claimed.
   return phase === 'claimed' && differsSince === null ? 'claimed' : 'stale';
-}
-
-function worldStateOf({ state }: WorldListing): WorldState {
-  return state === 'sold' || state === 'canceled' || state === 'stale' ? state : 'active';
 }
 
 function presentSale({ id }: WorldListing, sale: WorldSale): NonNullable<SyncAnswer['purchase']> {

@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../clock.ts';
 import { isMissing } from '../../data-folder.ts';
+import { isAlive } from '../../processes.ts';
 
 const POLL_MS = 10;
 const FAST_SHUTDOWN_MS = 30_000;
@@ -97,15 +98,6 @@ async function isAttached(memoryId: string): Promise<boolean> {
       .map((line) => line.trim().split(/\s+/))
       .find((fields) => fields[1] === memoryId) ?? [];
   return id !== undefined && attached !== '0';
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function waitUntil(condition: () => Promise<boolean>, limitMs: number): Promise<boolean> {

@@ -4,13 +4,14 @@ import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from 'pg';
 import { systemClock } from '../../clock.ts';
+import { endOf, endWithin, hasEnded } from '../../processes.ts';
 import { connectClient } from '../connection.ts';
 import { isUnavailable } from '../database-error.ts';
 import { SUPERUSER } from './authentication.ts';
 import { type Launch, launchOptions } from './binaries.ts';
 import { type Home, SOCKET_PORT } from './prepare-home.ts';
 
-export const DATABASE_NAME = 'openaisle';
+const DATABASE_NAME = 'openaisle';
 
 const POLL_MS = 10;
 /** After a crash the server first replays its log, which can take a while. */
@@ -110,15 +111,8 @@ function spawnServer(
     detached: true,
   });
   closeSync(logDescriptor);
-  const exited = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
-    child.once('error', () => resolve());
-  });
+  const exited = endOf(child);
   return { child, exited };
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }
 
 async function waitUntilReady(child: ChildProcess, entrance: Entrance): Promise<void> {
@@ -150,9 +144,7 @@ async function createDatabase(entrance: Entrance): Promise<void> {
 async function stop(child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (hasEnded(child)) return;
   child.kill('SIGINT');
-  const impatient = new AbortController();
-  await Promise.race([exited, systemClock.sleep(FAST_SHUTDOWN_MS, impatient.signal)]);
-  impatient.abort();
+  await endWithin(exited, FAST_SHUTDOWN_MS);
   // Immediate shutdown: nothing acknowledged is lost, the next start replays the log.
   if (!hasEnded(child)) child.kill('SIGQUIT');
   await exited;

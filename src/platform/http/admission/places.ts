@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { Refusal } from '../../refusal.ts';
-import { PAYMENT_HEADER_NAMES } from '../caller-headers.ts';
+import { createTally } from '../../tally.ts';
+import { bringsPayment } from '../caller-headers.ts';
 import { networkLevels } from '../client-network.ts';
 import * as bound from './bounds.ts';
 import type { Place } from './connections.ts';
@@ -21,8 +22,6 @@ export interface PlacesOptions {
   rules: bound.RuleCounts;
   clientOf(request: IncomingMessage): string;
 }
-
-export type Places = ReturnType<typeof createPlaces>;
 
 /** Requests in flight: who holds how many, and who still gets one. */
 export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
@@ -96,22 +95,9 @@ export function createPlaces({ total, clock, rules, clientOf }: PlacesOptions) {
   };
 }
 
-/** How many of something there are under each name. Names with none take no memory. */
-function createTally() {
-  const counts = new Map<string, number>();
-  return {
-    of: (name: string): number => counts.get(name) ?? 0,
-    add: (name: string, by: 1 | -1): void => {
-      const count = (counts.get(name) ?? 0) + by;
-      if (count > 0) counts.set(name, count);
-      else counts.delete(name);
-    },
-  };
-}
-
 /** A key, token or proof stands in the head. Whether it is one is looked at later. */
 function showsCredential({ headers }: IncomingMessage): boolean {
-  return headers.authorization !== undefined || PAYMENT_HEADER_NAMES.some((name) => headers[name] !== undefined);
+  return headers.authorization !== undefined || bringsPayment(headers);
 }
 
 function bringsLongBody({ headers }: IncomingMessage): boolean {

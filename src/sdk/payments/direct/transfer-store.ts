@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { intentId } from '../../../contract/payments.ts';
 import { PAYMENT_PURPOSES } from '../../../contract/vocabulary.ts';
 import type { Client } from '../../client.ts';
+import { createMemoryStore, loadSaved } from '../../saved.ts';
 
 const hex = z.templateLiteral(['0x', z.string()]);
 const units = z.string().regex(/^\d{1,39}$/);
@@ -48,21 +49,7 @@ export interface TransferStore {
 
 /** Keeps transfers for as long as the process lives: what was sent before a crash is not known after it. */
 export function createMemoryTransferStore(): TransferStore {
-  const transfers = new Map<string, SavedTransfer>();
-  return {
-    create: async (key, transfer) => {
-      if (transfers.has(key)) return false;
-      transfers.set(key, transfer);
-      return true;
-    },
-    save: async (key, transfer) => {
-      transfers.set(key, transfer);
-    },
-    load: async (key) => transfers.get(key) ?? null,
-    clear: async (key) => {
-      transfers.delete(key);
-    },
-  };
+  return createMemoryStore<SavedTransfer>();
 }
 
 /** What this process knows of the transfers of one client. */
@@ -80,11 +67,7 @@ export function transferMemoryOf(client: Client): TransferMemory {
   return known;
 }
 
-/** What was saved. Something unreadable stops the payer: sending while an unknown transfer may exist could pay twice. */
+/** See `loadSaved`. */
 export async function loadTransfer(store: TransferStore, key: string): Promise<SavedTransfer | null> {
-  const found = await store.load(key);
-  if (found === null || found === undefined) return null;
-  const parsed = savedTransfer.safeParse(found);
-  if (!parsed.success) throw new TypeError('the saved transfer cannot be read; restore it or clear it yourself');
-  return parsed.data;
+  return await loadSaved(store, key, { schema: savedTransfer, name: 'transfer' });
 }

@@ -1,26 +1,18 @@
-import type { Block, Log, Receipt } from '../../../../platform/chain/reads.ts';
+import type { Log, Receipt } from '../../../../platform/chain/reads.ts';
 import {
-  type FinalizedHead,
   type FoundTransfer,
   type Sighting,
   sameLogs,
   stands,
+  type TransferEvidence,
 } from '../../../../platform/chain/sighting.ts';
 import { decodeAuthorizationUsed, decodeTransfer } from '../../../../platform/chain/usdc.ts';
 import type { Hex } from '../../../../platform/hex.ts';
 import type { DirectPayment } from '../../payment.ts';
 import type { UnknownWhy } from '../x402/decide.ts';
 
-/** What one provider shows of a claimed transaction, all of one moment. */
-export interface ClaimEvidence {
-  chainId: bigint;
-  /** Null while no finalized head is acceptable. */
-  finalized: FinalizedHead | null;
-  receipt: Receipt | null;
-  /** The block at the receipt's height. */
-  block: Block | null;
-  /** The token's transfers to the payee in that block, asked for by block hash: a second reading of what the receipt says. */
-  transfersInBlock: Log[];
+/** What one provider shows of a claimed transaction: the transfers are those to the payee. */
+export interface ClaimEvidence extends TransferEvidence {
   /** It used an authorization of the ledger: then it belongs to that payment, whatever became of it. */
   isOfLedger: boolean;
 }

@@ -116,8 +116,6 @@ export function createOffers(market: OfferMarket) {
     refused: (): ReadonlyMap<string, number> => refused,
   };
 }
-export type Offers = ReturnType<typeof createOffers>;
-
 type FacilitatorMarket = Pick<Market, 'config' | 'log'>;
 
 type VerifyAnswer =
@@ -170,7 +168,7 @@ export async function askSettle(market: FacilitatorMarket, proof: Proof, terms: 
 }
 
 /** Addresses from which the facilitator says that it settles on this network; null when it does not answer. */
-export async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
+async function askSigners(market: FacilitatorMarket): Promise<Hex[] | null> {
   const answer = await ask(market, 'supported', null);
   if ('why' in answer || answer.status !== 200) return null;
   const read = supportedShape.safeParse(answer.json);

@@ -1,0 +1,25 @@
+import { sha256 } from '../canonical-json.ts';
+import { Refusal } from '../refusal.ts';
+import type { PageAnswer } from './server-options.ts';
+
+/** A file that pages name. */
+export interface Asset {
+  /** The address. It changes with the content, so that it may be kept for ever. */
+  path: string;
+  type: string;
+  body: Buffer;
+}
+
+const HASH_CHARACTERS = 16;
+
+export function asset(name: string, extension: string, type: string, body: Buffer): Asset {
+  const hash = sha256(body).toString('hex').slice(0, HASH_CHARACTERS);
+  return { path: `/assets/${name}-${hash}.${extension}`, type, body };
+}
+
+/** By its name with the hash in it. */
+export function answerAsset(assets: readonly Asset[], name: string): PageAnswer {
+  const found = assets.find(({ path }) => path === `/assets/${name}`);
+  if (found === undefined) throw new Refusal('not_found', { detail: 'There is no such file.' });
+  return { status: 200, headers: { 'content-type': found.type }, body: found.body };
+}
