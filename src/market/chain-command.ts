@@ -55,7 +55,7 @@ owner's address: the market's role may not do these things. Each act is a row of
 
 const BLOCK_NUMBER = /^(?:0|[1-9]\d{0,14})$/;
 
-interface Asked {
+interface CommandOptions {
   act: string;
   reason: string | undefined;
   to: string | undefined;
@@ -95,7 +95,7 @@ async function main(): Promise<void> {
     withoutLogCopy: values['without-log-copy'],
   });
   const outcome = await withMarket(command);
-  process.stdout.write(json ? `${JSON.stringify(outcome)}\n` : inWords(outcome));
+  process.stdout.write(json ? `${JSON.stringify(outcome)}\n` : describeOutcome(outcome));
 }
 
 type Command = (market: CommandMarket) => Promise<Outcome>;
@@ -107,8 +107,8 @@ type Outcome =
   | Unlocked;
 
 /** All that can be wrong without looking is said before anything is opened. */
-function readCommand(asked: Asked): Command {
-  const { act, reason, to, hash } = asked;
+function readCommand(options: CommandOptions): Command {
+  const { act, reason, to, hash } = options;
   if (act === 'status') return readChainStatus;
   if (act !== 'resume' && act !== 'reset-watermark' && act !== 'recover' && act !== 'unlock') {
     throw new CommandRefused('one of status, resume, reset-watermark, recover and unlock is needed; --help tells more');
@@ -116,15 +116,15 @@ function readCommand(asked: Asked): Command {
   const why = reason?.trim() ?? '';
   if (why === '' || why.length > 1_000) throw new CommandRefused('--reason TEXT is needed, 1 to 1000 characters');
   if (act === 'resume') return (market) => resumePayments(market, why);
-  if (act === 'recover') return readRecover(asked, why);
-  if (act === 'unlock') return readUnlock(asked, why);
+  if (act === 'recover') return readRecover(options, why);
+  if (act === 'unlock') return readUnlock(options, why);
   if (to === undefined || !BLOCK_NUMBER.test(to)) throw new CommandRefused('--to must be a block number');
   const wanted = hash?.toLowerCase();
   if (!isHex(wanted, 32)) throw new CommandRefused('--hash must be a block hash: 0x and 64 hex digits');
   return (market) => resetWatermark(market, { number: BigInt(to), hash: wanted }, why);
 }
 
-function readRecover({ fromBlock, logCopy, withoutLogCopy }: Asked, reason: string): Command {
+function readRecover({ fromBlock, logCopy, withoutLogCopy }: CommandOptions, reason: string): Command {
   if (fromBlock === undefined || !BLOCK_NUMBER.test(fromBlock)) {
     throw new CommandRefused('--from-block must be a block number');
   }
@@ -137,7 +137,7 @@ function readRecover({ fromBlock, logCopy, withoutLogCopy }: Asked, reason: stri
   };
 }
 
-function readUnlock({ handle, out }: Asked, reason: string): Command {
+function readUnlock({ handle, out }: CommandOptions, reason: string): Command {
   if (handle === undefined) throw new CommandRefused('--handle must be the handle of a merchant');
   if (out === undefined) throw new CommandRefused('--out must be a new file for the codes');
   return async (market) =>
@@ -170,17 +170,17 @@ function secretsOf({ databaseUrl, rpcUrls }: MarketConfig): string[] {
   return databaseUrl === null ? [...rpcUrls] : [databaseUrl, ...rpcUrls];
 }
 
-function inWords(outcome: Outcome): string {
-  if (!('status' in outcome)) return statusInWords(outcome);
+function describeOutcome(outcome: Outcome): string {
+  if (!('status' in outcome)) return describeStatus(outcome);
   if (outcome.status === 'resumed')
     return `Payments go on. They were halted since ${outcome.halted_at}: ${outcome.detail}\n`;
   if (outcome.status === 'unlocked') return `${outcome.handle} gets a new key by a code of ${outcome.file}.\n`;
-  if (outcome.status === 'recovered') return recoveredInWords(outcome);
+  if (outcome.status === 'recovered') return describeRecovery(outcome);
   const { before, after } = outcome;
   return `The watermark is ${after.block_number} ${after.block_hash} now; it was ${before.block_number} ${before.block_hash}.\n`;
 }
 
-function recoveredInWords({ window, kept_event_id: kept, next_event_id: next, lost }: Recovered): string {
+function describeRecovery({ window, kept_event_id: kept, next_event_id: next, lost }: Recovered): string {
   const counts = Object.entries(lost).map(([what, count]) => `${count} ${what}`);
   return [
     `Recovered. The log was kept up to event ${kept} and goes on with event ${next}.`,
@@ -189,7 +189,7 @@ function recoveredInWords({ window, kept_event_id: kept, next_event_id: next, lo
   ].join('\n');
 }
 
-function statusInWords({ payments, halt, watermark, providers, commands }: ChainStatus): string {
+function describeStatus({ payments, halt, watermark, providers, commands }: ChainStatus): string {
   const lines = [
     halt === null
       ? `payments: ${payments}`

@@ -26,8 +26,7 @@ import { completeFee } from './listings/fees/complete-fee.ts';
 import { createShapeRenewal } from './listings/near/near-guard.ts';
 import { createMcp } from './mcp/create-mcp.ts';
 import { chainFacts, paymentsFacts } from './observe-chain.ts';
-import { createReadFromMemory, type MarketParts, marketOperations } from './operations.ts';
-import { createOwnWrites } from './own-writes.ts';
+import { createReadFromMemory, marketOperations, type OperationDependencies } from './operations.ts';
 import { createConnectPages } from './pages/connect/create-connect-pages.ts';
 import { createPages } from './pages/create-pages.ts';
 import { createPictures, type Pictures } from './pages/pictures/create-pictures.ts';
@@ -38,6 +37,7 @@ import { createTreasuryPage } from './pages/treasury/create-treasury.ts';
 import { refreshSigners } from './payments/paths/x402/facilitator.ts';
 import { createPayments, type Payments } from './payments/payments.ts';
 import { completePurchase } from './purchases/complete-purchase.ts';
+import { createReadYourWrites } from './read-your-writes.ts';
 import {
   createMarketHistory,
   guardHistory,
@@ -45,7 +45,7 @@ import {
   type MarketHistory,
   refuseByDatabase,
 } from './recovery/guard-history.ts';
-import { heldThings } from './world/drafts/list-world.ts';
+import { createThingFees } from './world/drafts/list-world.ts';
 import { createWorldPass } from './world/sync/world-pass.ts';
 
 export interface MarketOptions {
@@ -84,7 +84,12 @@ export interface RunningMarket {
 }
 
 /** How often undecided payments, all providers and the city are looked at, unless the options say otherwise. */
-const PACES = { reconcileEveryMs: 1_000, watchEveryMs: 30_000, longestPauseMs: 30_000, worldEveryMs: 5_000 };
+const DEFAULT_INTERVALS = {
+  reconcileEveryMs: 1_000,
+  watchEveryMs: 30_000,
+  longestPauseMs: 30_000,
+  worldEveryMs: 5_000,
+};
 
 const CHAIN_VARIABLES = { rpcUrls: 'OPENAISLE_RPC_URLS', usdc: 'OPENAISLE_USDC_ADDRESS' };
 /** Keys of either site are refused at both, also where an operator has chosen another prefix. */
@@ -120,17 +125,18 @@ export function createMarket(options: MarketOptions): RunningMarket {
     hasRecentRecovery: history.hasRecentRecovery,
     crashPoint: options.crashPoint ?? (() => {}),
   };
-  const completions = { purchase: completePurchase(market), listing_fee: completeFee(market, heldThings(market)) };
-  const paces = { ...PACES, ...options };
-  const payments = createPayments(market, completions, paces);
+  const completions = { purchase: completePurchase(market), listing_fee: completeFee(market, createThingFees(market)) };
+  const intervals = { ...DEFAULT_INTERVALS, ...options };
+  const payments = createPayments(market, completions, intervals);
   const budgets = createBudgets(market);
   const parts = { payments, catalog, events, budgets, history };
   const connector = createConnector(market, { ...options, showFault: showConnectFault(market) });
   const pictures = createPictures();
   const http = serveHttp(market, { ...parts, connector, stream, pictures }, mark);
-  const background = createBackground(market, payments, paces.worldEveryMs);
-  const duties = () => ({ number_events: sequencer.isLeader(), ...background.duties() });
-  if (options.metrics) observeMarket(options.metrics, { ...parts, sequencer, stream, http, clock, duties });
+  const background = createBackground(market, payments, intervals.worldEveryMs);
+  const leaderships = () => ({ number_events: sequencer.isLeader(), ...background.leaderships() });
+  if (options.metrics)
+    observeMarket(options.metrics, { ...parts, sequencer, stream, http, clock, leaderships: leaderships });
   return {
     market,
     payments,
@@ -138,7 +144,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
     start: async () => {
       await checkNetworks({ providers, network: config.network, log, variables: CHAIN_VARIABLES });
       await history.start();
-      await payments.watch.look();
+      await payments.watch.check();
       if (!(await refreshSigners(market))) log.warn('facilitator_silent_at_start', { url: config.facilitatorUrl });
       await catalog.start();
       sequencer.start();
@@ -176,7 +182,7 @@ function createBackground(market: Market, payments: Payments, worldEveryMs: numb
     stop: async (): Promise<void> => {
       for (const part of parts) await part.stop();
     },
-    duties: () => ({
+    leaderships: () => ({
       reconcile: reconciler.isLeader(),
       prune_changes: pruning.isLeader(),
       renew_shapes: renewal.isLeader(),
@@ -193,7 +199,7 @@ interface Observed {
   history: MarketHistory;
   http: HttpServer;
   clock: Clock;
-  duties(): Readonly<Record<string, boolean>>;
+  leaderships(): Readonly<Record<string, boolean>>;
 }
 
 function observeMarket(metrics: Metrics, parts: Observed): void {
@@ -202,28 +208,33 @@ function observeMarket(metrics: Metrics, parts: Observed): void {
   metrics.observeUnnumberedMs(sequencer.unnumberedMs);
   metrics.observeStreams(stream.open);
   metrics.observeHistory(history.facts);
-  metrics.observeDuties(parts.duties);
+  metrics.observeLeaderships(parts.leaderships);
   metrics.observeReads(http.readCounts);
   metrics.observeAdmission(http.admission);
   metrics.observeChain(() => chainFacts(payments, clock));
   metrics.observePayments(() => paymentsFacts(payments, clock));
-  metrics.observeOffers(payments.offers.refused);
+  metrics.observeX402Refusals(payments.x402Gate.refused);
 }
 
 function serveHttp(
   market: Market,
-  parts: MarketParts & { history: MarketHistory; connector: Connector; stream: EventStream; pictures: Pictures },
+  parts: OperationDependencies & {
+    history: MarketHistory;
+    connector: Connector;
+    stream: EventStream;
+    pictures: Pictures;
+  },
   mark: NotedDatabase['mark'],
 ): HttpServer {
   const { catalog, connector, budgets, history } = parts;
   const { readMs } = budgets;
   const { clock, config, log, random } = market;
-  const ownWrites = createOwnWrites({ catalog, mark, clock, log });
-  const readJson = createReadFromMemory(parts, ownWrites);
+  const readYourWrites = createReadYourWrites({ catalog, mark, clock, log });
+  const readJson = createReadFromMemory(parts, readYourWrites);
   const storefront = createStorefront(market, { events: parts.events, cache: catalog.answers.cache, readJson });
   return createHttpServer({
     endpoints,
-    operations: ownWrites.wrap(limitOperations(budgets, guardHistory(history, marketOperations(parts)))),
+    operations: readYourWrites.wrap(limitOperations(budgets, guardHistory(history, marketOperations(parts)))),
     context: market,
     authenticate: async (bearer) => {
       // A merchant whose registration was lost must not be told that the key is wrong.
@@ -248,7 +259,7 @@ function serveHttp(
       mountEventStream(market.database, parts.stream),
       ...limitMounts(readMs, MOUNT_MS.message, createMcp(market, connector, inside)),
       ...guardMounts(history.isLost, [
-        ...connector.mounts(inside),
+        ...connector.routes(inside),
         ...createConnectPages(market, connector.interactions, inside),
       ]),
       ...limitMounts(readMs, MOUNT_MS.page, storefront.mounts(inside)),

@@ -45,7 +45,7 @@ describe('the metrics of one process', () => {
 
   test('tell of leaders and of what waits for its number', async () => {
     const metrics = createMetrics(none);
-    metrics.observeDuties(() => ({ reconcile: true, prune_changes: false }));
+    metrics.observeLeaderships(() => ({ reconcile: true, prune_changes: false }));
     metrics.observeUnnumberedMs(() => 1_500);
     const { body } = await metrics.text();
     expect(body).toContain('openaisle_job_leader{job="reconcile",worker="1"} 1');
@@ -55,7 +55,7 @@ describe('the metrics of one process', () => {
 
   test('that were renamed are shown under both names, and the old one says which replaces it', async () => {
     const metrics = createMetrics(none);
-    metrics.observeDuties(() => ({ reconcile: true }));
+    metrics.observeLeaderships(() => ({ reconcile: true }));
     const { body } = await metrics.text();
     expect(body).toContain('openaisle_duty_held{duty="reconcile",worker="1"} 1');
     expect(body).toMatch(/^# HELP openaisle_duty_held .* \(deprecated: use openaisle_job_leader\)$/m);
@@ -66,8 +66,8 @@ describe('the metrics of one process', () => {
     const metrics = createMetrics(none);
     metrics.observeUnnumberedMs(() => 1_000);
     metrics.observeUnnumberedMs(() => 2_000);
-    metrics.observeDuties(() => ({ one: true }));
-    metrics.observeDuties(() => ({ two: true }));
+    metrics.observeLeaderships(() => ({ one: true }));
+    metrics.observeLeaderships(() => ({ two: true }));
     const { body } = await metrics.text();
     expect(body.match(/^openaisle_events_sequencer_lag_seconds.*$/gm)).toEqual([
       'openaisle_events_sequencer_lag_seconds{worker="1"} 2',

@@ -3,8 +3,8 @@ import type { HistoryFacts } from '../platform/log-copy/history.ts';
 import {
   type ChainFacts,
   observeChain,
-  observeOffers,
   observePayments,
+  observeX402Refusals,
   type PaymentsFacts,
   renamed,
 } from './observe-chain.ts';
@@ -34,14 +34,14 @@ export interface MetricsText {
 export interface Metrics {
   /** Each of these is called whenever the metrics are read; the last one given counts. */
   observeCatalog(read: () => CatalogFacts): void;
-  observeDuties(read: () => Readonly<Record<string, boolean>>): void;
+  observeLeaderships(read: () => Readonly<Record<string, boolean>>): void;
   observeUnnumberedMs(read: () => number): void;
   observeStreams(read: () => number): void;
   observeHistory(read: () => HistoryFacts): void;
   observeAdmission(read: () => AdmissionFacts): void;
   observeChain(read: () => ChainFacts): void;
   observePayments(read: () => PaymentsFacts | null): void;
-  observeOffers(read: () => ReadonlyMap<string, number>): void;
+  observeX402Refusals(read: () => ReadonlyMap<string, number>): void;
   /** Requests that are counted elsewhere. */
   observeReads(read: () => readonly { route: string; answered: number; notModified: number }[]): void;
   /** Costs next to nothing. `route` is a pattern and never what was asked for; `budget` the named limit that was used up. */
@@ -93,7 +93,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
       };
       observeCatalog(registry, () => facts);
     },
-    observeDuties: (read) => observeDuties(registry, read),
+    observeLeaderships: (read) => observeLeaderships(registry, read),
     observeUnnumberedMs: (read) =>
       renamed('openaisle_events_sequencer_lag_seconds', 'openaisle_events_unnumbered_seconds', (name, note) =>
         observeNumber(registry, name, `How long the oldest event has waited for its number${note}`, () => {
@@ -106,7 +106,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
     observeAdmission: (read) => observeAdmission(registry, read),
     observeChain: (read) => observeChain(registry, read),
     observePayments: (read) => observePayments(registry, read),
-    observeOffers: (read) => observeOffers(registry, read),
+    observeX402Refusals: (read) => observeX402Refusals(registry, read),
     observeReads: (read) => {
       readReads = read;
     },
@@ -125,7 +125,7 @@ export function createMetrics({ worker, withProcess }: MetricsOptions): Metrics 
   };
 }
 
-function observeDuties(registry: Registry, read: Parameters<Metrics['observeDuties']>[0]): void {
+function observeLeaderships(registry: Registry, read: Parameters<Metrics['observeLeaderships']>[0]): void {
   renamed('openaisle_job_leader', 'openaisle_duty_held', (name, note) => {
     const label = note === '' ? 'job' : 'duty';
     registry.removeSingleMetric(name);

@@ -28,7 +28,7 @@ test('each provider is told of by itself, also two of one vendor, and nothing of
     finalized: null,
     watermark: { number: 90, ageSeconds: 1_200 },
     halted: true,
-    held: { silent: 1, behind: 0, disagrees: 0 },
+    withheld: { silent: 1, behind: 0, disagrees: 0 },
   };
   const metrics = createMetrics({ worker: '1', withProcess: false });
   metrics.observeChain(() => facts);

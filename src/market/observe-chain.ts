@@ -31,7 +31,7 @@ export interface ChainFacts {
   watermark: BlockFacts | null;
   halted: boolean;
   /** Payments whose decision waits for other providers, by what for. */
-  held: Readonly<Record<string, number>>;
+  withheld: Readonly<Record<string, number>>;
 }
 
 /** What one process tells for all of them; null in the others. */
@@ -45,7 +45,13 @@ type Labels = Readonly<Record<string, string>>;
 type Sample = { labels: Labels; value: number };
 
 /** Takes the place of what was told under that name before. What is not known is not told. */
-function tell(registry: Registry, kind: 'gauge' | 'counter', name: string, help: string, read: () => Sample[]): void {
+function registerMetric(
+  registry: Registry,
+  kind: 'gauge' | 'counter',
+  name: string,
+  help: string,
+  read: () => Sample[],
+): void {
   registry.removeSingleMetric(name);
   const labelNames = LABELS[name] ?? [];
   const registers = [registry];
@@ -112,7 +118,7 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
       return value === null ? [] : [{ labels: labelsOf(facts), value }];
     });
   const gauge = (name: string, help: string, samples: () => Sample[]): void =>
-    tell(registry, 'gauge', name, help, samples);
+    registerMetric(registry, 'gauge', name, help, samples);
   gauge(
     'openaisle_provider_answer_age_seconds',
     'How long ago a provider last answered',
@@ -138,7 +144,7 @@ export function observeChain(registry: Registry, read: () => ChainFacts): void {
   countProviders(registry, read);
   renamed('openaisle_payments_blocked', 'openaisle_payments_held', (name, note) =>
     gauge(name, `Payments that wait for the word of another provider, by why it is missing${note}`, () =>
-      Object.entries(read().held).map(([why, value]) => ({ labels: { why }, value })),
+      Object.entries(read().withheld).map(([why, value]) => ({ labels: { why }, value })),
     ),
   );
   gauge('openaisle_chain_finalized_number', 'The block that is accepted as final', () => one(read().finalized?.number));
@@ -156,7 +162,7 @@ function countProviders(registry: Registry, read: () => ChainFacts): void {
   const each = (pick: (facts: ProviderFacts) => number) => (): Sample[] =>
     read().providers.map((facts) => ({ labels: labelsOf(facts), value: pick(facts) }));
   const counter = (name: string, help: string, samples: () => Sample[]): void =>
-    tell(registry, 'counter', name, help, samples);
+    registerMetric(registry, 'counter', name, help, samples);
   const by = (label: string, pick: (facts: ProviderFacts) => Readonly<Record<string, number>>) => (): Sample[] =>
     read().providers.flatMap((facts) =>
       Object.entries(pick(facts)).map(([name, value]) => ({ labels: { ...labelsOf(facts), [label]: name }, value })),
@@ -194,7 +200,7 @@ function labelsOf({ number, endpoint }: ProviderFacts): Labels {
 
 export function observePayments(registry: Registry, read: () => PaymentsFacts | null): void {
   const gauge = (name: string, help: string, samples: (facts: PaymentsFacts) => Sample[]): void =>
-    tell(registry, 'gauge', name, help, () => {
+    registerMetric(registry, 'gauge', name, help, () => {
       const facts = read();
       return facts === null ? [] : samples(facts);
     });
@@ -214,14 +220,18 @@ export function observePayments(registry: Registry, read: () => PaymentsFacts | 
 }
 
 /** By why the facilitator would not settle. */
-export function observeOffers(registry: Registry, read: () => ReadonlyMap<string, number>): void {
-  tell(registry, 'counter', 'openaisle_x402_not_offered_total', 'Requests to which x402 was not offered', () =>
-    [...read()].map(([why, value]) => ({ labels: { why }, value })),
+export function observeX402Refusals(registry: Registry, read: () => ReadonlyMap<string, number>): void {
+  registerMetric(
+    registry,
+    'counter',
+    'openaisle_x402_not_offered_total',
+    'Requests to which x402 was not offered',
+    () => [...read()].map(([why, value]) => ({ labels: { why }, value })),
   );
 }
 
 /** What the metrics tell of the chain, without asking anybody. */
-export function chainFacts({ providerHealth, watch, held }: Payments, clock: Clock): ChainFacts {
+export function chainFacts({ providerHealth, watch, withheld }: Payments, clock: Clock): ChainFacts {
   const state = watch.state();
   const head = watch.head();
   const ageOf = (timestamp: bigint): number => clock.now() / 1_000 - Number(timestamp);
@@ -232,7 +242,7 @@ export function chainFacts({ providerHealth, watch, held }: Payments, clock: Clo
     finalized: blockOf(head?.finalized),
     watermark: blockOf(state?.watermark),
     halted: state !== null && state.halt !== null,
-    held: held.counts(),
+    withheld: withheld.counts(),
   };
 }
 

@@ -34,7 +34,6 @@ import { decideAppeal } from './moderation/decide-appeal.ts';
 import { pinListing } from './moderation/pin-listing.ts';
 import { removeComment } from './moderation/remove-comment.ts';
 import { removeListing } from './moderation/remove-listing.ts';
-import type { OwnWrites } from './own-writes.ts';
 import { makeGetPayment } from './payments/get-payment.ts';
 import type { Payments } from './payments/payments.ts';
 import { makeReviewPayment } from './payments/review-payment.ts';
@@ -44,6 +43,7 @@ import { makeOpenPurchaseIntent } from './purchases/open-purchase-intent.ts';
 import { postComment } from './reactions/post-comment.ts';
 import { raiseFlag } from './reactions/raise-flag.ts';
 import { voteListing } from './reactions/vote-listing.ts';
+import type { ReadYourWrites } from './read-your-writes.ts';
 import { checkoutWorld } from './world/checkout-world.ts';
 import { cancelWorldDraft } from './world/drafts/cancel-world-draft.ts';
 import { draftWorld } from './world/drafts/draft-world.ts';
@@ -54,7 +54,7 @@ import { linkCity } from './world/link-city.ts';
 import { makeSyncWorld } from './world/sync/sync-world.ts';
 
 /** What operations stand on beyond what they share. */
-export interface MarketParts {
+export interface OperationDependencies {
   payments: Payments;
   catalog: MarketCatalog;
   /** The end of the public log, of the same moment as the catalog. */
@@ -68,7 +68,7 @@ export function marketOperations({
   catalog,
   events,
   budgets,
-}: MarketParts): Operations<Endpoints, Market, Merchant> {
+}: OperationDependencies): Operations<Endpoints, Market, Merchant> {
   return {
     getOfficialFacts,
     browseShelves: makeBrowseShelves(catalog),
@@ -119,8 +119,8 @@ export function marketOperations({
 
 /** The reads that are asked for most. What they leave open, the operations of the same routes answer. */
 export function createReadFromMemory(
-  { catalog, events }: Pick<MarketParts, 'catalog' | 'events'>,
-  ownWrites: Pick<OwnWrites, 'leastVersion'>,
+  { catalog, events }: Pick<OperationDependencies, 'catalog' | 'events'>,
+  readYourWrites: Pick<ReadYourWrites, 'leastVersion'>,
 ): ReadFromMemory {
   const whole: Readonly<Record<string, MemoryRead>> = {
     '/api/shelves': shelvesFromMemory(catalog),
@@ -140,7 +140,7 @@ export function createReadFromMemory(
       name: path.slice(path.lastIndexOf('/') + 1),
       query: mark < 0 ? '' : target.slice(mark + 1),
       asked: { target, acceptsGzip },
-      leastVersion: () => ownWrites.leastVersion(request),
+      leastVersion: () => readYourWrites.leastVersion(request),
     };
     const read = whole[path];
     if (read !== undefined) return answerFrom(read, call, path);

@@ -198,7 +198,16 @@ it('a word that is there twice, once as a beginning, ranks the same in every pro
 it('the cursor of the longest query that fits is one that may be sent', () => {
   const weights = Array.from({ length: 100 }, (_, at) => 321 - at);
   const most = 1_000_000;
-  const walk = { act: most, left: most, newest: most, leads: false, key: 70_000, id: most, reach: 9 * most, weights };
+  const walk = {
+    revision: most,
+    left: most,
+    newest: most,
+    leads: false,
+    key: 70_000,
+    id: most,
+    reach: 9 * most,
+    weights,
+  };
   const cursors = createCursors([Buffer.alloc(32, 7)], settableClock(START));
   const cursor = cursors.seal('walk', toPosition(walk));
   expect(cursor.length).toBeLessThanOrEqual(512);

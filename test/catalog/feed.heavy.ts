@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Client } from 'pg';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
-import { takeStep } from '../../src/market/catalog/feed/follow.ts';
+import { applyFeed } from '../../src/market/catalog/feed/apply-feed.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { pruneChanges } from '../../src/market/catalog/feed/prune-changes.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
@@ -228,7 +228,7 @@ it('the same change taken in twice is taken in once', async () => {
     giveWay: yieldToEventLoop,
   });
   model.textUpTo = Number.POSITIVE_INFINITY;
-  const followers = { database, followers: [], wanted: [] };
+  const followers = { database, followers: [], requestedIds: [] };
   const { snapshot } = await loadModel(model, { ...followers, tell: () => {}, stopped: () => false });
   for (const kind of ['withdraw', 'pin', 'free sale', 'remove', 'pin', 'paid sale'] as const) {
     await perform(stage, [...ids], { kind, which: ids.length - 1 });
@@ -243,7 +243,7 @@ it('the same change taken in twice is taken in once', async () => {
   const market = marketOf(database, model, { clock });
   const said: unknown[] = [];
   for (let time = 0; time < 2; time += 1) {
-    expect(await takeStep(model, snapshot, followers)).not.toBeNull();
+    expect(await applyFeed(model, snapshot, followers)).not.toBeNull();
     const addresses = addressesOf(ids).filter((address) => !address.includes('q=') && !address.includes('window'));
     const answers = [];
     for (const address of addresses) {

@@ -23,8 +23,8 @@ beforeAll(async () => {
   ids = await seedStock(db.database, seller, stock);
 });
 
-const newestAct = async (): Promise<number> =>
-  Number((await db.database.one<{ act: bigint }>(sql`select last_act as act from catalog_state`)).act);
+const newestRevision = async (): Promise<number> =>
+  Number((await db.database.one<{ revision: bigint }>(sql`select last_act as act from catalog_state`)).revision);
 
 /** Edits every listing once, not in the order of ids; and adds merchants, who come before it. */
 async function flood(word: string): Promise<void> {
@@ -81,7 +81,7 @@ it('a flood is taken in by portions that give way to requests, edits in the orde
   const process = processOn(db.database);
   await process.catalog.fresh();
   await process.catalog.searchable();
-  const before = await newestAct();
+  const before = await newestRevision();
   await flood('atlas');
   const model = process.catalog.model();
   const { columns } = model;
@@ -91,9 +91,9 @@ it('a flood is taken in by portions that give way to requests, edits in the orde
   });
   const seen = new Set<number>();
   while (!isDone) {
-    const known = ids.filter((id) => (columns.editedAct[Number(id)] ?? 0) > before).length;
+    const known = ids.filter((id) => (columns.editedRevision[Number(id)] ?? 0) > before).length;
     // Each edit is one act: as many as there are up to the newest are known, so none before it is missing.
-    expect(model.editAct === 0 ? 0 : model.editAct - before).toBe(known);
+    expect(model.editRevision === 0 ? 0 : model.editRevision - before).toBe(known);
     if (known > 0) expect(model.merchantCount).toBeGreaterThan(MERCHANTS);
     seen.add(known);
     await yieldToEventLoop();
@@ -112,7 +112,7 @@ it('a flood that is cut off in the middle is taken in again, without reading eve
   const process = processOn(await ownDatabase(cut));
   await process.catalog.fresh();
   await process.catalog.searchable();
-  const before = await newestAct();
+  const before = await newestRevision();
   await flood('globe');
   cut.after = 4;
   await expect(process.catalog.fresh()).rejects.toThrow();
@@ -133,7 +133,7 @@ it('a stop does not wait for the end of a flood', async () => {
   };
   const process = processOn(await ownDatabase(stop));
   await process.catalog.fresh();
-  const before = await newestAct();
+  const before = await newestRevision();
   await flood('chart');
   stop.after = 4;
   await process.catalog.fresh();
@@ -142,7 +142,7 @@ it('a stop does not wait for the end of a flood', async () => {
 });
 
 function expectPart({ columns }: Model, before: number): void {
-  const known = ids.filter((id) => (columns.editedAct[Number(id)] ?? 0) > before).length;
+  const known = ids.filter((id) => (columns.editedRevision[Number(id)] ?? 0) > before).length;
   expect(known).toBeGreaterThan(0);
   expect(known).toBeLessThan(MANY);
 }

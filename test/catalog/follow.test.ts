@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createCatalog } from '../../src/market/catalog/catalog.ts';
-import { type Follower, takeStep } from '../../src/market/catalog/feed/follow.ts';
+import { applyFeed, type Follower } from '../../src/market/catalog/feed/apply-feed.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { createModel } from '../../src/market/catalog/model/model.ts';
 import { systemClock, yieldToEventLoop } from '../../src/platform/clock.ts';
@@ -86,7 +86,7 @@ it('a transaction that is open elsewhere adds nothing to what a step looks at, a
 
 it('a database that was put back to before what is known is no base for a step', async () => {
   const { database } = db;
-  const source = { database, followers: [], wanted: [] };
+  const source = { database, followers: [], requestedIds: [] };
   const model = createModel({
     fragmentBytes: ROOMY_BYTES,
     deflatedBytes: ROOMY_BYTES,
@@ -96,8 +96,8 @@ it('a database that was put back to before what is known is no base for a step',
   const { snapshot } = await loadModel(model, { ...source, tell: () => {}, stopped: () => false });
   await editListing(database, idAt(2), { title: 'Of another history' });
   const ahead = 1_000_000_000_000n;
-  expect(await takeStep(model, `${ahead}:${ahead}:`, source)).toBeNull();
-  expect(await takeStep(model, snapshot, source)).not.toBeNull();
+  expect(await applyFeed(model, `${ahead}:${ahead}:`, source)).toBeNull();
+  expect(await applyFeed(model, snapshot, source)).not.toBeNull();
 });
 
 it('the mark of a server from which the database came as a dump does not make each step read everything', async () => {

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { beforeAll, expect, it } from 'vitest';
-import { takeStep } from '../../src/market/catalog/feed/follow.ts';
+import { applyFeed } from '../../src/market/catalog/feed/apply-feed.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { unpackListing } from '../../src/market/catalog/model/listing-rows.ts';
@@ -115,7 +115,7 @@ it('what changes while a thread finds words is in the index as it became', async
         }
         await seedStock(database, stage.sellers[1] ?? 0n, [{ title: 'Brass atlas', tags: ['lamp'] }]);
       }
-      since = (await takeStep(model, since, { database, followers: [], wanted: [] })) ?? since;
+      since = (await applyFeed(model, since, { database, followers: [], requestedIds: [] })) ?? since;
       await yieldToEventLoop();
     },
   });

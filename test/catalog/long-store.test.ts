@@ -66,7 +66,7 @@ it('a store of 1,500 listings is sent whole, newest first, with right counts, in
     expect(store.merchant.listings).toBe(SIZE);
     texts.push(text);
   }
-  expect(little.catalog.model().fragments.held(Number(ids[0]))).toBe(false);
+  expect(little.catalog.model().fragments.has(Number(ids[0]))).toBe(false);
   expect(texts[0]).toBe(texts[1]);
 });
 

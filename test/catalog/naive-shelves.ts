@@ -33,7 +33,7 @@ export interface NaiveRow {
   tags: string[];
   aisle: Aisle;
   license: string | null;
-  editedAct: number;
+  editedRevision: number;
   votes: number;
   sales: number;
   verifiedSales: number;
@@ -78,7 +78,7 @@ export async function readNaiveRows(database: Queryable): Promise<NaiveRow[]> {
       { weight: descriptionWeight, words: tokenize(description) },
       { weight: previewWeight, words: tokenize(preview) },
     ];
-    return { ...row, priceUnits: price_units, editedAct: edited_act, verifiedSales: verified_sales, fields };
+    return { ...row, priceUnits: price_units, editedRevision: edited_act, verifiedSales: verified_sales, fields };
   });
 }
 

@@ -176,7 +176,7 @@ it('what a broken connection left unread is read by steps', async () => {
   await market.logged('catalog_filled_by_steps');
   await market.logged('catalog_filled');
   const { model } = market.catalog;
-  expect(ids.every((id) => model().fragments.held(Number(id)))).toBe(true);
+  expect(ids.every((id) => model().fragments.has(Number(id)))).toBe(true);
   await expectSame(market, await complete(), addressesOf(ids));
 });
 

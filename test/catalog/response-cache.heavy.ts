@@ -64,7 +64,7 @@ function nextOf(address: string, { etag, text }: Said): string | null {
 it('whatever changes, a page from the cache is the one that a copy which was just read makes', async () => {
   const { database } = db;
   const old = processOn(database, { clock });
-  const counted = { kept: 0, anew: 0 };
+  const counted = { kept: 0, remade: 0 };
   await fc.assert(
     fc.asyncProperty(plan, async ({ stock, queries, deeds }) => {
       await hideAllListings(database);
@@ -103,7 +103,7 @@ it('whatever changes, a page from the cache is the one that a copy which was jus
   );
   // Both happen often, or nothing was proved.
   expect(counted.kept).toBeGreaterThan(100);
-  expect(counted.anew).toBeGreaterThan(100);
+  expect(counted.remade).toBeGreaterThan(100);
 }, 120_000);
 
 it('listings and finished responses together stay within the budget, and pages make room when listings come', async () => {
@@ -117,9 +117,9 @@ it('listings and finished responses together stay within the budget, and pages m
   await list(150);
   const old = await upToDate(processOn(database, { clock, memoryBytes }));
   const taken = (): { pages: number; all: number } => {
-    const { held, garbage } = old.catalog.model().fragments.bytes();
+    const { live, garbage } = old.catalog.model().fragments.bytes();
     const pages = old.catalog.answers.cache.bytes();
-    return { pages, all: held + garbage + pages };
+    return { pages, all: live + garbage + pages };
   };
   const readAll = (): void => {
     for (let limit = 1; limit <= 50; limit += 1) {

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { takeStep } from '../../src/market/catalog/feed/follow.ts';
+import { applyFeed } from '../../src/market/catalog/feed/apply-feed.ts';
 import { type Indexing, indexText } from '../../src/market/catalog/feed/index-text.ts';
 import { loadModel } from '../../src/market/catalog/feed/load-model.ts';
 import { createModel, type Model } from '../../src/market/catalog/model/model.ts';
@@ -89,7 +89,7 @@ for (const [name, budget] of [
 ] as const) {
   it(`what changes while the index is built is in it, with fragments ${name}`, async () => {
     const { model, snapshot } = await read(budget);
-    expect(model.fragments.held(Number(ids[0]))).toBe(budget === ROOMY_BYTES);
+    expect(model.fragments.has(Number(ids[0]))).toBe(budget === ROOMY_BYTES);
     const market = marketOf(db.database, model);
     let since = snapshot;
     let pauses = 0;
@@ -98,7 +98,7 @@ for (const [name, budget] of [
       giveWay: async () => {
         pauses += 1;
         if (pauses === 1) await changeAll();
-        since = (await takeStep(model, since, { database: db.database, followers: [], wanted: [] })) ?? since;
+        since = (await applyFeed(model, since, { database: db.database, followers: [], requestedIds: [] })) ?? since;
       },
     });
     const fresh = processOn(db.database);
@@ -123,7 +123,7 @@ it('what changes between the question to the database and its answer is in the i
       if (asked === 1) {
         await editListing(db.database, ids[10] ?? 0n, { title: 'Quickly changed' });
         await withdrawListing(db.database, ids[12] ?? 0n);
-        await takeStep(model, snapshot, { database: db.database, followers: [], wanted: [] });
+        await applyFeed(model, snapshot, { database: db.database, followers: [], requestedIds: [] });
       }
       return rows as never;
     },

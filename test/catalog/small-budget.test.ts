@@ -42,7 +42,7 @@ it('with memory for a few listings every answer is byte for byte what it is with
     await catalog.fresh();
     await catalog.searchable();
   }
-  const held = ids.filter((id) => little.catalog.model().fragments.held(Number(id))).length;
+  const held = ids.filter((id) => little.catalog.model().fragments.has(Number(id))).length;
   expect(held).toBeGreaterThan(20);
   expect(held).toBeLessThan(200);
   const cursors: string[] = [];

@@ -79,13 +79,13 @@ function checkComplete(seen: readonly Seen[], given: NaiveQuery): void {
   const atFirst = new Set(first.matching.map(({ id }) => id));
   const entered = seen.some(({ matching }) => matching.some(({ id }) => !atFirst.has(id) && id <= newest));
   if (entered) return;
-  const still = first.matching.filter(({ id, votes, sales, editedAct }) =>
+  const still = first.matching.filter(({ id, votes, sales, editedRevision }) =>
     seen.every(({ matching }) => {
       const now = matching.find((row) => row.id === id);
       if (now === undefined) return false;
       if (given.sort === 'karma') return now.votes === votes;
       if (given.sort === 'sales') return now.sales === sales;
-      return given.sort !== 'relevance' || now.editedAct === editedAct;
+      return given.sort !== 'relevance' || now.editedRevision === editedRevision;
     }),
   );
   const shown = seen.flatMap(({ page }) => idsOf(page));

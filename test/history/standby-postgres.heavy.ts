@@ -105,7 +105,7 @@ test('a primary that was killed goes on with all that it acknowledged, and may f
 });
 
 test('a restored copy is a time before, on the same timeline or on its own', async () => {
-  const [same, anew] = [await primary.copyWhileRunning(), await primary.copyWhileRunning()];
+  const [same, newTimeline] = [await primary.copyWhileRunning(), await primary.copyWhileRunning()];
   await write(primary.url, 2);
   await primary.kill();
   await same.start();
@@ -113,10 +113,10 @@ test('a restored copy is a time before, on the same timeline or on its own', asy
   expect(await timelineOf(same)).toBe(1);
   await write(same.url, 3);
   expect(await readKept(same.url)).toEqual([1, 3]);
-  await anew.startOnNewTimeline();
-  expect(await readKept(anew.url)).toEqual([1]);
-  await anew.ask('checkpoint');
-  expect(await timelineOf(anew)).toBe(2);
+  await newTimeline.startOnNewTimeline();
+  expect(await readKept(newTimeline.url)).toEqual([1]);
+  await newTimeline.ask('checkpoint');
+  expect(await timelineOf(newTimeline)).toBe(2);
 });
 
 test('what is written while the copy is taken is in it whole or not at all', async () => {

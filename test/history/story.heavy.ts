@@ -170,9 +170,9 @@ const KINDS: Record<string, Kind> = {
     makeWhole: async (made) => {
       const asked = await world.buy(made.listing, withSlip(made, { key: keyOf(made) }));
       expect(said(asked)).toEqual([409, 'listing_lost', true]);
-      const [anew] = (await list(1)) as [bigint];
-      await decide(await review({ ...made, listing: anew }, keyOf(made)), { outcome: 'deliver' });
-      isDelivered(await world.buy(anew, { key: keyOf(made) }), 'key');
+      const [relisted] = (await list(1)) as [bigint];
+      await decide(await review({ ...made, listing: relisted }, keyOf(made)), { outcome: 'deliver' });
+      isDelivered(await world.buy(relisted, { key: keyOf(made) }), 'key');
     },
   },
 };

@@ -151,11 +151,11 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
   expect(said(await world.buy(kept.listing, { key: buyers[0].key }))).toEqual(REVIEW);
   // The payee of what was lost with its listing says under which id it is now.
   expect(said(await world.buy(gone.listing, { key: buyers[2].key }))).toEqual([409, 'listing_lost', true]);
-  const anew = await list();
-  const lost = await ask({ ...gone, listing: anew }, buyers[2].key);
+  const relisted = await list();
+  const lost = await ask({ ...gone, listing: relisted }, buyers[2].key);
   expect(said(lost)).toEqual(REVIEW);
   // One transfer is one review, for whatever it is asked.
-  expect(said(await ask({ ...kept, listing: anew }, buyers[0].key))).toEqual([409, 'transaction_used', true]);
+  expect(said(await ask({ ...kept, listing: relisted }, buyers[0].key))).toEqual([409, 'transaction_used', true]);
 
   const [keptReview, givenReview, backReview, endedReview] = reviews as [Answer, Answer, Answer, Answer];
   for (const review of [keptReview, endedReview, lost]) {
@@ -171,7 +171,7 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
     const { status, body } = await world.buy(listing, { key: buyer.key });
     expect([status, body['artifact'], body['collected_by']]).toEqual([200, artifact, 'key']);
   }
-  expect((await world.buy(anew, { key: buyers[2].key })).status).toBe(200);
+  expect((await world.buy(relisted, { key: buyers[2].key })).status).toBe(200);
   expect(said(await ask(given, buyers[0].key))).toEqual([409, 'transaction_used', true]);
   expect(said(await ask(back, buyers[1].key))).toEqual([409, 'transaction_used', true]);
   await expectClean();

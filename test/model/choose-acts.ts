@@ -94,7 +94,7 @@ const acts: readonly (readonly [number, fc.Arbitrary<Act<object>>])[] = [
           }),
           { minLength: 2, maxLength: 3 },
         ),
-        paysBeside: seldom,
+        paysSurplus: seldom,
         final: often,
       })
       .map((given) => new SpendTogether(given)),

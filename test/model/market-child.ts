@@ -43,7 +43,7 @@ async function obey(order: Order): Promise<string | null> {
       await market?.running.payments.reconcileOnce();
       return null;
     case 'look':
-      await market?.running.payments.watch.look();
+      await market?.running.payments.watch.check();
       return null;
   }
 }

@@ -46,7 +46,7 @@ export const hostHere: OpenHost = async (config, nowMs) => {
       return market.url;
     },
     pass: () => market.running.payments.reconcileOnce(),
-    look: () => market.running.payments.watch.look(),
+    look: () => market.running.payments.watch.check(),
     setNow: async (ms) => {
       now = ms;
     },

@@ -54,7 +54,7 @@ export class Reference {
   isFinal = (block: number): boolean => block <= this.view.finalized.number;
   byProof = (name: string) => this.payments.find(({ proof }) => proof?.authorization === name);
   /** The newest claim of an intent. */
-  standing = (intent: Intent) => this.payments.findLast((one) => one.intent === intent && !one.beside);
+  claimPaymentOf = (intent: Intent) => this.payments.findLast((one) => one.intent === intent && !one.isSurplusRecord);
   removedAt = (subject: string): number => this.listings.find(({ name }) => name === subject)?.removedAt ?? Infinity;
 
   // Buying by x402 (W7)
@@ -148,7 +148,7 @@ export class Reference {
     if (isFee && this.credits > 0) return 'fee_not_due';
     if (this.isFirstDark) return 'payment_check_unavailable';
     const ofWho = this.intents.filter((one) => one.who === who && one.subject === subject);
-    const open = ofWho.filter((one) => this.now < one.to * 1000 && this.standing(one) === undefined);
+    const open = ofWho.filter((one) => this.now < one.to * 1000 && this.claimPaymentOf(one) === undefined);
     if (payer !== null && open.some((one) => one.payer !== null && one.payer !== payer)) return 'other_payer_open';
     const inTime = open.filter((one) => one.to * 1000 - this.now >= 300_000 && (payer === null || one.payer === payer));
     const usable = inTime.findLast((one) => one.payer !== null) ?? inTime.at(-1);
@@ -164,7 +164,7 @@ export class Reference {
     if (!intent.isFee && intent.subject !== subject) return 'intent_changed';
     const decided = this.#decidedBy(intent, hash);
     if (decided !== undefined) return this.#ended(decided, claiming);
-    const standing = this.standing(intent);
+    const standing = this.claimPaymentOf(intent);
     // The wallet that the intent names did not sign, and is no contract.
     const found = this.find(hash);
     const isOver = found ? this.isFinal(found.block) : this.view.finalized.time >= intent.to;
@@ -190,13 +190,13 @@ export class Reference {
 
   /** What a transaction is answered with before it is looked at who signed: a review, or the payment that it made. */
   #decidedBy(intent: Intent, hash: string): Payment | undefined {
-    const claim = this.standing(intent);
+    const claim = this.claimPaymentOf(intent);
     const isOwn = claim?.status === 'review' || (claim?.status === 'completed' && claim.transfer?.hash === hash);
     return this.#besideOf(intent, hash) ?? (isOwn ? claim : undefined);
   }
 
   #besideOf = (intent: Intent, hash: string) =>
-    this.payments.find((one) => one.beside && one.intent === intent && one.transfer?.hash === hash);
+    this.payments.find((one) => one.isSurplusRecord && one.intent === intent && one.transfer?.hash === hash);
 
   #name(claim: Payment, hash: string): Payment {
     const before = claim.named.find((one) => one.hash === hash);
@@ -370,8 +370,9 @@ export class Reference {
     const isNaming = ({ hash, refused }: Named): boolean => hash === one.hash && refused === null;
     const ofWallet = this.payments.filter((other) => isOpen(other) && other.payer === payment.payer);
     if (!isNaming(one) || ofWallet.some((other) => other.named.some(isNaming))) return;
-    const beside: Payment = { ...payment, named: [], surplus: true, beside: true };
-    if (this.#prove(beside, one, verdict === 'fits' ? 'already_bought' : verdict)) this.payments.push(beside);
+    const surplusRecord: Payment = { ...payment, named: [], surplus: true, isSurplusRecord: true };
+    if (this.#prove(surplusRecord, one, verdict === 'fits' ? 'already_bought' : verdict))
+      this.payments.push(surplusRecord);
   }
 
   /** False when the transaction proves something else. Either way it is used then. */

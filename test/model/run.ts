@@ -293,13 +293,13 @@ export class Run {
   /** What anybody is told about each payment. */
   async #comparePublic(): Promise<void> {
     for (const payment of this.reference.payments) {
-      const { intent, proof, beside, transfer } = payment;
+      const { intent, proof, isSurplusRecord, transfer } = payment;
       const sent = this.intents.find(({ terms }) => terms === intent);
-      const isLast = beside || (intent !== null && this.reference.standing(intent) === payment);
+      const isLast = isSurplusRecord || (intent !== null && this.reference.claimPaymentOf(intent) === payment);
       const [payer, nonce] = proof?.authorization.split(' ') ?? [];
       if (intent !== null && !isLast) continue;
       const byIntent = sent ? `intent_id=${sent.id}` : `payer=${payer}&nonce=${nonce}`;
-      const query = beside ? `tx_hash=${transfer?.hash}` : byIntent;
+      const query = isSurplusRecord ? `tx_hash=${transfer?.hash}` : byIntent;
       const { body } = await this.ask('GET', `/api/payment?${query}`, {});
       const shown = body['payment'] as { payment_status: string; do_not_pay_again: boolean } | undefined;
       expect([shown?.payment_status, shown?.do_not_pay_again]).toEqual([

@@ -74,7 +74,7 @@ export interface Payment {
   /** The goods were this buyer's before, or it came beside a claim. */
   surplus: boolean;
   /** A transfer that came beside the one that decided the claim. */
-  beside: boolean;
+  isSurplusRecord: boolean;
   status: 'open' | 'completed' | 'unpaid' | 'review' | 'rejected';
   reason: string;
   named: Named[];
@@ -90,7 +90,7 @@ export const BLANK = {
   stopped: false,
   payerOnly: false,
   surplus: false,
-  beside: false,
+  isSurplusRecord: false,
   reason: '',
   seen: null,
   transfer: null,

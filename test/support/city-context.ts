@@ -70,7 +70,7 @@ export function cityContext(options: {
   };
 }
 
-export interface CityAsked<E extends EndpointShape> {
+export interface CityAskOptions<E extends EndpointShape> {
   params?: ParamsGiven<E>;
   body?: BodyGiven<E>;
   caller?: Resident;
@@ -83,7 +83,7 @@ export async function askCity<E extends EndpointShape>(
   city: City,
   endpoint: E,
   operation: CityOperation<E>,
-  asked: CityAsked<E> = {},
+  asked: CityAskOptions<E> = {},
 ): Promise<ResultOf<E>> {
   const call = {
     params: endpoint.params?.parse(asked.params),

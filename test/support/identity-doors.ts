@@ -11,7 +11,7 @@ import { type LogLine, recordingLog } from './recording-log.ts';
 import { WIDE_BUDGETS } from './wide-limits.ts';
 
 /** Nothing listens there: the doors need no chain. */
-const NOBODY = 'http://127.0.0.1:1';
+const CLOSED_PORT_URL = 'http://127.0.0.1:1';
 
 /** What every door of identity is asked with here, far above what any test needs. */
 export const ROOMY: Partial<Limits> = {
@@ -41,7 +41,7 @@ export interface Doors {
 export async function startDoors({ database, databaseUrl, clock, limits, config }: DoorOptions): Promise<Doors> {
   const { log, lines } = recordingLog();
   const metrics = createMetrics({ worker: '1', withProcess: false });
-  const base = worldConfig({ databaseUrl, rpcUrl: NOBODY, facilitatorUrl: NOBODY });
+  const base = worldConfig({ databaseUrl, rpcUrl: CLOSED_PORT_URL, facilitatorUrl: CLOSED_PORT_URL });
   const running = createMarket({
     config: {
       ...base,

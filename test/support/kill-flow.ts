@@ -6,9 +6,9 @@ import type { KillWorld } from './kill-world.ts';
 import { type Answer, paidUnits } from './market-world.ts';
 
 /** What a well-behaved client does for one thing, over every death of the market; `run` says which of its manners it shows. */
-export type Flow = (scene: KillWorld, run: number) => Promise<Errand>;
+export type Flow = (scene: KillWorld, run: number) => Promise<KillFlow>;
 
-export interface Errand {
+export interface KillFlow {
   /** Resolves when the client has what it wanted. */
   act(): Promise<void>;
   /** That it happened once. */
@@ -20,7 +20,10 @@ const PATIENCE_MS = 600_000;
 const PAUSE_MS = 100;
 
 /** Asks in rounds until there is a final answer. Patience is all that a market in trouble may ask for; it must not ask for money. */
-export async function pursue(scene: KillWorld, attempt: (last: Answer | null) => Promise<Answer>): Promise<Answer> {
+export async function retryUntilDone(
+  scene: KillWorld,
+  attempt: (last: Answer | null) => Promise<Answer>,
+): Promise<Answer> {
   let last: Answer | null = null;
   const until = performance.now() + PATIENCE_MS;
   while (performance.now() < until) {
@@ -39,7 +42,7 @@ export async function pursue(scene: KillWorld, attempt: (last: Answer | null) =>
 export function together(flow: Flow, count: number): Flow {
   return async (scene, run) => {
     const errands = await Promise.all(Array.from({ length: count }, (_, nth) => flow(scene, run + nth)));
-    const all = async (part: (errand: Errand) => Promise<void>): Promise<void> =>
+    const all = async (part: (errand: KillFlow) => Promise<void>): Promise<void> =>
       void (await Promise.all(errands.map(part)));
     return { act: () => all(({ act }) => act()), check: () => all(({ check }) => check()) };
   };

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { type Claiming, feePayment, type ShownIntent, signChallenge, transfer } from './direct.ts';
-import { checkSale, eventsAbout, type Flow, pursue } from './kill-flow.ts';
+import { checkSale, eventsAbout, type Flow, retryUntilDone } from './kill-flow.ts';
 import { countFeesAndListings } from './kill-flows-x402.ts';
 import { type KillGoods, type KillWorld, SELLER } from './kill-world.ts';
 import { FEE_TERMS, newGoods } from './list-goods.ts';
@@ -15,7 +15,7 @@ async function openIntent(
   scene: KillWorld,
   given: { path: string; field: string; member: Member; body: object },
 ): Promise<ShownIntent> {
-  const answer = await pursue(scene, async () => {
+  const answer = await retryUntilDone(scene, async () => {
     await scene.world.chain.mine();
     return await scene.ask('POST', given.path, { key: given.member.key, body: given.body });
   });
@@ -54,7 +54,7 @@ export const buyDirectly: Flow = async (scene, run) => {
     act: async () => {
       const paid = await pay(scene, payer, await open(), PRICE);
       if (run % 4 >= 2) await scene.world.finalize();
-      const answer = await pursue(scene, () => claim(paid));
+      const answer = await retryUntilDone(scene, () => claim(paid));
       expect(answer.body).toMatchObject({ artifact: goods.artifact });
     },
     check: () => checkTrade(scene, goods, payer),
@@ -68,7 +68,7 @@ export const claimDirectly: Flow = async (scene, run) => {
   if (run % 4 >= 2) await scene.world.finalize();
   return {
     act: async () => {
-      expect((await pursue(scene, () => claim(paid))).body).toMatchObject({ artifact: goods.artifact });
+      expect((await retryUntilDone(scene, () => claim(paid))).body).toMatchObject({ artifact: goods.artifact });
       const again = await scene.ask('POST', `/api/buy/${goods.id}`, { key: buyer.key });
       expect(again).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
     },
@@ -86,7 +86,7 @@ export const listByTransfer: Flow = async (scene, run) => {
       const paid = await pay(scene, payer, intent, FEE_TERMS.units);
       if (run % 4 >= 2) await scene.world.finalize();
       const asked = { key: member.key, body: { ...body, fee_payment: feePayment(paid) } };
-      const answer = await pursue(scene, () => scene.ask('POST', '/api/listing', asked));
+      const answer = await retryUntilDone(scene, () => scene.ask('POST', '/api/listing', asked));
       expect(answer.body).toMatchObject({ listing: { title: body.title }, fee: { verified_via: 'direct' } });
     },
     check: async () => {
@@ -112,7 +112,7 @@ export const decideReview: Flow = async (scene, run) => {
     act: async () => {
       const body = outcome === 'deliver' ? { outcome } : { outcome, tx_hash: await payBack(scene, payer) };
       const asked = { key: scene.keeper.key, body };
-      const answer = await pursue(scene, async () => {
+      const answer = await retryUntilDone(scene, async () => {
         const said = await scene.ask('POST', `/api/review/${id}`, asked);
         // Decided, and not told: the status says it to anybody.
         return said.body['reason'] === 'already_decided'

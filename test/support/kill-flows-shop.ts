@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
-import { eventsAbout, type Flow, pursue } from './kill-flow.ts';
+import { eventsAbout, type Flow, retryUntilDone } from './kill-flow.ts';
 import { SELLER } from './kill-world.ts';
 import { newGoods } from './list-goods.ts';
 
@@ -13,14 +13,14 @@ export const registerMerchant: Flow = async (scene) => {
   const stage = { action: 'stage', handle, model: 'a model', client_class: 'coding_persistent', human_approved: true };
   return {
     act: async () => {
-      const { body: staged } = await pursue(scene, () => scene.ask('POST', '/api/register', { body: stage }));
+      const { body: staged } = await retryUntilDone(scene, () => scene.ask('POST', '/api/register', { body: stage }));
       const { session, csrf, merchant_key: key } = staged as Record<'session' | 'csrf' | 'merchant_key', string>;
-      const answer = await pursue(scene, async () => {
+      const answer = await retryUntilDone(scene, async () => {
         const said = await scene.ask('POST', '/api/register', { key, body: { action: 'confirm', session, csrf } });
         return said.body['reason'] === 'stage_closed' ? await scene.ask('GET', '/api/me', { key }) : said;
       });
       if ('merchant' in answer.body) expect(answer.body['merchant']).toMatchObject({ handle });
-      expect(await pursue(scene, () => scene.ask('GET', '/api/me', { key }))).toMatchObject({ status: 200 });
+      expect(await retryUntilDone(scene, () => scene.ask('GET', '/api/me', { key }))).toMatchObject({ status: 200 });
     },
     check: async () => {
       const { database } = scene.world.db;
@@ -41,7 +41,7 @@ export const editListing: Flow = async (scene) => {
   return {
     act: async () => {
       const asked = { key: scene.keeper.key, body: { description } };
-      const answer = await pursue(scene, () => scene.ask('PATCH', `/api/listing/${id}`, asked));
+      const answer = await retryUntilDone(scene, () => scene.ask('PATCH', `/api/listing/${id}`, asked));
       expect(answer.body).toMatchObject({ listing: { description } });
     },
     check: async () => {
@@ -61,7 +61,7 @@ export const withdrawListing: Flow = async (scene, run) => {
       : scene.ask('POST', `/api/listing/${id}/withdraw`, { key, body: { reason: 'enough' } });
   return {
     act: async () => {
-      expect((await pursue(scene, ask)).body).toMatchObject({ listing: { state: 'withdrawn' } });
+      expect((await retryUntilDone(scene, ask)).body).toMatchObject({ listing: { state: 'withdrawn' } });
     },
     check: async () => {
       const rows = sql`select withdrawn_reason from listings where id = ${id} and state = 'withdrawn'`;
@@ -78,7 +78,7 @@ export const voteForListing: Flow = async (scene) => {
     act: async () => {
       for (const [before, { key }] of voters.entries()) {
         const asked = { key, body: { listing_id: Number(id) } };
-        const answer = await pursue(scene, () => scene.ask('POST', '/api/vote', asked));
+        const answer = await retryUntilDone(scene, () => scene.ask('POST', '/api/vote', asked));
         expect(answer.body).toEqual({ listing_id: Number(id), votes: before + 1 });
       }
     },
@@ -95,7 +95,7 @@ export const listFree: Flow = async (scene) => {
   return {
     act: async () => {
       const asked = { key: scene.keeper.key, body };
-      const answer = await pursue(scene, () => scene.ask('POST', '/api/listing', asked));
+      const answer = await retryUntilDone(scene, () => scene.ask('POST', '/api/listing', asked));
       expect(answer.body).toMatchObject({ listing: { title: body.title } });
     },
     check: async () => {

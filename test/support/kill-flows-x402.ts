@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { checkSale, type Errand, type Flow, pursue } from './kill-flow.ts';
+import { checkSale, type Flow, type KillFlow, retryUntilDone } from './kill-flow.ts';
 import type { KillGoods, KillWorld } from './kill-world.ts';
 import { FEE_TERMS, newGoods } from './list-goods.ts';
 import {
@@ -44,7 +44,7 @@ export const buyByX402: Flow = async (scene, run) => {
   const proof = inVersion(cart.proof, run);
   return {
     act: async () => {
-      const answer = await pursue(scene, (last) => {
+      const answer = await retryUntilDone(scene, (last) => {
         const isUnderWay = last?.status === 202 && run % 4 === 2;
         return scene.ask('POST', cart.path, { key, ...(isUnderWay ? {} : { proof }) });
       });
@@ -55,7 +55,7 @@ export const buyByX402: Flow = async (scene, run) => {
 };
 
 /** The delivery token, where it came; else a signature that only collects. */
-async function buyWithoutKey(scene: KillWorld, run: number): Promise<Errand> {
+async function buyWithoutKey(scene: KillWorld, run: number): Promise<KillFlow> {
   const cart = await fillCart(scene);
   const proof = inVersion(cart.proof, run);
   return {
@@ -76,7 +76,7 @@ async function buyWithoutKey(scene: KillWorld, run: number): Promise<Errand> {
         mustSign = true;
         return await attempt();
       };
-      expect((await pursue(scene, attempt)).body).toMatchObject({ artifact: cart.goods.artifact });
+      expect((await retryUntilDone(scene, attempt)).body).toMatchObject({ artifact: cart.goods.artifact });
     },
     check: () => checkCart(scene, cart),
   };
@@ -149,7 +149,7 @@ export const listByX402: Flow = async (scene, run) => {
   const proof = inVersion(stall.proof, run);
   return {
     act: async () => {
-      const answer = await pursue(scene, (last) => {
+      const answer = await retryUntilDone(scene, (last) => {
         const isUnderWay = last?.status === 202 && run % 4 >= 2;
         return scene.ask('POST', '/api/listing', { key: member.key, body, ...(isUnderWay ? {} : { proof }) });
       });

@@ -1,5 +1,5 @@
 import { createDice, type Dice } from '../stress/dice.ts';
-import type { Errand, Flow } from './kill-flow.ts';
+import type { Flow, KillFlow } from './kill-flow.ts';
 import { buyDirectly, listByTransfer } from './kill-flows-direct.ts';
 import { editListing, registerMerchant, voteForListing, withdrawListing } from './kill-flows-shop.ts';
 import { buyByX402, listByX402 } from './kill-flows-x402.ts';
@@ -22,7 +22,7 @@ const MEMBERS = 24;
 
 export interface Load {
   /** Nothing new is begun; resolves when everybody has what he wanted. Throws what a client had to complain about. */
-  end(): Promise<Errand[]>;
+  end(): Promise<KillFlow[]>;
 }
 
 /** Clients that do one errand after the other, all at the same time; what each does is up to the seed. */
@@ -36,7 +36,7 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
     if (taken === undefined) throw new RangeError('nobody is there');
     return taken;
   };
-  const done: Errand[] = [];
+  const done: KillFlow[] = [];
   let isOn = true;
   const run = async (nth: number): Promise<void> => {
     const dice = createDice(seed + nth);

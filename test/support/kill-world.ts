@@ -13,7 +13,7 @@ import { type LivingMarket, startLivingMarket } from './kill-market.ts';
 import { startKillPostgres } from './kill-postgres.ts';
 import { createKillSwitch, type KillSwitch, type Trap } from './kill-switch.ts';
 import { newGoods } from './list-goods.ts';
-import { type ProcessWorld, type ProcessWorldOptions, startProcessWorld, type Ways } from './market-process.ts';
+import { type ProcessWorld, type ProcessWorldOptions, type ServiceUrls, startProcessWorld } from './market-process.ts';
 import { type Answer, type AskOptions, BASE_URL, type Member, type ProofTerms } from './market-world.ts';
 import { GAS_WEI, PRICE } from './trade.ts';
 
@@ -60,7 +60,7 @@ export interface KillWorld {
 export async function openKillWorld(options: Omit<ProcessWorldOptions, 'ways' | 'limits'> = {}): Promise<KillWorld> {
   const trap = createKillSwitch();
   const wires = await openWires(trap);
-  const world = await startProcessWorld({ ...options, limits: LIMITS, ways: wires.lay });
+  const world = await startProcessWorld({ ...options, limits: LIMITS, serviceUrls: wires.lay });
   const keeper = await world.join('the-keeper');
   // What it compiled is kept for all that follow, who leave no time to keep anything.
   await (await world.startMarket()).stop();
@@ -111,7 +111,7 @@ export async function openKillWorld(options: Omit<ProcessWorldOptions, 'ways' | 
 async function openWires(trap: KillSwitch) {
   const closing: (() => Promise<void>)[] = [];
   return {
-    lay: async (straight: Ways): Promise<Ways> => {
+    lay: async (straight: ServiceUrls): Promise<ServiceUrls> => {
       const database = await startKillPostgres(straight.databaseUrl, trap);
       const chain = await startKillHttp(straight.rpcUrl, 'chain', trap);
       const facilitator = await startKillHttp(straight.facilitatorUrl, 'facilitator', trap);

@@ -8,7 +8,7 @@ import { makeCreateListing } from '../../src/market/listings/create-listing.ts';
 import { completeFee } from '../../src/market/listings/fees/complete-fee.ts';
 import { createPayments } from '../../src/market/payments/payments.ts';
 import { completePurchase } from '../../src/market/purchases/complete-purchase.ts';
-import { heldThings } from '../../src/market/world/drafts/list-world.ts';
+import { createThingFees } from '../../src/market/world/drafts/list-world.ts';
 import { createRpc } from '../../src/platform/chain/rpc.ts';
 import type { TestDatabase } from './database.ts';
 import { type GoodsBody, newGoods } from './list-goods.ts';
@@ -55,7 +55,7 @@ export function listingDesk(db: TestDatabase, options: { limits?: Partial<Limits
     clock,
     ask: async (caller, body, dryRun) => {
       const on = market();
-      const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
+      const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, createThingFees(on)) };
       const payments = createPayments(on, completions, {
         reconcileEveryMs: 1_000,
         watchEveryMs: 1_000,

@@ -96,7 +96,7 @@ export async function eventsOf(database: Database, listingId: bigint): Promise<L
 }
 
 /** A transaction that has done its part and waits, with its locks, until it is told to end. */
-export async function heldOpen(
+export async function holdTransactionOpen(
   database: Database,
   act: (tx: Tx) => Promise<unknown>,
 ): Promise<{ commit(): Promise<void> }> {
@@ -130,7 +130,7 @@ export async function untilWaiting(database: Database, sessions = 1): Promise<vo
 }
 
 /** How a listing can stand, and how a live one comes to stand so. */
-export interface Standing {
+export interface ListingSetup {
   name: string;
   state: ListingState;
   isWithdrawn: boolean;
@@ -139,7 +139,7 @@ export interface Standing {
   bring(database: Database, id: bigint): Promise<void>;
 }
 
-const ending = (state: 'sold' | 'canceled' | 'stale'): Standing => ({
+const ending = (state: 'sold' | 'canceled' | 'stale'): ListingSetup => ({
   name: state,
   state,
   isWithdrawn: false,
@@ -147,7 +147,7 @@ const ending = (state: 'sold' | 'canceled' | 'stale'): Standing => ({
   bring: (database, id) => endWorldListing(database, id, state),
 });
 
-export const STANDINGS: readonly Standing[] = [
+export const LISTING_SETUPS: readonly ListingSetup[] = [
   { name: 'live', state: 'live', isWithdrawn: false, ofThings: false, bring: async () => {} },
   { name: 'withdrawn', state: 'withdrawn', isWithdrawn: true, ofThings: false, bring: withdrawListing },
   { name: 'removed', state: 'removed', isWithdrawn: false, ofThings: false, bring: removeListing },

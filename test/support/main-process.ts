@@ -11,7 +11,7 @@ import { freePort } from './free-port.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/market/main.ts', import.meta.url));
 /** Nothing listens there. The market starts all the same: reads are served while the chain is away. */
-const NOBODY = 'http://127.0.0.1:1';
+const CLOSED_PORT_URL = 'http://127.0.0.1:1';
 
 export type Environment = Record<string, string>;
 export type Line = Record<string, unknown>;
@@ -54,8 +54,8 @@ export function mainProcesses(db: { readonly url: string }, lasting: 'test' | 'd
   const environment = async (changed: Environment = {}): Promise<Environment> => ({
     PATH: process.env['PATH'] ?? '',
     OPENAISLE_PORT: String(await freePort()),
-    OPENAISLE_RPC_URLS: NOBODY,
-    OPENAISLE_FACILITATOR_URL: NOBODY,
+    OPENAISLE_RPC_URLS: CLOSED_PORT_URL,
+    OPENAISLE_FACILITATOR_URL: CLOSED_PORT_URL,
     OPENAISLE_TREASURY: '0x00000000000000000000000000000000000000aa',
     OPENAISLE_DATA_DIR: folder,
     ...changed,

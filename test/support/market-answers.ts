@@ -175,7 +175,7 @@ export function refusalAnswer(reason: Reason, fields: Record<string, unknown> = 
   return { status: body.status, headers, body };
 }
 
-export interface Asked {
+export interface AskedPayment {
   payTo: string;
   units: string;
   asset?: string;
@@ -183,7 +183,7 @@ export interface Asked {
 }
 
 /** The 402 of both versions: v1 in the body, v2 in the header. */
-export function paymentRequiredAnswer(asked: Asked): Reply {
+export function paymentRequiredAnswer(asked: AskedPayment): Reply {
   const network = NETWORKS.base;
   const shared = {
     scheme: 'exact',

@@ -32,7 +32,7 @@ export interface MarketProcess {
 export class KilledAtStart extends Error {}
 
 /** Where a market finds what it rests on. */
-export interface Ways {
+export interface ServiceUrls {
   databaseUrl: string;
   rpcUrl: string;
   facilitatorUrl: string;
@@ -40,7 +40,7 @@ export interface Ways {
 
 export interface ProcessWorldOptions {
   /** Other ways for the market, over wires of the test. */
-  ways?: (straight: Ways) => Promise<Ways>;
+  serviceUrls?: (straight: ServiceUrls) => Promise<ServiceUrls>;
   limits?: Partial<Limits>;
   /** Further variables of the market's own. */
   environment?: Readonly<Record<string, string>>;
@@ -68,18 +68,18 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
   await writeFile(pepperFile, `1:${'07'.repeat(32)}\n`, { mode: 0o600 });
   const running = new Set<ChildProcess>();
   const straight = { databaseUrl: db.url, rpcUrl: chain.url, facilitatorUrl: facilitator.url };
-  const ways = (await options.ways?.(straight)) ?? straight;
+  const serviceUrls = (await options.serviceUrls?.(straight)) ?? straight;
   const environment = {
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
     PATH: process.env['PATH'] ?? '',
     OPENAISLE_BASE_URL: BASE_URL,
-    DATABASE_URL: ways.databaseUrl,
+    DATABASE_URL: serviceUrls.databaseUrl,
     OPENAISLE_DATA_DIR: folder,
     OPENAISLE_PEPPER_FILE: pepperFile,
-    OPENAISLE_RPC_URLS: ways.rpcUrl,
+    OPENAISLE_RPC_URLS: serviceUrls.rpcUrl,
     OPENAISLE_FINALITY_MIN_AGE_SECONDS: '0',
     OPENAISLE_TREASURY: WORLD_ACCOUNTS.treasury.address,
-    OPENAISLE_FACILITATOR_URL: ways.facilitatorUrl,
+    OPENAISLE_FACILITATOR_URL: serviceUrls.facilitatorUrl,
     OPENAISLE_LIMITS: JSON.stringify({ ...WIDE_BUDGETS, ...options.limits }),
     ...options.environment,
   };

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { DEFAULT_LIMITS, type Limits } from '../../src/contract/vocabulary.ts';
 import { type Connector, createConnector, type FetchDocument } from '../../src/market/connect/connector.ts';
-import type { Interaction, Proof } from '../../src/market/connect/interaction.ts';
+import type { Interaction, SignInProof } from '../../src/market/connect/interaction.ts';
 import type { Market, Merchant } from '../../src/market/context.ts';
 import { createHttpServer } from '../../src/platform/http/create-http-server.ts';
 import { refuseUnreadable } from '../../src/platform/http/failure.ts';
@@ -25,10 +25,10 @@ export interface OauthStage {
   connector: Connector;
   logLines: LogLine[];
   /** A merchant, with the proof that the page would have taken. */
-  join(handle: string): Promise<Member & { proof: Proof }>;
+  join(handle: string): Promise<Member & { proof: SignInProof }>;
   find(page: Pick<ConsentPage, 'browser' | 'url' | 'uid'>): Promise<Interaction | null>;
   /** What the page does on a yes; the address to go on at. */
-  allow(page: ConsentPage, proof: Proof): Promise<string>;
+  allow(page: ConsentPage, proof: SignInProof): Promise<string>;
   cancel(page: ConsentPage): Promise<string>;
   stop(): Promise<void>;
 }
@@ -113,12 +113,12 @@ function serve(market: Market, connector: Connector) {
         handler: () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body: 'the page' }),
       },
     ],
-    extraRoutes: (inside) => connector.mounts(inside),
+    extraRoutes: (inside) => connector.routes(inside),
   });
 }
 
 /** The merchant's key in force, as shown on the page. */
-export async function proofOf({ database }: TestDatabase, merchantId: bigint): Promise<Proof> {
+export async function proofOf({ database }: TestDatabase, merchantId: bigint): Promise<SignInProof> {
   const { id } = await database.one<{ id: bigint }>(
     sql`select id from merchant_keys where merchant_id = ${merchantId} and revoked_at is null`,
   );

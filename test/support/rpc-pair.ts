@@ -53,10 +53,10 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
   const heal = async (): Promise<void> => {
     primary.heal();
     spare.heal();
-    await world.running.payments.watch.look();
+    await world.running.payments.watch.check();
   };
   const pass = async (): Promise<void> => {
-    await world.running.payments.watch.look();
+    await world.running.payments.watch.check();
     await world.running.payments.reconcileOnce();
   };
   afterEach(heal);
@@ -67,7 +67,7 @@ export async function tradeOnPair(options: Omit<WorldOptions, 'rpcUrl' | 'clock'
     await world.chain.rpc.call('evm_increaseTime', [behind]);
     await world.chain.mine(1);
     // Otherwise the provider that was read last would be a minute behind the one that is read next.
-    await world.running.payments.watch.look();
+    await world.running.payments.watch.check();
   };
   return {
     ...trade,

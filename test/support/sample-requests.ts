@@ -11,7 +11,7 @@ export interface SampleBody {
   /** Kept or looked up as they are: any character may stand in them. */
   opaque: readonly string[];
   /** Fields of the right form that a good request leaves out: they name what does not exist. */
-  beside?: Record<string, unknown>;
+  omitted?: Record<string, unknown>;
 }
 
 export interface Sample {
@@ -30,7 +30,7 @@ const CLAIM = { intent_id: '0'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer
 
 const SESSION = { session: 'a session', csrf: 'a csrf' };
 
-type Given = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' | 'maintainer' };
+type SampleOptions = { params?: Record<string, string>; bodies?: SampleBody[]; by?: 'owner' | 'maintainer' };
 
 /**
  * Good requests for all endpoints. A new endpoint, or a new field of one, that is missing here is an error. `endedId` names a listing
@@ -47,7 +47,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
     aisle: 'tools',
     license: 'MIT',
   });
-  const given: Record<EndpointName, Given> = {
+  const given: Record<EndpointName, SampleOptions> = {
     getOfficialFacts: {},
     browseShelves: {},
     getListing: { params: { id: String(at.listingId) } },
@@ -56,7 +56,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
         {
           fields: listing,
           opaque: ['artifact'],
-          beside: { fee_payment: CLAIM, pay_anew: true, supersedes: 999_999, entitles_previous_buyers: true },
+          omitted: { fee_payment: CLAIM, pay_anew: true, supersedes: 999_999, entitles_previous_buyers: true },
         },
       ],
     },
@@ -77,7 +77,7 @@ export function sampleRequests(at: { listingId: bigint; handle: string; endedId?
       bodies: [
         {
           fields: { max_price_usdc: 5, collect: true, collect_salt: `0x${'5a'.repeat(32)}`, pay_anew: true },
-          beside: { tx_hash: CLAIM.tx_hash },
+          omitted: { tx_hash: CLAIM.tx_hash },
           opaque: [],
         },
       ],
@@ -110,7 +110,7 @@ function lifeRequests(listingId: number, endedId: number) {
   return {
     setStoreLine: { bodies: [{ fields: { line: 'What it sells' }, opaque: [] }] },
     postComment: {
-      bodies: [{ fields: { listing_id: listingId, body: 'a comment' }, opaque: [], beside: { parent_id: 999_999 } }],
+      bodies: [{ fields: { listing_id: listingId, body: 'a comment' }, opaque: [], omitted: { parent_id: 999_999 } }],
     },
     voteListing: { bodies: [{ fields: { listing_id: listingId }, opaque: [] }] },
     raiseFlag: {
@@ -207,7 +207,11 @@ function worldRequests(listingId: bigint) {
     cancelWorldDraft: { bodies: nothing },
     listWorld: {
       bodies: [
-        { fields: { draft_id: 999_999, city_offer_id: 7 }, opaque: [], beside: { fee_payment: CLAIM, pay_anew: true } },
+        {
+          fields: { draft_id: 999_999, city_offer_id: 7 },
+          opaque: [],
+          omitted: { fee_payment: CLAIM, pay_anew: true },
+        },
       ],
     },
     checkoutWorld: { params, bodies: [{ fields: { city_handle: 'resident-one' }, opaque: [] }] },

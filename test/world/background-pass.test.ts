@@ -93,11 +93,11 @@ describe('the background pass', () => {
 
   it('reads the heads after some blocks in two requests', async () => {
     const { market, payments } = world.running;
-    await payments.watch.look();
+    await payments.watch.check();
     await world.chain.mine(5);
     aheadMs += 10_000;
     const before = requestsOf(market.rpc);
-    await payments.watch.look();
+    await payments.watch.check();
     expect(requestsOf(market.rpc) - before).toBeLessThanOrEqual(2);
   });
 

@@ -108,7 +108,7 @@ describe('the samples of this test', () => {
   it('name every endpoint and every field of every body', () => {
     expect(samples.map(({ name }) => name)).toEqual(Object.keys(endpoints));
     for (const { name, endpoint, bodies } of samples) {
-      const named = bodies.map(({ fields, beside }) => Object.keys({ ...fields, ...beside }).sort());
+      const named = bodies.map(({ fields, omitted }) => Object.keys({ ...fields, ...omitted }).sort());
       expect(named, name).toEqual(fieldNames(endpoint.body).map((fields) => fields.sort()));
     }
   });
@@ -133,9 +133,15 @@ describe.each(samples)('$name refuses', (sample) => {
   });
 
   it('addresses beside its own', async () => {
-    for (const beside of [`${path}/`, `${path}/more/still`, `/x${path}`, path.toUpperCase(), path.replace('/', '//')]) {
+    for (const address of [
+      `${path}/`,
+      `${path}/more/still`,
+      `/x${path}`,
+      path.toUpperCase(),
+      path.replace('/', '//'),
+    ]) {
       expectRefusal(
-        await send(world.url, endpoint.method, beside, sendingOf(sample, member, { owner, maintainer })),
+        await send(world.url, endpoint.method, address, sendingOf(sample, member, { owner, maintainer })),
         'not_found',
       );
     }

@@ -9,7 +9,7 @@ import { isoTime } from '../../src/platform/clock.ts';
 import { reasonOf } from '../support/ask.ts';
 import { askCity, seedThing } from '../support/city-context.ts';
 import { citySale, type Person } from '../support/city-sale.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 
 const sale = citySale();
 
@@ -66,7 +66,7 @@ it('two drafts of one thing at once open one offer', async () => {
 it('who has given the thing away meanwhile does not offer it', async () => {
   const [seller, friend] = [await sale.person(), await sale.person()];
   const thing = await thingOf(seller);
-  const giving = await heldOpen(sale.db.database, async (tx) => {
+  const giving = await holdTransactionOpen(sale.db.database, async (tx) => {
     await tx.run(sql`update things set owner_id = ${friend.id} where id = ${thing}`);
     await tx.run(
       sql`insert into thing_owners (thing_id, nth, owner_id, owned_from) values (${thing}, 2, ${friend.id}, now())`,

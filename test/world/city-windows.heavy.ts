@@ -4,7 +4,7 @@ import type { OfferPhase } from '../../src/contract/world-records.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { reasonOf } from '../support/ask.ts';
 import { citySale, type OpenedOffer, type Person, PRICE, type ReservationOut } from '../support/city-sale.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 
 // Block times are set by the second; the city's clock follows the chain.
 const sale = citySale({ finalityBlocks: 4 });
@@ -166,7 +166,7 @@ describe('paid and not claimed in time', () => {
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
     // Somebody looks, and is held up before the offer's lock by the claim that is just being written.
-    const claiming = await heldOpen(sale.db.database, async (tx) => {
+    const claiming = await holdTransactionOpen(sale.db.database, async (tx) => {
       await tx.run(sql`select from offers where id = ${one.offer.id} for update`);
       await tx.run(sql`insert into claims (reservation_id, tx_hash, named_at)
         values (${one.reservation.id}, ${Buffer.alloc(32, 4)}, now())`);

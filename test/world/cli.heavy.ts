@@ -147,8 +147,8 @@ describe('the command line against a running market', () => {
   });
 
   test('where nobody answers the outcome is unknown, and no secret is printed', async () => {
-    const nobody = await cli.run([...joining('late'), '--json'], { market: 'http://127.0.0.1:1' });
-    expect([nobody.code, nobody.json()['status']]).toEqual([3, 'unknown']);
-    expect(nobody.stderr).toMatch(/next: .+/);
+    const unanswered = await cli.run([...joining('late'), '--json'], { market: 'http://127.0.0.1:1' });
+    expect([unanswered.code, unanswered.json()['status']]).toEqual([3, 'unknown']);
+    expect(unanswered.stderr).toMatch(/next: .+/);
   });
 });

@@ -17,7 +17,7 @@ import {
   signChallenge,
   statusBy,
 } from '../support/direct.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import type { Answer } from '../support/market-world.ts';
 import { BASE_URL, signProof } from '../support/market-world.ts';
 import { removeListing, seedListing, withdrawListing } from '../support/seed.ts';
@@ -135,7 +135,7 @@ describe('an intent', () => {
     await time.moveOn(world, 0);
     // All five are past every look at the table before one of them can write to it.
     const { database } = world.db;
-    const held = await heldOpen(database, (tx) => tx.run(sql`lock table payment_intents in share mode`));
+    const held = await holdTransactionOpen(database, (tx) => tx.run(sql`lock table payment_intents in share mode`));
     const asked = Promise.all(Array.from({ length: 5 }, () => ask(id)));
     await untilWaiting(database, 5);
     await held.commit();

@@ -37,8 +37,8 @@ async function expectPaidAnew(made: Awaited<ReturnType<typeof attempt>>): Promis
     false,
   ]);
   expect(lapsed.headers.get('payment-required')).not.toBeNull();
-  const anew = await made.sign();
-  expect((await world.buy(made.id, { key: buyer.key, proof: anew.v2 })).status).toBe(202);
+  const newProof = await made.sign();
+  expect((await world.buy(made.id, { key: buyer.key, proof: newProof.v2 })).status).toBe(202);
   await world.finalize();
   const delivered = await world.buy(made.id, { key: buyer.key });
   expect([delivered.status, delivered.body['artifact']]).toEqual([200, made.artifact]);

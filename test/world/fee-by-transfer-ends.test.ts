@@ -66,12 +66,12 @@ describe('a fee by transfer whose listing cannot be made', () => {
   });
 
   it('is spent before another transfer is taken up, and that one pays for the next goods', async () => {
-    const beside: PaidFee[] = [];
+    const surplusFees: PaidFee[] = [];
     const { member } = await withCredit(async (one) => {
       // Nobody with a credit is given an intent: this one is older.
-      beside.push(await payFee(one, { named: await wallet() }));
+      surplusFees.push(await payFee(one, { named: await wallet() }));
     });
-    const own = beside[0] ?? expect.fail();
+    const own = surplusFees[0] ?? expect.fail();
     expect(await creditsOf(member)).toBe(1);
     const first = await list(member, newGoods(), own);
     expect(first.status).toBe(201);
@@ -116,10 +116,10 @@ describe('a fee by transfer that the maintainer does not accept', () => {
     expect(await creditsOf(member)).toBe(0);
     expect(statusAndReason(await list(member, body, paid))).toEqual([409, 'transaction_used']);
     expect(statusAndReason(await listGoods(stage.world, member, body))).toEqual([402, 'payment_required']);
-    const anew = await payFee(member, { payer: paid.payer });
+    const newPayment = await payFee(member, { payer: paid.payer });
     await finalize();
-    expect((await list(member, body, anew)).status).toBe(201);
-    expect((await list(member, body, anew)).status).toBe(200);
+    expect((await list(member, body, newPayment)).status).toBe(201);
+    expect((await list(member, body, newPayment)).status).toBe(200);
     expect([await countOf('fees', member), await countOf('listings', member)]).toEqual([1, 1]);
   });
 

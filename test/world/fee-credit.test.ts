@@ -4,7 +4,7 @@ import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { LISTINGS_LOCK } from '../../src/market/listings/add-listing.ts';
 import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { fundedWallet, type GoodsBody, listGoods, listPaid, newGoods, signFee } from '../support/list-goods.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import {
   type Answer,
   BASE_URL,
@@ -100,7 +100,7 @@ describe('a fee whose listing cannot be made', () => {
   it('is spent once by requests that come at once', async () => {
     const { member } = await withCredit();
     // All of them are on their way to the shelf before any is on it.
-    const shelf = await heldOpen(world.db.database, (tx) => tx.lock(LISTINGS_LOCK));
+    const shelf = await holdTransactionOpen(world.db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = Promise.all(Array.from({ length: 8 }, () => listGoods(world, member, newGoods())));
     await untilWaiting(world.db.database, 8);
     await shelf.commit();

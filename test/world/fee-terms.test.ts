@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 /** The same market after its operator has changed where fees go. */
-async function startAnew(treasury: `0x${string}`) {
+async function restart(treasury: `0x${string}`) {
   const database = await openDatabase({ url: world.db.url, poolSize: 4, allowUnsafe: true });
   const running = createMarket({
     config: { ...world.running.market.config, treasury },
@@ -54,19 +54,19 @@ it('a fee under way keeps the terms it was opened with, though the treasury is a
   expect([begun.status, begun.body['reason']]).toEqual([503, 'verification_pending']);
 
   const other = testAccount('another treasury').address;
-  const anew = await startAnew(other);
+  const restarted = await restart(other);
   try {
     facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
     const asked = { key: member.key, body, proof: proof.v2 };
-    const paid = await askMarket(anew.url, 'POST', '/api/listing', asked);
+    const paid = await askMarket(restarted.url, 'POST', '/api/listing', asked);
     expect([paid.status, paid.body['reason']]).toEqual([202, undefined]);
     expect(await paidUnits(world.chain, payer.address, WORLD_ACCOUNTS.treasury.address)).toHaveLength(1);
     expect(await paidUnits(world.chain, payer.address, other)).toEqual([]);
     await world.finalize();
-    const listed = await askMarket(anew.url, 'POST', '/api/listing', { key: member.key, body });
+    const listed = await askMarket(restarted.url, 'POST', '/api/listing', { key: member.key, body });
     expect(listed.status).toBe(201);
   } finally {
-    await anew.stop();
+    await restarted.stop();
   }
 });
 

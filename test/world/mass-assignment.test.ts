@@ -47,8 +47,8 @@ function withFields(fields: Record<string, unknown>, names: readonly string[]): 
   return JSON.parse(`{${[...(given === '' ? [] : [given]), ...more].join(',')}}`) as Record<string, unknown>;
 }
 
-function foreignTo(body: { fields: Record<string, unknown>; beside?: Record<string, unknown> }): string[] {
-  const known = new Set(Object.keys({ ...body.fields, ...body.beside }));
+function foreignTo(body: { fields: Record<string, unknown>; omitted?: Record<string, unknown> }): string[] {
+  const known = new Set(Object.keys({ ...body.fields, ...body.omitted }));
   return NAMES.filter((name) => !known.has(name));
 }
 
@@ -127,7 +127,7 @@ describe('over the line, where nothing changes', () => {
 
   it('so are those of an object inside a body', async () => {
     for (const sample of withBody) {
-      const inside = Object.entries({ ...sample.body.fields, ...sample.body.beside }).filter(
+      const inside = Object.entries({ ...sample.body.fields, ...sample.body.omitted }).filter(
         (entry): entry is [string, Record<string, unknown>] => entry[1]?.constructor === Object,
       );
       for (const [field, object] of inside) {

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { type Answer, paidUnits, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';
 import { removeListing, withdrawListing } from '../support/seed.ts';
 import { type Goods, PRICE, testTrade } from '../support/trade.ts';
@@ -62,7 +62,7 @@ describe('one payment', () => {
     const proofs = await Promise.all(wallets.map((account) => signProof(world.chain, account, terms)));
     // All of them are past the look for an earlier payment before one of them opens its own.
     const lock = sql`select from listings where id = ${id} for update`;
-    const held = await heldOpen(world.db.database, (tx) => tx.rows(lock));
+    const held = await holdTransactionOpen(world.db.database, (tx) => tx.rows(lock));
     const asked = proofs.map((proof) => world.buy(id, { key: buyer.key, proof: proof.v2 }));
     await untilWaiting(world.db.database, wallets.length);
     await held.commit();

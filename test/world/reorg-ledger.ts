@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import type { Flight } from './reorg-flights.ts';
+import type { PaymentUnderTest } from './reorg-payments.ts';
 
 interface Line {
   key: string;
@@ -16,7 +16,7 @@ interface Line {
 const STATUS = { paid: 'completed', unpaid: 'unpaid', review: 'needs_review' } as const;
 
 /** Every payment stands as it should, and what is proven is proven by its last place in the chain. */
-export async function compareLedger(database: Database, flights: readonly Flight[]): Promise<void> {
+export async function compareLedger(database: Database, flights: readonly PaymentUnderTest[]): Promise<void> {
   const lines = await database.rows<Line>(sql`
     select encode(coalesce(p.nonce, p.intent_id), 'hex') as key,
       case when p.status in ('verifying', 'settling') then 'open' else p.status end as status,

@@ -2,9 +2,16 @@ import { expect } from 'vitest';
 import type { Dice } from '../stress/dice.ts';
 import type { Answer } from '../support/market-world.ts';
 import type { Place, Sight } from './reorg-chain.ts';
-import { drawFates, type Fate } from './reorg-fates.ts';
-import { type Ending, type Flight, type Hangar, KINDS, land, openFlight } from './reorg-flights.ts';
 import { compareLedger } from './reorg-ledger.ts';
+import { drawFates, type Fate } from './reorg-outcomes.ts';
+import {
+  type Ending,
+  finishPayment,
+  KINDS,
+  openPaymentUnderTest,
+  type PaymentSetup,
+  type PaymentUnderTest,
+} from './reorg-payments.ts';
 
 /** How far below the latest block the finalized head is: a reorganisation of that depth takes back all that is not final, and no more. */
 export const FINALITY_BLOCKS = 40;
@@ -13,7 +20,7 @@ const IN_FLIGHT = 9;
 const LONG_SECONDS = 700;
 
 export interface Scene {
-  hangar: Hangar;
+  hangar: PaymentSetup;
   dice: Dice;
   /** The market's clock follows the latest block. */
   setTime(second: number): void;
@@ -23,8 +30,8 @@ export interface Scene {
 /** Payments in flight while the chain is rewritten again and again under them. */
 export class ReorgRun {
   readonly #scene: Scene;
-  readonly #landed: Flight[] = [];
-  #flights: Flight[] = [];
+  readonly #landed: PaymentUnderTest[] = [];
+  #flights: PaymentUnderTest[] = [];
   #sight: Sight = { latest: { number: 0, time: 0 }, finalized: { number: 0, time: 0 }, places: new Map() };
 
   constructor(scene: Scene) {
@@ -49,7 +56,7 @@ export class ReorgRun {
   /** Everything in flight comes to its end. */
   async land(): Promise<void> {
     await this.moment();
-    for (const flight of this.#flights.filter(({ isHandedOn, isX402 }) => !isHandedOn && !isX402))
+    for (const flight of this.#flights.filter(({ isSubmitted, isX402 }) => !isSubmitted && !isX402))
       await this.#handOn(flight);
     await this.mine(FINALITY_BLOCKS + 1);
     // What is not in the chain now never will be: its time runs out.
@@ -71,13 +78,13 @@ export class ReorgRun {
     const { dice, hangar } = this.#scene;
     const { chain } = hangar.chain;
     const kind = dice.pick(isX402 ? KINDS.slice(0, 2) : KINDS.slice(2));
-    const opened = await openFlight(hangar, kind, 60 + dice.number(300), true);
+    const opened = await openPaymentUnderTest(hangar, kind, 60 + dice.number(300), true);
     this.#flights.push(opened);
     await this.moment();
     if (!isX402) await this.#handOn(opened);
     const { time } = this.#sight.latest;
     const ending = this.#flights.filter(
-      (flight) => flight.isX402 === isX402 && flight.isHandedOn && flight.end > time + 1,
+      (flight) => flight.isX402 === isX402 && flight.isSubmitted && flight.end > time + 1,
     );
     const next = ending.reduce((first, flight) => (flight.end < first.end ? flight : first), opened);
     await chain.rpc.call('evm_setNextBlockTimestamp', [next.end - 1]);
@@ -94,16 +101,16 @@ export class ReorgRun {
   async #open(): Promise<void> {
     const { dice, hangar } = this.#scene;
     const kind = dice.chance(0.6) ? dice.pick(KINDS.slice(0, 2)) : dice.pick(KINDS.slice(2));
-    const flight = await openFlight(hangar, kind, 60 + dice.number(300), dice.chance(0.5));
+    const flight = await openPaymentUnderTest(hangar, kind, 60 + dice.number(300), dice.chance(0.5));
     this.#flights.push(flight);
     if (dice.chance(0.5)) await this.#send(flight);
   }
 
-  async #send(flight: Flight): Promise<void> {
+  async #send(flight: PaymentUnderTest): Promise<void> {
     const { dice, hangar } = this.#scene;
     await this.moment();
     if (flight.place !== null || flight.ending !== null || this.#sight.latest.time + 1 >= flight.end) return;
-    await hangar.chain.send(dice.pick(flight.ways));
+    await hangar.chain.send(dice.pick(flight.transfers));
     await this.moment();
     expect(flight.place, `${flight.name} was sent`).not.toBeNull();
   }
@@ -113,12 +120,12 @@ export class ReorgRun {
     const { dice } = this.#scene;
     for (const flight of [...this.#flights]) {
       if (flight.ending === null && flight.place === null && dice.chance(part)) await this.#send(flight);
-      if (flight.ending === null && !flight.isHandedOn && dice.chance(part)) await this.#handOn(flight);
+      if (flight.ending === null && !flight.isSubmitted && dice.chance(part)) await this.#handOn(flight);
     }
   }
 
-  async #handOn(flight: Flight): Promise<void> {
-    const answer = await flight.handOn();
+  async #handOn(flight: PaymentUnderTest): Promise<void> {
+    const answer = await flight.submit();
     await this.#judge(flight, answer);
   }
 
@@ -135,11 +142,11 @@ export class ReorgRun {
     await Promise.all(asking.map((flight) => this.#ask(flight)));
   }
 
-  async #ask(flight: Flight): Promise<void> {
+  async #ask(flight: PaymentUnderTest): Promise<void> {
     if (!flight.isOpened) return;
     const { dice, hangar } = this.#scene;
     const isAnew = endingOf(flight, this.#sight) === null && dice.chance(0.3);
-    const ask = isAnew ? (flight.askAnew ?? flight.ask) : flight.ask;
+    const ask = isAnew ? (flight.askWithNewProof ?? flight.ask) : flight.ask;
     const settled = hangar.facilitator.calls.settle;
     await this.#judge(flight, await ask());
     // Whoever signs anew is answered with the payment under way.
@@ -147,7 +154,7 @@ export class ReorgRun {
   }
 
   /** Holds an answer against what the chain shows. */
-  async #judge(flight: Flight, answer: Answer): Promise<void> {
+  async #judge(flight: PaymentUnderTest, answer: Answer): Promise<void> {
     const due = endingOf(flight, this.#sight);
     const said = wordOf(flight, answer);
     const wanted = due ?? (flight.place === null ? 'unseen' : 'seen');
@@ -161,11 +168,11 @@ export class ReorgRun {
     if (due !== null) await this.#end(flight, due);
   }
 
-  async #end(flight: Flight, ending: Ending): Promise<void> {
+  async #end(flight: PaymentUnderTest, ending: Ending): Promise<void> {
     flight.ending = ending;
     this.#flights = this.#flights.filter((one) => one !== flight);
     this.#landed.push(flight);
-    land(this.#scene.hangar, flight);
+    finishPayment(this.#scene.hangar, flight);
     this.#scene.count(`ended: ${ending}`);
     if (ending !== 'unpaid') await checkPublic(this.#scene.hangar, flight);
   }
@@ -258,33 +265,36 @@ export class ReorgRun {
   }
 }
 
-function placeOf({ hashes }: Flight, { places }: Sight): Place | null {
+function placeOf({ hashes }: PaymentUnderTest, { places }: Sight): Place | null {
   return hashes.map((hash) => places.get(hash)).find((place) => place !== undefined) ?? null;
 }
 
 /** Null: nobody can know yet. */
-function endingOf(flight: Flight, { latest, finalized }: Sight): Ending | null {
-  const { place, begin, end, isX402, isHandedOn } = flight;
+function endingOf(flight: PaymentUnderTest, { latest, finalized }: Sight): Ending | null {
+  const { place, begin, end, isX402, isSubmitted } = flight;
   if (place !== null) {
     if (place.block > finalized.number) return null;
     return isX402 || (place.time >= begin && place.time < end) ? 'paid' : 'review';
   }
-  if (!isHandedOn) return latest.time > end ? 'unpaid' : null;
+  if (!isSubmitted) return latest.time > end ? 'unpaid' : null;
   return finalized.time >= end ? 'unpaid' : null;
 }
 
 /** In how many blocks that will be, if nothing else happens. */
-function stepsToEnd(flight: Flight, { latest, finalized }: Sight): number {
-  const { place, end, isHandedOn, isOpened } = flight;
+function stepsToEnd(flight: PaymentUnderTest, { latest, finalized }: Sight): number {
+  const { place, end, isSubmitted, isOpened } = flight;
   if (!isOpened) return Infinity;
   if (place !== null) return place.block - finalized.number;
-  return isHandedOn ? end - finalized.time : end + 1 - latest.time;
+  return isSubmitted ? end - finalized.time : end + 1 - latest.time;
 }
 
 /** How far the payment has come when the reorganisation hits it. */
-function stepOf({ kind, isX402, isHandedOn, isOpened, place, isSeen }: Flight, { finalized }: Sight): string {
+function stepOf(
+  { kind, isX402, isSubmitted, isOpened, place, isSeen }: PaymentUnderTest,
+  { finalized }: Sight,
+): string {
   if (place === null) {
-    if (isX402) return `${kind}, ${isHandedOn ? 'settling' : 'opened'}`;
+    if (isX402) return `${kind}, ${isSubmitted ? 'settling' : 'opened'}`;
     return `${kind}, ${isOpened ? 'claimed, not mined' : 'intent open'}`;
   }
   if (place.block <= finalized.number + 2) return `${kind}, just before final`;
@@ -292,7 +302,12 @@ function stepOf({ kind, isX402, isHandedOn, isOpened, place, isSeen }: Flight, {
   return `${kind}, ${isOpened ? 'after the claim' : 'before the claim'}`;
 }
 
-function checkFate(flight: Flight, fate: Fate, before: Place | null, now: { sight: Sight; first: number }): void {
+function checkFate(
+  flight: PaymentUnderTest,
+  fate: Fate,
+  before: Place | null,
+  now: { sight: Sight; first: number },
+): void {
   const place = placeOf(flight, now.sight);
   const what = `${flight.name} ${fate.name}`;
   if (fate.at === null) return void expect(place, what).toEqual(fate.name === 'untouched' ? before : null);
@@ -301,7 +316,10 @@ function checkFate(flight: Flight, fate: Fate, before: Place | null, now: { sigh
 }
 
 /** What anybody is told of a payment whose money came. */
-async function checkPublic({ world }: Hangar, { name, ending, place, isX402, from, key }: Flight): Promise<void> {
+async function checkPublic(
+  { world }: PaymentSetup,
+  { name, ending, place, isX402, from, key }: PaymentUnderTest,
+): Promise<void> {
   const query = isX402 ? `payer=${from}&nonce=0x${key}` : `intent_id=${key}`;
   const { body } = await world.ask('GET', `/api/payment?${query}`);
   expect(body['payment'], name).toMatchObject({
@@ -312,7 +330,7 @@ async function checkPublic({ world }: Hangar, { name, ending, place, isX402, fro
   });
 }
 
-function wordOf(flight: Flight, answer: Answer): Ending | 'seen' | 'unseen' | 'wrong' {
+function wordOf(flight: PaymentUnderTest, answer: Answer): Ending | 'seen' | 'unseen' | 'wrong' {
   const { status, body } = answer;
   const isPayAgain = body['do_not_pay_again'] === false;
   if (flight.isDelivery(answer)) return 'paid';

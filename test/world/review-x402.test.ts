@@ -70,8 +70,8 @@ it('a fee in a transaction that proves another one is refunded or declined; it c
   expect([...statusAndReason(old), old.body['do_not_pay_again']]).toEqual([402, 'authorization_lapsed', false]);
   expect(old.body['detail']).toContain('was reviewed, and is refunded');
   facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
-  const anew = await signProof(world.chain, payer, { ...terms, now: stage.time.clock.now() });
-  expect((await listGoods(world, member, body, { proof: anew.v2 })).status).toBe(202);
+  const newProof = await signProof(world.chain, payer, { ...terms, now: stage.time.clock.now() });
+  expect((await listGoods(world, member, body, { proof: newProof.v2 })).status).toBe(202);
   await stage.finalize();
   expect((await listGoods(world, member, body)).status).toBe(201);
 });

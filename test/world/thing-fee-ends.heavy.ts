@@ -6,7 +6,7 @@ import { type Hex, toBytes } from '../../src/platform/hex.ts';
 import { usdcAdmin } from '../support/chain.ts';
 import { createWorldTime } from '../support/direct.ts';
 import { listGoods, newGoods } from '../support/list-goods.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { type Answer, type Member, paidUnits } from '../support/market-world.ts';
 import { FEE, statusAndReason } from './fee-stage.ts';
 import { type Meant, thingFeeStage } from './thing-fee-stage.ts';
@@ -204,7 +204,7 @@ describe('of goods and a thing with one wallet', () => {
 
   it('goods that come while the fee of the thing is being opened wait for it, and are refused', async () => {
     const to = testAccount('wallet held by a thing').address;
-    const opening = await heldOpen(stage.world.db.database, (tx) => holdWallet(tx, to));
+    const opening = await holdTransactionOpen(stage.world.db.database, (tx) => holdWallet(tx, to));
     const asked = listGoods(stage.world, stage.keeper, goodsOf(to));
     await untilWaiting(stage.world.db.database);
     await opening.commit();
@@ -214,7 +214,7 @@ describe('of goods and a thing with one wallet', () => {
   it('a thing that comes while the goods are being listed waits for them, and is refused before any fee', async () => {
     const thing = await meant();
     const bytes = toBytes(thing.wallet);
-    const listing = await heldOpen(stage.world.db.database, (tx) =>
+    const listing = await holdTransactionOpen(stage.world.db.database, (tx) =>
       tx.run(sql`insert into wallet_uses (wallet, kind) values (${bytes}, 'ordinary')`),
     );
     const asked = list(thing, { claim: await payFee(thing.seller) });
@@ -260,7 +260,7 @@ describe('a wallet that is freed', () => {
     const thing = await meant();
     const { database } = stage.world.db;
     await database.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(thing.wallet)}, 'world')`);
-    const freeing = await heldOpen(database, (tx) => freeWallet(tx, thing.wallet));
+    const freeing = await holdTransactionOpen(database, (tx) => freeWallet(tx, thing.wallet));
     const asked = list(thing, { claim: await payFee(thing.seller) });
     await untilWaiting(database);
     await freeing.commit();
@@ -273,7 +273,7 @@ describe('a wallet that is freed', () => {
     const [first, second] = [await meant({ wallet: shared }), await meant({ wallet: shared })];
     await unpayable(first);
     const { database } = stage.world.db;
-    const taking = await heldOpen(database, async (tx) => {
+    const taking = await holdTransactionOpen(database, async (tx) => {
       await holdWallet(tx, shared);
       await tx.run(sql`
         update world_drafts set state = 'fee_pending', held_wallet = seller_wallet, offer_id = 1,
@@ -295,7 +295,7 @@ describe('a wallet that is freed', () => {
 test('a draft that is canceled or over while its fee is being opened has no fee opened for it', async () => {
   const { database } = stage.world.db;
   const canceled = await meant();
-  const canceling = await heldOpen(database, (tx) =>
+  const canceling = await holdTransactionOpen(database, (tx) =>
     tx.run(sql`update world_drafts set state = 'canceled', ended_at = now() where id = ${canceled.draftId}`),
   );
   const asked = list(canceled, { proof: (await sign(await wallet())).v1 });
@@ -305,7 +305,7 @@ test('a draft that is canceled or over while its fee is being opened has no fee 
   expect([await countOf('payments', canceled.seller), await kindOf(canceled.wallet)]).toEqual([0, null]);
 
   const over = await meant({ seller: await seller() });
-  const holding = await heldOpen(database, (tx) =>
+  const holding = await holdTransactionOpen(database, (tx) =>
     tx.one(sql`select id from world_drafts where id = ${over.draftId} for update`),
   );
   const tooLate = list(over, { proof: (await sign(await wallet())).v1 });

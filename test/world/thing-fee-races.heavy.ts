@@ -4,7 +4,7 @@ import type { TestAccount } from '../../src/local/chain/accounts.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { openFeeIntent, signChallenge } from '../support/direct.ts';
 import { fundedWallet } from '../support/list-goods.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import type { Answer } from '../support/market-world.ts';
 import { offerPath } from '../support/scripted-city.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
@@ -68,7 +68,7 @@ async function race(thing: Meant, round: number, acts: [Act, Act], meanwhile = (
 
 async function oneByOne(thing: Meant, first: Act, second: Act, meanwhile: () => void): Promise<Answer[]> {
   const row = sql`select id from world_drafts where id = ${thing.draftId} for update`;
-  const held = await heldOpen(database(), (tx) => tx.one(row));
+  const held = await holdTransactionOpen(database(), (tx) => tx.one(row));
   const asked: Promise<Answer>[] = [];
   try {
     for (const act of [first, second]) {

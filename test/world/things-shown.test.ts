@@ -234,8 +234,8 @@ it('the resident that a merchant names is in every record of it, and gone when i
     await db.database.run(sql`update merchants set city_handle = ${handle} where id = ${merchant.id}`);
     expect(await records()).toEqual([handle, handle, handle, handle]);
   }
-  const anew = marketContext({ database: db.database });
+  const restarted = marketContext({ database: db.database });
   await db.database.run(sql`update merchants set city_handle = 'resident-two' where id = ${merchant.id}`);
-  const { merchants } = await ask(anew, endpoints.listMerchants, makeListMerchants(anew.catalog));
+  const { merchants } = await ask(restarted, endpoints.listMerchants, makeListMerchants(restarted.catalog));
   expect(merchants.at(-1)).toMatchObject({ handle: merchant.handle, city_handle: 'resident-two' });
 });

@@ -58,7 +58,7 @@ function splitOff(): void {
 async function rejoin(): Promise<void> {
   primary.leadTo(world.chain.url);
   spare.leadTo(world.chain.url);
-  await watch().look();
+  await watch().check();
 }
 
 async function byProof() {
@@ -97,7 +97,7 @@ describe('two providers that call different blocks final', () => {
     await pass();
     expect(await stand(paid)).toBe('payment_pending');
     const second = await startSecond();
-    await second.running.payments.watch.look();
+    await second.running.payments.watch.check();
     await second.running.payments.reconcileOnce();
     expect(await stand(paid)).toBe('payment_pending');
     expect((await askMarket(second.url, 'GET', '/readyz')).body).toMatchObject({
@@ -108,7 +108,7 @@ describe('two providers that call different blocks final', () => {
 
     const resumed = await resumePayments(commands(), 'the second provider was on a fork; it is back');
     expect(resumed).toMatchObject({ status: 'resumed', chain_id: 8453 });
-    await watch().look();
+    await watch().check();
     await second.running.payments.reconcileOnce();
     expect(await stand(paid)).toBe('completed');
     expect(await readyz()).toMatchObject({ payments: 'open' });
@@ -140,7 +140,7 @@ describe('two providers that call different blocks final', () => {
     facilitator.script({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
     const asked = { ...facilitator.calls };
     splitOff();
-    await watch().look();
+    await watch().check();
     await rejoin();
     expect((await readyz())['payments']).toBe('halted');
     const bought = await world.buy(id, { key: buyer.key, proof: proof.v2 });
@@ -160,7 +160,7 @@ describe('two providers that call different blocks final', () => {
     const rows = await world.db.database.rows(sql`select id from payments where listing_id = ${id}`);
     expect(rows).toEqual([]);
     await resumePayments(commands(), 'a test');
-    await watch().look();
+    await watch().check();
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
     expect((await again()).status).toBe(202);
   });
@@ -189,14 +189,14 @@ describe('two providers that call different blocks final', () => {
 
   it('resumed while they still differ, they halt again', async () => {
     splitOff();
-    await watch().look();
+    await watch().check();
     await resumePayments(commands(), 'too early');
     expect((await readyz())['payments']).toBe('open');
-    await watch().look();
+    await watch().check();
     expect((await readyz())['why']).toBe('finalized_conflict');
     await rejoin();
     await resumePayments(commands(), 'now they agree');
-    await watch().look();
+    await watch().check();
     expect((await readyz())['payments']).toBe('open');
   });
 });
@@ -204,7 +204,7 @@ describe('two providers that call different blocks final', () => {
 it('providers that contradict the watermark are not believed, and heal by themselves', async () => {
   const paid = await pay();
   await world.finalize();
-  await watch().look();
+  await watch().check();
   primary.leadTo(other.url);
   spare.leadTo(other.url);
   await pass();
@@ -245,7 +245,7 @@ describe('the watermark', () => {
       after: { block_number: Number(real.number), block_hash: real.hash },
     });
     expect(await readyz()).toMatchObject({ payments: 'open', finality: { block_number: expect.any(Number) } });
-    await watch().look();
+    await watch().check();
     expect(events('watermark_reset')).toHaveLength(1);
     const rows = await world.db.database.rows(
       sql`select act, reason, before->>'block_hash' as before, after->>'block_hash' as after from chain_commands order by id desc limit 1`,

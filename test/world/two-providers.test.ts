@@ -17,12 +17,12 @@ const ZERO_WORD = `0x${'0'.repeat(64)}`;
 /** Selector of authorizationState. */
 const NONCE_STATE = '0xe94a0102';
 
-type Answered = Record<string, unknown>;
+type RpcAnswer = Record<string, unknown>;
 const hashLike = (hash: unknown): string => String(hash).replace(/^0x..../, '0xdead');
-const logsOf = (result: unknown, change: (log: Answered) => Answered[]): unknown =>
+const logsOf = (result: unknown, change: (log: RpcAnswer) => RpcAnswer[]): unknown =>
   Array.isArray(result)
     ? result.flatMap(change)
-    : { ...(result as Answered), logs: ((result as Answered)['logs'] as Answered[]).flatMap(change) };
+    : { ...(result as RpcAnswer), logs: ((result as RpcAnswer)['logs'] as RpcAnswer[]).flatMap(change) };
 const isReceipt = (method: string): boolean => method === 'eth_getTransactionReceipt';
 const isLogs = (method: string): boolean => method === 'eth_getLogs';
 
@@ -77,7 +77,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
       'lacks a log in the receipt',
       'disagrees',
       () =>
-        spare.twist(inReceipt((receipt) => logsOf(receipt, (log) => (log['data'] === '0x' ? [log] : [])) as Answered)),
+        spare.twist(inReceipt((receipt) => logsOf(receipt, (log) => (log['data'] === '0x' ? [log] : [])) as RpcAnswer)),
     ],
     [
       'has another amount in it',
@@ -88,14 +88,14 @@ describe('a second provider that does not bear the payment out holds it up, and 
             (receipt) =>
               logsOf(receipt, (log) => [
                 { ...log, data: log['data'] === '0x' ? '0x' : `0x${'1'.padStart(64, '0')}` },
-              ]) as Answered,
+              ]) as RpcAnswer,
           ),
         ),
     ],
     [
       'calls its logs removed',
       'disagrees',
-      () => spare.twist(inReceipt((receipt) => logsOf(receipt, (log) => [{ ...log, removed: true }]) as Answered)),
+      () => spare.twist(inReceipt((receipt) => logsOf(receipt, (log) => [{ ...log, removed: true }]) as RpcAnswer)),
     ],
     [
       'answers with errors about logs',
@@ -118,14 +118,20 @@ describe('a second provider that does not bear the payment out holds it up, and 
     await payments().reconcileOnce();
     expect(await stand(paid)).toBe('payment_pending');
     expect(await deliveredTo(paid)).toEqual([202, 'payment_pending']);
-    expect(payments().held.counts()).toEqual({ silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0, [why]: 1 });
+    expect(payments().withheld.counts()).toEqual({
+      silent: 0,
+      behind: 0,
+      disagrees: 0,
+      use_without_transfer: 0,
+      [why]: 1,
+    });
   });
 
   it('and is delivered as soon as both say the same', async () => {
     if (waiting === null) throw new Error('nothing was paid');
     await payments().reconcileOnce();
     expect(await deliveredTo(waiting)).toEqual([200, waiting.artifact]);
-    expect(payments().held.counts()).toEqual({ silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 });
+    expect(payments().withheld.counts()).toEqual({ silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 });
     expect((await world.ask('GET', '/readyz')).body['payments']).toBe('open');
   });
 
@@ -148,14 +154,14 @@ describe('a second provider that does not bear the payment out holds it up, and 
   });
 });
 
-function forBlock(block: bigint, change: (result: Answered) => Answered): Twist {
+function forBlock(block: bigint, change: (result: RpcAnswer) => RpcAnswer): Twist {
   const number = `0x${block.toString(16)}`;
   return (result, { method, params }) =>
-    method === 'eth_getBlockByNumber' && params[0] === number ? change(result as Answered) : result;
+    method === 'eth_getBlockByNumber' && params[0] === number ? change(result as RpcAnswer) : result;
 }
 
-function inReceipt(change: (receipt: Answered) => Answered): Twist {
-  return (result, { method }) => (isReceipt(method) && result !== null ? change(result as Answered) : result);
+function inReceipt(change: (receipt: RpcAnswer) => RpcAnswer): Twist {
+  return (result, { method }) => (isReceipt(method) && result !== null ? change(result as RpcAnswer) : result);
 }
 
 describe('a primary that lies about money', () => {
@@ -347,7 +353,7 @@ it('an authorization that only the primary calls unused is not called expired', 
   await world.finalize();
   primary.twist((result, { method, params }) => {
     if (isLogs(method)) return [];
-    const asked = (params[0] as Answered | undefined)?.['data'];
+    const asked = (params[0] as RpcAnswer | undefined)?.['data'];
     return method === 'eth_call' && String(asked).startsWith(NONCE_STATE) ? ZERO_WORD : result;
   });
   await pass();
@@ -368,9 +374,9 @@ it('an authorization that both call unused has expired', async () => {
   const payer = await pair.wallet();
   // As if nobody had ever submitted it: the topics of its payer find nothing.
   const hide: Twist = (result, { method, params }) => {
-    const topics = JSON.stringify((params[0] as Answered | undefined)?.['topics'] ?? '');
+    const topics = JSON.stringify((params[0] as RpcAnswer | undefined)?.['topics'] ?? '');
     if (isLogs(method) && topics.includes(addressTopic(payer.address))) return [];
-    const asked = (params[0] as Answered | undefined)?.['data'];
+    const asked = (params[0] as RpcAnswer | undefined)?.['data'];
     return method === 'eth_call' && String(asked).startsWith(NONCE_STATE) ? ZERO_WORD : result;
   };
   primary.twist(hide);

@@ -26,8 +26,8 @@ async function expectUnpaidThenPaidAnew(attempt: Awaited<ReturnType<typeof stuck
   const old = await world.buy(listing.id, { key: buyer.key, proof: proof.v2 });
   expect([old.status, old.body['reason'], old.body['do_not_pay_again']]).toEqual([402, 'authorization_lapsed', false]);
   forward();
-  const anew = await signProof(world.chain, payer, listing.terms);
-  const paid = await world.buy(listing.id, { key: buyer.key, proof: anew.v2 });
+  const newProof = await signProof(world.chain, payer, listing.terms);
+  const paid = await world.buy(listing.id, { key: buyer.key, proof: newProof.v2 });
   expect(paid.status).toBe(202);
   await world.finalize();
   const delivered = await world.buy(listing.id, { key: buyer.key });
@@ -73,8 +73,8 @@ describe('while a payment is undecided nobody is asked to pay again', () => {
     expectUndecided(await world.buy(id, { key: buyer.key, proof: proof.v2 }));
     expectUndecided(await world.buy(id, { key: buyer.key, proof: proof.v1 }));
     const fresh = await signProof(world.chain, payer, terms);
-    const anew = await world.buy(id, { key: buyer.key, proof: fresh.v2 });
-    expect([anew.status, anew.body['do_not_pay_again']]).toEqual([503, true]);
+    const retried = await world.buy(id, { key: buyer.key, proof: fresh.v2 });
+    expect([retried.status, retried.body['do_not_pay_again']]).toEqual([503, true]);
     const bare = await world.buy(id, { key: buyer.key });
     expect([bare.status, bare.body['do_not_pay_again']]).toEqual([503, true]);
     // The facilitator comes back: the same proof pays, once.

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { usdcAdmin } from '../support/chain.ts';
-import { heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { type Member, signProof } from '../support/market-world.ts';
 import { withdrawListing } from '../support/seed.ts';
 import { payFor, purchasesOf, said } from './version-stage.ts';
@@ -13,11 +13,11 @@ const { facilitator, forward, world, buyer, goods, wallet, version, bought, remo
 const { stranger } = WORLD_ACCOUNTS;
 
 let second: Member;
-let nobody: Member;
+let outsider: Member;
 
 beforeAll(async () => {
   second = await world.join('buyer-two');
-  nobody = await world.join('bought-nothing');
+  outsider = await world.join('bought-nothing');
 });
 
 describe('the state of the newer version', () => {
@@ -29,10 +29,10 @@ describe('the state of the newer version', () => {
     expect(said(await withoutTrace(() => world.buy(next.id, { key: buyer.key })))).toBe('200 delivered');
     const proof = await signProof(world.chain, payer, next.terms);
     expect(said(await withoutTrace(() => world.buy(next.id, { proof: proof.v2 })))).toBe('200 delivered');
-    expect(said(await world.buy(next.id, { key: nobody.key }))).toBe('404 listing_unavailable');
+    expect(said(await world.buy(next.id, { key: outsider.key }))).toBe('404 listing_unavailable');
     const intent = (key: string) => world.ask('POST', `/api/purchase-intent/${next.id}`, { key });
     expect(said(await intent(buyer.key))).toBe('409 free_listing');
-    expect(said(await intent(nobody.key))).toBe('404 listing_unavailable');
+    expect(said(await intent(outsider.key))).toBe('404 listing_unavailable');
   });
 
   it('removed: it goes to nobody new, also not to earlier buyers', async () => {
@@ -65,8 +65,8 @@ describe('the state of the newer version', () => {
     const next = await version(first.id);
     expect(said(await withoutTrace(() => world.buy(next.id, { key: buyer.key })))).toBe('200 delivered');
     expect(said(await withoutTrace(() => world.buy(next.id)))).toBe('402 payment_required');
-    expect(said(await world.buy(first.id, { key: nobody.key }))).toBe('200 delivered');
-    expect(said(await withoutTrace(() => world.buy(next.id, { key: nobody.key })))).toBe('402 payment_required');
+    expect(said(await world.buy(first.id, { key: outsider.key }))).toBe('200 delivered');
+    expect(said(await withoutTrace(() => world.buy(next.id, { key: outsider.key })))).toBe('402 payment_required');
   });
 
   it('a free newer one is a purchase for all while it is live, and stays with earlier buyers when it is withdrawn', async () => {
@@ -81,7 +81,7 @@ describe('the state of the newer version', () => {
     expect(again.body).toMatchObject({ purchase: { verified_via: 'free' } });
     const given = await withoutTrace(() => world.buy(next.id, { key: second.key }));
     expect([said(given), given.body['purchase']]).toEqual(['200 delivered', null]);
-    expect(said(await world.buy(next.id, { key: nobody.key }))).toBe('404 listing_unavailable');
+    expect(said(await world.buy(next.id, { key: outsider.key }))).toBe('404 listing_unavailable');
   });
 });
 
@@ -142,7 +142,7 @@ describe('payments beside an entitlement', () => {
     await world.finalize();
     const next = await version(first.id);
     await world.chain.mine();
-    const turn = await heldOpen(world.db.database, (tx) => tx.lock(`intents:${buyer.id}:${next.id}`));
+    const turn = await holdTransactionOpen(world.db.database, (tx) => tx.lock(`intents:${buyer.id}:${next.id}`));
     const asked = world.ask('POST', `/api/purchase-intent/${next.id}`, { key: buyer.key });
     await untilWaiting(world.db.database);
     await world.running.payments.reconcileOnce();

@@ -27,12 +27,12 @@ let late: Member;
 let latePayer: TestAccount;
 let second: Member;
 let secondPayer: TestAccount;
-let nobody: Member;
+let outsider: Member;
 
 beforeAll(async () => {
   late = await world.join('bought-too-late');
   second = await world.join('bought-the-second');
-  nobody = await world.join('bought-nothing');
+  outsider = await world.join('bought-nothing');
   old = await goods();
   keyedPayer = await bought(old, buyer.key);
   keylessPayer = await bought(old);
@@ -70,7 +70,7 @@ describe('who bought an older version', () => {
     expect(said(await world.buy(newer.id))).toBe('402 payment_required');
     expect(said(await world.buy(newer.id, { body: { collect: true } }))).toBe('402 payment_required');
     const proof = await signProof(world.chain, keylessPayer, newer.terms);
-    for (const asked of [{}, { body: { collect: true } }, { key: nobody.key }, { body: { max_price_usdc: 1 } }]) {
+    for (const asked of [{}, { body: { collect: true } }, { key: outsider.key }, { body: { max_price_usdc: 1 } }]) {
       for (const sent of [proof.v1, proof.v2]) {
         const answer = await withoutTrace(() => world.buy(newer.id, { ...asked, proof: sent }));
         expect([said(answer), answer.body['artifact'], answer.body['purchase']]).toEqual([
@@ -102,7 +102,7 @@ describe('who bought an older version', () => {
       expect(answer.body).toMatchObject({ do_not_pay_again: true });
       expect(answer.body['detail']).toContain(`POST /api/buy/${newer.id} delivers`);
     }
-    const named = { key: nobody.key, body: { payer_wallet: keylessPayer.address } };
+    const named = { key: outsider.key, body: { payer_wallet: keylessPayer.address } };
     expect(said(await world.ask('POST', `/api/purchase-intent/${newer.id}`, named))).toBe('409 free_listing');
   });
 
@@ -137,7 +137,7 @@ describe('who bought an older version', () => {
 
 describe('who did not', () => {
   it('pays for it: nobody, and who bought the older one when the newer was there', async () => {
-    for (const key of [nobody.key, late.key]) {
+    for (const key of [outsider.key, late.key]) {
       for (const { id } of [newer, newest]) {
         expect(said(await withoutTrace(() => world.buy(id, { key })))).toBe('402 payment_required');
       }

@@ -5,7 +5,7 @@ import type { CrashPoint } from '../../src/market/context.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Claiming, openFeeIntent, signChallenge, transfer } from '../support/direct.ts';
 import { fundedWallet, listGoods, newGoods } from '../support/list-goods.ts';
-import { eventsOf, heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { eventsOf, holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import type { Answer, Member } from '../support/market-world.ts';
 import { startScriptedFacilitator } from '../support/scripted-facilitator.ts';
 import { seedFee } from '../support/seed.ts';
@@ -214,7 +214,7 @@ it('a draft that is canceled while its fee is being opened has none opened', asy
   const thing = await meant();
   const claim = await payFee(thing.seller);
   const row = sql`update world_drafts set state = 'canceled', ended_at = now() where id = ${thing.draftId}`;
-  const canceling = await heldOpen(database(), (tx) => tx.run(row));
+  const canceling = await holdTransactionOpen(database(), (tx) => tx.run(row));
   const asked = list(thing, { claim });
   await untilWaiting(database());
   await canceling.commit();
@@ -227,7 +227,7 @@ describe('of goods and a thing with one wallet', () => {
     const thing = await meant();
     const goods = await goodsUnderWay(thing);
     await finalize();
-    const held = await heldOpen(database(), (tx) => tx.lock('listings'));
+    const held = await holdTransactionOpen(database(), (tx) => tx.lock('listings'));
     const passing = reconcile();
     await untilWaiting(database());
     expect((await list(thing, { claim: await payFee(thing.seller) })).status).toBe(202);
@@ -246,7 +246,7 @@ describe('of goods and a thing with one wallet', () => {
     const claim = await payFee(thing.seller);
     // By then the goods have the wallet, and wait for their place in the guard.
     const place = sql`select from artifact_guards where merchant_id = ${goods.member.id} for update`;
-    const held = await heldOpen(database(), (tx) => tx.run(place));
+    const held = await holdTransactionOpen(database(), (tx) => tx.run(place));
     const passing = reconcile();
     await untilWaiting(database());
     const asked = list(thing, { claim });

@@ -4,7 +4,7 @@ import { resumePayments } from '../../src/market/payments/chain/commands.ts';
 import { haltPayments } from '../../src/market/payments/chain/store.ts';
 import { toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { eventsOf, heldOpen, untilWaiting } from '../support/listing-life.ts';
+import { eventsOf, holdTransactionOpen, untilWaiting } from '../support/listing-life.ts';
 import { removeListing, withdrawListing } from '../support/seed.ts';
 import { BUYING_RESIDENT, thingTrade } from '../support/thing-trade.ts';
 import type { SeededWorldListing } from '../support/world-listing.ts';
@@ -174,7 +174,9 @@ describe('while it cannot be known', () => {
     const lamp = await thing();
     await bought(lamp);
     await world.finalize();
-    const held = await heldOpen(database(), (tx) => tx.run(sql`select from listings where id = ${lamp.id} for update`));
+    const held = await holdTransactionOpen(database(), (tx) =>
+      tx.run(sql`select from listings where id = ${lamp.id} for update`),
+    );
     const early = sync(lamp);
     await untilWaiting(database());
     const now = new Date(trade.clock.now());
@@ -189,7 +191,7 @@ describe('while it cannot be known', () => {
     const lamp = await thing();
     await bought(lamp);
     await world.finalize();
-    const held = await heldOpen(database(), (tx) =>
+    const held = await holdTransactionOpen(database(), (tx) =>
       tx.run(sql`update listings set state = 'canceled' where id = ${lamp.id}`),
     );
     const asked = sync(lamp);

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { describe, expect, test } from 'vitest';
 import { askCity, cityContext, seedOffer, seedResident, seedThing } from '../../../test/support/city-context.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { heldOpen, ruleAgainst, untilWaiting } from '../../../test/support/listing-life.ts';
+import { holdTransactionOpen, ruleAgainst, untilWaiting } from '../../../test/support/listing-life.ts';
 import { type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import { type CityLimits, cityEndpoints } from '../../contract/city.ts';
 import type { Resident } from '../context.ts';
@@ -142,7 +142,7 @@ describe('a thing under offer', () => {
   test('a gift waits for an offer that is being opened, and then finds the thing locked', async () => {
     const [alice, bob] = [await resident(), await resident()];
     const id = await seedThing(db.database, alice.id);
-    const opening = await heldOpen(db.database, async (tx) => {
+    const opening = await holdTransactionOpen(db.database, async (tx) => {
       await lockThing(tx, id);
       await seedOffer(tx, id);
     });

@@ -13,11 +13,15 @@ import { areFilled, type Model } from './model/model.ts';
 import { type CachedResponse, createResponseCache, type ResponseCache, useResponse } from './response-cache.ts';
 import { readListings } from './store.ts';
 
-type Elsewhere = NonNullable<PageParts['elsewhere']>;
+type AbsentFragments = NonNullable<PageParts['absentFragments']>;
 
 /** Listings that left memory, as they are in the database; null when one is not what the model knows. */
-export async function readAbsent(model: Model, database: Database, ids: readonly number[]): Promise<Elsewhere | null> {
-  const absent = ids.filter((id) => !model.fragments.held(id));
+export async function readAbsentFragments(
+  model: Model,
+  database: Database,
+  ids: readonly number[],
+): Promise<AbsentFragments | null> {
+  const absent = ids.filter((id) => !model.fragments.has(id));
   const read = new Map<number, { bytes: Uint8Array; head: number }>();
   if (absent.length === 0) return read;
   for (const row of await readListings(database, absent.map(BigInt))) {
@@ -76,7 +80,7 @@ const JSON_GZIP = [...JSON_PLAIN, 'content-encoding', 'gzip'];
 const plainTag = (tag: string): string => `"${tag}"`;
 const gzipTag = (tag: string): string => `"${tag}.gz"`;
 
-interface AnswerParts {
+interface AnswerDependencies {
   catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>;
   database: Database;
   clock: Clock;
@@ -85,7 +89,7 @@ interface AnswerParts {
 }
 
 export function createAnswers(given: {
-  catalog: AnswerParts['catalog'];
+  catalog: AnswerDependencies['catalog'];
   database: Database;
   clock: Clock;
   /** Room for finished responses, in bytes. */
@@ -94,7 +98,7 @@ export function createAnswers(given: {
   const { catalog, keepBytes } = given;
   const buffers = () => catalog.model().pages.buffers;
   const cache = createResponseCache({ clock: given.clock, mostBytes: keepBytes, buffers });
-  const parts: AnswerParts = { ...given, cache, made: 0 };
+  const parts: AnswerDependencies = { ...given, cache, made: 0 };
   let fitting = { model: catalog.model(), version: 0 };
   const trim = (): void => {
     const model = catalog.model();
@@ -120,7 +124,7 @@ export function createAnswers(given: {
 }
 
 function fromMemory(
-  parts: AnswerParts,
+  parts: AnswerDependencies,
   asked: ReadRequest,
   build: Build,
   leastVersion?: () => number,
@@ -168,7 +172,11 @@ function join(model: Model, page: PageParts, tag: string, acceptsGzip: boolean) 
  * A page of which some listings left memory. They are read from the database and must be what the model says they are; where they
  * have moved on, the model does too and the page is made again. So no page is ever of two moments.
  */
-async function readFull(parts: AnswerParts, asked: ReadRequest, build: (model: Model) => PageParts): Promise<Prepared> {
+async function readFull(
+  parts: AnswerDependencies,
+  asked: ReadRequest,
+  build: (model: Model) => PageParts,
+): Promise<Prepared> {
   const { catalog, database } = parts;
   for (let round = 0; round < ROUNDS; round += 1) {
     const ready = fromMemory(parts, asked, build);
@@ -176,13 +184,13 @@ async function readFull(parts: AnswerParts, asked: ReadRequest, build: (model: M
     const model = catalog.model();
     const page = build(model);
     if (!areFilled(model, page.ids)) {
-      await catalog.bring(page.ids);
+      await catalog.loadListings(page.ids);
       continue;
     }
     const tag = tagOfParts(model.fragments, page);
-    const elsewhere = await readAbsent(model, database, page.ids);
-    if (elsewhere !== null && tagOfParts(model.fragments, page) === tag) {
-      const joined = joinPage(model.pages, { ...page, elsewhere });
+    const absentFragments = await readAbsentFragments(model, database, page.ids);
+    if (absentFragments !== null && tagOfParts(model.fragments, page) === tag) {
+      const joined = joinPage(model.pages, { ...page, absentFragments: absentFragments });
       if (joined !== null) return { etag: plainTag(tag), head: JSON_PLAIN, body: joined.body, release: joined.release };
     }
     await catalog.fresh();

@@ -23,7 +23,7 @@ test('holds for each id what was put last, through any changes and whatever is m
           model.set(id, bytes);
         }
       }
-      expect(runs.held).toBe([...model.values()].reduce((sum, { length }) => sum + length, 0));
+      expect(runs.live).toBe([...model.values()].reduce((sum, { length }) => sum + length, 0));
       for (let id = 0; id <= 41; id += 1) {
         const expected = model.get(id);
         expect(slabOf(runs, id) !== null).toBe(expected !== undefined);

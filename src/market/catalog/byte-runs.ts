@@ -20,7 +20,7 @@ export interface ByteRuns {
   readonly freeNumbers: number[];
   open: Slab | null;
   /** Bytes of current runs, and of those that are not any more or were never written. */
-  held: number;
+  live: number;
   garbage: number;
   /** By id: the number of its slab, 0 for none; where its run begins there; how long it is. */
   slab: Uint32Array;
@@ -33,7 +33,7 @@ const GARBAGE_SHARE = 1 / 8;
 
 export function createByteRuns(slabBytes: number): ByteRuns {
   const columns = { slab: new Uint32Array(0), at: new Uint32Array(0), length: new Uint32Array(0) };
-  return { slabBytes, table: [null], freeNumbers: [], open: null, held: 0, garbage: 0, ...columns };
+  return { slabBytes, table: [null], freeNumbers: [], open: null, live: 0, garbage: 0, ...columns };
 }
 
 /** The slab that holds the run of that id. */
@@ -71,8 +71,8 @@ export function isRun(runs: ByteRuns, id: number, parts: readonly Uint8Array[]):
 }
 
 /** Of slabs and columns. */
-export function bytesOfRuns({ held, garbage, open, slab }: ByteRuns): number {
-  return held + garbage + (open?.from ?? 0) + slab.byteLength * 3;
+export function bytesOfRuns({ live, garbage, open, slab }: ByteRuns): number {
+  return live + garbage + (open?.from ?? 0) + slab.byteLength * 3;
 }
 
 function lengthOf(parts: readonly Uint8Array[]): number {
@@ -87,7 +87,7 @@ function write(runs: ByteRuns, id: number, parts: readonly Uint8Array[]): void {
   const slab = runs.open as Slab;
   slab.from -= length;
   slab.live += length;
-  runs.held += length;
+  runs.live += length;
   runs.slab[id] = slab.number;
   runs.at[id] = slab.from;
   runs.length[id] = length;
@@ -115,7 +115,7 @@ function discard(runs: ByteRuns, id: number): void {
   const length = runs.length[id] as number;
   runs.slab[id] = 0;
   slab.live -= length;
-  runs.held -= length;
+  runs.live -= length;
   runs.garbage += length;
   if (slab !== runs.open) freeIfEmpty(runs, slab);
 }
@@ -130,7 +130,7 @@ function freeIfEmpty(runs: ByteRuns, slab: Slab): void {
 
 /** Moves what is current out of the slab with the largest share of garbage: some milliseconds, once in a thousand changes. */
 function compact(runs: ByteRuns): void {
-  if (runs.garbage <= Math.max(2 * runs.slabBytes, runs.held * GARBAGE_SHARE)) return;
+  if (runs.garbage <= Math.max(2 * runs.slabBytes, runs.live * GARBAGE_SHARE)) return;
   const shareOf = (slab: Slab): number => slab.live / slab.bytes.length;
   let victim: Slab | null = null;
   for (const slab of runs.table) {

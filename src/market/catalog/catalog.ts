@@ -2,18 +2,18 @@ import { createPasses } from '../../platform/background-jobs.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
-import type { Follower } from './feed/follow.ts';
-import { createFeed, stepForward } from './feed/step-forward.ts';
+import type { Follower } from './feed/apply-feed.ts';
+import { createFeed, refreshModel } from './feed/refresh-model.ts';
 import { columnBytes } from './model/columns.ts';
 import type { Model } from './model/model.ts';
 
 /** For what other processes committed; what this one commits, it takes in at once. */
 const POLL_MS = 100;
 /** While much is written, writers share steps; one that comes alone does not wait. */
-const STEP_EVERY_MS = 20;
-const STEPS_AT_ONCE = 4;
+const REFRESH_EVERY_MS = 20;
+const REFRESH_BURST = 4;
 /** While very much is read. */
-const CROWDED_STEP_EVERY_MS = 100;
+const CROWDED_REFRESH_EVERY_MS = 100;
 
 export interface CatalogFacts {
   listings: number;
@@ -37,7 +37,7 @@ export interface Catalog {
    * Resolves after a step that read the JSON of these listings, which a model that was opened a moment ago need not have yet. With very
    * many of them at a time some may still be without.
    */
-  bring(ids: readonly number[]): Promise<void>;
+  loadListings(ids: readonly number[]): Promise<void>;
   /** The next step reads everything again: the database now holds another history. */
   reload(): void;
   /** Resolves when words can be searched for. */
@@ -60,16 +60,16 @@ export interface CatalogOptions {
 export function createCatalog(options: CatalogOptions): Catalog {
   const { clock, log } = options;
   const stopping = new AbortController();
-  const bring = async (ids: readonly number[]): Promise<void> => {
-    for (const id of ids) feed.wanted.add(id);
+  const loadListings = async (ids: readonly number[]): Promise<void> => {
+    for (const id of ids) feed.requestedIds.add(id);
     await passes.fresh();
   };
   const { followers = [], isCrowded = () => false } = options;
-  const feed = createFeed({ ...options, followers, stopped: stopping.signal, bring });
+  const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings: loadListings });
   // While a request waits for a listing's JSON, the longer pause does not apply.
-  const atTimes = { everyMs: CROWDED_STEP_EVERY_MS, now: () => isCrowded() && feed.wanted.size === 0 };
-  const pace = { clock, everyMs: STEP_EVERY_MS, atOnce: STEPS_AT_ONCE, atTimes };
-  const passes = createPasses(() => stepForward(feed), pace);
+  const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
+  const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
+  const passes = createPasses(() => refreshModel(feed), pace);
   let polling: Promise<void> | null = null;
 
   async function poll(): Promise<void> {
@@ -101,18 +101,18 @@ export function createCatalog(options: CatalogOptions): Catalog {
       await feed.state.completed;
     },
     fresh: () => passes.fresh(),
-    bring,
+    loadListings: loadListings,
     reload: () => {
       feed.outdated = true;
     },
     searchable: () => feed.state.searchable,
     facts: () => {
       const { model, freshAt, shelvesSeconds, textSeconds } = feed.state;
-      const { held, garbage } = model.fragments.bytes();
+      const { live, garbage } = model.fragments.bytes();
       return {
         listings: model.newestId,
         live: model.live.count,
-        fragmentBytes: held + garbage + columnBytes(model.columns),
+        fragmentBytes: live + garbage + columnBytes(model.columns),
         textBytes: model.text.bytes(),
         feedLagSeconds: (clock.now() - freshAt) / 1_000,
         loadSeconds: { shelves: shelvesSeconds, text: textSeconds },

@@ -59,7 +59,7 @@ it('whoever waits for the JSON of a listing waits for no such pause', async () =
   readPages();
   await crowd();
   await process.catalog.fresh();
-  await process.catalog.bring([Number(id)]);
+  await process.catalog.loadListings([Number(id)]);
   expect(Math.max(0, ...sleeps)).toBeLessThanOrEqual(20);
 });
 

@@ -8,7 +8,7 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Prepared } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { MarketRead } from '../context.ts';
-import { JSON_PLAIN, type MemoryRead, ROUNDS, readAbsent, readQueryAs } from './answers.ts';
+import { JSON_PLAIN, type MemoryRead, ROUNDS, readAbsentFragments, readQueryAs } from './answers.ts';
 import { type Fragments, STAMP_BYTES } from './fragments/fragments.ts';
 import type { MarketCatalog } from './market-catalog.ts';
 import { isFilled, LIVE, type Model } from './model/model.ts';
@@ -76,7 +76,7 @@ function emptyPage(limit: number): string {
 
 /** The whole body; null when the summary left memory. */
 function joinDetail(fragments: Fragments, id: number, tail: string): Buffer | null {
-  if (!fragments.held(id)) return null;
+  if (!fragments.has(id)) return null;
   const size = fragments.size(id);
   const body = Buffer.allocUnsafe(PREFIX.length + size - 1 + Buffer.byteLength(tail));
   body.write(PREFIX, 0, 'latin1');
@@ -132,7 +132,7 @@ async function answerWith(
 ): Promise<Prepared | null> {
   const model = catalog.model();
   if (!isFilled(model, id)) {
-    await catalog.bring([id]);
+    await catalog.loadListings([id]);
     return null;
   }
   const tail = detailTail(model, id, comments);
@@ -140,7 +140,7 @@ async function answerWith(
   const body = joinDetail(model.fragments, id, tail);
   if (body !== null) return prepareDetail(model, id, body, tail);
   const tag = detailTag(model, id, tail);
-  const summary = (await readAbsent(model, database, [id]))?.get(id)?.bytes;
+  const summary = (await readAbsentFragments(model, database, [id]))?.get(id)?.bytes;
   // While it was read, what the model knows of it may have changed.
   if (summary !== undefined && detailTail(model, id, comments) === tail && detailTag(model, id, tail) === tag) {
     return prepareDetail(model, id, wrapDetail(summary, tail), tail);

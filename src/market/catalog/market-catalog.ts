@@ -3,7 +3,7 @@ import { type Cursors, createCursors } from '../../platform/cursor.ts';
 import { type Answers, createAnswers } from './answers.ts';
 import type { Catalog, CatalogFacts, CatalogOptions } from './catalog.ts';
 import { createCatalog } from './catalog.ts';
-import { MOST_PAGES_SHARE } from './feed/step-forward.ts';
+import { MOST_PAGES_SHARE } from './feed/refresh-model.ts';
 import type { Model } from './model/model.ts';
 
 export interface MarketCatalog extends Catalog {
@@ -64,7 +64,7 @@ export function createMarketCatalog(options: MarketCatalogOptions): MarketCatalo
 
 /** Finished answers make room as soon as listings need it. */
 export function roomForAnswers(memoryBytes: number, { fragments, text }: Pick<Model, 'fragments' | 'text'>): number {
-  const { held, garbage } = fragments.bytes();
-  const left = memoryBytes * (1 - OTHERS_SHARE) - held - garbage - text.bytes();
+  const { live, garbage } = fragments.bytes();
+  const left = memoryBytes * (1 - OTHERS_SHARE) - live - garbage - text.bytes();
   return Math.floor(Math.min(memoryBytes * MOST_PAGES_SHARE, Math.max(memoryBytes * LEAST_KEPT_SHARE, left)));
 }

@@ -87,10 +87,10 @@ export const fieldValues = (fields: FieldValues): Sql => join(FIELD_NAMES.map((n
 export const setFields = (fields: FieldValues): Sql =>
   join(FIELD_NAMES.map((name) => sql`${raw(name)} = ${fields[name]}`));
 
-type Given = { readonly [K in FieldName]?: FieldValues[K] | undefined };
+type GivenFields = { readonly [K in FieldName]?: FieldValues[K] | undefined };
 
 /** These alone; null where nothing was said. */
-export function fieldsOf(given: Given): FieldValues {
+export function fieldsOf(given: GivenFields): FieldValues {
   return Object.fromEntries(FIELD_NAMES.map((name) => [name, given[name] ?? null])) as FieldValues;
 }
 

@@ -23,10 +23,10 @@ const later = (ms: number): void => clock.set(clock.now() + ms);
 const fail = async (): Promise<Response> => new Response('', { status: 503 });
 
 test('a document is read once an hour, also when many want it at once', async () => {
-  expect(documents.asksNobody(url)).toBe(false);
+  expect(documents.isCached(url)).toBe(false);
   await Promise.all([documents.read(url), documents.read(url), documents.read(url)]);
   later(HOUR - 1);
-  expect(documents.asksNobody(url)).toBe(true);
+  expect(documents.isCached(url)).toBe(true);
   expect(await documents.read(url)).toEqual({ client_id: url });
   expect(asked).toHaveLength(1);
   later(1);
@@ -54,7 +54,7 @@ test('while its host fails, the last copy is good for a day', async () => {
 test('a host that failed is left alone for ten seconds, and heard again afterwards', async () => {
   answer = fail;
   await expect(documents.read(url)).rejects.toMatchObject({ why: 'status' });
-  expect(documents.asksNobody(url)).toBe(true);
+  expect(documents.isCached(url)).toBe(true);
   later(9_999);
   await expect(documents.read(url)).rejects.toMatchObject({ why: 'status' });
   expect(asked).toHaveLength(1);
@@ -69,7 +69,7 @@ test('two hundred are kept; what is used stays, the rest makes room', async () =
   for (let nth = 0; nth < 199; nth += 1) await documents.read(`https://x.example/${nth}`);
   await documents.read(url);
   await documents.read('https://x.example/one-more');
-  expect(documents.asksNobody(url)).toBe(true);
-  expect(documents.asksNobody('https://x.example/0')).toBe(false);
-  expect(documents.asksNobody('https://x.example/1')).toBe(true);
+  expect(documents.isCached(url)).toBe(true);
+  expect(documents.isCached('https://x.example/0')).toBe(false);
+  expect(documents.isCached('https://x.example/1')).toBe(true);
 });

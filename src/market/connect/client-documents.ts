@@ -4,7 +4,7 @@ import type { Market } from '../context.ts';
 /** Documents of clients at addresses of theirs, and the keys of those that sign. */
 export interface Documents {
   /** Whether it would be read from a copy, or refused for what happened a moment ago. */
-  asksNobody(url: string): boolean;
+  isCached(url: string): boolean;
   /** Throws an OutboundFailure. */
   read(url: string): Promise<unknown>;
 }
@@ -26,7 +26,7 @@ interface Copy {
 export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, fetchPublic: PublicFetch): Documents {
   const copies = new Map<string, Copy>();
   const failures = new Map<string, { failure: OutboundFailure; at: number }>();
-  const asked = new Map<string, Promise<unknown>>();
+  const pending = new Map<string, Promise<unknown>>();
 
   const freshCopy = (url: string): Copy | null => {
     const copy = copies.get(url);
@@ -36,7 +36,7 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
     const failed = failures.get(url);
     return failed !== undefined && clock.now() - failed.at < FAILED_MS ? failed.failure : null;
   };
-  const fetchAnew = async (url: string): Promise<unknown> => {
+  const refetch = async (url: string): Promise<unknown> => {
     try {
       const value = await readPublicJson(url, fetchPublic);
       keep(copies, url, { value, readAt: clock.now() });
@@ -56,7 +56,7 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
   };
 
   return {
-    asksNobody: (url) => freshCopy(url) !== null || freshFailure(url) !== null,
+    isCached: (url) => freshCopy(url) !== null || freshFailure(url) !== null,
     read: async (url) => {
       const fresh = freshCopy(url);
       if (fresh !== null) {
@@ -66,10 +66,10 @@ export function createDocuments({ clock, log }: Pick<Market, 'clock' | 'log'>, f
       }
       const failure = freshFailure(url);
       if (failure !== null) return staleCopy(url, failure);
-      const underWay = asked.get(url);
+      const underWay = pending.get(url);
       if (underWay !== undefined) return await underWay;
-      const asking = fetchAnew(url).finally(() => asked.delete(url));
-      asked.set(url, asking);
+      const asking = refetch(url).finally(() => pending.delete(url));
+      pending.set(url, asking);
       return await asking;
     },
   };

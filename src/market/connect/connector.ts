@@ -25,7 +25,7 @@ export type FetchDocument = PublicFetch;
 /** The authorization server behind /mcp/connect. */
 export interface Connector {
   /** Its own addresses and the discovery documents. */
-  mounts(inside: InternalRequests<Merchant>): ExtraRoute[];
+  routes(inside: InternalRequests<Merchant>): ExtraRoute[];
   interactions: Interactions;
   /** The visitor whose token this is, if it is for this resource; null: the token is unknown, or no longer valid. */
   authenticate(token: string): Promise<Visitor | null>;
@@ -46,7 +46,7 @@ export function createConnector(market: Market, options: ConnectorOptions): Conn
   const provider = createProvider(market, artifacts.adapter, documents);
   const calls = createProviderCalls(provider, config);
   return {
-    mounts: ({ guard }) => [
+    routes: ({ guard }) => [
       ...mountAuthorization(market, calls, options.showFault ?? showPlainly),
       ...mountToken(market, calls, guard),
       ...mountRegistration(market, calls, guard),

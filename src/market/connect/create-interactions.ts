@@ -9,18 +9,18 @@ import { findCurrentKey, lockIdentity } from '../identity/store.ts';
 import type { ProviderCalls } from './call-provider.ts';
 import { cleanName, hostOfClient, hostOfRedirect, isOwnMachine } from './client-metadata.ts';
 import { type Artifacts, idHash } from './create-adapter.ts';
-import type { Interaction, Interactions, Proof } from './interaction.ts';
+import type { Interaction, Interactions, SignInProof } from './interaction.ts';
 import { resourceOf } from './paths.ts';
 import { consumeArtifact, insertGrant } from './store.ts';
 
-interface Parts {
+interface InteractionDependencies {
   market: Market;
   provider: Provider;
   calls: ProviderCalls;
   artifacts: Artifacts;
 }
 
-export function createInteractions(parts: Parts): Interactions {
+export function createInteractions(parts: InteractionDependencies): Interactions {
   return {
     find: async (incoming, uid) => {
       const attempt = await findAttempt(parts, incoming, uid);
@@ -36,7 +36,11 @@ export function createInteractions(parts: Parts): Interactions {
 }
 
 /** Of this browser, and not decided yet. */
-async function findAttempt({ calls, provider }: Parts, incoming: Incoming, uid: string): Promise<Attempt | null> {
+async function findAttempt(
+  { calls, provider }: InteractionDependencies,
+  incoming: Incoming,
+  uid: string,
+): Promise<Attempt | null> {
   const attempt = await calls
     .withRequest(incoming, (request, response) => provider.interactionDetails(request, response))
     .catch((error: unknown) => {
@@ -46,7 +50,7 @@ async function findAttempt({ calls, provider }: Parts, incoming: Incoming, uid: 
   return attempt === null || attempt.uid !== uid || attempt.result !== undefined ? null : attempt;
 }
 
-async function describe({ provider }: Parts, { uid, params }: Attempt): Promise<Interaction | null> {
+async function describe({ provider }: InteractionDependencies, { uid, params }: Attempt): Promise<Interaction | null> {
   const clientId = textOf(params['client_id']);
   const client = await provider.Client.find(clientId).catch((error: unknown) => {
     if (!(error instanceof errors.OIDCProviderError)) throw error;
@@ -73,9 +77,9 @@ async function describe({ provider }: Parts, { uid, params }: Attempt): Promise<
  * new key is here to be seen.
  */
 async function allow(
-  parts: Parts,
+  parts: InteractionDependencies,
   incoming: Incoming,
-  { interaction: { uid, client }, proof }: { interaction: Interaction; proof: Proof },
+  { interaction: { uid, client }, proof }: { interaction: Interaction; proof: SignInProof },
 ): Promise<{ location: string }> {
   const { market, provider } = parts;
   const { merchantId, keyId, provedBy } = proof;
@@ -106,7 +110,7 @@ async function allow(
 
 /** Ends an attempt with that result. Of several at once, on any process, one does. */
 async function finish(
-  { market, provider, calls, artifacts }: Parts,
+  { market, provider, calls, artifacts }: InteractionDependencies,
   tx: Tx,
   { incoming, uid }: { incoming: Incoming; uid: string },
   decide: (attempt: Attempt) => Promise<InteractionResults>,

@@ -157,7 +157,7 @@ async function mayFetch(
   const host = hostOfClient(clientId);
   const isConfigured = host !== null && market.config.hostedHosts.includes(host);
   // Our own pages ask for what was asked for already.
-  if (ctx === undefined || documents.asksNobody(clientId)) return true;
+  if (ctx === undefined || documents.isCached(clientId)) return true;
   const network = ctx.get('x-forwarded-for');
   await (isConfigured ? takeHostQuota(market, network, host) : takeClientQuota(market, network));
   return true;

@@ -18,7 +18,7 @@ export interface Interaction {
 }
 
 /** Who proved, on the page, that the store is theirs to connect. */
-export interface Proof {
+export interface SignInProof {
   merchantId: bigint;
   /** The key in force at that time. */
   keyId: bigint;
@@ -33,7 +33,7 @@ export interface Interactions {
    * Makes the grant, its row in hosted_grants included, and gives the address to send the browser to. Once: a second call finds no
    * interaction.
    */
-  allow(incoming: Incoming, interaction: Interaction, proof: Proof): Promise<{ location: string }>;
+  allow(incoming: Incoming, interaction: Interaction, proof: SignInProof): Promise<{ location: string }>;
   /** Tells the client that its user said no. */
   cancel(incoming: Incoming, interaction: Interaction): Promise<{ location: string }>;
 }

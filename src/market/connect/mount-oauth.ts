@@ -25,7 +25,7 @@ const SPECIAL: ReadonlySet<string> = new Set(['scope', 'prompt', 'response_type'
 const ONLY: Readonly<Record<string, string>> = { response_type: 'code', response_mode: 'query' };
 
 /** Each authorization asks the user again, in one step. */
-const ASK_ANEW = 'login consent';
+const PROMPT_EVERY_TIME = 'login consent';
 
 /** The two steps of an authorization in a browser, around the page. */
 export function mountAuthorization(market: Market, calls: ProviderCalls, show: ShowFault): ExtraRoute[] {
@@ -78,7 +78,7 @@ export function normalizeQuery(query: string): string {
   for (const [name, only] of Object.entries(ONLY)) {
     for (const value of special.get(name) ?? []) added.append(name, value === only ? value : 'unknown');
   }
-  added.append('prompt', special.get('prompt')?.includes('none') ? 'none' : ASK_ANEW);
+  added.append('prompt', special.get('prompt')?.includes('none') ? 'none' : PROMPT_EVERY_TIME);
   return [...kept, added.toString()].join('&');
 }
 

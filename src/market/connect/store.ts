@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import type { TokenScope } from '../../contract/connections.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
-import type { Proof } from './interaction.ts';
+import type { SignInProof } from './interaction.ts';
 
 /** What the authorization server remembers. A reader of the table gets no token or code that works: see atRest in create-adapter.ts. */
 interface Artifact {
@@ -172,7 +172,7 @@ export interface GrantRow {
   client_host: string | null;
   redirect_host: string;
   scopes: TokenScope[];
-  proved_by: Proof['provedBy'];
+  proved_by: SignInProof['provedBy'];
   granted_at: Date;
   proven_at: Date | null;
   revoked_at: Date | null;

@@ -64,14 +64,14 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
       await clock.sleep(POLL_MS, signal);
     }
   };
-  const duty = createSingletonJob({ database, clock, log, name: 'number_events', run: poll });
+  const job = createSingletonJob({ database, clock, log, name: 'number_events', run: poll });
 
   /** In every process: an alarm must not depend on the one that may be its cause. */
   const watch = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       await clock.sleep(WATCH_MS, stopping.signal);
       if (stopping.signal.aborted) return;
-      unnumberedMs = await lookForAlarm(database, log);
+      unnumberedMs = await warnIfOverdue(database, log);
       if (unnumberedMs >= OVERDUE_MS) void quietly();
     }
   };
@@ -84,16 +84,16 @@ export function createSequencer({ database, clock, log }: SequencerDependencies)
     start: () => {
       if (stopping.signal.aborted) return;
       watching ??= watch();
-      duty.start();
+      job.start();
     },
     stop: async () => {
       await quietly();
       stopping.abort();
-      await Promise.all([watching, duty.stop(), passes.ended()]);
+      await Promise.all([watching, job.stop(), passes.ended()]);
     },
     settled: () => passes.fresh(),
     unnumberedMs: () => unnumberedMs,
-    isLeader: () => duty.isLeader(),
+    isLeader: () => job.isLeader(),
   };
 }
 
@@ -132,7 +132,7 @@ function numberUnderLock(database: Database): Promise<number> {
   });
 }
 
-async function lookForAlarm(database: Database, log: Log): Promise<number> {
+async function warnIfOverdue(database: Database, log: Log): Promise<number> {
   try {
     const waitedMs = await oldestUnnumberedMs(database);
     if (waitedMs !== null && waitedMs >= ALARM_MS) log.error('sequencer_late', { waited_ms: Math.round(waitedMs) });

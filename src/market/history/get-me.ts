@@ -35,29 +35,29 @@ export const getMe: MarketOperation<Endpoints['getMe']> = async (market, call) =
     const listings = await readHistory(
       snapshot,
       pageOf(query.listings_limit, query.listings_before_id),
-      { stand: store.standInListings, read: readOwnListings, cursorName: 'listings_before_id' },
+      { readStart: store.readListingsStart, read: readOwnListings, cursorName: 'listings_before_id' },
       presentDetail,
     );
     const replies = await readHistory(
       snapshot,
       pageOf(query.replies_limit, query.replies_before_id),
-      { stand: store.standInReplies, read: store.readReplies, cursorName: 'replies_before_id' },
+      { readStart: store.readRepliesStart, read: store.readReplies, cursorName: 'replies_before_id' },
       presentReply,
     );
-    return { standing: await readStanding(market, snapshot, caller), listings, replies };
+    return { standing: await readAccountSummary(market, snapshot, caller), listings, replies };
   });
   // Behind the rest, so that what a review has become is in one of the two at least.
   const traded = await readOwnHistory(market.database, caller.id, async (own) => {
     const sales = await readHistory(
       own,
       pageOf(query.sales_limit, query.sales_before_id),
-      { stand: store.standInSales, read: store.readSales, cursorName: 'sales_before_id' },
+      { readStart: store.readSalesStart, read: store.readSales, cursorName: 'sales_before_id' },
       presentSale,
     );
     const purchases = await readHistory(
       own,
       pageOf(query.purchases_limit, query.purchases_before_id),
-      { stand: store.standInPurchases, read: store.readPurchases, cursorName: 'purchases_before_id' },
+      { readStart: store.readPurchasesStart, read: store.readPurchases, cursorName: 'purchases_before_id' },
       presentPurchase,
     );
     return { sales, purchases };
@@ -101,7 +101,7 @@ const SHOWN_QUOTAS: readonly DailyQuota[] = [
 ];
 
 /** What a merchant's own record says beyond what can be walked. To be given an open snapshot. */
-async function readStanding(market: Market, snapshot: Queryable, caller: Merchant) {
+async function readAccountSummary(market: Market, snapshot: Queryable, caller: Merchant) {
   const merchant = await readMerchant(snapshot, caller.id);
   if (merchant === null) throw new Error(`merchant ${caller.id} has a key and no row`);
   const reviews = await readReviews(snapshot, caller, MOST_REVIEWS);

@@ -6,13 +6,13 @@ import { presentReceipt } from '../catalog/present-listing.ts';
 import type { MarketOperation } from '../context.ts';
 import { readNewerVersions, readOwnHistory } from '../purchases/store.ts';
 import { type History, presentNewerVersion, presentPurchase, readHistory } from './purchase-history.ts';
-import { type BoughtRow, type HistoryPage, readBought, standInPurchases } from './store.ts';
+import { type BoughtRow, type HistoryPage, readBought, readPurchasesStart } from './store.ts';
 
 type BoughtOut = ResultOf<Endpoints['listPurchases']>['body']['purchases'][number];
 
 export const listPurchases: MarketOperation<Endpoints['listPurchases']> = async (market, call) => {
   const page = { merchantId: call.caller.id, limit: call.query.limit, beforeId: call.query.before_id ?? null };
-  const source = { stand: standInPurchases, read: readBought, cursorName: 'before_id' };
+  const source = { readStart: readPurchasesStart, read: readBought, cursorName: 'before_id' };
   const history = await readOwnHistory(market.database, call.caller.id, async (own) =>
     withNewerVersions(own, page, await readHistory(own, page, source, presentBought)),
   );

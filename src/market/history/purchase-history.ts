@@ -18,8 +18,8 @@ export interface History<Item> {
   nextBeforeId: number | null;
 }
 
-interface Source<Row> {
-  stand(database: Queryable, page: HistoryPage): Promise<PageStart>;
+interface HistorySource<Row> {
+  readStart(database: Queryable, page: HistoryPage): Promise<PageStart>;
   read(database: Queryable, page: HistoryPage): Promise<Row[]>;
   /** The name of the cursor in the query, for the refusal. */
   cursorName: string;
@@ -29,10 +29,10 @@ interface Source<Row> {
 export async function readHistory<Row, Item extends { id: number }>(
   queryable: Queryable,
   page: HistoryPage,
-  source: Source<Row>,
+  source: HistorySource<Row>,
   present: (row: Row) => Item,
 ): Promise<History<Item>> {
-  const { total, cursorKnown } = await source.stand(queryable, page);
+  const { total, cursorKnown } = await source.readStart(queryable, page);
   if (!cursorKnown)
     throw new Refusal('cursor_invalid', { detail: `${source.cursorName} does not name a row of this history.` });
   const rows = await source.read(queryable, { ...page, limit: page.limit + 1 });

@@ -87,14 +87,14 @@ export async function readSales(database: Queryable, page: HistoryPage): Promise
     where s.merchant_id = ${page.merchantId} ${before} order by s.purchase_id desc limit ${page.limit}`);
 }
 
-export async function standInPurchases(database: Queryable, page: HistoryPage): Promise<PageStart> {
+export async function readPurchasesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`purchases where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
-  return stand(database, sql`purchases`, isKnown, page);
+  return readPageStart(database, sql`purchases`, isKnown, page);
 }
 
-export async function standInSales(database: Queryable, page: HistoryPage): Promise<PageStart> {
+export async function readSalesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`sales_of_merchants where merchant_id = ${page.merchantId} and purchase_id = ${page.beforeId}`;
-  return stand(database, sql`sales`, isKnown, page);
+  return readPageStart(database, sql`sales`, isKnown, page);
 }
 
 /** What others said under the merchant's comments and listings, newest first. Each once, though it may be under an own comment on an own listing. */
@@ -106,18 +106,18 @@ export async function readReplies(database: Queryable, page: HistoryPage): Promi
     order by c.id desc`);
 }
 
-export async function standInReplies(database: Queryable, page: HistoryPage): Promise<PageStart> {
+export async function readRepliesStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`replies_to_merchants where merchant_id = ${page.merchantId} and comment_id = ${page.beforeId}`;
-  return stand(database, sql`replies`, isKnown, page);
+  return readPageStart(database, sql`replies`, isKnown, page);
 }
 
-export async function standInListings(database: Queryable, page: HistoryPage): Promise<PageStart> {
+export async function readListingsStart(database: Queryable, page: HistoryPage): Promise<PageStart> {
   const isKnown = sql`listings where merchant_id = ${page.merchantId} and id = ${page.beforeId}`;
-  return stand(database, sql`listings`, isKnown, page);
+  return readPageStart(database, sql`listings`, isKnown, page);
 }
 
 /** `counter`: the column of merchant_counters that counts the rows of this history. */
-async function stand(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
+async function readPageStart(database: Queryable, counter: Sql, isKnown: Sql, page: HistoryPage): Promise<PageStart> {
   const known = page.beforeId === null ? sql`true` : sql`exists (select from ${isKnown})`;
   const { total, cursor_known } = await database.one<{ total: bigint; cursor_known: boolean }>(sql`
     select coalesce((select sum(${counter}) from merchant_counters where merchant_id = ${page.merchantId}), 0)::int8 as total,

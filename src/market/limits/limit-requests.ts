@@ -7,17 +7,17 @@ import { type Budgets, clientOf } from './budgets.ts';
 
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
 
-type Act = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
+type AnyOperation = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
 
 /** What may ask the chain on behalf of who calls. */
-const ASK_THE_CHAIN: ReadonlySet<EndpointName> = new Set([
+const CHAIN_READING_ENDPOINTS: ReadonlySet<EndpointName> = new Set([
   ...(['buyListing', 'claimPurchase', 'openPurchaseIntent', 'openFeeIntent', 'createListing'] as const),
   ...(['reviewPayment', 'getPayment', 'getTreasury'] as const),
   ...(['listWorld', 'checkoutWorld', 'getWorldCheckout', 'syncWorld'] as const),
 ]);
 
 /** What the check of a fresh proof asks for; taken before the first of it, settled after the last. */
-const TAKEN_BEFORE = 6;
+const READS_RESERVED = 6;
 
 /** Of a read that is not answered out of memory: reading rows, making JSON. */
 const READ_MS = 2;
@@ -29,20 +29,20 @@ const READ_MS = 2;
 export function limitOperations(budgets: Budgets, operations: MarketOperations): MarketOperations {
   const limited = Object.entries(operations).map(([name, operation]) => {
     // Each operation has types of its own, which a table of them can only be walked without.
-    const act = operation as unknown as Act;
-    if (ASK_THE_CHAIN.has(name as EndpointName)) return [name, limitChainReads(budgets, act)];
+    const act = operation as unknown as AnyOperation;
+    if (CHAIN_READING_ENDPOINTS.has(name as EndpointName)) return [name, limitChainReads(budgets, act)];
     if (endpoints[name as EndpointName].method === 'GET') return [name, limitRead(budgets, act)];
     return [name, operation];
   });
   return Object.fromEntries(limited);
 }
 
-function limitChainReads({ chainReads, walletReads }: Budgets, act: Act): Act {
+function limitChainReads({ chainReads, walletReads }: Budgets, act: AnyOperation): AnyOperation {
   return async (market, call) => {
-    const taken = chainReads.take(clientOf(call), TAKEN_BEFORE);
+    const taken = chainReads.take(clientOf(call), READS_RESERVED);
     let ofWallet: Taken | null = null;
     const admit = (wallet: string): void => {
-      ofWallet ??= walletReads.takeOwn({ account: wallet }, TAKEN_BEFORE);
+      ofWallet ??= walletReads.takeOwn({ account: wallet }, READS_RESERVED);
     };
     const tally: Tally = { units: 0, admit };
     try {
@@ -53,7 +53,7 @@ function limitChainReads({ chainReads, walletReads }: Budgets, act: Act): Act {
   };
 }
 
-function limitRead({ readMs }: Budgets, act: Act): Act {
+function limitRead({ readMs }: Budgets, act: AnyOperation): AnyOperation {
   return async (market, call) => {
     readMs.take(clientOf(call), READ_MS);
     return await act(market, call);

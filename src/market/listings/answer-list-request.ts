@@ -2,10 +2,10 @@ import type { Reason } from '../../contract/errors.ts';
 import { LISTING_FEE_TEXT } from '../../contract/money.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market } from '../context.ts';
-import { askAnew, askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { checkProof, mustHold, mustMoveOn } from '../payments/paths/x402/check-proof.ts';
+import { lapsedRefusal, paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
-import { mustNotBePaid, withoutLook } from '../payments/payment-guards.ts';
+import { mustNotBePaid, warnAfterRecovery } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
 import { answerCreated, type ListAnswer, refuseWithoutListing } from './answer-listing.ts';
 import {
@@ -17,7 +17,7 @@ import {
   openFee,
 } from './fees/fee-payment.ts';
 import { countCredits, takeCredit } from './fees/store.ts';
-import { type Checked, feeTerms, type ListRequest } from './list-request.ts';
+import { type CheckedGoods, feeTerms, type ListRequest } from './list-request.ts';
 
 /**
  * What a request is refused for when the same one, sent at once, came through: it holds the place of the goods or the draft, superseded
@@ -97,7 +97,11 @@ async function listAnew(market: Market, payments: Payments, request: ListRequest
 }
 
 /** The maintainer's listings are free, and a merchant's unspent fee is spent before another is asked for. Null: a fee is due. */
-async function listWithoutFee(market: Market, { merchant }: ListRequest, checked: Checked): Promise<bigint | null> {
+async function listWithoutFee(
+  market: Market,
+  { merchant }: ListRequest,
+  checked: CheckedGoods,
+): Promise<bigint | null> {
   return await market.database.transaction(async (tx) => {
     const feeId = merchant.maintainer ? null : await takeCredit(tx, merchant.id);
     if (feeId === null && !merchant.maintainer) return null;
@@ -109,7 +113,7 @@ async function listWithFee(
   market: Market,
   payments: Payments,
   request: ListRequest,
-  checked: Checked,
+  checked: CheckedGoods,
 ): Promise<ListAnswer> {
   if (request.claim !== null) {
     return await listByTransfer(market, payments, request, { claim: request.claim, checked });
@@ -119,19 +123,19 @@ async function listWithFee(
   await checkOpenFees(market.database, market, merchant.id);
   await payments.payees.mustReceive(terms.payee);
   if (proof === null) {
-    await payments.offers.beforeSigning(terms, null);
-    throw askPayment(market.config, terms, 'payment_required', `A listing costs ${LISTING_FEE_TEXT}.`);
+    await payments.x402Gate.beforeSigning(terms, null);
+    throw paymentRequired(market.config, terms, 'payment_required', `A listing costs ${LISTING_FEE_TEXT}.`);
   }
   const presented = await findPresented(market, proof);
   if (presented !== null) return await answerPresented(market, payments, request, presented);
   const check = await checkProof(market, proof, terms, payments.readHead);
-  await payments.offers.beforeSigning(terms, check);
-  if ('refusal' in check) throw withoutLook(market, check.refusal);
+  await payments.x402Gate.beforeSigning(terms, check);
+  if ('refusal' in check) throw warnAfterRecovery(market, check.refusal);
   mustMoveOn(market.clock, check.latest);
   const { payee, valueUnits } = terms;
   await mustNotBePaid(market, payments.readHead, { payer: check.payer, payee, valueUnits, payAnew: request.payAnew });
   mustHold(market.config, terms, check.balanceUnits);
-  await payments.offers.mustBeOffered(terms, check.payer);
+  await payments.x402Gate.mustBeOffered(terms, check.payer);
   const payment = await openFee(market, request, checked, { proof, openedBlock: check.floor });
   if (payment === null) return await answerPresented(market, payments, request, await findPresented(market, proof));
   return (
@@ -159,5 +163,5 @@ async function refuseEnded(
 ): Promise<never> {
   const payment = ended && (await payments.reread(ended));
   if (payment?.status === 'completed') throw await refuseWithoutListing(market, payment, subject);
-  throw askAnew(market.config, feeTerms(market, subject), payment);
+  throw lapsedRefusal(market.config, feeTerms(market, subject), payment);
 }

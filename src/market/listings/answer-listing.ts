@@ -12,7 +12,7 @@ import type { Payment } from '../payments/payment.ts';
 import { settlementHeaders, slipIn } from '../payments/present-payment.ts';
 import { findPayment } from '../payments/store.ts';
 import { countCredits, findListingOfFee } from './fees/store.ts';
-import type { Subject } from './list-request.ts';
+import type { ListedKind } from './list-request.ts';
 import { findFeeOfListing, noteAnswered } from './store.ts';
 
 /** Said where a seller reads it: nothing in a plain transfer names a market. */
@@ -60,7 +60,7 @@ export async function answerCompletedFee(market: Market, payment: Payment): Prom
 export async function refuseWithoutListing(
   market: Market,
   payment: Payment,
-  { noun, unlistable }: Subject,
+  { noun, unlistable }: ListedKind,
 ): Promise<Refusal> {
   const { merchantId } = payment;
   if (merchantId === null || (await countCredits(market.database, merchantId)) === 0n) {

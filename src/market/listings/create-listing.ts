@@ -10,7 +10,7 @@ import { addListing } from './add-listing.ts';
 import { answerListRequest } from './answer-list-request.ts';
 import { checkGoods, checkVersion, duplicate, type GoodsRequest, takeGuardRun } from './check-goods.ts';
 import { countCredits } from './fees/store.ts';
-import { bodyBytes, type ListRequest, readFeePayment, type Subject } from './list-request.ts';
+import { bodyBytes, type ListedKind, type ListRequest, readFeePayment } from './list-request.ts';
 import type { Shape } from './near/shape.ts';
 import { guardKeyOf, MEMORY_MS, readGoods, readVersion } from './read-goods.ts';
 import { findGuard, holdGuard, insertPending, keepListings } from './store.ts';
@@ -53,7 +53,7 @@ async function dryRun(
 }
 
 /** Goods as what a fee is paid for. */
-function goodsToList(market: Market, request: GoodsRequest): Subject {
+function goodsToList(market: Market, request: GoodsRequest): ListedKind {
   return {
     path: '/api/listing',
     noun: 'goods',

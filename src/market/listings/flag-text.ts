@@ -103,7 +103,7 @@ const MEANS =
   '(?:paypal|venmo|cashapp|cash app|zelle|western union|moneygram|gift cards?|bitcoin|btc|monero|xmr|usdt|bank transfer|wire transfer|revolut|wise)';
 const PLACES = '(?:telegram|whatsapp|discord|signal|email|dm|twitter)';
 
-const BESIDE: readonly RegExp[] = [
+const PAYMENT_NEAR_ADDRESS: readonly RegExp[] = [
   `(?:pay|payment|payments|paying|buy|purchase|deal|order|trade|settle|send|transfer|contact) ${SENTENCE_GAP}(?:outside|off|around|without) (?:of )?(?:the |this )?${PLACE}`,
   `(?:pay|transfer|wire) (?:me|us|the seller) ${SENTENCE_NEAR}(?:directly|privately|instead|first|outside)`,
   `(?:send|transfer|wire|deposit) ${SENTENCE_NEAR}(?:usdc|eth|ether|usd|dollars|funds|money|payment|btc|usdt|tokens|crypto) ${SENTENCE_NEAR}to (?:me|us|my|our|this|the following) `,
@@ -116,7 +116,7 @@ const BESIDE: readonly RegExp[] = [
 
 /** Asks for money in another way than the market's own. */
 function requestsPayment({ latin, sentences }: FoldedText): boolean {
-  if (BESIDE.some((pattern) => pattern.test(sentences))) return true;
+  if (PAYMENT_NEAR_ADDRESS.some((pattern) => pattern.test(sentences))) return true;
   return [...latin.matchAll(ADDRESS)].some(({ 0: address, index }) => {
     const end = index + address.length;
     return PAY.test(latin.slice(Math.max(0, index - REACH), index)) || PAY.test(latin.slice(end, end + REACH));

@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { testDatabase } from '../../../test/support/database.ts';
 import { newGoods } from '../../../test/support/list-goods.ts';
 import { listingDesk, type Made } from '../../../test/support/listing-desk.ts';
-import { authorizationOf, heldOpen, opener, untilWaiting } from '../../../test/support/listing-life.ts';
+import { authorizationOf, holdTransactionOpen, opener, untilWaiting } from '../../../test/support/listing-life.ts';
 import { type SeededMerchant, seedMerchant } from '../../../test/support/seed.ts';
 import { newListing } from '../../contract/listings.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -67,8 +67,8 @@ it('who takes over a place, and who gives it back, waits for its listing first: 
   const own = { listing_id: id, payment_id: null, taken_from: null, expires_at: expect.any(Date) };
   const before = await placeOf(request.guardKey);
   expect(before).toEqual(own);
-  const asAnEdit = (): ReturnType<typeof heldOpen> =>
-    heldOpen(db.database, (tx) => tx.one(sql`select id from listings where id = ${id} for update`));
+  const asAnEdit = (): ReturnType<typeof holdTransactionOpen> =>
+    holdTransactionOpen(db.database, (tx) => tx.one(sql`select id from listings where id = ${id} for update`));
 
   const edit = await asAnEdit();
   const opening = db.database.transaction((tx) => openFee(tx, request));

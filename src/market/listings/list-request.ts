@@ -20,11 +20,11 @@ export interface ListRequest {
   claim: ClaimBody | null;
   /** It was told of a transfer that may have been this fee, and pays all the same. */
   payAnew: boolean;
-  subject: Subject;
+  subject: ListedKind;
 }
 
 /** What is to be listed: goods, or a thing of a city. Everything about its fee is the same for both, but for this. */
-export interface Subject {
+export interface ListedKind {
   /** Where it is listed, which the 402 names. */
   path: '/api/listing' | '/api/world/listing';
   /** As the merchant calls it. */
@@ -32,11 +32,11 @@ export interface Subject {
   /** What a paid fee is answered with that could not be spent on it. */
   unlistable: Extract<Reason, 'duplicate_listing' | 'offer_mismatch'>;
   /** No merchant is asked to pay for what would be refused: throws whatever can be wrong with it. */
-  check(): Promise<Checked>;
+  check(): Promise<CheckedGoods>;
 }
 
 /** What has passed its checks. Both are called in a transaction, and judge once more what others may have changed meanwhile. */
-export interface Checked {
+export interface CheckedGoods {
   /** Keeps it for a fee that was just opened, with what it takes to list it when the fee is final. */
   hold(tx: Tx, payment: Payment): Promise<void>;
   /** Lists it for a fee that is paid; null: the maintainer's, free of charge. */
@@ -44,7 +44,7 @@ export interface Checked {
 }
 
 /** What the treasury asks for a listing. An attempt under way keeps the terms that it was opened with. */
-export function feeTerms(market: Pick<Market, 'config'>, subject: Pick<Subject, 'path'>, payment?: Payment): Terms {
+export function feeTerms(market: Pick<Market, 'config'>, subject: Pick<ListedKind, 'path'>, payment?: Payment): Terms {
   const { baseUrl, treasury } = market.config;
   return {
     purpose: 'listing_fee',

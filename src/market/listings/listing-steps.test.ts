@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { act, eventsOf, ruleAgainst, STANDINGS, type Standing } from '../../../test/support/listing-life.ts';
+import { act, eventsOf, LISTING_SETUPS, type ListingSetup, ruleAgainst } from '../../../test/support/listing-life.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { seedWorldListing, seedWorldSale } from '../../../test/support/world-listing.ts';
@@ -35,16 +35,16 @@ beforeAll(async () => {
 
 const ACTS = Object.keys(LISTING_STEPS) as ListingAct[];
 const OF_CITIES: readonly ListingAct[] = ['world_sale', 'world_cancel', 'world_lapse'];
-const STANDINGS_OF_GOODS = STANDINGS.filter(({ ofThings }) => !ofThings);
+const STANDINGS_OF_GOODS = LISTING_SETUPS.filter(({ ofThings }) => !ofThings);
 
-const standingOf = ({ state, isWithdrawn }: Standing) => ({ state, withdrawnAt: isWithdrawn ? new Date(0) : null });
+const standingOf = ({ state, isWithdrawn }: ListingSetup) => ({ state, withdrawnAt: isWithdrawn ? new Date(0) : null });
 const rowOf = (id: bigint) =>
   db.database.one<{ state: ListingState; withdrawn: boolean }>(
     sql`select state, withdrawn_at is not null as withdrawn from listings where id = ${id}`,
   );
 
 /** The states that these acts lead to from there, the one in which it stands left out. */
-function followersOf(standing: Standing, acts = ACTS): ListingState[] {
+function followersOf(standing: ListingSetup, acts = ACTS): ListingState[] {
   const steps = acts.map((of) => judgeStep(standingOf(standing), of));
   return LISTING_STATES.filter((state) => state !== standing.state && steps.includes(state));
 }
@@ -62,7 +62,7 @@ const moveTo = (id: bigint, state: ListingState) =>
 interface Kind {
   make(): Promise<{ id: bigint }>;
   /** By which rule the database keeps it from that state; `none`: it lets it in. */
-  ruleTo(standing: Standing, state: ListingState): string;
+  ruleTo(standing: ListingSetup, state: ListingState): string;
   /** Gives the rule that the database holds against it. */
   move(id: bigint, from: ListingState, to: ListingState): Promise<string>;
 }
@@ -88,7 +88,7 @@ const THING: Kind = {
 
 const CASES = [
   ...STANDINGS_OF_GOODS.map((standing) => ({ name: `goods that are ${standing.name}`, standing, kind: GOODS })),
-  ...STANDINGS.map((standing) => ({ name: `a thing that is ${standing.name}`, standing, kind: THING })),
+  ...LISTING_SETUPS.map((standing) => ({ name: `a thing that is ${standing.name}`, standing, kind: THING })),
 ];
 
 describe.each(CASES)('$name', ({ standing, kind }) => {
@@ -178,6 +178,6 @@ function pin(id: bigint, pinned: boolean): Promise<unknown> {
 it('every act has a step from every state, and every state is reached by one', () => {
   for (const steps of Object.values(LISTING_STEPS))
     expect(Object.keys(steps).sort()).toEqual([...LISTING_STATES].sort());
-  const reached = new Set(STANDINGS.flatMap((standing) => followersOf(standing)));
+  const reached = new Set(LISTING_SETUPS.flatMap((standing) => followersOf(standing)));
   expect([...reached].sort()).toEqual([...LISTING_STATES].sort());
 });

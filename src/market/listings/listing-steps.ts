@@ -8,7 +8,7 @@ type StepRefusal = Extract<Reason, 'listing_closed' | 'listing_unavailable' | 'n
 export type Step = ListingState | 'same' | 'nothing' | StepRefusal;
 
 /** Where it matters how the listing stood beneath its removal. */
-type Beneath = Readonly<Record<'live' | 'withdrawn', Step>>;
+type ByStateBeforeRemoval = Readonly<Record<'live' | 'withdrawn', Step>>;
 
 const CLOSED = 'listing_closed';
 const NOT_FOR_SALE = 'listing_unavailable';
@@ -72,26 +72,26 @@ export const LISTING_STEPS = {
     canceled: CLOSED,
     stale: 'nothing',
   },
-} as const satisfies Record<string, Readonly<Record<ListingState, Step | Beneath>>>;
+} as const satisfies Record<string, Readonly<Record<ListingState, Step | ByStateBeforeRemoval>>>;
 
 export type ListingAct = keyof typeof LISTING_STEPS;
 
 /** Acts for which it matters how the listing stood beneath its removal. */
-type ActBeneath = 'withdraw' | 'restore';
+type ActOnRemoved = 'withdraw' | 'restore';
 
-interface Standing {
+interface ListingStatus {
   state: ListingState;
 }
 
-interface WholeStanding extends Standing {
+interface FullListingStatus extends ListingStatus {
   withdrawnAt: Date | null;
 }
 
 /** What the table says of the act. */
-export function judgeStep(listing: Standing, act: Exclude<ListingAct, ActBeneath>): Step;
-export function judgeStep(listing: WholeStanding, act: ListingAct): Step;
-export function judgeStep({ state, withdrawnAt }: Standing & Partial<WholeStanding>, act: ListingAct): Step {
-  const steps: Readonly<Record<ListingState, Step | Beneath>> = LISTING_STEPS[act];
+export function judgeStep(listing: ListingStatus, act: Exclude<ListingAct, ActOnRemoved>): Step;
+export function judgeStep(listing: FullListingStatus, act: ListingAct): Step;
+export function judgeStep({ state, withdrawnAt }: ListingStatus & Partial<FullListingStatus>, act: ListingAct): Step {
+  const steps: Readonly<Record<ListingState, Step | ByStateBeforeRemoval>> = LISTING_STEPS[act];
   const step = steps[state];
   if (typeof step === 'string') return step;
   return withdrawnAt ? step.withdrawn : step.live;
@@ -104,10 +104,10 @@ export function isRefused(step: Step): step is StepRefusal {
 }
 
 /** The same, for acts of which a refusal says no more than the state. */
-export function mustStep(listing: Standing, act: Exclude<ListingAct, ActBeneath>): Exclude<Step, StepRefusal>;
-export function mustStep(listing: WholeStanding, act: ListingAct): Exclude<Step, StepRefusal>;
+export function mustStep(listing: ListingStatus, act: Exclude<ListingAct, ActOnRemoved>): Exclude<Step, StepRefusal>;
+export function mustStep(listing: FullListingStatus, act: ListingAct): Exclude<Step, StepRefusal>;
 export function mustStep(
-  { state, withdrawnAt = null }: Standing & Partial<WholeStanding>,
+  { state, withdrawnAt = null }: ListingStatus & Partial<FullListingStatus>,
   act: ListingAct,
 ): Exclude<Step, StepRefusal> {
   const step = judgeStep({ state, withdrawnAt }, act);
@@ -116,7 +116,7 @@ export function mustStep(
 }
 
 /** The state after an act that the table allows. */
-export function nextState(listing: WholeStanding, act: ListingAct): ListingState {
+export function nextState(listing: FullListingStatus, act: ListingAct): ListingState {
   const step = mustStep(listing, act);
   return step === 'same' || step === 'nothing' ? listing.state : step;
 }

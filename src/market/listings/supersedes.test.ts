@@ -4,7 +4,7 @@ import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
 import { newGoods } from '../../../test/support/list-goods.ts';
 import { listingDesk } from '../../../test/support/listing-desk.ts';
-import { act, eventsOf, heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { act, eventsOf, holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
 import { nearText, ownText } from '../../../test/support/near-texts.ts';
 import {
   removeListing,
@@ -183,7 +183,7 @@ describe('of a line', () => {
     const old = await owned(merchant);
     await seedFee(db.database, merchant.id);
     await seedFee(db.database, merchant.id);
-    const before = await heldOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
+    const before = await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = [1, 2].map(() => desk.ask(merchant, newGoods({ supersedes: old })));
     const settled = Promise.allSettled(asked);
     // One waits for the lock, the other for the credit that the first is about to spend.
@@ -204,7 +204,7 @@ describe('of a line', () => {
     await seedFee(db.database, merchant.id);
     await seedFee(db.database, merchant.id);
     const body = newGoods({ supersedes: old, artifact: ownText() });
-    const before = await heldOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
+    const before = await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = [1, 2].map(() => desk.ask(merchant, body));
     await untilWaiting(db.database, 2);
     await before.commit();
@@ -218,7 +218,7 @@ describe('of a line', () => {
     const old = await owned(merchant);
     await seedFee(db.database, merchant.id);
     const body = newGoods({ supersedes: old, artifact: ownText() });
-    const before = await heldOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
+    const before = await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = Promise.allSettled([1, 2].map(() => desk.ask(merchant, body)));
     await untilWaiting(db.database, 2);
     await before.commit();

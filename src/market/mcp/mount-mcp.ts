@@ -40,19 +40,19 @@ export function mountMcp(options: McpMountOptions): ExtraRoute[] {
 
 async function answer(options: McpMountOptions, incoming: Incoming): Promise<Outgoing> {
   checkOrigin(incoming, options.baseUrl);
-  if (incoming.method !== 'POST') return await hand(options, incoming, { visitor: null, refusal: null });
+  if (incoming.method !== 'POST') return await forward(options, incoming, { visitor: null, refusal: null });
   try {
     const { message, refusal } = readMessage(options.guard, incoming);
     if (typeof message.method === 'string') incoming.notes['mcp'] = message.method.slice(0, 40);
     const visitor = (await options.admit?.(incoming, message)) ?? null;
-    return await hand(options, incoming, { visitor, refusal }, message);
+    return await forward(options, incoming, { visitor, refusal }, message);
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'malformed_json') return parseError(error);
     throw error;
   }
 }
 
-async function hand(
+async function forward(
   { baseUrl, handle, path }: McpMountOptions,
   incoming: Incoming,
   from: Pick<Visit, 'visitor' | 'refusal'>,

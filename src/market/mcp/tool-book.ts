@@ -6,7 +6,7 @@ import { UNTRUSTED } from '../../contract/text.ts';
 import { TOOLS, type Tool, type ToolForm } from '../../contract/tools.ts';
 
 /** What text in an address stands for, by the pattern that it has to fit: tools take the value itself. */
-const SPOKEN: readonly [pattern: RegExp, schema: JsonSchema][] = [
+const SCHEMA_OF_PATTERN: readonly [pattern: RegExp, schema: JsonSchema][] = [
   [/^\^\[1-9\]/, { type: 'integer', minimum: 1 }],
   [/^\^\(\?:0\|\[1-9\]\\d\{0,8\}\)\$$/, { type: 'integer', minimum: 0 }],
   [/^\^\(\?:0\|\[1-9\]\\d\{0,4\}\)\(\?:\\\.\\d/, { type: 'number', minimum: 0 }],
@@ -28,8 +28,8 @@ function toolInput(endpoints: Endpoints, asks: readonly ToolForm[] | 'front_door
 }
 
 function partsOf(endpoint: EndpointShape, id: string | undefined): ObjectSchema[] {
-  const params = endpoint.params ? [renamed(spoken(sent(endpoint.params)), id)] : [];
-  const query = endpoint.query ? [spoken(sent(endpoint.query))] : [];
+  const params = endpoint.params ? [renamed(withPlainTypes(sent(endpoint.params)), id)] : [];
+  const query = endpoint.query ? [withPlainTypes(sent(endpoint.query))] : [];
   return [...params, ...query, ...(endpoint.body ? [sent(endpoint.body)] : [])];
 }
 
@@ -43,16 +43,16 @@ function renamed(schema: ObjectSchema, id: string | undefined): ObjectSchema {
   return id === undefined || field === undefined ? schema : { ...schema, properties: { [id]: field }, required: [id] };
 }
 
-function spoken(schema: ObjectSchema): ObjectSchema {
-  const properties = Object.entries(schema.properties ?? {}).map(([name, field]) => [name, speak(field)] as const);
+function withPlainTypes(schema: ObjectSchema): ObjectSchema {
+  const properties = Object.entries(schema.properties ?? {}).map(([name, field]) => [name, plainType(field)] as const);
   return { ...schema, properties: Object.fromEntries(properties) };
 }
 
-function speak(field: JsonSchema): JsonSchema {
+function plainType(field: JsonSchema): JsonSchema {
   const { pattern, enum: values } = field;
   const told = { ...(field['description'] === undefined ? {} : { description: field['description'] }) };
   if (JSON.stringify(values) === '["true","false"]') return { type: 'boolean', ...told };
-  const form = typeof pattern === 'string' ? SPOKEN.find(([known]) => known.test(pattern)) : undefined;
+  const form = typeof pattern === 'string' ? SCHEMA_OF_PATTERN.find(([known]) => known.test(pattern)) : undefined;
   return form === undefined ? field : { ...form[1], ...told, ...defaultOf(field) };
 }
 
@@ -116,33 +116,33 @@ function answersOf(endpoints: Endpoints, name: keyof Endpoints): JsonSchema[] {
   return Object.values(endpoints[name].answers).map((schema: z.ZodType) => {
     const { $schema: _, ...made } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }) as JsonSchema;
     const { required } = made;
-    return { ...(opened(made) as JsonSchema), ...(required === undefined ? {} : { required }) };
+    return { ...(withoutBounds(made) as JsonSchema), ...(required === undefined ? {} : { required }) };
   });
 }
 
 /** What a reader needs and no more: hosts may show it to a model. Forms, bounds and what is always there stay in the OpenAPI document. */
-const LEFT_OUT = new Set([
+const OMITTED_KEYWORDS = new Set([
   ...['additionalProperties', 'required', 'pattern', 'format', 'minimum', 'maximum', 'exclusiveMinimum'],
   ...['minLength', 'maxLength', 'minItems', 'maxItems', 'propertyNames', 'id'],
 ]);
 
-function opened(value: unknown, isNames = false): unknown {
-  if (Array.isArray(value)) return value.map((one) => opened(one));
+function withoutBounds(value: unknown, isNames = false): unknown {
+  if (Array.isArray(value)) return value.map((one) => withoutBounds(one));
   if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.entries(value).filter(([keyword]) => isNames || !LEFT_OUT.has(keyword));
-  return Object.fromEntries(kept.map(([keyword, given]) => [keyword, openedMember(keyword, given, isNames)]));
+  const kept = Object.entries(value).filter(([keyword]) => isNames || !OMITTED_KEYWORDS.has(keyword));
+  return Object.fromEntries(kept.map(([keyword, given]) => [keyword, memberWithoutBounds(keyword, given, isNames)]));
 }
 
-function openedMember(keyword: string, given: unknown, isNames: boolean): unknown {
+function memberWithoutBounds(keyword: string, given: unknown, isNames: boolean): unknown {
   if (keyword === 'description' && !isNames && given === UNTRUSTED) return TEXT_OF_A_MERCHANT;
-  return opened(given, !isNames && (keyword === 'properties' || keyword === '$defs'));
+  return withoutBounds(given, !isNames && (keyword === 'properties' || keyword === '$defs'));
 }
 
 export interface KnownTool extends Tool {
   holdsMerchantText: boolean;
 }
 
-const NEEDS = {
+const AUTH_NOTES = {
   public: '',
   own: ' Needs a merchant key in Authorization, or the hosted connector.',
   act: ' Needs a merchant key in Authorization, or the hosted connector.',
@@ -172,5 +172,5 @@ export function listTools() {
 }
 
 function describe({ name, description, kind, holdsMerchantText: hasText }: KnownTool): string {
-  return `${description}${name === 'buy' ? WALLET : NEEDS[kind]}${hasText ? DATA : ''}`;
+  return `${description}${name === 'buy' ? WALLET : AUTH_NOTES[kind]}${hasText ? DATA : ''}`;
 }

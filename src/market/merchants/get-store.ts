@@ -4,7 +4,7 @@ import type { Budget, Taken } from '../../platform/budget.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { PreparedStream } from '../../platform/http/operation.ts';
 import { Refusal } from '../../platform/refusal.ts';
-import { type MemoryRead, readAbsent, readQueryAs } from '../catalog/answers.ts';
+import { type MemoryRead, readAbsentFragments, readQueryAs } from '../catalog/answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { joinPage, type PageParts } from '../catalog/fragments/page-bytes.ts';
 import type { MarketCatalog } from '../catalog/market-catalog.ts';
@@ -47,7 +47,7 @@ export function makeGetStore(catalog: MarketCatalog): MarketRead<Endpoints['getS
   };
 }
 
-interface StoreAsked {
+interface StoreRequest {
   handle: string;
   /** Null: no end. */
   limit: number | null;
@@ -68,7 +68,7 @@ function checkBefore(model: Model, merchant: MerchantEntry, beforeId: number): v
 }
 
 /** One page of a store, newest first: a pin by the maintainer changes nothing there. */
-function storeParts(model: Model, { handle, limit, beforeId }: StoreAsked): PageParts {
+function storeParts(model: Model, { handle, limit, beforeId }: StoreRequest): PageParts {
   const merchant = merchantNamed(model, handle);
   checkBefore(model, merchant, beforeId);
   const ids = liveBelow(merchant, beforeId === 0 ? model.newestId + 1 : beforeId, limit ?? merchant.live.count);
@@ -178,13 +178,20 @@ async function* piecesOf(
     const last = portion.at(-1);
     if (last === undefined) break;
     if (!areFilled(model, portion)) {
-      await catalog.bring(portion);
+      await catalog.loadListings(portion);
       continue;
     }
-    const elsewhere = await readAbsent(model, database, portion);
+    const absentFragments = await readAbsentFragments(model, database, portion);
     const current = portion.filter((id) => model.columns.state[id] === LIVE);
     const page =
-      elsewhere && joinPage(model.pages, { prefix: NOTHING, ids: current, suffix: NOTHING, outline: false, elsewhere });
+      absentFragments &&
+      joinPage(model.pages, {
+        prefix: NOTHING,
+        ids: current,
+        suffix: NOTHING,
+        outline: false,
+        absentFragments: absentFragments,
+      });
     if (page === null) {
       await catalog.fresh();
       continue;

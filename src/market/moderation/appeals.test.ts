@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { act, answerTo, eventsOf, heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { act, answerTo, eventsOf, holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import {
   removeListing as removeInTable,
@@ -153,7 +153,7 @@ describe('an appeal', () => {
 
   it('waits for another one that is just being made, and is refused', async () => {
     const id = await removed();
-    const making = await heldOpen(db.database, async (tx) => {
+    const making = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       await insertAppeal(tx, id, 'First', new Date());
     });
@@ -165,7 +165,7 @@ describe('an appeal', () => {
 
   it('waits for a restoration that is just being made, and finds nothing to appeal against', async () => {
     const { id, appealId } = await appealed();
-    const restoring = await heldOpen(db.database, async (tx) => {
+    const restoring = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markDecided(tx, BigInt(appealId), { outcome: 'restored', reason: 'x', now: new Date() });
       markRestored(tx, id, 'live', new Date());
@@ -240,7 +240,7 @@ describe('a decision that restores', () => {
 
   it('is waited for by the next removal, which is another one', async () => {
     const { id, appealId } = await appealed();
-    const restoring = await heldOpen(db.database, async (tx) => {
+    const restoring = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markDecided(tx, BigInt(appealId), { outcome: 'restored', reason: 'x', now: new Date() });
       markRestored(tx, id, 'live', new Date());
@@ -296,7 +296,7 @@ describe('a decision', () => {
 
   it('waits for another one that is just being made, and is judged by it', async () => {
     const { id, appealId } = await appealed();
-    const deciding = await heldOpen(db.database, async (tx) => {
+    const deciding = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markDecided(tx, BigInt(appealId), { outcome: 'removal_upheld', reason: 'x', now: new Date() });
       await tx.rows(sql`select 1`);

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { act, eventsOf, heldOpen, openPayment, untilWaiting } from '../../../test/support/listing-life.ts';
+import { act, eventsOf, holdTransactionOpen, openPayment, untilWaiting } from '../../../test/support/listing-life.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import {
   pinListing as pinInTable,
@@ -112,7 +112,7 @@ describe('a removal', () => {
 
   it('waits for a withdrawal that is just being made, and keeps it', async () => {
     const id = await made();
-    const withdrawing = await heldOpen(db.database, async (tx) => {
+    const withdrawing = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markWithdrawn(tx, id, 'enough', new Date());
       await tx.rows(sql`select 1`);
@@ -125,7 +125,7 @@ describe('a removal', () => {
 
   it('that is just being made is waited for by a withdrawal, which is refused then', async () => {
     const id = await made();
-    const removing = await heldOpen(db.database, async (tx) => {
+    const removing = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       markRemoved(tx, id, { reasonCode: 'spam', reason: 'x', removedBy: keeper.id, now: new Date() });
       await tx.rows(sql`select 1`);
@@ -175,7 +175,7 @@ describe('a removal', () => {
 
   it('waits for a payment that is just being submitted, and comes after it', async () => {
     const id = await made();
-    const submitting = await heldOpen(db.database, async (tx) => {
+    const submitting = await holdTransactionOpen(db.database, async (tx) => {
       await tx.one(sql`select id from listings where id = ${id} for share`);
       await openPayment(tx, id);
     });

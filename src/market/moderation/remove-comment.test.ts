@@ -2,7 +2,7 @@ import sql, { raw } from 'sql-template-tag';
 import { beforeAll, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { act, eventsOf, heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { act, eventsOf, holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
 import { marketContext } from '../../../test/support/market-context.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../test/support/seed.ts';
 import { endpoints } from '../../contract/index.ts';
@@ -92,7 +92,7 @@ it('again, or ten times at once, is answered with the first: one reason, one eve
 it('waits for one that is just being made, and is answered with it', async () => {
   const id = await said();
   const before = (await removals()).length;
-  const removing = await heldOpen(db.database, async (tx) => {
+  const removing = await holdTransactionOpen(db.database, async (tx) => {
     await lockComment(tx, BigInt(id));
     markCommentRemoved(tx, BigInt(id), { reasonCode: 'illegal', reason: 'first', now: new Date() });
     await tx.one(sql`select 1 as written`);

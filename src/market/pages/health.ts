@@ -58,7 +58,7 @@ export async function readyz(
       log_copy: history.memory(),
       ...(await paymentsStatus(market, payments)),
       providers: providersStatus(market, payments),
-      payments_held: payments.held.counts(),
+      payments_held: payments.withheld.counts(),
       contract_wallets: payments.watch.contractWallets(),
       ...(await chainStatus(market)),
       ...catalogStatus(catalog),

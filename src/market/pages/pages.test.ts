@@ -12,7 +12,7 @@ import { STREAM_PATH } from '../events/stream/mount-event-stream.ts';
 import { completeFee } from '../listings/fees/complete-fee.ts';
 import { createPayments } from '../payments/payments.ts';
 import { completePurchase } from '../purchases/complete-purchase.ts';
-import { heldThings } from '../world/drafts/list-world.ts';
+import { createThingFees } from '../world/drafts/list-world.ts';
 import { createPages } from './create-pages.ts';
 import { STOREFRONT_PATHS } from './storefront/create-storefront.ts';
 import { frontAnswer } from './storefront/front-page.ts';
@@ -24,7 +24,7 @@ const db = testDatabase({ inventedEvents: true });
 const market = (): TestMarket => marketContext({ database: db.database, clock: settableClock(NOW_MS) });
 
 const pagesOf = (on: TestMarket) => {
-  const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, heldThings(on)) };
+  const completions = { purchase: completePurchase(on), listing_fee: completeFee(on, createThingFees(on)) };
   const payments = createPayments(on, completions, { reconcileEveryMs: 1_000, watchEveryMs: 1_000, longestPauseMs: 0 });
   const history = { isLost: () => false, memory: () => 'kept' as const };
   return createPages(on, { ...on, payments, history, front: (call) => frontAnswer(on.config, on.events, call) });

@@ -96,7 +96,7 @@ export async function mustNotBePaid(
 }
 
 /** While the chain cannot be read, paying is not called safe. */
-export function withoutLook(market: Pick<LostPaymentMarket, 'hasRecentRecovery'>, refusal: Refusal): Refusal {
+export function warnAfterRecovery(market: Pick<LostPaymentMarket, 'hasRecentRecovery'>, refusal: Refusal): Refusal {
   if (refusal.reason !== 'payment_check_unavailable' || !market.hasRecentRecovery()) return refusal;
   return new Refusal(refusal.reason, { ...refusal.options, doNotPayAgain: true });
 }

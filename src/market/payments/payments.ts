@@ -5,13 +5,13 @@ import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { createCorroboration } from './chain/corroborate.ts';
 import { type ChainHead, followHeads, readHead } from './chain/read-head.ts';
+import { createReadSchedule } from './chain/read-schedule.ts';
 import { createWatch } from './chain/watch-providers.ts';
-import { createWhenToLook } from './chain/when-to-look.ts';
 import type { Completions } from './completion.ts';
 import { pruneIntents } from './paths/direct/intents.ts';
 import type { Driven, PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
-import { createOffers, createSignerRefresh, refreshSigners } from './paths/x402/facilitator.ts';
+import { createSignerRefresh, createX402Gate, refreshSigners } from './paths/x402/facilitator.ts';
 import { isOpen, type Payment, type ReviewOutcome } from './payment.ts';
 import { createPayeeCheck } from './payment-guards.ts';
 import { type Chore, createPass, createReconciler } from './reconcile.ts';
@@ -46,7 +46,7 @@ const COUNT_EVERY_MS = 10_000;
 export function createPayments(market: Market, completions: Completions, options: PaymentsOptions) {
   const providerHealth = createProviderHealth(market.providers, market.clock);
   let lastRead: { head: ChainHead; at: number } | null = null;
-  const whenToLook = createWhenToLook({
+  const whenToLook = createReadSchedule({
     ...{ database: market.database, clock: market.clock },
     blockSeconds: market.config.network.blockSeconds,
     chainId: market.config.network.chainId,
@@ -63,7 +63,7 @@ export function createPayments(market: Market, completions: Completions, options
     lastRead: () => lastRead,
     isLeader: () => reconciler.isLeader(),
   });
-  const corroboration = createCorroboration(market, providerHealth, watch.look);
+  const corroboration = createCorroboration(market, providerHealth, watch.check);
   const context = { market, completions, corroboration, refreshSigners: createSignerRefresh(market) };
   const settler = createSettler(context, { readHead: heads.fresh, isFarFromFinal: whenToLook.isFarFromFinal });
   const facts = createPaymentFacts(market);
@@ -75,13 +75,13 @@ export function createPayments(market: Market, completions: Completions, options
   const chores = choresOf(market, { declineOld, count: facts.count });
   const reconciler = createReconciler(
     market,
-    { pass: passIfDue, standIn: passIfOverdue, chores },
+    { pass: passIfDue, followerPass: passIfOverdue, chores },
     options.reconcileEveryMs,
   );
   return {
     completions,
     payees: createPayeeCheck(market),
-    offers: createOffers(market),
+    x402Gate: createX402Gate(market),
     /** The heads of the chain, read once for all who ask at the same time. */
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */
@@ -103,7 +103,7 @@ export function createPayments(market: Market, completions: Completions, options
     /** How the providers stand, and what is undecided: for metrics and `/readyz`. */
     providerHealth,
     watch,
-    held: corroboration.held,
+    withheld: corroboration.withheld,
     facts,
   };
 }
@@ -226,8 +226,8 @@ function createDriver(context: PathContext) {
     if (running) return await running;
     const run = database
       .withAdvisoryLock(`payment:${payment.id}`, () => pathOf(payment).drive(context, payment, proof, terms))
-      .then(async (held): Promise<Driven> => {
-        return held?.value ?? { current: (await findPayment(database, payment.id)) ?? payment, refusal: null };
+      .then(async (locked): Promise<Driven> => {
+        return locked?.value ?? { current: (await findPayment(database, payment.id)) ?? payment, refusal: null };
       });
     underway.set(payment.id, run);
     try {

@@ -53,10 +53,10 @@ export interface Chore {
   everyMs: number;
 }
 
-interface Work {
+interface ReconcilerWork {
   pass(): Promise<void>;
   /** What a process does now and then that does not have the duty; the pass, where it is left out. */
-  standIn?(): Promise<void>;
+  followerPass?(): Promise<void>;
   chores?: readonly Chore[];
 }
 
@@ -64,10 +64,14 @@ interface Work {
  * The background work on payments, from start to stop; the duty of one process at a time. Trouble is logged and the next tick tries
  * again: an attempt is never given up on.
  */
-export function createReconciler(market: Market, { pass, standIn = pass, chores = [] }: Work, everyMs: number) {
+export function createReconciler(
+  market: Market,
+  { pass, followerPass = pass, chores = [] }: ReconcilerWork,
+  everyMs: number,
+) {
   const stopping = new AbortController();
   const { database, clock, log } = market;
-  let lookingAfter: Promise<void> | null = null;
+  let followerLoop: Promise<void> | null = null;
 
   /** Each goes at its own pace: a facilitator that lets the deadline pass must not hold up the payments. */
   async function repeat(
@@ -86,7 +90,7 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
     }
   }
 
-  const duty = createSingletonJob({
+  const job = createSingletonJob({
     database,
     clock,
     log,
@@ -100,24 +104,24 @@ export function createReconciler(market: Market, { pass, standIn = pass, chores 
   });
 
   /** A process without the duty looks once in a while all the same: the holder may be frozen, and then its lock is not freed. */
-  const lookNowAndThen = async (): Promise<void> => {
+  const passAsFollower = async (): Promise<void> => {
     await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;
-    const unlessLeader = async (): Promise<void> => (duty.isLeader() ? undefined : await standIn());
+    const unlessLeader = async (): Promise<void> => (job.isLeader() ? undefined : await followerPass());
     await repeat('reconcile', unlessLeader, STAND_IN_EVERY_MS, stopping.signal);
   };
 
   return {
     start(): void {
       if (stopping.signal.aborted) return;
-      lookingAfter ??= lookNowAndThen();
-      duty.start();
+      followerLoop ??= passAsFollower();
+      job.start();
     },
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all([lookingAfter, duty.stop()]);
+      await Promise.all([followerLoop, job.stop()]);
     },
     /** Whether this process is the one that does it. */
-    isLeader: () => duty.isLeader(),
+    isLeader: () => job.isLeader(),
   };
 }

@@ -2,14 +2,14 @@ import { createPasses, type Passes } from '../../platform/background-jobs.ts';
 import { RpcFailure } from '../../platform/chain/rpc.ts';
 import type { Market } from '../context.ts';
 import type { FollowedHead } from './chain/read-head.ts';
-import type { WhenToLook } from './chain/when-to-look.ts';
+import type { ReadSchedule } from './chain/read-schedule.ts';
 import type { PathContext } from './paths/payment-path.ts';
 import { pathOf } from './paths/payment-paths.ts';
 import { isOpen, type Payment } from './payment.ts';
 import { findPayment } from './store.ts';
 
 /** Requests that look at one payment share a reading. Null: it shows nothing new. */
-interface Underway {
+interface SharedReading {
   /** As it was read last by any of them. */
   newest: Payment;
   users: number;
@@ -18,23 +18,23 @@ interface Underway {
 
 interface SettlerDependencies {
   readHead(): Promise<FollowedHead>;
-  isFarFromFinal: WhenToLook['isFarFromFinal'];
+  isFarFromFinal: ReadSchedule['isFarFromFinal'];
 }
 
 /** Moves payments on by what the chain shows. */
 export function createSettler(context: PathContext, { readHead, isFarFromFinal }: SettlerDependencies) {
-  const underway = new Map<bigint, Underway>();
+  const sharedReadings = new Map<bigint, SharedReading>();
   const reader = createPaymentReader({ context, readHead });
 
-  async function decide({ payment, evidence }: Shown): Promise<Payment> {
+  async function decide({ payment, evidence }: PaymentEvidence): Promise<Payment> {
     return await pathOf(payment).decide(context, payment, evidence as never);
   }
   async function settleOne(payment: Payment): Promise<Payment | null> {
     const shown = await reader.readOne(payment);
     return shown === undefined ? null : await decide(shown);
   }
-  function share(payment: Payment): Underway {
-    const started: Underway = { newest: payment, users: 0, passes: createPasses(() => settleOne(started.newest)) };
+  function share(payment: Payment): SharedReading {
+    const started: SharedReading = { newest: payment, users: 0, passes: createPasses(() => settleOne(started.newest)) };
     return started;
   }
 
@@ -45,8 +45,8 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
      */
     async settle(payment: Payment): Promise<Payment> {
       if (!isOpen(payment) || (await isFarFromFinal(payment))) return payment;
-      const shared = underway.get(payment.id) ?? share(payment);
-      underway.set(payment.id, shared);
+      const shared = sharedReadings.get(payment.id) ?? share(payment);
+      sharedReadings.set(payment.id, shared);
       if (payment.updatedAt > shared.newest.updatedAt) shared.newest = payment;
       shared.users += 1;
       try {
@@ -56,7 +56,7 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
         return (await findPayment(context.market.database, payment.id)) ?? current;
       } finally {
         shared.users -= 1;
-        if (shared.users === 0) underway.delete(payment.id);
+        if (shared.users === 0) sharedReadings.delete(payment.id);
       }
     },
     /** Looks at what a claim that has been decided on names besides. An unreadable chain changes nothing. */
@@ -78,7 +78,7 @@ export function createSettler(context: PathContext, { readHead, isFarFromFinal }
 }
 
 /** A payment, and what the chain shows of it: for its own path to decide on. */
-interface Shown {
+interface PaymentEvidence {
   payment: Payment;
   evidence: unknown;
   seenIn: readonly (bigint | null)[];
@@ -86,9 +86,9 @@ interface Shown {
 
 interface PaymentReader {
   /** Of one payment: all that are asked for at the same time share a reading. Undefined where it cannot be read, or has not changed. */
-  readOne(payment: Payment): Promise<Shown | undefined>;
+  readOne(payment: Payment): Promise<PaymentEvidence | undefined>;
   /** By payment; without those that cannot be read, or have not changed. */
-  readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>>;
+  readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, PaymentEvidence>>;
 }
 
 interface ReaderDependencies {
@@ -109,11 +109,11 @@ function createPaymentReader({ context, readHead }: ReaderDependencies): Payment
   const readings = createPasses(async () => {
     const payments = [...waiting.values()];
     waiting.clear();
-    const head = await orNothing(market, readHead);
-    return head === null ? new Map<bigint, Shown>() : await readMany(payments, head);
+    const head = await orNullIfUnreadable(market, readHead);
+    return head === null ? new Map<bigint, PaymentEvidence>() : await readMany(payments, head);
   }, pace);
 
-  async function readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, Shown>> {
+  async function readMany(payments: readonly Payment[], head: FollowedHead): Promise<Map<bigint, PaymentEvidence>> {
     market.crashPoint('after_head_read');
     const assets = [...Map.groupBy(payments, ({ asset }) => asset).values()];
     const shown = (await Promise.all(assets.map((ofOne) => readOfAsset(ofOne, head)))).flat();
@@ -122,15 +122,15 @@ function createPaymentReader({ context, readHead }: ReaderDependencies): Payment
     return new Map(shown.map((one) => [one.payment.id, one]));
   }
 
-  async function readOfAsset(payments: readonly Payment[], head: FollowedHead): Promise<Shown[]> {
+  async function readOfAsset(payments: readonly Payment[], head: FollowedHead): Promise<PaymentEvidence[]> {
     const isUnchanged = (payment: Payment, seenIn: readonly (bigint | null)[]): boolean =>
       memory.isUnchanged(payment, seenIn, head);
     // One of a network that this market was on before is decided where its chain is read, and left as it is here.
     const here = payments.filter(({ chainId }) => chainId === market.config.network.chainId);
     const byPath = [...Map.groupBy(here, ({ path }) => path).values()];
-    const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<Shown[]> => {
+    const ofPath = async (some: readonly [Payment, ...Payment[]]): Promise<PaymentEvidence[]> => {
       const path = pathOf(some[0]);
-      const evidences = await orNothing(market, () => path.evidence(context, { head, isUnchanged }, some));
+      const evidences = await orNullIfUnreadable(market, () => path.evidence(context, { head, isUnchanged }, some));
       return some.flatMap((payment) => {
         const evidence = evidences?.get(payment.id);
         return evidence === undefined ? [] : [{ payment, evidence, seenIn: path.seenIn(evidence as never) }];
@@ -158,7 +158,7 @@ function createMemory() {
   const read = new Map<bigint, { rewrites: number; upTo: bigint; seenIn: string }>();
   const spelled = (seenIn: readonly (bigint | null)[]): string => seenIn.join(' ');
   return {
-    note: (shown: Shown, { rewrites, latest }: FollowedHead): void => {
+    note: (shown: PaymentEvidence, { rewrites, latest }: FollowedHead): void => {
       if (read.size >= REMEMBERED) read.clear();
       read.set(shown.payment.id, { rewrites, upTo: latest.number, seenIn: spelled(shown.seenIn) });
     },
@@ -173,7 +173,7 @@ function createMemory() {
   };
 }
 
-async function orNothing<T>(market: Market, read: () => Promise<T>): Promise<T | null> {
+async function orNullIfUnreadable<T>(market: Market, read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
   } catch (error) {

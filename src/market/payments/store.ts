@@ -148,7 +148,7 @@ export function findByToken(queryable: Queryable, tokenHash: Buffer): Promise<Pa
 }
 
 /** The payment of this listing that has not ended unpaid, by its merchant or by its payer. */
-export function findHolding(
+export function findPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
   holder: { merchantId: bigint } | { payer: Hex },
@@ -162,17 +162,17 @@ export function findHolding(
 }
 
 /** Those of a merchant and of a wallet, each where it is given: at most two, and one where it is the same. */
-export async function findHoldings(
+export async function findAllPaidOrPending(
   queryable: Queryable,
   listingId: bigint,
   { merchantId, payer }: { merchantId: bigint | null; payer: Hex | null },
 ): Promise<Payment[]> {
-  const held = sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId}
+  const paidOrPending = sql`select ${columns} from payments where purpose = 'purchase' and listing_id = ${listingId}
     and status not in ('unpaid', 'rejected') and not surplus`;
   return await readPayments(
     queryable,
-    () => sql`${held} and merchant_id = ${merchantId}
-      union all ${held} and payer = ${payer && toBytes(payer)}
+    () => sql`${paidOrPending} and merchant_id = ${merchantId}
+      union all ${paidOrPending} and payer = ${payer && toBytes(payer)}
         and (${merchantId}::int8 is null or merchant_id is distinct from ${merchantId})`,
   );
 }

@@ -7,20 +7,27 @@ import { mustNotBeLost } from '../listings/listing-checks.ts';
 import { isRefused, judgeStep, mustStep } from '../listings/listing-steps.ts';
 import { findListingTerms, type ListingTerms, shareListing } from '../listings/store.ts';
 import { pathOf } from '../payments/paths/payment-paths.ts';
-import { askAnew } from '../payments/paths/x402/ask-payment.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
+import { lapsedRefusal } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
-import { withoutLook } from '../payments/payment-guards.ts';
+import { warnAfterRecovery } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
-import { findHolding } from '../payments/store.ts';
+import { findPaidOrPending } from '../payments/store.ts';
 import { answerPayment } from './answer-payment.ts';
-import { type BuyRequest, findHeld, findInLedger, mustBeGoods, purchaseTerms, readBuyRequest } from './buy-request.ts';
+import {
+  type BuyRequest,
+  findInLedger,
+  findPaymentsOf,
+  mustBeGoods,
+  purchaseTerms,
+  readBuyRequest,
+} from './buy-request.ts';
 import { checkCollecting, collectorOf, isEntitled, isWithoutValue, spendSignature } from './collecting.ts';
 import { recordSale } from './complete-purchase.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { mustNotBring, refuseStray } from './delivery-token.ts';
 import { reviewLost } from './review-lost.ts';
-import { type Found, startPurchase } from './start-purchase.ts';
+import { type RequestFindings, startPurchase } from './start-purchase.ts';
 import { type Buyer, findPurchase, insertFreePurchase, shareHistories } from './store.ts';
 
 /** Each round ends in an answer or in a row of another request, which the next round finds. */
@@ -62,38 +69,38 @@ async function answerRound(market: Market, payments: Payments, request: BuyReque
   const isOfKnown = known !== null && request.proof !== null && pathOf(known).isShownBy(known, request.proof);
   const check = isOfKnown ? null : await checkFresh(market, payments, request, listing);
   const signedBy = check && 'payer' in check ? check.payer : null;
-  const found: Found = { known, check, signedBy, lapsed: isOfKnown ? known : null };
+  const found: RequestFindings = { known, check, signedBy, lapsed: isOfKnown ? known : null };
   const answer =
-    (await answerHeld(market, payments, request, listing, found)) ??
-    (await answerUnheld(market, payments, request, listing, found));
+    (await answerFromPayments(market, payments, request, listing, found)) ??
+    (await answerWithoutPayment(market, payments, request, listing, found));
   await spendIfShown(market, request, answer);
   return answer;
 }
 
 /** What is known of this proof, token, key or wallet. What is left of a known proof that ended unpaid still says whose payments to look for. */
-async function answerHeld(
+async function answerFromPayments(
   market: Market,
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  { known, signedBy, lapsed }: Found,
+  { known, signedBy, lapsed }: RequestFindings,
 ): Promise<BuyAnswer | null> {
   const collector = collectorOf(request, signedBy);
   const first = known && (await answerPayment(market, payments, known, request, listing, collector));
   if (first !== null) return first;
-  for (const payment of await findHeld(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
+  for (const payment of await findPaymentsOf(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null })) {
     const answer = await answerPayment(market, payments, payment, request, listing, collector);
     if (answer !== null) return answer;
   }
   return null;
 }
 
-async function answerUnheld(
+async function answerWithoutPayment(
   market: Market,
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  found: Found,
+  found: RequestFindings,
 ): Promise<BuyAnswer | null> {
   const { signedBy, lapsed } = found;
   if (listing.priceUnits === 0n) return await answerFree(market, request, listing, found);
@@ -131,7 +138,7 @@ async function spendIfShown(market: Market, request: BuyRequest, answer: BuyAnsw
 /** The old proof of a payment that has ended: the buyer may sign a new one, while the listing is for sale. */
 function refuseLapsed(market: Market, listing: ListingTerms, ended: Payment): Refusal {
   if (isRefused(judgeStep(listing, 'buy'))) return new Refusal('authorization_lapsed');
-  return askAnew(market.config, purchaseTerms(market, listing), ended);
+  return lapsedRefusal(market.config, purchaseTerms(market, listing), ended);
 }
 
 /** A free good that a merchant took stays its own, whatever becomes of the listing. */
@@ -139,7 +146,7 @@ async function answerFree(
   market: Market,
   request: BuyRequest,
   listing: ListingTerms,
-  { check, signedBy }: Found,
+  { check, signedBy }: RequestFindings,
 ): Promise<BuyAnswer> {
   const { merchant } = request;
   mustNotBring(request.token);
@@ -199,11 +206,11 @@ async function checkFresh(
     : await checkProof(market, proof, purchaseTerms(market, listing), payments.readHead);
   if (!('refusal' in check) || check.refusal.reason !== 'payment_check_unavailable') return check;
   // Whether it is the payer's own cannot be told now. Where that payer has a payment, no answer may call paying again safe.
-  const held = await findHolding(market.database, listing.id, { payer: proof.authorization.from });
-  return { refusal: held === null ? withoutLook(market, check.refusal) : uncheckedWhilePaying(check.refusal) };
+  const known = await findPaidOrPending(market.database, listing.id, { payer: proof.authorization.from });
+  return { refusal: known === null ? warnAfterRecovery(market, check.refusal) : refuseUnchecked(check.refusal) };
 }
 
-function uncheckedWhilePaying(refusal: Refusal): Refusal {
+function refuseUnchecked(refusal: Refusal): Refusal {
   return new Refusal(refusal.reason, {
     ...refusal.options,
     doNotPayAgain: true,

@@ -7,7 +7,7 @@ import { clientOf } from '../limits/budgets.ts';
 import type { ListingTerms } from '../listings/store.ts';
 import { readProof } from '../payments/paths/x402/read-proof.ts';
 import type { Payment } from '../payments/payment.ts';
-import { findByAuthorization, findByToken, findHoldings } from '../payments/store.ts';
+import { findAllPaidOrPending, findByAuthorization, findByToken } from '../payments/store.ts';
 import type { Proof, Terms } from '../payments/terms.ts';
 import { readToken, type ShownToken } from './delivery-token.ts';
 
@@ -100,7 +100,7 @@ function isMeant({ proof, token, collectOnly }: BuyRequest, { payer }: Payment):
 }
 
 /** Who a request is known to come from: by a fresh signature, or only by an old proof that ended unpaid, which proves nothing. */
-interface Payer {
+interface KnownPayer {
   signedBy: Hex | null;
   lapsedPayer: Hex | null;
 }
@@ -109,16 +109,16 @@ interface Payer {
  * Steps two and three: what this merchant or this payer has paid, or is paying, for the listing. Completed ones first, and of those
  * the one whose payer signed: a merchant's own purchase may need another signature than the one that came.
  */
-export async function findHeld(market: Market, request: BuyRequest, by: Payer): Promise<Payment[]> {
+export async function findPaymentsOf(market: Market, request: BuyRequest, by: KnownPayer): Promise<Payment[]> {
   const { database } = market;
   const { listingId, merchant } = request;
   const payer = by.signedBy ?? by.lapsedPayer;
   if (merchant === null && payer === null) return [];
-  const held = await findHoldings(database, listingId, { merchantId: merchant?.id ?? null, payer });
+  const payments = await findAllPaidOrPending(database, listingId, { merchantId: merchant?.id ?? null, payer });
   const rank = (payment: Payment): number => {
     if (payment.status !== 'completed') return 2;
     return payment.payer === by.signedBy ? 0 : 1;
   };
   const isOthers = ({ merchantId }: Payment): number => Number(merchant === null || merchantId !== merchant.id);
-  return held.sort((a, b) => rank(a) - rank(b) || isOthers(a) - isOthers(b));
+  return payments.sort((a, b) => rank(a) - rank(b) || isOthers(a) - isOthers(b));
 }

@@ -13,12 +13,12 @@ import { findOwnIntent, undecidedRefusal } from '../payments/paths/direct/name-t
 import { findClaim, hasBought, type Intent, insertClaim, rebindPayer } from '../payments/paths/direct/store.ts';
 import { type DirectPayment, isOpen, type Payment } from '../payments/payment.ts';
 import type { Payments } from '../payments/payments.ts';
-import { findHolding } from '../payments/store.ts';
+import { findPaidOrPending } from '../payments/store.ts';
 import { type BuyAnswer, deliver } from './deliver.ts';
 import { keepPayment } from './delivery-token.ts';
 import { findPurchase } from './store.ts';
 
-interface Claim {
+interface ClaimRequest {
   merchant: Merchant;
   intent: Intent;
   listing: ListingTerms;
@@ -47,7 +47,12 @@ export function makeClaimPurchase(payments: Payments): MarketOperation<Endpoints
   };
 }
 
-async function readClaim(market: Market, merchant: Merchant, listingId: bigint, body: ClaimBody): Promise<Claim> {
+async function readClaim(
+  market: Market,
+  merchant: Merchant,
+  listingId: bigint,
+  body: ClaimBody,
+): Promise<ClaimRequest> {
   const listing = await findListingTerms(market.database, listingId);
   if (listing === null) await mustNotBeLost(market.database, listingId);
   const intent = await findOwnIntent(market.database, merchant, body.intent_id, 'purchase');
@@ -56,7 +61,7 @@ async function readClaim(market: Market, merchant: Merchant, listingId: bigint, 
   return { merchant, intent, listing, txHash: body.tx_hash, signature: body.payer_signature as Hex };
 }
 
-async function answerRound(market: Market, payments: Payments, claim: Claim): Promise<ClaimAnswer | null> {
+async function answerRound(market: Market, payments: Payments, claim: ClaimRequest): Promise<ClaimAnswer | null> {
   return await continueClaim<BuyAnswer>(market, payments, claim, {
     checkPayer: (payer) => checkPayer(market, claim, payer),
     // In the order of every other act on a payment: the listing, then the row.
@@ -72,7 +77,7 @@ async function answerRound(market: Market, payments: Payments, claim: Claim): Pr
  * A wallet that the intent names was checked when the intent opened. Any other is judged as of that time: a seller must not keep the
  * goods back by listing the buyer's wallet as its own after the buyer has begun to pay.
  */
-async function checkPayer(market: Market, { intent, listing }: Claim, payer: Hex): Promise<void> {
+async function checkPayer(market: Market, { intent, listing }: ClaimRequest, payer: Hex): Promise<void> {
   if (intent.payer !== null) return;
   if (await isSellerWallet(market.database, listing.merchantId, payer, intent.createdAt)) {
     throw new Refusal('own_goods', {
@@ -97,7 +102,7 @@ async function deliverClaimed(market: Market, listing: ListingTerms, payment: Di
 async function open(
   tx: Tx,
   market: Market,
-  { intent, listing, merchant }: Claim,
+  { intent, listing, merchant }: ClaimRequest,
   { standing, payer }: { standing: DirectPayment | null; payer: Hex },
 ): Promise<DirectPayment | null> {
   const surplus = await hasBought(tx, listing.id, { merchantId: merchant.id, payer });
@@ -111,7 +116,9 @@ async function open(
 }
 
 async function findRival(tx: Tx, listingId: bigint, { id }: Merchant, payer: Hex): Promise<Payment | null> {
-  return (await findHolding(tx, listingId, { merchantId: id })) ?? (await findHolding(tx, listingId, { payer }));
+  return (
+    (await findPaidOrPending(tx, listingId, { merchantId: id })) ?? (await findPaidOrPending(tx, listingId, { payer }))
+  );
 }
 
 function isUndecided(payment: Payment): boolean {
@@ -121,7 +128,7 @@ function isUndecided(payment: Payment): boolean {
 async function rebind(
   tx: Tx,
   market: Market,
-  { listing, merchant }: Claim,
+  { listing, merchant }: ClaimRequest,
   { standing, payer }: { standing: DirectPayment; payer: Hex },
 ): Promise<void> {
   // Whether its transfer can be delivered or only reviewed was said when the claim opened, and stays so.
@@ -131,7 +138,7 @@ async function rebind(
     await tx.savepoint(() => rebindPayer(tx, standing.id, payer, new Date(market.clock.now())));
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    const rival = await findHolding(tx, listing.id, { payer });
+    const rival = await findPaidOrPending(tx, listing.id, { payer });
     throw await undecidedRefusal(tx, market, rival !== null && isUndecided(rival) ? rival : standing, merchant);
   }
 }

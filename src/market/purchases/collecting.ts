@@ -8,8 +8,8 @@ import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketConfig } from '../context.ts';
 import { isRefused, judgeStep } from '../listings/listing-steps.ts';
 import type { ListingTerms } from '../listings/store.ts';
-import { askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { checkProof, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
+import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { type BuyRequest, purchaseTerms } from './buy-request.ts';
@@ -40,7 +40,7 @@ export async function checkCollecting(
   const wanted = collectNonce(collectTerms(market, listing, payer, request.collectSalt));
   if (nonce !== wanted) {
     const detail = `The nonce is not that of a collecting signature for listing ${listing.id} at ${market.config.baseUrl} with this collect_salt.`;
-    return { refusal: askPayment(market.config, terms, 'payment_invalid', detail) };
+    return { refusal: paymentRequired(market.config, terms, 'payment_invalid', detail) };
   }
   const shown = { payer, nonce, merchantId: request.merchant?.id ?? null };
   if (await wasShown(market.database, shown)) return { refusal: new Refusal('collect_signature_used') };
@@ -51,7 +51,7 @@ export async function checkCollecting(
 function refuseWithoutValue(market: Market, listing: ListingTerms): Refusal {
   const detail = 'An authorization of value 0 pays for nothing; it collects with {"collect": true, "collect_salt"}.';
   if (listing.priceUnits > 0n)
-    return askPayment(market.config, purchaseTerms(market, listing), 'payment_invalid', detail);
+    return paymentRequired(market.config, purchaseTerms(market, listing), 'payment_invalid', detail);
   return new Refusal('payment_invalid', {
     detail,
     nextStep: 'These goods are free: send the request without a proof.',
@@ -80,7 +80,7 @@ export function askToCollect(config: MarketConfig, { collectSalt }: BuyRequest, 
   const detail =
     'Sign to show that you control the paying wallet: an authorization of value 0, as `collect` says. It moves no money.';
   const terms = purchaseTerms({ config }, listing);
-  const asked = askPayment(
+  const asked = paymentRequired(
     config,
     collectSalt === null ? terms : { ...terms, valueUnits: 0n },
     'payment_required',

@@ -12,12 +12,12 @@ export interface ShownToken {
   form: 'own' | 'given' | 'neither';
 }
 
-const GIVEN = /^[A-Za-z0-9_-]{43}$/;
+const ISSUED_TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 export function readToken(text: string, prefix: string): ShownToken {
   const hash = tokenHashOf(text);
   if (isDeliveryToken(text, prefix)) return { hash, form: 'own' };
-  return { hash, form: GIVEN.test(text) ? 'given' : 'neither' };
+  return { hash, form: ISSUED_TOKEN.test(text) ? 'given' : 'neither' };
 }
 
 export function tokenHashOf(token: string): Buffer {
@@ -31,7 +31,7 @@ function refuseToken(message: string): Refusal {
   });
 }
 
-interface Asker {
+interface TokenRequest {
   token: ShownToken | null;
   merchant: object | null;
   collectOnly: boolean;
@@ -41,7 +41,7 @@ interface Asker {
  * A token that belongs to no payment, in a request with a proof that opens none either so far. Of those that we give, such a one may be
  * that of an opening which never came about, and is left alone.
  */
-export function mustBeOpening({ token, merchant, collectOnly }: Asker): void {
+export function mustBeOpening({ token, merchant, collectOnly }: TokenRequest): void {
   if (token?.form === 'neither') throw refuseToken('must be <prefix>_dt_, 43 of 0-9A-Za-z and a checksum');
   if (token?.form !== 'own') return;
   if (merchant !== null) throw refuseToken('goes without a key: what a key has bought, the key collects');
@@ -49,7 +49,7 @@ export function mustBeOpening({ token, merchant, collectOnly }: Asker): void {
 }
 
 /** A token alone that belongs to no payment for this listing. The client may have paid, so a 402 must not ask it for money. */
-export function refuseStray({ token, merchant }: Asker, isFree: boolean): Refusal {
+export function refuseStray({ token, merchant }: TokenRequest, isFree: boolean): Refusal {
   if (token?.form === 'own' && isFree) return refuseToken(NOT_FOR_FREE);
   if (token?.form === 'own' && merchant !== null)
     return refuseToken('goes without a key, and belongs to no payment here');
@@ -64,7 +64,7 @@ export function mustNotBring(token: ShownToken | null): void {
 const NOT_FOR_FREE = 'goes with a payment, and these goods are free';
 
 /** The token of the client's own that the payment is to have; null: it brought none. */
-export async function takeClientToken(market: Market, { token }: Asker): Promise<Buffer | null> {
+export async function takeClientToken(market: Market, { token }: TokenRequest): Promise<Buffer | null> {
   if (token?.form !== 'own') return null;
   if ((await findByToken(market.database, token.hash)) !== null) throw new Refusal('delivery_token_used');
   return token.hash;

@@ -17,7 +17,7 @@ import {
 } from '../payments/paths/direct/intents.ts';
 import { undecidedRefusal } from '../payments/paths/direct/name-transaction.ts';
 import type { Payments } from '../payments/payments.ts';
-import { findHolding } from '../payments/store.ts';
+import { findPaidOrPending } from '../payments/store.ts';
 import { mustBeGoods } from './buy-request.ts';
 import { isEntitled } from './collecting.ts';
 
@@ -75,11 +75,11 @@ async function checkBuyer(
   listing: ListingTerms,
   { merchant, payer }: { merchant: Merchant; payer: Hex | null },
 ): Promise<void> {
-  const held =
-    (await findHolding(queryable, listing.id, { merchantId: merchant.id })) ??
-    (payer && (await findHolding(queryable, listing.id, { payer })));
-  if (held?.status === 'completed') throw new Refusal('purchase_exists');
-  if (held) throw await undecidedRefusal(queryable, market, held, merchant);
+  const known =
+    (await findPaidOrPending(queryable, listing.id, { merchantId: merchant.id })) ??
+    (payer && (await findPaidOrPending(queryable, listing.id, { payer })));
+  if (known?.status === 'completed') throw new Refusal('purchase_exists');
+  if (known) throw await undecidedRefusal(queryable, market, known, merchant);
   if (await isEntitled(queryable, listing, { merchantId: merchant.id, payer })) throw free(listing);
   mustStep(listing, 'buy');
   mustBeOnNetwork(market, listing);

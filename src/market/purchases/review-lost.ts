@@ -19,7 +19,7 @@ import type { BuyAnswer } from './deliver.ts';
 const EVER = new Date(0);
 
 /** What a buyer names who has paid in what was lost and has no slip. */
-interface Named {
+interface NamedTransfer {
   request: BuyRequest;
   listing: ListingTerms;
   /** Has signed to collect. */
@@ -32,7 +32,7 @@ interface Named {
  * stands in for that of a challenge. It was made before the claim's intent, so that what is decided on it is a review: nothing is
  * delivered but by the payee. Null when another payment of this buyer came first. Withdrawn goods can be asked for as well.
  */
-export async function reviewLost(market: Market, payments: Payments, named: Named): Promise<BuyAnswer | null> {
+export async function reviewLost(market: Market, payments: Payments, named: NamedTransfer): Promise<BuyAnswer | null> {
   const { request, listing, payer } = named;
   const merchant = await mustBeBuyer(market, named);
   const paidAt = await findInLoss(market, payments, named);
@@ -47,7 +47,7 @@ export async function reviewLost(market: Market, payments: Payments, named: Name
 }
 
 /** The goods are handed over later, to the merchant who owns the key. */
-async function mustBeBuyer(market: Market, { request, listing, payer }: Named): Promise<Merchant> {
+async function mustBeBuyer(market: Market, { request, listing, payer }: NamedTransfer): Promise<Merchant> {
   const { merchant } = request;
   if (listing.removedAt !== null) throw new Refusal('listing_removed');
   if (merchant === null) {
@@ -64,7 +64,11 @@ async function mustBeBuyer(market: Market, { request, listing, payer }: Named): 
 }
 
 /** Before anything is stored: there is such a transfer, among those that the books may have lost, and it is nothing else's. Its block's time. */
-async function findInLoss(market: Market, payments: Payments, { listing, payer, txHash }: Named): Promise<number> {
+async function findInLoss(
+  market: Market,
+  payments: Payments,
+  { listing, payer, txHash }: NamedTransfer,
+): Promise<number> {
   const { database, config } = market;
   const { usdc, chainId } = config.network;
   if ((await findProof(database, { txHash })) !== null) throw new Refusal('transaction_used');
@@ -101,7 +105,7 @@ function notFound(): Refusal {
 
 async function open(
   market: Market,
-  { listing, payer, txHash }: Named,
+  { listing, payer, txHash }: NamedTransfer,
   { merchant, createdAt }: { merchant: Merchant; createdAt: Date },
 ): Promise<DirectPayment | null> {
   return await market.database.transaction(async (tx) => {

@@ -8,21 +8,21 @@ import { mustBeOnNetwork } from '../listings/listing-checks.ts';
 import { mustStep } from '../listings/listing-steps.ts';
 import { isSellerWallet, type ListingTerms, shareListing } from '../listings/store.ts';
 import { PAYMENT_PATHS } from '../payments/paths/payment-paths.ts';
-import { askPayment } from '../payments/paths/x402/ask-payment.ts';
 import { mustHold, mustMoveOn, type ProofCheck } from '../payments/paths/x402/check-proof.ts';
+import { paymentRequired } from '../payments/paths/x402/payment-required.ts';
 import type { Payment } from '../payments/payment.ts';
 import { mustNotBePaid } from '../payments/payment-guards.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { Proof } from '../payments/terms.ts';
 import { answerPayment } from './answer-payment.ts';
-import { type BuyRequest, findHeld, findInLedger, purchaseTerms } from './buy-request.ts';
+import { type BuyRequest, findInLedger, findPaymentsOf, purchaseTerms } from './buy-request.ts';
 import { askToCollect, collectorOf } from './collecting.ts';
 import type { BuyAnswer } from './deliver.ts';
 import { mustBeOpening, refuseWithToken, takeClientToken, tokenHashOf, withToken } from './delivery-token.ts';
 import { isEarlierBuyer } from './store.ts';
 
 /** What was found about a request before the listing has its say. */
-export interface Found {
+export interface RequestFindings {
   known: Payment | null;
   check: ProofCheck | null;
   signedBy: Hex | null;
@@ -36,7 +36,7 @@ export async function startPurchase(
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  found: Found,
+  found: RequestFindings,
 ): Promise<BuyAnswer | null> {
   // Made before the row, so that even an answer to a commit that was never heard of carries it. Who brings one of its own has it.
   const isGiven = request.merchant === null && request.token?.form !== 'own';
@@ -58,7 +58,7 @@ async function openOrRefuse(
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  found: Found,
+  found: RequestFindings,
   token: string | null,
 ): Promise<Payment | null> {
   try {
@@ -81,17 +81,17 @@ async function openOrRefuse(
  * that paying is safe. What was found against the proof itself says so for itself, and a 402 asks for one that shows a wallet, with
  * which what is under way is found.
  */
-function keepFromPaying(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: Found): Refusal {
+function keepFromPaying(refusal: Refusal, { proof }: BuyRequest, { check, signedBy }: RequestFindings): Refusal {
   const { reason, row, options } = refusal;
   const isOfProof = check !== null && 'refusal' in check && check.refusal === refusal;
   if (proof === null || signedBy !== null || isOfProof || row.status === 402) return refusal;
   return new Refusal(reason, { ...options, doNotPayAgain: true });
 }
 
-async function hasArrived(market: Market, request: BuyRequest, { known, signedBy }: Found): Promise<boolean> {
+async function hasArrived(market: Market, request: BuyRequest, { known, signedBy }: RequestFindings): Promise<boolean> {
   const inLedger = await findInLedger(market, request);
   if (inLedger !== null && inLedger.id !== known?.id) return true;
-  return (await findHeld(market, request, { signedBy, lapsedPayer: null })).length > 0;
+  return (await findPaymentsOf(market, request, { signedBy, lapsedPayer: null })).length > 0;
 }
 
 /** The proof, if everything that can be said before a row is opened speaks for it. */
@@ -100,7 +100,7 @@ async function checkPurchase(
   payments: Payments,
   request: BuyRequest,
   listing: ListingTerms,
-  { check, signedBy }: Found,
+  { check, signedBy }: RequestFindings,
 ): Promise<{ proof: Proof; floor: bigint }> {
   if (request.proof !== null) mustBeOpening(request);
   if (request.collectOnly) throw refuseCollection(market, request, listing, check);
@@ -110,17 +110,17 @@ async function checkPurchase(
   // A payer whose payment is known is told so first, even while it is unknown whether the payee could receive another.
   if (check !== null && 'refusal' in check && check.refusal.options.doNotPayAgain) throw check.refusal;
   await payments.payees.mustReceive(terms.payee);
-  await payments.offers.beforeSigning(terms, check);
+  await payments.x402Gate.beforeSigning(terms, check);
   if (request.proof === null || check === null) {
     const detail = `This listing costs ${usdcOfUnits(listing.priceUnits)} USDC.`;
-    throw withTokenPrefix(market, request, askPayment(market.config, terms, 'payment_required', detail));
+    throw withTokenPrefix(market, request, paymentRequired(market.config, terms, 'payment_required', detail));
   }
   if ('refusal' in check) throw check.refusal;
   mustMoveOn(market.clock, check.latest);
   const { payee, valueUnits } = terms;
   await mustNotBePaid(market, payments.readHead, { payer: check.payer, payee, valueUnits, payAnew: request.payAnew });
   mustHold(market.config, terms, check.balanceUnits);
-  await payments.offers.mustBeOffered(terms, check.payer);
+  await payments.x402Gate.mustBeOffered(terms, check.payer);
   return { proof: request.proof, floor: check.floor };
 }
 

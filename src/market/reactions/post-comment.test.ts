@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { act, eventsOf, heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { act, eventsOf, holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
 import { marketContext, type SettableClock, settableClock } from '../../../test/support/market-context.ts';
 import {
   removeListing,
@@ -126,7 +126,7 @@ describe('a comment', () => {
 
   it('waits for a removal of the listing that is just being made, and is refused', async () => {
     const id = await made();
-    const removing = await heldOpen(db.database, async (tx) => {
+    const removing = await holdTransactionOpen(db.database, async (tx) => {
       await lockListing(tx, id);
       await tx.run(sql`
         update listings set state = 'removed', removed_at = now(), removed_reason = 'x', removed_reason_code = 'spam' where id = ${id}`);
@@ -141,7 +141,7 @@ describe('a comment', () => {
   it('can be a reply to one that is removed, also while that is being done', async () => {
     const id = await made();
     const first = await say({ on: id });
-    const removing = await heldOpen(db.database, async (tx) => {
+    const removing = await holdTransactionOpen(db.database, async (tx) => {
       await lockComment(tx, BigInt(first.id));
       await tx.run(sql`
         update comments set removed_at = now(), removed_reason_code = 'spam', removed_reason = 'x' where id = ${first.id}`);
@@ -231,7 +231,7 @@ it('different words at once get one id each, without gaps, as many as there are 
 
 it('an id is seen only when all lower ones are: who is about to commit is waited for', async () => {
   const id = await made();
-  const slow = await heldOpen(db.database, async (tx) => {
+  const slow = await holdTransactionOpen(db.database, async (tx) => {
     await tx.lock('comments');
     await tx.run(sql`
       insert into comments (id, listing_id, merchant_id, body, created_at)

@@ -84,14 +84,14 @@ export async function isCommentOn(queryable: Queryable, id: bigint, listingId: b
   return found;
 }
 
-export interface StandingComment {
+export interface CommentState {
   listingId: bigint;
   merchantId: bigint;
   removed: boolean;
 }
 
 /** Until the end of the transaction no other one removes it; replies to it go on. */
-export async function lockComment(tx: Tx, id: bigint): Promise<StandingComment | null> {
+export async function lockComment(tx: Tx, id: bigint): Promise<CommentState | null> {
   const row = await tx.maybe<{ listing_id: bigint; merchant_id: bigint; removed: boolean }>(sql`
     select listing_id, merchant_id, removed_at is not null as removed from comments where id = ${id} for no key update`);
   return row && { listingId: row.listing_id, merchantId: row.merchant_id, removed: row.removed };

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeAll, expect, it } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { act, eventsOf, heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { act, eventsOf, holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
 import { marketContext, settableClock } from '../../../test/support/market-context.ts';
 import {
   removeListing,
@@ -76,7 +76,7 @@ it('that was given stands, and is answered alike, when the listing has ended', a
 it('waits for a withdrawal that is just being made, and is refused', async () => {
   const voter = await seedMerchant(db.database);
   const id = await made();
-  const withdrawing = await heldOpen(db.database, async (tx) => {
+  const withdrawing = await holdTransactionOpen(db.database, async (tx) => {
     await lockListing(tx, id);
     await markWithdrawn(tx, id, null, new Date(NOON));
   });

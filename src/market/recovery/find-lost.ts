@@ -38,7 +38,7 @@ export interface Lost {
   recoveries: bigint;
 }
 
-interface Told {
+interface LoggedEvent {
   kind: string;
   at: string;
   actor: string;
@@ -61,7 +61,7 @@ export function findLost(events: readonly CopiedEvent[]): Lost {
   };
   const made: Made = { merchants: new Set(), listings: new Set(), comments: new Set() };
   for (const { canonical } of events) {
-    const told: Told = JSON.parse(canonical.toString('utf8'));
+    const told: LoggedEvent = JSON.parse(canonical.toString('utf8'));
     noteIds(lost, told);
     noteMade(made, told);
     noteIdentity(lost, told);
@@ -82,37 +82,37 @@ interface Made {
   comments: Set<bigint>;
 }
 
-function noteMade({ merchants, listings, comments }: Made, told: Told): void {
+function noteMade({ merchants, listings, comments }: Made, told: LoggedEvent): void {
   if (told.kind === 'register') merchants.add(idOf(told, 'merchant_id'));
   if (told.kind === 'listing' || told.kind === 'maintainer_seed') listings.add(idOf(told, 'listing_id'));
   if (told.kind === 'comment') comments.add(idOf(told, 'comment_id'));
 }
 
-function idOf({ detail }: Told, name: string): bigint {
+function idOf({ detail }: LoggedEvent, name: string): bigint {
   const value = detail[name];
   return typeof value === 'number' ? BigInt(value) : 0n;
 }
 
-function textOf({ detail }: Told, name: string): string | null {
+function textOf({ detail }: LoggedEvent, name: string): string | null {
   const value = detail[name];
   return typeof value === 'string' ? value : null;
 }
 
-function noteIds({ shown }: Lost, told: Told): void {
+function noteIds({ shown }: Lost, told: LoggedEvent): void {
   for (const kind of Object.keys(LOGGED_IDS) as LoggedKind[]) {
     const id = idOf(told, LOGGED_IDS[kind]);
     if (id > shown[kind]) shown[kind] = id;
   }
 }
 
-function noteIdentity(lost: Lost, told: Told): void {
+function noteIdentity(lost: Lost, told: LoggedEvent): void {
   const merchantId = idOf(told, 'merchant_id');
   if (told.kind === 'register') lost.registered.push({ merchantId, handle: told.actor, at: new Date(told.at) });
   if (told.kind === 'rotate') lost.rotated.add(merchantId);
   if (told.kind === 'recover') lost.recovered.add(merchantId);
 }
 
-function noteGoods(lost: Lost, told: Told): void {
+function noteGoods(lost: Lost, told: LoggedEvent): void {
   const id = idOf(told, 'listing_id');
   const action = textOf(told, 'action');
   if (told.kind === 'listing' || told.kind === 'maintainer_seed') {

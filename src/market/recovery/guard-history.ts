@@ -91,20 +91,20 @@ async function putPayment(tx: Tx, slip: PaymentSlip, now: Date): Promise<void> {
 }
 
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
-type Act = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
+type AnyOperation = (market: Market, call: MarketCall<Endpoints['getPayment']>) => Promise<unknown>;
 
 const RETRY_SECONDS = 60;
 
 /** Reads without a key that tell of one payment: where its row was lost they would say that there is none. */
-const TELL_OF_A_PAYMENT: ReadonlySet<EndpointName> = new Set(['getPayment', 'getWorldDraft', 'getWorldCheckout']);
+const PAYMENT_STATUS_READS: ReadonlySet<EndpointName> = new Set(['getPayment', 'getWorldDraft', 'getWorldCheckout']);
 
 /** Whether it is answered from the books as they stand also while history is lost: only what is public and tells of no payment. */
 function isPublicRead(name: EndpointName): boolean {
   const { method, auth } = endpoints[name];
-  return method === 'GET' && (auth === 'public' || auth === 'audit') && !TELL_OF_A_PAYMENT.has(name);
+  return method === 'GET' && (auth === 'public' || auth === 'audit') && !PAYMENT_STATUS_READS.has(name);
 }
 
-type Guarded = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
+type LossState = Pick<MarketHistory, 'isLost' | 'hasLocks' | 'recoveredAt'>;
 
 const isWrite = (name: EndpointName): boolean => endpoints[name].method !== 'GET';
 
@@ -117,13 +117,13 @@ async function isLockedOut(market: Market, caller: Merchant | null | undefined):
  * What was lost is taken back before it is asked about. While history is lost nothing is written, and no caller is told of a payment from
  * books that may lack it.
  */
-export function guardHistory(history: Guarded, operations: MarketOperations): MarketOperations {
+export function guardHistory(history: LossState, operations: MarketOperations): MarketOperations {
   const { isLost, hasLocks, recoveredAt } = history;
   const guarded = Object.entries(operations).map(([name, operation]) => {
     if (isPublicRead(name as EndpointName)) return [name, operation];
     // Each operation has types of its own, which a table of them can only be walked without.
-    const act = operation as unknown as Act;
-    const asked: Act = async (market, call) => {
+    const act = operation as unknown as AnyOperation;
+    const guardedOperation: AnyOperation = async (market, call) => {
       if (isLost()) throw historyLost();
       if (hasLocks() && isWrite(name as EndpointName) && (await isLockedOut(market, call.caller))) {
         throw new Refusal('rotation_required');
@@ -134,7 +134,7 @@ export function guardHistory(history: Guarded, operations: MarketOperations): Ma
       }
       return await act(market, call);
     };
-    return [name, asked];
+    return [name, guardedOperation];
   });
   return Object.fromEntries(guarded);
 }

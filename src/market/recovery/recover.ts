@@ -78,7 +78,7 @@ export async function recover(
       });
       await store.endLoss(tx, recoveryId);
       await raiseIds(tx, lost, { eventId, isBlind: copied === null });
-      await store.lookAtThings(tx);
+      await store.markThingsForCheck(tx);
       await carryOut(tx, market, lost, { recoveryId, now });
       await holdIdentities(tx, lost, { recoveryId, now, isBlind: copied === null });
       const detail = {
@@ -170,13 +170,18 @@ async function holdIdentities(
 const MAINTAINER = 1n;
 const REASON = 'Removed in a part of the log that was lost, and again by the recovery.';
 
-interface Given {
+interface RecoveryRecord {
   recoveryId: bigint;
   now: Date;
 }
 
 /** What was ended in the events that were lost is ended again, and told again. */
-async function carryOut(tx: Tx, { clock }: CommandMarket, lost: Lost, { recoveryId, now }: Given): Promise<void> {
+async function carryOut(
+  tx: Tx,
+  { clock }: CommandMarket,
+  lost: Lost,
+  { recoveryId, now }: RecoveryRecord,
+): Promise<void> {
   const tell = (event: Parameters<typeof recordEvent>[2]): Promise<void> =>
     recordEvent(tx, { clock, wakeEvents: () => {} }, event);
   const again = { recovery_id: Number(recoveryId) };

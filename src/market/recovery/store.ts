@@ -41,7 +41,7 @@ export async function raiseSequence(tx: Tx, table: string, id: bigint): Promise<
 }
 
 /** What became of a thing meanwhile, its city knows: it is asked at once, and not when it is its turn. */
-export async function lookAtThings(tx: Tx): Promise<void> {
+export async function markThingsForCheck(tx: Tx): Promise<void> {
   await tx.run(sql`
     update world_listings set looked_at = 'epoch' from listings l
     where l.id = listing_id and l.state in ('live', 'withdrawn', 'removed', 'stale') and reviewed_at is null`);

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { reasonOf } from '../../../test/support/ask.ts';
 import { testDatabase } from '../../../test/support/database.ts';
-import { heldOpen, untilWaiting } from '../../../test/support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../../../test/support/listing-life.ts';
 import {
   marketContext,
   type SettableClock,
@@ -181,7 +181,7 @@ describe('a checkout', () => {
   });
 
   it('waits for a withdrawal that is just being made, and is refused by it', async () => {
-    const held = await heldOpen(db.database, (tx) =>
+    const held = await holdTransactionOpen(db.database, (tx) =>
       tx.run(sql`update listings set state = 'withdrawn', withdrawn_at = now() where id = ${listing.id}`),
     );
     const asked = reasonOf(open());

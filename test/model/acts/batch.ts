@@ -15,14 +15,14 @@ export interface Batched {
     spend: 'as signed' | 'on nothing';
   }[];
   /** Whoever signed first pays the seller once more in the same transaction, with a nonce that the market never saw. */
-  paysBeside: boolean;
+  paysSurplus: boolean;
   final: boolean;
 }
 
 /** Purchases that nobody has settled when their market dies, and one transaction of a stranger that uses all their nonces. */
 export class SpendTogether extends Act<Batched> {
   async run(_reference: Reference, run: Run): Promise<void> {
-    const { parts, paysBeside, final } = this.given;
+    const { parts, paysSurplus, final } = this.given;
     const before = run.proofs.length;
     const same = { version: 'v2' as const, nth: 0, ahead: 600, twice: false, crashAt: 'before_verify' as const };
     for (const [who, { wallet, listing }] of parts.entries()) {
@@ -37,7 +37,7 @@ export class SpendTogether extends Act<Batched> {
       ),
     );
     const first = proofs[0]?.signed.authorization;
-    if (paysBeside && first !== undefined) {
+    if (paysSurplus && first !== undefined) {
       const other = { ...first, nonce: `0x${first.nonce.slice(2).split('').reverse().join('')}` as Hex };
       calls.push(
         settleData(other, await signAuthorization(run.stage.chain, walletOf(run, parts[0]?.wallet ?? 0), other)),

@@ -121,7 +121,7 @@ export async function claim(
   given: Omit<Claiming, 'intent' | 'transaction'>,
 ): Promise<void> {
   const { reference } = run;
-  const standing = reference.standing(intent.terms);
+  const standing = reference.claimPaymentOf(intent.terms);
   if ((standing?.named.length ?? 0) >= MOST_NAMED) return;
   const opener = run.buyers.find(({ handle }) => handle === intent.terms.who) ?? never();
   const buyer = given.who === null ? opener : (buyerOf(run, given.who) ?? opener);

@@ -57,7 +57,7 @@ export class List extends Act<Listed> {
         ? await openIntent(run, { who: 0, listing: 0, named: null, fee: true })
         : run.intents.findLast(({ terms }) => terms.isFee);
     if (intent == null) return null;
-    const standing = run.reference.standing(intent.terms);
+    const standing = run.reference.claimPaymentOf(intent.terms);
     const before = standing?.named.at(-1)?.hash;
     const hash = before ?? (await transfer(run, intent, { wallet, amount, to: 'payee', authorized: false }));
     if (final) await run.stage.finalize();

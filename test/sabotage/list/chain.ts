@@ -149,10 +149,10 @@ export const CHAIN: readonly Sabotage[] = [
   ),
   bug(
     'a-payment-close-to-final-is-left-alone',
-    'src/market/payments/chain/when-to-look.ts',
+    'src/market/payments/chain/read-schedule.ts',
     'return Math.min(byNumber, byTime)',
     'return Math.max(byNumber, byTime)',
-    ['src/market/payments/chain/when-to-look.test.ts'],
+    ['src/market/payments/chain/read-schedule.test.ts'],
   ),
   bug(
     'a-proof-drives-a-payment-of-another-chain',

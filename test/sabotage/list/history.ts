@@ -59,14 +59,14 @@ export const HISTORY: readonly Sabotage[] = [
     LOSSES,
     'create trigger a_history_is_whole before insert or update on events',
     'create trigger a_history_is_whole before delete on events',
-    ['src/market/recovery/history-is-whole.test.ts'],
+    ['src/market/recovery/open-loss-blocks-writes.test.ts'],
   ),
   bug(
     'payments-go-on-though-history-is-lost',
     LOSSES,
     'if exists (select from history_losses where recovered_by is null) then\n    raise',
     'if false then\n    raise',
-    ['src/market/recovery/history-is-whole.test.ts'],
+    ['src/market/recovery/open-loss-blocks-writes.test.ts'],
   ),
   bug(
     'a-city-goes-on-though-history-is-lost',

@@ -38,19 +38,19 @@ export async function providerStage(providers: number): Promise<ProviderStage> {
     proxies,
     money: watchMoney(world),
     pass: async () => {
-      await payments().watch.look();
+      await payments().watch.check();
       await payments().reconcileOnce();
     },
     finalize: () => world.chain.mine(FINALITY_BLOCKS + 2),
     heal: async () => {
       for (const proxy of proxies) proxy.heal();
-      await payments().watch.look();
+      await payments().watch.check();
       const given: string[] = [];
       for (const command of [resume, reset]) {
         const name = await command(trade);
         if (name === null) continue;
         given.push(name);
-        await payments().watch.look();
+        await payments().watch.check();
       }
       expect(trade.world.running.payments.watch.head()).toMatchObject({ why: null });
       return given;

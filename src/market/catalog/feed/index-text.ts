@@ -29,34 +29,34 @@ export interface Indexing {
 }
 
 /** Puts every live listing into the text index, in slices that give way to requests. Changes meanwhile find their own way in. */
-export async function indexText(model: Model, given: Indexing): Promise<void> {
-  if (model.newestId - model.textUpTo >= (given.threadFrom ?? THREAD_FROM)) await indexWithThread(model, given);
-  await indexUpTo(model, given, null);
-  if (given.stopped()) return;
+export async function indexText(model: Model, options: Indexing): Promise<void> {
+  if (model.newestId - model.textUpTo >= (options.threadFrom ?? THREAD_FROM)) await indexWithThread(model, options);
+  await indexUpTo(model, options, null);
+  if (options.stopped()) return;
   model.textUpTo = Number.POSITIVE_INFINITY;
   model.version += 1;
 }
 
 /** What it leaves undone when the thread fails can be done without it. */
-async function indexWithThread(model: Model, given: Indexing): Promise<void> {
+async function indexWithThread(model: Model, options: Indexing): Promise<void> {
   const ahead = readAhead(model);
   try {
     for (let read = await ahead.next(); read !== null; read = await ahead.next()) {
-      await indexUpTo(model, given, read);
-      if (given.stopped()) return;
+      await indexUpTo(model, options, read);
+      if (options.stopped()) return;
     }
   } catch (error) {
-    await given.failed(error);
+    await options.failed(error);
   } finally {
     await ahead.stop();
   }
 }
 
 /** Up to the last of those that were read, or to the newest of all. */
-async function indexUpTo(model: Model, given: Indexing, read: ReadTexts | null): Promise<void> {
+async function indexUpTo(model: Model, options: Indexing, read: ReadTexts | null): Promise<void> {
   while (model.textUpTo < (read?.upTo ?? model.newestId)) {
     const filled = await model.filling.past(model.textUpTo);
-    if (given.stopped()) return;
+    if (options.stopped()) return;
     const upTo = Math.min(model.textUpTo + SLICE, filled, read?.upTo ?? model.newestId);
     const absent: bigint[] = [];
     for (let id = model.textUpTo + 1; id <= upTo; id += 1) {
@@ -64,8 +64,8 @@ async function indexUpTo(model: Model, given: Indexing, read: ReadTexts | null):
     }
     // From here on a change of these listings goes into the index by itself; what is read below may be older than that.
     model.textUpTo = upTo;
-    if (absent.length > 0) await indexUntilRead(model, given, absent);
-    await given.giveWay();
+    if (absent.length > 0) await indexUntilRead(model, options, absent);
+    await options.giveWay();
   }
 }
 
@@ -86,21 +86,21 @@ function putListing(model: Model, id: number, read: ReadTexts | null): boolean {
 }
 
 /** A database that is away must not leave the market without search for good. */
-async function indexUntilRead(model: Model, given: Indexing, ids: readonly bigint[]): Promise<void> {
-  while (!given.stopped()) {
+async function indexUntilRead(model: Model, options: Indexing, ids: readonly bigint[]): Promise<void> {
+  while (!options.stopped()) {
     try {
-      return await indexAbsent(model, given.database, ids);
+      return await indexAbsent(model, options.database, ids);
     } catch (error) {
-      await given.failed(error);
+      await options.failed(error);
     }
   }
 }
 
 async function indexAbsent(model: Model, database: Database, ids: readonly bigint[]): Promise<void> {
-  const acts = new Map(ids.map((id) => [id, model.columns.editedAct[Number(id)]]));
+  const acts = new Map(ids.map((id) => [id, model.columns.editedRevision[Number(id)]]));
   for (const row of await readListings(database, ids)) {
     const id = Number(row.id);
-    const current = model.columns.state[id] === LIVE && model.columns.editedAct[id] === acts.get(row.id);
+    const current = model.columns.state[id] === LIVE && model.columns.editedRevision[id] === acts.get(row.id);
     // What the database says now and the model does not yet know of comes with the next step.
     if (current && Number(row.edited_act) === acts.get(row.id)) model.text.put(id, textOf(row));
   }
@@ -112,9 +112,9 @@ function textOf(row: ListingText): ListingText {
 }
 
 /** Listings in one question; about 15 milliseconds of work. */
-const ASKED_AT_ONCE = 500;
+const TEXTS_AT_ONCE = 500;
 /** So that the thread never waits for this one. */
-const QUESTIONS_AHEAD = 3;
+const BATCHES_AHEAD = 3;
 
 /** Listings whose words a thread has found. */
 interface ReadTexts {
@@ -139,7 +139,7 @@ interface ReadAhead {
 function readAhead(model: Model): ReadAhead {
   const thread = startThread<TextsToRead, TextsRead>(new URL('../text/reader-thread.ts', import.meta.url));
   const words = createWordsElsewhere();
-  const asked: Promise<ReadTexts>[] = [];
+  const pending: Promise<ReadTexts>[] = [];
   let above = model.textUpTo;
 
   async function ask(): Promise<ReadTexts> {
@@ -153,14 +153,14 @@ function readAhead(model: Model): ReadAhead {
 
   return {
     next: async () => {
-      if (asked.length === 0 && above < model.newestId) await model.filling.past(above);
-      while (asked.length < QUESTIONS_AHEAD && above < Math.min(model.newestId, model.filling.upTo())) {
+      if (pending.length === 0 && above < model.newestId) await model.filling.past(above);
+      while (pending.length < BATCHES_AHEAD && above < Math.min(model.newestId, model.filling.upTo())) {
         const asking = ask();
         // It may not be waited for any more when it fails.
         asking.catch(() => {});
-        asked.push(asking);
+        pending.push(asking);
       }
-      return (await asked.shift()) ?? null;
+      return (await pending.shift()) ?? null;
     },
     stop: () => thread.stop(),
   };
@@ -168,13 +168,13 @@ function readAhead(model: Model): ReadAhead {
 
 function textsAbove(model: Model, above: number) {
   const { columns, fragments } = model;
-  const upTo = Math.min(above + ASKED_AT_ONCE, model.newestId, model.filling.upTo());
+  const upTo = Math.min(above + TEXTS_AT_ONCE, model.newestId, model.filling.upTo());
   const ends = new Uint32Array(upTo - above);
   const versions = new Uint32Array(upTo - above);
   let end = 0;
   for (let at = 0; at < ends.length; at += 1) {
     const id = above + 1 + at;
-    if (columns.state[id] === LIVE && fragments.held(id)) {
+    if (columns.state[id] === LIVE && fragments.has(id)) {
       end += fragments.size(id);
       versions[at] = fragments.version(id);
     }

@@ -6,7 +6,7 @@ import { isFilled, LIVE, type Model } from '../model/model.ts';
 import { applyPins, pinnedAt } from '../model/pins.ts';
 import { fillSorted } from '../sets/sorted-ids.ts';
 import { type PackedRow, readFiguresBetween, readListings, readListingsBetween } from '../store.ts';
-import { type Follower, readFollowers } from './follow.ts';
+import { type Follower, readFollowers } from './apply-feed.ts';
 import { type Moment, readMerchantsBetween, readMoment, readPinPeriods } from './store.ts';
 
 const PORTION = 2_000;
@@ -65,7 +65,7 @@ async function openShelves(model: Model, tx: Tx, { followers, tell }: Loading): 
     tell,
   );
   fillOrders(model);
-  applyPins(model, await readPinPeriods(tx, 0n), moment.lastAct);
+  applyPins(model, await readPinPeriods(tx, 0n), moment.lastRevision);
   for (const apply of await readFollowers(tx, followers)) apply();
   return moment;
 }
@@ -84,7 +84,7 @@ async function fillFirst(model: Model, tx: Tx, newestId: bigint): Promise<void> 
   const above = newestId - BigInt(PORTION);
   for (const row of await readListingsBetween(tx, above > 0n ? above : 0n, newestId)) fillListing(model, row);
   if (above <= 0n) model.filling.rise(Number.POSITIVE_INFINITY);
-  const pinned = [...pinnedAt(model.pins, model.act).ids].filter((id) => !isFilled(model, id));
+  const pinned = [...pinnedAt(model.pins, model.revision).ids].filter((id) => !isFilled(model, id));
   if (pinned.length === 0) return;
   for (const row of await readListings(tx, pinned.slice(0, PORTION).map(BigInt)))
     putFragment(model, Number(row.id), row);

@@ -20,7 +20,7 @@ export interface PinPeriod {
 /** A snapshot of PostgreSQL as text: which transactions it sees. */
 export interface Moment {
   snapshot: string;
-  lastAct: bigint;
+  lastRevision: bigint;
 }
 
 export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint; newestMerchantId: bigint }> {
@@ -78,26 +78,26 @@ export interface Peek extends Moment {
 export async function peekAtChanges(
   queryable: Queryable,
   since: string,
-  known: { act: bigint; most: number; wanted: readonly bigint[] },
+  known: { revision: bigint; most: number; requestedIds: readonly bigint[] },
 ): Promise<Peek> {
-  const { act, most, wanted } = known;
+  const { revision, most, requestedIds } = known;
   const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
       select pg_current_snapshot()::text as snapshot, s.last_act as "lastAct",
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
-          and (s.last_act = ${act} or not exists (select from pin_periods where began > ${act} or ended > ${act}))
+          and (s.last_act = ${revision} or not exists (select from pin_periods where began > ${revision} or ended > ${revision}))
           and (select count(*) from changed) <= ${most} as simple
       from catalog_state s
     )
     select head.*, fresh.* from head left join (
       ${listings}
-      where l.id = any (case when (select simple from head) then array(select listing_id from changed where listing_id is not null) || ${wanted}::int8[] else '{}' end)
+      where l.id = any (case when (select simple from head) then array(select listing_id from changed where listing_id is not null) || ${requestedIds}::int8[] else '{}' end)
     ) fresh on true order by fresh.id`);
   const [head] = rows;
   if (head === undefined) throw new TypeError('the state of the catalog is gone');
-  const { snapshot, lastAct, simple } = head;
-  return { snapshot, lastAct, listings: simple ? rows.filter((row) => row.id !== null) : null };
+  const { snapshot, lastRevision, simple } = head;
+  return { snapshot, lastRevision: lastRevision, listings: simple ? rows.filter((row) => row.id !== null) : null };
 }
 
 const merchants = sql`select id, handle, joined_at, store_line, city_handle from merchants`;
@@ -111,9 +111,9 @@ export async function readMerchantsBetween(tx: Queryable, above: bigint, upTo: b
 }
 
 /** Those that began or ended after that act. */
-export async function readPinPeriods(tx: Queryable, afterAct: bigint): Promise<PinPeriod[]> {
+export async function readPinPeriods(tx: Queryable, afterRevision: bigint): Promise<PinPeriod[]> {
   return tx.rows<PinPeriod>(sql`
-    select listing_id, began, ended from pin_periods where began > ${afterAct} or ended > ${afterAct} order by began`);
+    select listing_id, began, ended from pin_periods where began > ${afterRevision} or ended > ${afterRevision} order by began`);
 }
 
 /**

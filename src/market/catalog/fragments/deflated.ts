@@ -39,7 +39,7 @@ export function createDeflated(fragments: Fragments, { budgetBytes }: { budgetBy
       let count = 0;
       for (const id of ids) {
         if (placeOf(ring, id, fragments.version(id)) >= 0) continue;
-        if (!fragments.held(id)) return -1;
+        if (!fragments.has(id)) return -1;
         count += 1;
       }
       return count;

@@ -48,14 +48,14 @@ describe('a fragment', () => {
     expect(copied(fragments, 7)).toEqual(bytes);
     expect(Buffer.from(fragments.view(7) ?? [])).toEqual(bytes);
     expect(stampOf(fragments, 7)).toBe(stampOfBytes(bytes));
-    expect([fragments.size(7), fragments.head(7), fragments.held(7)]).toEqual([bytes.length, headOf(bytes), true]);
+    expect([fragments.size(7), fragments.head(7), fragments.has(7)]).toEqual([bytes.length, headOf(bytes), true]);
   });
 
   test('that nobody put is known in no way', () => {
     const fragments = createFragments({ budgetBytes: NO_LIMIT });
     putText(fragments, 7, sampleFragment(7, 300));
     for (const id of [1, 6, 8, 5000]) {
-      expect([fragments.size(id), fragments.head(id), fragments.version(id), fragments.held(id)]).toEqual([
+      expect([fragments.size(id), fragments.head(id), fragments.version(id), fragments.has(id)]).toEqual([
         0,
         0,
         0,
@@ -84,7 +84,7 @@ describe('a fragment', () => {
     texts.forEach((bytes, index) => {
       putText(fragments, index + 1, bytes);
     });
-    expect(fragments.bytes()).toEqual({ held: plain - 3 * USUAL.length, garbage: 0 });
+    expect(fragments.bytes()).toEqual({ live: plain - 3 * USUAL.length, garbage: 0 });
     texts.forEach((bytes, index) => {
       const id = index + 1;
       expect(copied(fragments, id)).toEqual(bytes);
@@ -115,7 +115,7 @@ describe('a fragment', () => {
     expect([fragments.version(3), fragments.bytes().garbage]).toEqual([version, 0]);
     putText(fragments, 3, sampleFragment(3, 200, 1));
     expect(fragments.version(3)).not.toBe(version);
-    expect(fragments.bytes()).toEqual({ held: bytes.length + 1, garbage: bytes.length + 1 });
+    expect(fragments.bytes()).toEqual({ live: bytes.length + 1, garbage: bytes.length + 1 });
   });
 
   test('without an outline or with an id that is none is refused', () => {
@@ -124,7 +124,7 @@ describe('a fragment', () => {
     for (const head of [0, -1, bytes.length, Number.NaN])
       expect(() => fragments.put(3, bytes, head)).toThrow(RangeError);
     for (const id of [0, -1, 1.5, 2 ** 29]) expect(() => fragments.put(id, bytes, 9)).toThrow(RangeError);
-    expect(fragments.bytes()).toEqual({ held: 0, garbage: 0 });
+    expect(fragments.bytes()).toEqual({ live: 0, garbage: 0 });
   });
 });
 
@@ -142,7 +142,7 @@ describe('memory', () => {
       const bytes = sampleFragment(id, 60 + ((turn * 31) % 120), turn);
       putText(fragments, id, bytes);
       texts.set(id, bytes);
-      const { held, garbage } = fragments.bytes();
+      const { live: held, garbage } = fragments.bytes();
       expect(garbage).toBeGreaterThanOrEqual(0);
       most = Math.max(most, garbage - Math.max(2 * slabBytes, held / 8));
     }
@@ -157,21 +157,21 @@ describe('memory', () => {
     const texts = Array.from({ length: 1000 }, (_, index) => sampleFragment(index + 1, 200));
     texts.forEach((bytes, index) => {
       putText(fragments, index + 1, bytes);
-      const { held, garbage } = fragments.bytes();
+      const { live: held, garbage } = fragments.bytes();
       expect(held + garbage).toBeLessThanOrEqual(budgetBytes);
     });
-    const firstHeld = texts.findIndex((_, index) => fragments.held(index + 1)) + 1;
-    expect(fragments.bytes().held).toBeGreaterThan(0.8 * budgetBytes);
+    const firstHeld = texts.findIndex((_, index) => fragments.has(index + 1)) + 1;
+    expect(fragments.bytes().live).toBeGreaterThan(0.8 * budgetBytes);
     expect(firstHeld).toBeGreaterThan(1);
     texts.forEach((bytes, index) => {
       const id = index + 1;
-      expect([id, fragments.held(id)]).toEqual([id, id >= firstHeld]);
+      expect([id, fragments.has(id)]).toEqual([id, id >= firstHeld]);
       expect([fragments.size(id), fragments.head(id)]).toEqual([bytes.length, headOf(bytes)]);
       expect(stampOf(fragments, id)).toBe(stampOfBytes(bytes));
     });
     const edited = sampleFragment(5, 100, 1);
     putText(fragments, 5, edited);
-    expect([fragments.held(5), fragments.size(5), stampOf(fragments, 5)]).toEqual([
+    expect([fragments.has(5), fragments.size(5), stampOf(fragments, 5)]).toEqual([
       false,
       edited.length,
       stampOfBytes(edited),
@@ -182,7 +182,7 @@ describe('memory', () => {
     const fragments = createFragments({ budgetBytes: 0 });
     const bytes = sampleFragment(2, 100);
     putText(fragments, 2, bytes);
-    expect([fragments.held(2), fragments.bytes().held, stampOf(fragments, 2)]).toEqual([false, 0, stampOfBytes(bytes)]);
+    expect([fragments.has(2), fragments.bytes().live, stampOf(fragments, 2)]).toEqual([false, 0, stampOfBytes(bytes)]);
   });
 });
 
@@ -206,25 +206,25 @@ test('any order of puts, changes and captures leaves what a map would hold, with
         texts.set(id, bytes);
         const view = capture ? fragments.view(id) : null;
         if (view !== null) captured.push({ view, was: Buffer.from(view) });
-        const { held, garbage } = fragments.bytes();
+        const { live: held, garbage } = fragments.bytes();
         expect(held).toBeLessThanOrEqual((budgetBytes * 5) / 6);
         expect(garbage).toBeGreaterThanOrEqual(0);
       });
       for (const { view, was } of captured) expect(was.equals(view)).toBe(true);
-      const held = [...texts.keys()].filter((id) => fragments.held(id));
-      const gone = [...texts.keys()].filter((id) => !fragments.held(id));
+      const held = [...texts.keys()].filter((id) => fragments.has(id));
+      const gone = [...texts.keys()].filter((id) => !fragments.has(id));
       expect(Math.max(0, ...gone)).toBeLessThan(Math.min(NO_LIMIT, ...held));
       if (budgetBytes === NO_LIMIT) expect(gone).toEqual([]);
       const storedOf = (id: number): number =>
         fragments.size(id) - (texts.get(id)?.includes(USUAL) === true ? USUAL.length : 0);
-      expect(fragments.bytes().held).toBe(held.reduce((sum, id) => sum + storedOf(id) + 1, 0));
+      expect(fragments.bytes().live).toBe(held.reduce((sum, id) => sum + storedOf(id) + 1, 0));
       const page = Buffer.alloc(held.reduce((sum, id) => sum + fragments.size(id) + 1, 0));
       const end = fragments.join(held, page, 0);
       expect(page.toString('utf8', 0, end)).toBe(held.map((id) => texts.get(id)?.toString()).join(','));
       for (const [id, bytes] of texts) {
         expect([fragments.size(id), fragments.head(id)]).toEqual([bytes.length, headOf(bytes)]);
         expect(stampOf(fragments, id)).toBe(stampOfBytes(bytes));
-        if (fragments.held(id)) expect(copied(fragments, id).equals(bytes)).toBe(true);
+        if (fragments.has(id)) expect(copied(fragments, id).equals(bytes)).toBe(true);
       }
     }),
     { numRuns: 60 },

@@ -142,10 +142,10 @@ const SMALLEST_SLAB_BYTES = 64 * 1024;
 const SLABS_PER_BUDGET = 64;
 
 /** Garbage is an eighth of what is held at most, but for a few slabs: one is filled while another one is emptied. */
-const HELD_SHARE = 8 / 9;
-const SLABS_BESIDE = 4;
+const LIVE_SHARE = 8 / 9;
+const SPARE_SLABS = 4;
 /** The limit of held bytes is at least this share of the budget, however large a slab is. */
-const LEAST_HELD_SHARE = 5 / 6;
+const LEAST_LIVE_SHARE = 5 / 6;
 
 /** The JSON text of each listing summary, ready to be copied into a page. */
 export interface Fragments {
@@ -157,7 +157,7 @@ export interface Fragments {
   /** Another number after each put that changed something; 0: unknown id. */
   version(id: number): number;
   /** False: left memory, or unknown. */
-  held(id: number): boolean;
+  has(id: number): boolean;
   /** Bytes written; 0 where the fragment is not held. */
   copy(id: number, target: Uint8Array, at: number): number;
   /** Not to be written to; null where the fragment is not held. */
@@ -168,7 +168,7 @@ export interface Fragments {
   joinOutlines(ids: readonly number[], target: Uint8Array, at: number): number;
   /** 64 bits of the SHA-256 of the fragment, 8 bytes; known also of those that left memory. */
   stampInto(id: number, target: Buffer, at: number): void;
-  bytes(): { held: number; garbage: number };
+  bytes(): { live: number; garbage: number };
 }
 
 export const STAMP_BYTES = 8;
@@ -187,9 +187,9 @@ export function createFragments(options: FragmentsOptions): Fragments {
   const slabBytes = Math.min(options.slabBytes ?? SLAB_BYTES, smallEnough);
   const store = createFragmentStore(slabBytes, usualMiddle);
   const { runs } = store;
-  const mostHeld = Math.max(budgetBytes * LEAST_HELD_SHARE, (budgetBytes - SLABS_BESIDE * slabBytes) * HELD_SHARE);
+  const mostLive = Math.max(budgetBytes * LEAST_LIVE_SHARE, (budgetBytes - SPARE_SLABS * slabBytes) * LIVE_SHARE);
   // Lower ids are never held again: they are evicted first, so they have no claim to come back before the others.
-  let lowestHeld = 1;
+  let lowestStored = 1;
   let puts = 0;
 
   return {
@@ -206,32 +206,32 @@ export function createFragments(options: FragmentsOptions): Fragments {
       store.stamp.fill(0, id * 2, id * 2 + 2);
       puts = (puts + 1) >>> 0 || 1;
       store.version[id] = puts;
-      if (id >= lowestHeld) placeFragment(store, id, bytes);
+      if (id >= lowestStored) placeFragment(store, id, bytes);
       else writeStamp(store, id, bytes);
-      for (; runs.held > mostHeld; lowestHeld++) {
-        stampHeld(store, lowestHeld);
-        dropRun(runs, lowestHeld);
+      for (; runs.live > mostLive; lowestStored++) {
+        stampStored(store, lowestStored);
+        dropRun(runs, lowestStored);
       }
     },
     size: (id) => store.size[id] ?? 0,
     head: (id) => store.head[id] ?? 0,
     version: (id) => store.version[id] ?? 0,
-    held: (id) => (runs.slab[id] ?? 0) !== 0,
+    has: (id) => (runs.slab[id] ?? 0) !== 0,
     copy: (id, target, at) => copyFragment(store, id, target, at),
     view: (id) => viewFragment(store, id),
     join: (ids, target, at) => joinWhole(store, ids, target, at),
     joinOutlines: (ids, target, at) => joinHeads(store, ids, target, at),
     stampInto(id, target, at) {
-      stampHeld(store, id);
+      stampStored(store, id);
       target.writeUInt32BE(store.stamp[id * 2] ?? 0, at);
       target.writeUInt32BE(store.stamp[id * 2 + 1] ?? 0, at + 4);
     },
-    bytes: () => ({ held: runs.held, garbage: runs.garbage }),
+    bytes: () => ({ live: runs.live, garbage: runs.garbage }),
   };
 }
 
 /** Made when it is first asked for, or at the latest when the bytes leave memory: a first load would spend a tenth of its time on them. */
-function stampHeld(store: FragmentStore, id: number): void {
+function stampStored(store: FragmentStore, id: number): void {
   // One that is nothing but zeros by chance is made again each time, and is right each time.
   const isMade = store.stamp[id * 2] !== 0 || store.stamp[id * 2 + 1] !== 0;
   if (isMade || slabOf(store.runs, id) === null) return;

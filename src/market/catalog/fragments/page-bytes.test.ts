@@ -148,19 +148,21 @@ test('fragments that left memory are taken from what was read again, and without
   const sources = createSources({ fragments: 40_000 });
   const texts = fill(sources, 300);
   const ids = [300, 2, 299, 1];
-  expect(ids.map((id) => sources.fragments.held(id))).toEqual([true, false, true, false]);
+  expect(ids.map((id) => sources.fragments.has(id))).toEqual([true, false, true, false]);
   for (const outline of [false, true]) {
     const parts = { prefix: bytes('['), ids, suffix: bytes(']'), outline };
     expect(joinPage(sources, parts)).toBeNull();
     expect(joinGzipPage(sources, parts)).toBeNull();
-    const elsewhere = new Map(
+    const absentFragments = new Map(
       ids.map((id) => {
         const text = texts.get(id) ?? '';
         return [id, { bytes: bytes(text), head: outlineOf(text).length - 1 }];
       }),
     );
     const rows = ids.map((id) => texts.get(id) ?? '').map((text) => (outline ? outlineOf(text) : text));
-    expect(sent(joinPage(sources, { ...parts, elsewhere })).toString()).toBe(`[${rows.join(',')}]`);
+    expect(sent(joinPage(sources, { ...parts, absentFragments: absentFragments })).toString()).toBe(
+      `[${rows.join(',')}]`,
+    );
   }
 });
 

@@ -35,7 +35,7 @@ export interface PageParts {
   suffix: Uint8Array;
   outline: boolean;
   /** Fragments that left memory and were read again for this page. */
-  elsewhere?: ReadonlyMap<number, { bytes: Uint8Array; head: number }>;
+  absentFragments?: ReadonlyMap<number, { bytes: Uint8Array; head: number }>;
 }
 
 export interface PageBytes {
@@ -93,12 +93,12 @@ function compressOutlines(sources: PageSources, parts: PageParts): PageBytes | n
   return body && { body, takenBytes: body.buffer.byteLength, release: () => {} };
 }
 
-function boundOf(fragments: Fragments, { ids, outline, elsewhere }: PageParts): number {
+function boundOf(fragments: Fragments, { ids, outline, absentFragments }: PageParts): number {
   let bound = ids.length;
   for (const id of ids) bound += outline ? fragments.head(id) + 1 : fragments.size(id);
-  if (elsewhere === undefined) return bound;
+  if (absentFragments === undefined) return bound;
   for (const id of ids) {
-    const other = elsewhere.get(id);
+    const other = absentFragments.get(id);
     if (other !== undefined) bound += outline ? other.head + 1 : other.bytes.length;
   }
   return bound;
@@ -108,9 +108,9 @@ function boundOf(fragments: Fragments, { ids, outline, elsewhere }: PageParts): 
 function joinOneByOne(fragments: Fragments, parts: PageParts, target: Buffer, start: number): number {
   let at = start;
   for (const id of parts.ids) {
-    const fragment = fragments.view(id) ?? parts.elsewhere?.get(id)?.bytes;
+    const fragment = fragments.view(id) ?? parts.absentFragments?.get(id)?.bytes;
     if (fragment === undefined) return -1;
-    const head = fragments.held(id) ? fragments.head(id) : (parts.elsewhere?.get(id)?.head ?? 0);
+    const head = fragments.has(id) ? fragments.head(id) : (parts.absentFragments?.get(id)?.head ?? 0);
     if (at > start) target[at++] = COMMA;
     target.set(parts.outline ? fragment.subarray(0, head) : fragment, at);
     at += parts.outline ? head : fragment.length;

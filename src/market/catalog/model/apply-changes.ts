@@ -41,7 +41,7 @@ export function applyFigures(
   const state = LISTING_STATES.indexOf(row.state) + 1;
   const wasLive = columns.state[id] === LIVE;
   const isLive = state === LIVE;
-  const edited = columns.editedAct[id] !== row.editedAct;
+  const edited = columns.editedRevision[id] !== row.editedRevision;
   const known = columns.state[id] !== 0;
 
   if (!known) {
@@ -49,7 +49,7 @@ export function applyFigures(
     columns.priceUnits[id] = row.priceUnits;
   }
   const turn = { wasLive, isLive };
-  model.editAct = Math.max(model.editAct, row.editedAct);
+  model.editRevision = Math.max(model.editRevision, row.editedRevision);
   columns.state[id] = state;
   moveAisle(model, id, AISLES.indexOf(row.aisle), turn);
   moveLabels(model, 'tags', id, row.tags, turn);

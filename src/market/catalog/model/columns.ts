@@ -15,7 +15,7 @@ const KINDS = {
   verifiedSales: Uint32Array,
   /** How many there are; what they say is in the database alone. */
   comments: Uint32Array,
-  editedAct: Float64Array,
+  editedRevision: Float64Array,
   /** Numbers of tags, then zeros. */
   tags: Uint32Array,
   /** Of what is said in each attribute the number; 0: nothing. */
@@ -38,7 +38,7 @@ export const READ_FIGURE = {
   sales: ({ sales }: Columns, id: number): number => sales[id] ?? 0,
   verifiedSales: ({ verifiedSales }: Columns, id: number): number => verifiedSales[id] ?? 0,
   comments: ({ comments }: Columns, id: number): number => comments[id] ?? 0,
-  editedAct: ({ editedAct }: Columns, id: number): number => editedAct[id] ?? 0,
+  editedRevision: ({ editedRevision }: Columns, id: number): number => editedRevision[id] ?? 0,
 };
 export type Figure = keyof typeof READ_FIGURE;
 export const FIGURES = Object.keys(READ_FIGURE) as readonly Figure[];

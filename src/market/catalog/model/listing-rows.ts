@@ -11,7 +11,7 @@ export interface ListingFigures extends Attributes {
   state: ListingState;
   tags: readonly string[];
   /** The act with which its texts were last changed. */
-  editedAct: number;
+  editedRevision: number;
   sales: number;
   verifiedSales: number;
   votes: number;
@@ -26,7 +26,7 @@ export function figuresOf(row: ListingRow): ListingFigures {
     aisle: row.aisle,
     state: row.state,
     tags: row.tags,
-    editedAct: Number(row.edited_act),
+    editedRevision: Number(row.edited_act),
     sales: Number(row.sales),
     verifiedSales: Number(row.verified_sales),
     votes: Number(row.votes),
@@ -61,7 +61,7 @@ export function unpackFigures(row: PackedFigures): ListingFigures {
     aisle,
     state,
     tags,
-    editedAct: Number(editedAct),
+    editedRevision: Number(editedAct),
     sales: Number(sales),
     verifiedSales: Number(verifiedSales),
     votes: Number(votes),

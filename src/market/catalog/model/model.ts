@@ -69,9 +69,9 @@ export interface Model {
   endings: Map<number, Ending>;
   pins: Pin[];
   /** The newest act that is in here, and the newest ones that pinned or unpinned, and that edited. */
-  act: number;
-  pinAct: number;
-  editAct: number;
+  revision: number;
+  pinRevision: number;
+  editRevision: number;
   /** Of all listings, whatever their state, by the figure of each sort. */
   sums: Record<RisingSort, ValueSums>;
   /** Rises with every change. */
@@ -122,9 +122,9 @@ export function createModel(options: ModelOptions): Model {
     textUpTo: 0,
     endings: new Map(),
     pins: [],
-    act: 0,
-    pinAct: 0,
-    editAct: 0,
+    revision: 0,
+    pinRevision: 0,
+    editRevision: 0,
     sums: Object.fromEntries(RISING.map(({ sort }) => [sort, createValueSums()])) as Model['sums'],
     version: 0,
     torn: false,

@@ -75,13 +75,13 @@ const WEIGHT = 512;
 const PACKED = 5;
 
 /** A walk as the numbers that its cursor holds. */
-export function toPosition({ act, left, newest, leads, key, id, reach, weights }: Walk): number[] {
-  return [act, left, newest, leads ? 1 : 0, key, id, reach, ...pack(weights)];
+export function toPosition({ revision, left, newest, leads, key, id, reach, weights }: Walk): number[] {
+  return [revision, left, newest, leads ? 1 : 0, key, id, reach, ...pack(weights)];
 }
 
 export function toWalk(position: readonly number[]): Walk {
-  const [act = 0, left = 0, newest = 0, leads = 0, key = 0, id = 0, reach = 0, ...packed] = position;
-  return { act, left, newest, leads: leads === 1, key, id, reach, weights: unpack(packed) };
+  const [revision = 0, left = 0, newest = 0, leads = 0, key = 0, id = 0, reach = 0, ...packed] = position;
+  return { revision: revision, left, newest, leads: leads === 1, key, id, reach, weights: unpack(packed) };
 }
 
 function pack(weights: readonly number[]): number[] {

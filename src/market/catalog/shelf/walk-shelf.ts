@@ -12,7 +12,7 @@ export interface Walk {
    * Where pins lead, the last act that moved one: pins are those of then. By relevance, the last edit of a listing that matched then: what
    * was edited later has no place in the order any more. Edits of other listings leave this number as it is, and so the cursor.
    */
-  act: number;
+  revision: number;
   /** How many of the rows of the first total have not been given out yet. */
   left: number;
   /** The newest listing that matched then. */
@@ -28,7 +28,7 @@ export interface Walk {
   weights: readonly number[];
 }
 
-export interface Stretch {
+export interface WalkPage {
   ids: number[];
   /** Null at the end. */
   next: Walk | null;
@@ -40,7 +40,7 @@ interface Row {
   leads: boolean;
 }
 
-interface Course {
+interface WalkRequest {
   model: Model;
   plan: ShelfPlan;
   matches: Matches;
@@ -53,7 +53,7 @@ interface Course {
  * The next rows of a walk. Keys by which rows are sorted only rise (votes, sales) or never change (price, id; relevance without what
  * was edited), so that a row that was given out never comes after the place of the walk again.
  */
-export function walkShelf(course: Course): Stretch {
+export function walkShelf(course: WalkRequest): WalkPage {
   const { plan, total, walk } = course;
   const left = walk?.left ?? total;
   // One more than is shown, to know whether the walk ends here.
@@ -61,39 +61,39 @@ export function walkShelf(course: Course): Stretch {
   const shown = rows.slice(0, Math.min(plan.limit, left));
   const last = shown.at(-1);
   const goesOn = last !== undefined && rows.length > shown.length && left > shown.length;
-  const next = goesOn ? standing(course, last, left - shown.length) : null;
+  const next = goesOn ? walkAfter(course, last, left - shown.length) : null;
   return { ids: shown.map(({ id }) => id), next };
 }
 
 /** Where a walk is after that row. */
-function standing(course: Course, { leads, key, id }: Pick<Walk, 'leads' | 'key' | 'id'>, left: number): Walk {
+function walkAfter(course: WalkRequest, { leads, key, id }: Pick<Walk, 'leads' | 'key' | 'id'>, left: number): Walk {
   const { model, plan, walk } = course;
-  const act = walk?.act ?? actOf(course);
+  const revision = walk?.revision ?? revisionOf(course);
   return {
-    act,
+    revision: revision,
     left,
     newest: walk?.newest ?? newestMatches(course.matches, model.newestId + 1, 1)[0] ?? 0,
     leads,
     key,
     id,
     // Who knows that edit knows every row of the walk as it is to be shown, or knows that it is not.
-    reach: plan.sort === 'relevance' ? act : reachOf(model, plan.sort, key),
+    reach: plan.sort === 'relevance' ? revision : reachOf(model, plan.sort, key),
     weights: plan.sort === 'relevance' ? (walk?.weights ?? course.scored.map(({ weight }) => weight)) : [],
   };
 }
 
 /** Of a walk that begins now. */
-function actOf({ model, plan, matches }: Course): number {
-  if (plan.sort !== 'relevance') return leadsPinned(plan.sort) ? model.pinAct : 0;
+function revisionOf({ model, plan, matches }: WalkRequest): number {
+  if (plan.sort !== 'relevance') return leadsPinned(plan.sort) ? model.pinRevision : 0;
   const [edited = 0] = matchesInOrder(matches, model.orders.edited, null, 1);
-  return model.columns.editedAct[edited] ?? 0;
+  return model.columns.editedRevision[edited] ?? 0;
 }
 
-function rowsOf(course: Course, limit: number): Row[] {
+function rowsOf(course: WalkRequest, limit: number): Row[] {
   const { plan } = course;
   if (plan.sort === 'relevance') return byRelevance(course, limit);
   if (isKeySort(plan.sort) && !leadsPinned(plan.sort)) return byKey(course, plan.sort, course.matches, limit);
-  const pinned = pinnedAsOf(course.model, course.walk?.act ?? course.model.pinAct);
+  const pinned = pinnedAsOf(course.model, course.walk?.revision ?? course.model.pinRevision);
   if (pinned.ids.size === 0) return behindPins(course, course.matches, limit);
   const leaders = leadersOf(course, pinned, limit);
   if (leaders.length >= limit) return leaders;
@@ -101,7 +101,7 @@ function rowsOf(course: Course, limit: number): Row[] {
   return [...leaders, ...behindPins(course, others, limit - leaders.length)];
 }
 
-function leadersOf({ model, plan, matches, walk }: Course, pinned: Pinned, limit: number): Row[] {
+function leadersOf({ model, plan, matches, walk }: WalkRequest, pinned: Pinned, limit: number): Row[] {
   if (walk !== null && !walk.leads) return [];
   const keyOf = isKeySort(plan.sort) ? model.orders[plan.sort].keyOf : () => 0;
   const rows = [...pinned.ids]
@@ -116,14 +116,14 @@ function isBehind(key: number, id: number, walk: Walk): boolean {
   return key < walk.key || (key === walk.key && id < walk.id);
 }
 
-function behindPins(course: Course, matches: Matches, limit: number): Row[] {
+function behindPins(course: WalkRequest, matches: Matches, limit: number): Row[] {
   const { model, plan, walk } = course;
   if (isKeySort(plan.sort)) return byKey(course, plan.sort, matches, limit);
   const below = walk === null ? model.newestId + 1 : walk.leads ? walk.newest + 1 : walk.id;
   return newestMatches(matches, below, limit).map((id) => ({ id, key: 0, leads: false }));
 }
 
-function byKey(course: Course, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
+function byKey(course: WalkRequest, sort: keyof Model['orders'], matches: Matches, limit: number): Row[] {
   const { model, walk } = course;
   const order = model.orders[sort];
   const after = walk === null || walk.leads ? null : { key: walk.key, id: walk.id };
@@ -145,12 +145,12 @@ function passing(matches: Matches, test: (id: number) => boolean): Matches {
   return { ...matches, tests: [...matches.tests, test] };
 }
 
-function byRelevance({ model, matches, scored, walk }: Course, limit: number): Row[] {
+function byRelevance({ model, matches, scored, walk }: WalkRequest, limit: number): Row[] {
   const toRow = ({ id, score }: Scored): Row => ({ id, key: score, leads: false });
   if (walk === null) return bestMatches(matches, scored, null, limit).map(toRow);
-  const { editedAct } = model.columns;
-  const { act } = walk;
-  const unedited = passing(asOfThen(matches, walk), (id) => (editedAct[id] ?? 0) <= act);
+  const { editedRevision } = model.columns;
+  const { revision } = walk;
+  const unedited = passing(asOfThen(matches, walk), (id) => (editedRevision[id] ?? 0) <= revision);
   const weighted = scored.map(({ posting, weight }, at) => ({ posting, weight: walk.weights[at] ?? weight }));
   return bestMatches(unedited, weighted, { score: walk.key, id: walk.id }, limit).map(toRow);
 }
@@ -166,7 +166,7 @@ function leadsPinned(sort: Sort): boolean {
  * two copies have seen is never more on one side and less on the other, so the lower number is that of the copy that is behind.
  */
 export function reachOf(model: Model, sort: Sort, key: number): number {
-  if (sort === 'relevance') return model.editAct;
-  const act = leadsPinned(sort) ? model.pinAct : 0;
-  return isRising(sort) ? act + sumFrom(model.sums[sort], key) : act;
+  if (sort === 'relevance') return model.editRevision;
+  const revision = leadsPinned(sort) ? model.pinRevision : 0;
+  return isRising(sort) ? revision + sumFrom(model.sums[sort], key) : revision;
 }

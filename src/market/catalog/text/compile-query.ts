@@ -16,13 +16,13 @@ import { type TextState, writeWaiting } from './text-state.ts';
 
 /** A set that is not there and is too much work to make in passing. */
 const MISSING = 'missing';
-type Found = Posting | null | typeof MISSING;
+type FoundSet = Posting | null | typeof MISSING;
 
 /** About a millisecond. */
 const COST_IN_PASSING = 10_000;
 
 /** Listings with a word that begins so; null when there are none. */
-function findBeginning(sets: DerivedSets, state: TextState, beginning: string): Found {
+function findBeginning(sets: DerivedSets, state: TextState, beginning: string): FoundSet {
   const key = beginningKey(beginning);
   const known = keptDerived(sets, key);
   if (known !== null) return known.posting ?? postingOfStem(state.stems, known.stem);
@@ -40,7 +40,7 @@ function findBeginning(sets: DerivedSets, state: TextState, beginning: string): 
 }
 
 /** Listings with these words in a row; null when there are none. */
-function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[]): Found {
+function findPhrase(sets: DerivedSets, state: TextState, words: readonly string[]): FoundSet {
   const ids = phraseWords(state, words);
   if (ids === null) return null;
   const key = phraseKey(words);
@@ -152,7 +152,7 @@ function wordsFirst(query: ParsedQuery): readonly QueryTerm[] {
   return [...query.terms.filter(isPlain), ...query.terms.filter((term) => !isPlain(term))];
 }
 
-function findTerm(sets: DerivedSets, state: TextState, term: QueryTerm): Found {
+function findTerm(sets: DerivedSets, state: TextState, term: QueryTerm): FoundSet {
   const word = term.words[0] ?? '';
   if (term.kind === 'word') {
     const posting = postingOfStem(state.stems, stemsOfTerm(term)[0] ?? '');
@@ -161,7 +161,7 @@ function findTerm(sets: DerivedSets, state: TextState, term: QueryTerm): Found {
   return nonEmpty(term.kind === 'beginning' ? findBeginning(sets, state, word) : findPhrase(sets, state, term.words));
 }
 
-function nonEmpty(found: Found): Found {
+function nonEmpty(found: FoundSet): FoundSet {
   return found !== null && found !== MISSING && found.count === 0 ? null : found;
 }
 

@@ -63,7 +63,7 @@ export type { ListingText } from './tokens.ts';
 
 const SLAB_BYTES = 1 << 20;
 
-interface Parts {
+interface IndexParts {
   readonly state: TextState;
   readonly derived: DerivedSets;
   /** Of the text that is put, and of the one it replaces. */
@@ -111,13 +111,13 @@ export function createTextIndex(options: DerivedSetsOptions): TextIndex {
   };
 }
 
-function createParts(state: TextState, derived: DerivedSets): Parts {
+function createParts(state: TextState, derived: DerivedSets): IndexParts {
   const list = createTokenList((codes, start, end) => internWord(state.words, codes, start, end));
   const tallies = { now: createTally(), before: createTally() };
   return { state, derived, ...tallies, list, encoded: new Uint8Array(0) };
 }
 
-function putTokens(parts: Parts, id: number): void {
+function putTokens(parts: IndexParts, id: number): void {
   const { state, derived, now, before } = parts;
   const { tokens, count } = parts.list;
   if (parts.encoded.length < count * MOST_BYTES) parts.encoded = new Uint8Array(count * 2 * MOST_BYTES);
@@ -151,7 +151,7 @@ function replaceLevels(state: TextState, id: number, now: Tally, before: Tally):
   forget(state, before, id, now);
 }
 
-function removeText(parts: Parts, id: number): void {
+function removeText(parts: IndexParts, id: number): void {
   const { state, derived, before } = parts;
   if (slabOf(state.sequences, id) === null) return;
   tallyStored(parts, id);
@@ -162,7 +162,7 @@ function removeText(parts: Parts, id: number): void {
   followRemoval(derived, id);
 }
 
-function tallyStored(parts: Parts, id: number): void {
+function tallyStored(parts: IndexParts, id: number): void {
   const { tokens, count } = listingTokens(parts.state, id);
   tallyTokens(parts.before, parts.state.words, tokens, count);
 }

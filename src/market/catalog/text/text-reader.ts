@@ -90,11 +90,11 @@ export function addTranslated(
   }
 }
 
-const asked = createCodeBuffer();
+const lookupBuffer = createCodeBuffer();
 
 function lookUp(table: WordTable, elsewhere: WordsElsewhere, token: number): number {
   const word = elsewhere.texts[token] ?? '';
-  const id = internWord(table, writeCodes(asked, word), 0, word.length);
+  const id = internWord(table, writeCodes(lookupBuffer, word), 0, word.length);
   elsewhere.numbers[token] = id;
   return id;
 }

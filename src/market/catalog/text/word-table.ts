@@ -60,11 +60,11 @@ export function createWordTable(stemTable: StemTable): WordTable {
   };
 }
 
-const asked = createCodeBuffer();
+const lookupBuffer = createCodeBuffer();
 
 /** The number of a word; 0 when no live listing has it. */
 export function wordId(table: WordTable, word: string): number {
-  const codes = writeCodes(asked, word);
+  const codes = writeCodes(lookupBuffer, word);
   const hash = hashOf(codes, 0, word.length);
   return findWord(table.slots, table.chars, hash, codes, 0, word.length);
 }
@@ -108,7 +108,7 @@ export function discountListing(table: WordTable, id: number): void {
 
 function removeWord(table: WordTable, id: number): void {
   const text = table.texts[id] ?? '';
-  removeSlot(table.slots, id, hashOf(writeCodes(asked, text), 0, text.length));
+  removeSlot(table.slots, id, hashOf(writeCodes(lookupBuffer, text), 0, text.length));
   dropChars(table.chars, id);
   table.texts[id] = '';
   releaseStem(table.stemTable, table.stems[id] as number);

@@ -7,7 +7,7 @@ import { authenticate, mustBeOpen } from '../../identity/authenticate.ts';
 import { hashesOfCode } from '../../identity/secrets.ts';
 import { maybeHandle } from '../../identity/store.ts';
 import { takeNetworkQuota } from '../../limits/quotas.ts';
-import type { Proof } from '../interaction.ts';
+import type { SignInProof } from '../interaction.ts';
 import {
   countWrongTry,
   forgetDecision,
@@ -69,11 +69,11 @@ async function judgeProof(
   return { handle: (await maybeHandle(tx, proof.merchantId)) ?? '' };
 }
 
-function proofByKey(merchant: Merchant | null): Proof | null {
+function proofByKey(merchant: Merchant | null): SignInProof | null {
   return merchant === null ? null : { merchantId: merchant.id, keyId: merchant.keyId, provedBy: 'key' };
 }
 
-async function proofByCode(tx: Tx, { config, pepper }: Market, code: string, at: Date): Promise<Proof | null> {
+async function proofByCode(tx: Tx, { config, pepper }: Market, code: string, at: Date): Promise<SignInProof | null> {
   const redeemed = await redeemCode(tx, hashesOfCode(pepper, config.keyPrefix, code, isPairingCode), at);
   return redeemed === null ? null : { ...redeemed, provedBy: 'pairing_code' };
 }
@@ -81,7 +81,7 @@ async function proofByCode(tx: Tx, { config, pepper }: Market, code: string, at:
 type AttemptContext = Pick<Market, 'clock'> & { database: Database };
 
 /** Takes the one yes of an attempt. Its proof must still be worth something. */
-export async function allowAttempt({ clock, database }: AttemptContext, uid: string): Promise<Proof> {
+export async function allowAttempt({ clock, database }: AttemptContext, uid: string): Promise<SignInProof> {
   const at = new Date(clock.now());
   const hash = sha256(uid);
   return await database.transaction(async (tx) => {

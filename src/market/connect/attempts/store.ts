@@ -1,11 +1,11 @@
 import sql from 'sql-template-tag';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
-import type { Proof } from '../interaction.ts';
+import type { SignInProof } from '../interaction.ts';
 
 /** An attempt to connect, by SHA-256 of its uid. */
 interface Attempt {
   wrongTries: number;
-  proof: Proof | null;
+  proof: SignInProof | null;
   handle: string | null;
   /** Whether the key that was in force when the proof was given still is. */
   isCurrent: boolean;
@@ -16,7 +16,7 @@ interface AttemptRow {
   wrong_tries: number;
   merchant_id: bigint | null;
   key_id: bigint | null;
-  proved_by: Proof['provedBy'] | null;
+  proved_by: SignInProof['provedBy'] | null;
   handle: string | null;
   is_current: boolean;
   is_decided: boolean;
@@ -58,7 +58,7 @@ export async function countWrongTry(tx: Tx, hash: Buffer): Promise<void> {
   await tx.run(sql`update connect_proofs set wrong_tries = wrong_tries + 1 where interaction_hash = ${hash}`);
 }
 
-export async function recordProof(tx: Tx, hash: Buffer, proof: Proof, at: Date): Promise<void> {
+export async function recordProof(tx: Tx, hash: Buffer, proof: SignInProof, at: Date): Promise<void> {
   await tx.run(sql`
     update connect_proofs set merchant_id = ${proof.merchantId}, key_id = ${proof.keyId}, proved_by = ${proof.provedBy},
       proved_at = ${at}

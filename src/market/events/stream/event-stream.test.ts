@@ -122,7 +122,7 @@ describe('what a stream sends', () => {
   });
 
   it('goes on after any event, named by header or address, the header first', async () => {
-    const { port, look } = await serve({ kept: 4, page: 3 });
+    const { port, look } = await serve({ keptEvents: 4, page: 3 });
     const witness = await listenTo(port);
     await append(6);
     await look();
@@ -190,7 +190,7 @@ describe('clients', () => {
       number: fc.nat(5),
     });
     const run = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
-      const { port, look, stream } = await serve({ kept: 5, page: 2 });
+      const { port, look, stream } = await serve({ keptEvents: 5, page: 2 });
       const guests: { begun: number; earlier: number[]; client: Awaited<ReturnType<typeof listenTo>> }[] = [];
       const acts = {
         append: (number: number) => append(number + 1),

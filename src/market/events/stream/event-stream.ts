@@ -6,9 +6,9 @@ import type { Log } from '../../../platform/log.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import type { EventTail } from '../read-events.ts';
-import { createBell, each, keepRounds } from './keep-rounds.ts';
 import { createPlaces, type PlacesOptions, placesOf } from './places.ts';
 import { createBacklog, createRecentEvents, type StreamFilter } from './recent-events.ts';
+import { createSignal, forEachInSlices, runOnSignal } from './run-on-signal.ts';
 
 const BEAT_MS = 10_000;
 /** Beats without its bytes being taken, after which a client is let go. */
@@ -26,12 +26,12 @@ export interface EventStreamOptions extends Partial<PlacesOptions> {
   tail: EventTail;
   beatMs?: number;
   /** Events in memory, and on a page that is read for a client that is further behind. */
-  kept?: number;
+  keptEvents?: number;
   page?: number;
 }
 
 /** What a client asks for. */
-export interface Wanted {
+export interface StreamRequest {
   filter: StreamFilter;
   /** The last event that it has; null: it begins with what comes next. */
   after: number | null;
@@ -44,7 +44,7 @@ export interface EventStream {
   /** How far the log goes, as far as this process knows. */
   head(): number;
   /** Takes a place, or refuses. Both are parts of the answer. */
-  admit(wanted: Wanted): { listen(listener: Listener): void; release(): void };
+  admit(request: StreamRequest): { listen(listener: Listener): void; release(): void };
   /** How many listen. */
   open(): number;
   /** Ends every stream and takes no more. */
@@ -70,7 +70,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
   const stopping = new AbortController();
   const stopped = stopping.signal;
   const clients = new Set<Client>();
-  const bell = createBell();
+  const bell = createSignal();
   const takePlace = createPlaces({ ...placesOf(DEFAULT_LIMITS, systemRandom), ...options });
   const flow = createFlow(options, stopped, () => tail.version());
   let running: Promise<unknown> | null = null;
@@ -81,19 +81,19 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     const round = async (): Promise<void> => {
       if (clients.size === 0) return flow.forget();
       await flow.readNews();
-      await each(clients, flow.bringOn);
+      await forEachInSlices(clients, flow.bringOn);
     };
     const beats = async (): Promise<void> => {
       while (!stopped.aborted) {
         await clock.sleep(options.beatMs ?? BEAT_MS, stopped);
-        if (!stopped.aborted) await each(clients, flow.beat);
+        if (!stopped.aborted) await forEachInSlices(clients, flow.beat);
       }
     };
-    return Promise.all([keepRounds({ clock, log, stopped }, bell, round), beats()]);
+    return Promise.all([runOnSignal({ clock, log, stopped }, bell, round), beats()]);
   };
 
   return {
-    follower: followTail(tail, bell.ring),
+    follower: followTail(tail, bell.send),
     head: () => tail.version(),
     admit: ({ filter, after, clientNetwork }) => {
       if (stopped.aborted) throw new Refusal('unavailable', { retryAfterSeconds: RESTART_RETRY_SECONDS });
@@ -126,7 +126,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
     open: () => clients.size,
     stop: async () => {
       stopping.abort();
-      bell.ring();
+      bell.send();
       for (const { listener } of clients) listener.end(LAST_WORD);
       await running;
     },
@@ -135,7 +135,7 @@ export function createEventStream(options: EventStreamOptions): EventStream {
 
 /** How bytes come to one client: from memory where its place is there, otherwise from the database, and never both at once. */
 function createFlow(options: EventStreamOptions, stopped: AbortSignal, head: () => number) {
-  const recent = createRecentEvents(options.kept);
+  const recent = createRecentEvents(options.keptEvents);
 
   const deliver = (client: Client, bytes: Buffer): void => {
     client.quiet = false;

@@ -2,7 +2,13 @@ import sql from 'sql-template-tag';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reasonOf } from '../../../../test/support/ask.ts';
 import { testDatabase } from '../../../../test/support/database.ts';
-import { act, eventsOf, heldOpen, openPayment, untilWaiting } from '../../../../test/support/listing-life.ts';
+import {
+  act,
+  eventsOf,
+  holdTransactionOpen,
+  openPayment,
+  untilWaiting,
+} from '../../../../test/support/listing-life.ts';
 import { marketContext } from '../../../../test/support/market-context.ts';
 import {
   removeListing,
@@ -266,7 +272,7 @@ describe('while a payment of it is under way', () => {
 
   it('an edit waits for free goods that are just being taken, and is refused', async () => {
     const id = await free();
-    const taking = await heldOpen(db.database, async (tx) => {
+    const taking = await holdTransactionOpen(db.database, async (tx) => {
       await tx.one(sql`select id from listings where id = ${id} for share`);
       await tx.run(sql`
         insert into purchases (listing_id, merchant_id, price_units, paid_units, verified_via, created_at)
@@ -280,7 +286,7 @@ describe('while a payment of it is under way', () => {
 
   it('a payment waits for an edit that is just being made, and opens on what it made', async () => {
     const id = await made();
-    const editing = await heldOpen(db.database, async (tx) => {
+    const editing = await holdTransactionOpen(db.database, async (tx) => {
       const listing = await lockListing(tx, id);
       if (listing?.goods) await updateTexts(tx, id, { ...listing.goods, description: 'Edited first' });
     });

@@ -30,7 +30,7 @@ import {
   findChanging,
   type ListedGoods,
   lockListing,
-  readEditGround,
+  readEditConditions,
   replaceArtifact,
   updateTexts,
 } from './store.ts';
@@ -72,7 +72,7 @@ async function planEdit(
   const fields = Object.keys(body);
   // Its offer in the city was held against what is said here.
   if (listing.goods === null) throw refuse('listing_closed', fields, 'a thing of the city stays as it was listed');
-  const { content, purchased, pending } = await readEditGround(queryable, listing.id);
+  const { content, purchased, pending } = await readEditConditions(queryable, listing.id);
   const before = { ...listing.goods, content };
   const goods = editedGoods(before, body, market.config.limits);
   if (isRefused(judgeStep(listing, 'edit'))) throw refuse('listing_closed', fields, `the listing is ${listing.state}`);

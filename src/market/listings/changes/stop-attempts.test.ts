@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeAll, expect, it } from 'vitest';
 import { reasonOf } from '../../../../test/support/ask.ts';
 import { testDatabase } from '../../../../test/support/database.ts';
-import { act, heldOpen, openPayment, untilWaiting } from '../../../../test/support/listing-life.ts';
+import { act, holdTransactionOpen, openPayment, untilWaiting } from '../../../../test/support/listing-life.ts';
 import { marketContext } from '../../../../test/support/market-context.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../../test/support/seed.ts';
 import { endpoints } from '../../../contract/index.ts';
@@ -65,7 +65,7 @@ it('what may be on its way is never stopped: the edit waits', async () => {
 
 it('an edit waits for a payment that is just being opened, and stops it', async () => {
   const { id } = await seedListing(db.database, seller.id);
-  const opening = await heldOpen(db.database, async (tx) => {
+  const opening = await holdTransactionOpen(db.database, async (tx) => {
     await tx.one(sql`select id from listings where id = ${id} for share`);
     await openPayment(tx, id);
   });

@@ -66,7 +66,7 @@ export async function lockListing(tx: Tx, id: bigint): Promise<ChangingListing |
 }
 
 /** What an edit has to know of the listing from other tables. */
-export interface EditGround {
+export interface EditConditions {
   /** The hidden goods, for the edit that is compared with them. They leave the market only through deliver.ts. */
   content: Buffer;
   purchased: boolean;
@@ -74,9 +74,9 @@ export interface EditGround {
   pending: boolean;
 }
 
-export async function readEditGround(queryable: Queryable, id: bigint): Promise<EditGround> {
+export async function readEditConditions(queryable: Queryable, id: bigint): Promise<EditConditions> {
   // The second condition on the status follows from the first; it is that of the index.
-  return await queryable.one<EditGround>(
+  return await queryable.one<EditConditions>(
     sql`select content, exists (select from purchases where listing_id = ${id}) as purchased, exists (
         select from payments where purpose = 'purchase' and listing_id = ${id} and status = 'settling'
           and status not in ('unpaid', 'rejected')

@@ -12,18 +12,18 @@ import { dropGuard, passGuard, takePending } from '../store.ts';
 import { findListingOfFee, insertFee } from './store.ts';
 
 /** Lists what a fee was paid for. A Refusal says why that can not be any more; then nothing of it is done. */
-type ListIt = (tx: Tx, feeId: bigint) => Promise<void>;
+type ListAfterFee = (tx: Tx, feeId: bigint) => Promise<void>;
 
 /** How a fee keeps a thing of a city; handed in by create-market.ts, as things are built upon listings and not the other way round. */
-export interface HeldThings {
+export interface ThingFees {
   /** Keeps the draft until the end of the transaction. `body` is what was stored when the fee was opened. */
-  take(tx: Tx, payment: Payment, held: { draftId: bigint; body: Buffer }): Promise<ListIt>;
+  take(tx: Tx, payment: Payment, held: { draftId: bigint; body: Buffer }): Promise<ListAfterFee>;
   /** The fee makes no listing: the draft goes on if its time is not over, and its wallet is free. */
   release(tx: Tx, draftId: bigint): Promise<void>;
 }
 
 /** What a listing fee does once it is final: one line in the books, and the listing that it was paid for. */
-export function completeFee(market: Market, things: HeldThings): Completion {
+export function completeFee(market: Market, things: ThingFees): Completion {
   return {
     listingOf: (queryable, payment) => findListingOfFee(queryable, payment.id),
     deciderOf: async () => BigInt(MAINTAINER_MERCHANT_ID),
@@ -61,7 +61,7 @@ export function completeFee(market: Market, things: HeldThings): Completion {
   };
 }
 
-async function release(tx: Tx, things: HeldThings, payment: Payment, draftId: bigint | null): Promise<void> {
+async function release(tx: Tx, things: ThingFees, payment: Payment, draftId: bigint | null): Promise<void> {
   if (draftId === null) await dropGuard(tx, payment.id);
   else await things.release(tx, draftId);
 }
@@ -79,7 +79,7 @@ async function goesLive(tx: Tx, market: Market, payment: Payment, list: () => Pr
 }
 
 /** What takes its time with big goods is done here, before there is a lock. */
-function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListIt {
+function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAfterFee {
   const goods = readStored(payment, body);
   return async (tx, feeId) => {
     if (goods instanceof Refusal) throw goods;

@@ -14,7 +14,7 @@ import { pendingBody, pendingHeaders, reviewRefusal } from '../../payments/prese
 import { countOpenFees, findByAuthorization, findOpenFee } from '../../payments/store.ts';
 import type { Proof } from '../../payments/terms.ts';
 import { answerCompletedFee, answerCreated, type ListAnswer, refuseWithoutListing } from '../answer-listing.ts';
-import { type Checked, feeTerms, type ListRequest } from '../list-request.ts';
+import { type CheckedGoods, feeTerms, type ListRequest } from '../list-request.ts';
 import { MEMORY_MS } from '../read-goods.ts';
 import { findListingByBody } from '../store.ts';
 
@@ -25,7 +25,7 @@ import { findListingByBody } from '../store.ts';
 export async function openFee(
   market: Market,
   request: ListRequest,
-  checked: Checked,
+  checked: CheckedGoods,
   { proof, openedBlock }: { proof: Proof; openedBlock: bigint },
 ): Promise<Payment | null> {
   return await market.database.transaction(async (tx) => {
@@ -143,7 +143,7 @@ export async function continueFee(
 const MAX_CLAIM_ROUNDS = 4;
 
 /** What was sent along, and what the checks have found; null while nothing was checked, and then no claim opens. */
-interface Claimed<Found extends Checked | null> {
+interface CheckedClaim<Found extends CheckedGoods | null> {
   claim: ClaimBody;
   checked: Found;
 }
@@ -153,7 +153,7 @@ export async function listByTransfer(
   market: Market,
   payments: Payments,
   request: ListRequest,
-  claimed: Claimed<Checked>,
+  claimed: CheckedClaim<CheckedGoods>,
 ): Promise<ListAnswer> {
   for (let round = 0; round < MAX_CLAIM_ROUNDS; round += 1) {
     const answer = await continueFeeClaim(market, payments, request, claimed);
@@ -170,7 +170,7 @@ async function continueFeeClaim(
   market: Market,
   payments: Payments,
   request: ListRequest,
-  { claim, checked }: Claimed<Checked | null>,
+  { claim, checked }: CheckedClaim<CheckedGoods | null>,
 ): Promise<ListAnswer | null> {
   const { merchant } = request;
   const intent = await findOwnIntent(market.database, merchant, claim.intent_id, 'listing_fee');
@@ -205,7 +205,7 @@ async function open(
   market: Market,
   { merchant, bodyHash }: ListRequest,
   intent: Intent,
-  { payer, checked }: { payer: Hex; checked: Checked },
+  { payer, checked }: { payer: Hex; checked: CheckedGoods },
 ): Promise<DirectPayment | null> {
   await checkOpenFees(tx, market, merchant.id);
   const opened = await insertClaim(market, tx, { intent, payer, bodyHash, surplus: false });

@@ -4,7 +4,7 @@ import { reasonOf } from '../../../../test/support/ask.ts';
 import { testDatabase } from '../../../../test/support/database.ts';
 import { newGoods } from '../../../../test/support/list-goods.ts';
 import { listingDesk } from '../../../../test/support/listing-desk.ts';
-import { act, heldOpen, untilWaiting } from '../../../../test/support/listing-life.ts';
+import { act, holdTransactionOpen, untilWaiting } from '../../../../test/support/listing-life.ts';
 import { nearText, ownText } from '../../../../test/support/near-texts.ts';
 import { removeListing, type SeededMerchant, seedFee, seedMerchant } from '../../../../test/support/seed.ts';
 import { endpoints } from '../../../contract/index.ts';
@@ -122,7 +122,7 @@ describe('goods that are nearly those of a listing', () => {
   it('of two who list them at once one comes through, and the other keeps its fee', async () => {
     const artifact = ownText();
     const rivals = [await withCredit(), await withCredit()];
-    const before = await heldOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
+    const before = await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK));
     const asked = rivals.map((rival, at) =>
       reasonOf(desk.ask(rival, newGoods({ artifact: at === 0 ? artifact : nearText(artifact) }))),
     );
@@ -182,7 +182,7 @@ describe('an edit', () => {
     const { id } = await free(keeper, ownText());
     const { creditor, listing } = {
       creditor: await withCredit(),
-      listing: await heldOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK)),
+      listing: await holdTransactionOpen(db.database, (tx) => tx.lock(LISTINGS_LOCK)),
     };
     const edited = reasonOf(edit(keeper, id, { artifact }));
     await untilWaiting(db.database);

@@ -9,7 +9,7 @@ import { sha256 } from '../../../platform/canonical-json.ts';
 import { createHttpServer, type HttpServer } from '../../../platform/http/create-http-server.ts';
 import { Refusal } from '../../../platform/refusal.ts';
 import { makePairingCode, makeRecoveryCode } from '../../../platform/secrets.ts';
-import type { Interaction, Interactions, Proof } from '../../connect/interaction.ts';
+import type { Interaction, Interactions, SignInProof } from '../../connect/interaction.ts';
 import type { Market, Merchant } from '../../context.ts';
 import { createConnectPages } from './create-connect-pages.ts';
 import { showName } from './render-interaction.ts';
@@ -25,7 +25,7 @@ let uid = '';
 
 /** The authorization server, driven by hand: an interaction is the browser's whose cookie is its uid. */
 let open: Interaction | null = null;
-const taken: { as: 'allowed' | 'canceled'; proof?: Proof }[] = [];
+const taken: { as: 'allowed' | 'canceled'; proof?: SignInProof }[] = [];
 let onAllow = async (): Promise<void> => {};
 const interactions: Interactions = {
   find: async ({ headers }, of) => (open?.uid === of && headers.cookie === `interaction=${of}` ? open : null),

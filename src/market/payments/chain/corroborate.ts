@@ -35,7 +35,7 @@ export interface Corroboration {
   onClaim(head: ChainHead, payment: DirectPayment, reading: Map<Hex, ClaimEvidence>): Promise<Map<Hex, ClaimEvidence>>;
   /** Whether the others show a receipt as the leader does: for what is decided on one transaction alone. */
   onReceipt(head: ChainHead, payment: { id: bigint; asset: Hex }, evidence: LeaderView): Promise<boolean>;
-  held: HeldPayments;
+  withheld: WithheldPayments;
 }
 
 type CorroborationMarket = Pick<Market, 'clock' | 'log'>;
@@ -49,11 +49,11 @@ export function createCorroboration(
   providerHealth: ProvidersHealth,
   onDisagreement: () => Promise<void>,
 ): Corroboration {
-  const held = createHeldPayments(market.clock, market.log);
+  const withheld = createWithheldPayments(market.clock, market.log);
   const isAlone = providerHealth.all.length === 1;
 
   async function objectedBy<Key>(question: Question<Key>): Promise<ReadonlySet<Key>> {
-    const { objected, isDisputed } = await askAll(providerHealth, held, question);
+    const { objected, isDisputed } = await askAll(providerHealth, withheld, question);
     if (isDisputed) await onDisagreement();
     return objected;
   }
@@ -70,7 +70,7 @@ export function createCorroboration(
     });
 
   return {
-    held,
+    withheld: withheld,
     onUses: async (head, payments, gathered) => {
       const finals = isAlone ? [] : finalUses(payments, gathered);
       if (finals.length === 0) return gathered;
@@ -176,7 +176,7 @@ interface Question<Key> extends CorroborationRequest<Key> {
 /** What any of the others has against each of the keys. Notes who waits for whom. */
 async function askAll<Key>(
   providerHealth: ProvidersHealth,
-  held: HeldPayments,
+  withheld: WithheldPayments,
   question: Question<Key>,
 ): Promise<{ objected: ReadonlySet<Key>; isDisputed: boolean }> {
   const { leader, keys, paymentOf } = question;
@@ -189,11 +189,11 @@ async function askAll<Key>(
     }),
   );
   for (const [key, { health, why }] of objected) {
-    const isNews = held.note(paymentOf(key), health.provider, why);
+    const isNews = withheld.note(paymentOf(key), health.provider, why);
     if (isNews && why === 'disagrees') health.noteDisagreement();
   }
   const waiting = new Set([...objected.keys()].map(paymentOf));
-  for (const key of keys) if (!waiting.has(paymentOf(key))) held.release(paymentOf(key));
+  for (const key of keys) if (!waiting.has(paymentOf(key))) withheld.release(paymentOf(key));
   const isDisputed = [...objected.values()].some(({ why }) => why === 'disagrees');
   return { objected: new Set(objected.keys()), isDisputed };
 }
@@ -202,26 +202,26 @@ async function askAll<Key>(
 const FORGET_AFTER_MS = 300_000;
 
 /** `use_without_transfer`: all say the same, and the token would work in another way than is known here. */
-type HeldFor = Objection | 'use_without_transfer';
+type WithheldReason = Objection | 'use_without_transfer';
 
-interface HeldPayments {
+interface WithheldPayments {
   /** True when that is news. `provider`: who says otherwise; null: none does. */
-  note(paymentId: bigint, provider: Provider | null, why: HeldFor): boolean;
+  note(paymentId: bigint, provider: Provider | null, why: WithheldReason): boolean;
   release(paymentId: bigint): void;
   /** How many wait at the moment, by what for. */
-  counts(): Record<HeldFor, number>;
+  counts(): Record<WithheldReason, number>;
 }
 
 /** The payments that could be decided if all providers said the same, and the token what it always says: one line in the log when one begins to wait, and their number. */
-function createHeldPayments(clock: Clock, log: Log): HeldPayments {
-  const held = new Map<bigint, { why: HeldFor; seenAt: number }>();
+function createWithheldPayments(clock: Clock, log: Log): WithheldPayments {
+  const withheld = new Map<bigint, { why: WithheldReason; seenAt: number }>();
   const forget = (): void => {
-    for (const [id, { seenAt }] of held) if (clock.now() - seenAt > FORGET_AFTER_MS) held.delete(id);
+    for (const [id, { seenAt }] of withheld) if (clock.now() - seenAt > FORGET_AFTER_MS) withheld.delete(id);
   };
   return {
     note: (paymentId, provider, why) => {
-      const isNews = held.get(paymentId)?.why !== why;
-      held.set(paymentId, { why, seenAt: clock.now() });
+      const isNews = withheld.get(paymentId)?.why !== why;
+      withheld.set(paymentId, { why, seenAt: clock.now() });
       if (!isNews) return false;
       forget();
       const fields = { payment_id: paymentId, why, endpoint: provider?.endpoint };
@@ -230,12 +230,12 @@ function createHeldPayments(clock: Clock, log: Log): HeldPayments {
       return true;
     },
     release: (paymentId) => {
-      held.delete(paymentId);
+      withheld.delete(paymentId);
     },
     counts: () => {
       forget();
       const counts = { silent: 0, behind: 0, disagrees: 0, use_without_transfer: 0 };
-      for (const { why } of held.values()) counts[why] += 1;
+      for (const { why } of withheld.values()) counts[why] += 1;
       return counts;
     },
   };

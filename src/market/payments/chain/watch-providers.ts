@@ -12,7 +12,7 @@ import { type ChainState, findChainState, haltPayments } from './store.ts';
 /** What all providers said when they were last looked at together. */
 export interface ChainWatch {
   /** Looks now, after this call. Never rejects. */
-  look(): Promise<void>;
+  check(): Promise<void>;
   start(): void;
   stop(): Promise<void>;
   /** The leading provider's heads at the last look; null before the first, and while none can be read. */
@@ -79,7 +79,7 @@ export function createWatch(
   }
 
   return {
-    look: () => passes.fresh(),
+    check: () => passes.fresh(),
     start: () => {
       looping ??= loop();
     },
@@ -147,23 +147,23 @@ async function lookForConflict(market: WatchMarket, providerHealth: ProvidersHea
 
 /** A conflict is read a second time from all providers: a balancer may have mixed two nodes, and only an operator ends a halt. */
 async function confirmConflict(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Conflict | null> {
-  const claims = await readClaims(market, providerHealth);
+  const reports = await readHeadReports(market, providerHealth);
   try {
-    if ((await findConflict(claims)) === null) return null;
-    return await findConflict(await readClaims(market, providerHealth));
+    if ((await findConflict(reports)) === null) return null;
+    return await findConflict(await readHeadReports(market, providerHealth));
   } catch (error) {
     if (!(error instanceof RpcFailure)) throw error;
     return null;
   }
 }
 
-async function readClaims(market: WatchMarket, providerHealth: ProvidersHealth): Promise<Claim[]> {
-  const claims = await Promise.all(providerHealth.all.map((health) => readClaim(market, health)));
+async function readHeadReports(market: WatchMarket, providerHealth: ProvidersHealth): Promise<HeadReport[]> {
+  const claims = await Promise.all(providerHealth.all.map((health) => readHeadReport(market, health)));
   return claims.filter((claim) => claim !== null);
 }
 
 /** Null for one that says nothing, or nothing that could be its word. */
-async function readClaim({ clock, config }: WatchMarket, health: ProviderHealth): Promise<Claim | null> {
+async function readHeadReport({ clock, config }: WatchMarket, health: ProviderHealth): Promise<HeadReport | null> {
   const { provider } = health;
   try {
     const reading = await readProviderHead(provider, null);
@@ -179,7 +179,7 @@ async function readClaim({ clock, config }: WatchMarket, health: ProviderHealth)
 }
 
 /** A provider and what it calls final, plausible by its own word. */
-interface Claim {
+interface HeadReport {
   provider: Provider;
   finalized: FinalizedHead;
 }
@@ -187,15 +187,15 @@ interface Claim {
 /** Two providers, and the two blocks that they call final at one height. */
 interface Conflict {
   number: bigint;
-  one: Claim & { block: Pick<Block, 'hash'> };
-  other: Claim & { block: Pick<Block, 'hash'> };
+  one: HeadReport & { block: Pick<Block, 'hash'> };
+  other: HeadReport & { block: Pick<Block, 'hash'> };
 }
 
 /**
  * Two that call different blocks of one height final. Compared at the lower of their finalized heights, which both call final: chains
  * that part below it differ there too. Throws RpcFailure when one does not answer.
  */
-async function findConflict(claims: readonly Claim[]): Promise<Conflict | null> {
+async function findConflict(claims: readonly HeadReport[]): Promise<Conflict | null> {
   for (const [at, one] of claims.entries()) {
     for (const other of claims.slice(at + 1)) {
       const number = one.finalized.number < other.finalized.number ? one.finalized.number : other.finalized.number;
@@ -208,7 +208,7 @@ async function findConflict(claims: readonly Claim[]): Promise<Conflict | null> 
   return null;
 }
 
-async function blockAt({ provider, finalized }: Claim, number: bigint): Promise<Pick<Block, 'hash'> | null> {
+async function blockAt({ provider, finalized }: HeadReport, number: bigint): Promise<Pick<Block, 'hash'> | null> {
   return number === finalized.number ? finalized : await readBlock(provider, number);
 }
 

@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { afterAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { ask, reasonOf } from '../../../../test/support/ask.ts';
 import { testDatabase } from '../../../../test/support/database.ts';
-import { act, heldOpen, untilWaiting } from '../../../../test/support/listing-life.ts';
+import { act, holdTransactionOpen, untilWaiting } from '../../../../test/support/listing-life.ts';
 import {
   marketContext,
   type SettableClock,
@@ -24,8 +24,8 @@ import { getWorldDraft } from './get-world-draft.ts';
 
 const HOUR = 3_600_000;
 const START = Date.UTC(2026, 5, 1);
-const NOBODY = `0x${'0'.repeat(64)}`;
-const SOMEBODY = `0x${'1'.padStart(64, '0')}`;
+const NOT_BLOCKED = `0x${'0'.repeat(64)}`;
+const BLOCKED = `0x${'1'.padStart(64, '0')}`;
 
 const city = await startScriptedCity();
 const chain = await startRpcServer();
@@ -40,7 +40,7 @@ beforeEach(async () => {
   clock = settableClock(START);
   const plain = marketContext({ database: db.database, clock, changes: { rpc: createRpc({ url: chain.url }) } });
   market = { ...plain, config: { ...plain.config, cityUrl: city.url } };
-  chain.answer(resultIs(NOBODY));
+  chain.answer(resultIs(NOT_BLOCKED));
   city.answerAll(null);
   seller = await linked();
   wallet = toHex(systemRandom.bytes(20));
@@ -177,7 +177,7 @@ describe('a draft is canceled', () => {
 
   it('unless its fee is opened first: a cancel that comes meanwhile waits, and is refused', async () => {
     const { id } = await draft();
-    const fee = await heldOpen(db.database, (tx) => payFor(tx, id));
+    const fee = await holdTransactionOpen(db.database, (tx) => payFor(tx, id));
     const asked = reasonOf(cancel(id));
     await untilWaiting(db.database);
     await fee.commit();
@@ -190,7 +190,7 @@ describe('nothing is drafted', () => {
     ['without a link', () => city.showResident(`r-${seller.id}`, null), 'link_missing'],
     ['while the city is away', () => city.answerAll((to) => sendJson(to, 500, {})), 'city_unavailable'],
     ['while the chain says nothing', () => chain.answer((to) => to.destroy()), 'payment_check_unavailable'],
-    ['for a wallet that USDC blocks', () => chain.answer(resultIs(SOMEBODY)), 'seller_wallet_refused'],
+    ['for a wallet that USDC blocks', () => chain.answer(resultIs(BLOCKED)), 'seller_wallet_refused'],
     ['for a wallet that sells goods', () => seedListing(db.database, seller.id, { wallet }), 'wallet_in_use'],
   ])('%s', async (_name, bring, reason) => {
     await bring();

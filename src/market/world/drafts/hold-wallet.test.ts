@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { beforeEach, expect, it } from 'vitest';
 import { reasonOf } from '../../../../test/support/ask.ts';
 import { testDatabase } from '../../../../test/support/database.ts';
-import { heldOpen, ruleAgainst, untilWaiting } from '../../../../test/support/listing-life.ts';
+import { holdTransactionOpen, ruleAgainst, untilWaiting } from '../../../../test/support/listing-life.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../../../test/support/seed.ts';
 import { seedWorldListing } from '../../../../test/support/world-listing.ts';
 import type { Tx } from '../../../platform/database/database.ts';
@@ -55,7 +55,7 @@ it('one of goods is refused, and one of a listed thing is not freed', async () =
 
 it('goods that are listed at the same moment have it', async () => {
   const use = sql`insert into wallet_uses (wallet, kind) values (${toBytes(wallet)}, 'ordinary')`;
-  const goods = await heldOpen(db.database, (tx) => tx.run(use));
+  const goods = await holdTransactionOpen(db.database, (tx) => tx.run(use));
   const asked = reasonOf(within((tx) => holdWallet(tx, wallet)));
   await untilWaiting(db.database);
   await goods.commit();

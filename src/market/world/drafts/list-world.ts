@@ -6,8 +6,8 @@ import type { Market, MarketOperation, Merchant } from '../../context.ts';
 import { LISTINGS_LOCK, recordListing } from '../../listings/add-listing.ts';
 import { answerListRequest } from '../../listings/answer-list-request.ts';
 import { checkWallet } from '../../listings/check-goods.ts';
-import type { HeldThings } from '../../listings/fees/complete-fee.ts';
-import { bodyBytes, readFeePayment, type Subject } from '../../listings/list-request.ts';
+import type { ThingFees } from '../../listings/fees/complete-fee.ts';
+import { bodyBytes, type ListedKind, readFeePayment } from '../../listings/list-request.ts';
 import { insertPending } from '../../listings/store.ts';
 import type { Payment } from '../../payments/payment.ts';
 import type { Payments } from '../../payments/payments.ts';
@@ -54,7 +54,7 @@ interface ThingRequest {
 }
 
 /** A thing of the city as what a fee is paid for. No guard against doubles is needed: the city lets a thing be offered once. */
-function thingToList(market: Market, request: ThingRequest): Subject {
+function thingToList(market: Market, request: ThingRequest): ListedKind {
   return {
     path: '/api/world/listing',
     noun: 'a draft',
@@ -175,7 +175,7 @@ async function mustBeUnlisted(queryable: Queryable, offer: ListedOffer): Promise
 }
 
 /** What the end of a fee does with the draft that it kept. */
-export function heldThings(market: Market): HeldThings {
+export function createThingFees(market: Market): ThingFees {
   return {
     take: async (tx, payment, { draftId, body }) => {
       const draft = await lockFeePending(tx, draftId);

@@ -99,7 +99,7 @@ export async function noteDifference(queryable: Queryable, id: bigint, now: Date
 }
 
 /** It was asked about and nothing was learned: others are asked about before it is its turn again. */
-export async function noteLook(queryable: Queryable, id: bigint, now: Date): Promise<void> {
+export async function noteChecked(queryable: Queryable, id: bigint, now: Date): Promise<void> {
   await queryable.run(
     sql`update world_listings set looked_at = ${now} where listing_id = ${id} and reviewed_at is null`,
   );

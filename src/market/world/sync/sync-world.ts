@@ -56,7 +56,7 @@ export function makeSyncWorld(payments: Payments): MarketOperation<Endpoints['sy
 export async function syncListing(market: Market, payments: Payments, listingId: bigint): Promise<SyncAnswer> {
   const listing = await findOfWorld(market, listingId);
   const mayBePaid = await mayHaveBeenPaid(market, listing);
-  if (!isEnded(listing)) await lookAtOffer(market, payments, listing, mayBePaid);
+  if (!isEnded(listing)) await checkOffer(market, payments, listing, mayBePaid);
   const after = await findOfWorld(market, listingId);
   const sale = after.state === 'sold' ? await findSale(market.database, listingId) : null;
   // By the records as they stand now, so that a caller who asks again at once is told the same.
@@ -72,7 +72,7 @@ async function mayHaveBeenPaid({ database }: Market, { id, phase }: WorldListing
   return (phase !== 'listed' && phase !== 'canceled') || (await hasCheckout(database, id));
 }
 
-async function lookAtOffer(
+async function checkOffer(
   market: Market,
   payments: Payments,
   listing: WorldListing,
@@ -80,7 +80,7 @@ async function lookAtOffer(
 ): Promise<void> {
   try {
     const found = await readListedOffer(market, listing);
-    if ('differences' in found) return await noteAnother(market, listing, found.differences);
+    if ('differences' in found) return await noteDifferentOffer(market, listing, found.differences);
     const { offer } = found;
     if (offer.phase === 'canceled') return await endCanceled(market, listing.id);
     if (offer.phase === 'claimed') return await recordClaimed(market, payments, listing, offer);
@@ -91,7 +91,11 @@ async function lookAtOffer(
 }
 
 /** The city shows another offer, or none: believed only when it lasts. */
-async function noteAnother(market: Market, listing: WorldListing, differences: OfferDifference[]): Promise<void> {
+async function noteDifferentOffer(
+  market: Market,
+  listing: WorldListing,
+  differences: OfferDifference[],
+): Promise<void> {
   const { id } = listing;
   await noteDifference(market.database, id, new Date(market.clock.now()));
   await lapseIfLasting(market, id);

@@ -2,7 +2,7 @@ import { createSingletonJob } from '../../../platform/background-jobs.ts';
 import type { Market } from '../../context.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { CityUnavailable, cityOrigin } from '../city.ts';
-import { listDue, noteLook } from './store.ts';
+import { listDue, noteChecked } from './store.ts';
 import { syncListing } from './sync-world.ts';
 
 /** A checkout, a reservation and two hours of recovery in the city: by then whatever it began has ended, and some time more. */
@@ -43,7 +43,7 @@ export function createWorldPass(market: Market, payments: Payments, everyMs: num
     } catch (error) {
       const trouble = error instanceof CityUnavailable ? error.trouble : null;
       if (trouble === null) log.error('world_sync_failed', { listing_id: id, error });
-      await noteLook(database, id, new Date(clock.now()));
+      await noteChecked(database, id, new Date(clock.now()));
       if (trouble === 'silent') return 'silent';
     }
     return 'heard';
@@ -60,11 +60,11 @@ export function createWorldPass(market: Market, payments: Payments, everyMs: num
     }
   }
 
-  const duty = createSingletonJob({ database, clock, log, name: 'world', run: repeat });
+  const job = createSingletonJob({ database, clock, log, name: 'world', run: repeat });
   return {
-    start: () => duty.start(),
-    stop: () => duty.stop(),
+    start: () => job.start(),
+    stop: () => job.stop(),
     passOnce: () => pass(never),
-    isLeader: () => duty.isLeader(),
+    isLeader: () => job.isLeader(),
   };
 }

@@ -139,13 +139,17 @@ const NO_KEY_SIGNED =
   'It is not the canonical signature of a key: 65 bytes, low s, v 27 or 28. A contract wallet has to be named when the intent is opened.';
 
 /** `undeployed`: the named wallet has no code in the finalized block yet, so the signature cannot be judged. */
-type Signed = { payer: Hex } | { undeployed: Hex };
+type SignatureCheck = { payer: Hex } | { undeployed: Hex };
 
 /**
  * Who signed the challenge of an intent (W8): the wallet that the intent names, or, where it names none, the key behind the
  * signature. A contract wallet is asked as of the finalized block. Refuses what no such wallet signed.
  */
-async function checkSignature(payments: Pick<Payments, 'readHead'>, intent: Intent, given: Hex): Promise<Signed> {
+async function checkSignature(
+  payments: Pick<Payments, 'readHead'>,
+  intent: Intent,
+  given: Hex,
+): Promise<SignatureCheck> {
   // Hex digits of any case are the same bytes.
   const signature = given.toLowerCase() as Hex;
   const digest = hashMessage(intent.challenge);
@@ -175,8 +179,8 @@ async function checkSignature(payments: Pick<Payments, 'readHead'>, intent: Inte
  * was paid by another transaction: what is new has to be signed for before it is looked at. Writes nothing.
  */
 async function findDecided(queryable: Queryable, intent: Intent, txHash: Hex): Promise<DirectPayment | null> {
-  const beside = await findSurplus(queryable, intent.id, txHash);
-  if (beside !== null) return beside;
+  const surplus = await findSurplus(queryable, intent.id, txHash);
+  if (surplus !== null) return surplus;
   const claim = await findClaim(queryable, intent.id);
   // What is named while the payee decides waits for that: it may still be what pays.
   if (claim?.status === 'needs_review') return claim;

@@ -158,7 +158,7 @@ type ChallengeTerms = Omit<Intent, 'challenge' | 'merchantId'> & { baseUrl: stri
 
 const SERVICE = 'Openaisle';
 /** Where the intent names no wallet. */
-const WHOEVER_SIGNS = 'the wallet that signs this text';
+const ANY_SIGNER = 'the wallet that signs this text';
 
 /** What the payer signs (W8): every term of the intent, one a line, so that a signature can serve for nothing else. */
 function challengeOf(terms: ChallengeTerms): string {
@@ -170,7 +170,7 @@ function challengeOf(terms: ChallengeTerms): string {
     ['purpose', terms.purpose],
     ['listing_id', terms.listingId?.toString() ?? 'none'],
     ['buyer', terms.buyer],
-    ['payer', terms.payer === null ? WHOEVER_SIGNS : checksummed(terms.payer)],
+    ['payer', terms.payer === null ? ANY_SIGNER : checksummed(terms.payer)],
     ['payee', checksummed(terms.payee)],
     ['asset', checksummed(terms.asset)],
     ['minimum_amount_units', terms.minimumUnits.toString()],

@@ -7,7 +7,7 @@ import { findWatermark } from '../../chain/store.ts';
 import type { DirectPayment, Payment } from '../../payment.ts';
 import { presentPayment } from '../../present-payment.ts';
 import { findProof } from '../../proof-store.ts';
-import { findHolding } from '../../store.ts';
+import { findPaidOrPending } from '../../store.ts';
 import { pathOf } from '../payment-paths.ts';
 import { challengeAgrees } from './intents.ts';
 import { dropHash, findClaim, findIntent, type Intent, listClaimHashes, MOST_HASHES, nameHash } from './store.ts';
@@ -40,11 +40,11 @@ export async function checkUnused(queryable: Queryable, intent: Intent, txHash: 
 
 /** The payee has decided, and the buyer may pay again, unless another payment is under way already. */
 export async function rejectedRefusal(queryable: Queryable, { listingId, merchantId, reviewOutcome }: DirectPayment) {
-  const held = listingId === null ? null : await findHolding(queryable, listingId, { merchantId });
+  const known = listingId === null ? null : await findPaidOrPending(queryable, listingId, { merchantId });
   return new Refusal('transaction_used', {
     detail: `That transfer was reviewed, and is ${reviewOutcome}.`,
     nextStep: 'It pays for nothing here any more. GET /api/payment shows what was decided.',
-    doNotPayAgain: held !== null,
+    doNotPayAgain: known !== null,
   });
 }
 

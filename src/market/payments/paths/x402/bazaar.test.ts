@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { EndpointShape } from '../../../../contract/endpoint.ts';
 import { endpoints } from '../../../../contract/index.ts';
 import { readJson } from '../../../../platform/http/read-json.ts';
-import { describeForBazaar } from './ask-payment.ts';
+import { describeForBazaar } from './payment-required.ts';
 
 const PAID = Object.values<EndpointShape>(endpoints).filter(({ payment }) => payment === true);
 

@@ -17,7 +17,7 @@ import { Refusal } from '../../../../platform/refusal.ts';
 import type { Market, MarketConfig } from '../../../context.ts';
 import type { ChainHead } from '../../chain/read-head.ts';
 import type { Proof, Terms } from '../../terms.ts';
-import { askPayment } from './ask-payment.ts';
+import { paymentRequired } from './payment-required.ts';
 
 /** One query of the log spans at most so many blocks. */
 const SPAN_BLOCKS = 2_000n;
@@ -152,7 +152,7 @@ async function checkOnChain(
   const { isSigned, hasCode } = await readSignature(market, proof, options);
   const notSigned = 'The signature is not a canonical one of the payer for these terms.';
   const fault = findFault(proof, terms, config.network, market.clock.now()) ?? (isSigned ? null : notSigned);
-  const refusal = fault === null ? null : askPayment(config, terms, 'payment_invalid', fault);
+  const refusal = fault === null ? null : paymentRequired(config, terms, 'payment_invalid', fault);
   // A contract wallet may have said yes when it paid and say no today, so its nonce is asked for all the same.
   if (refusal !== null && !isSigned && !hasCode) return { refusal };
   const head = await readHead();
@@ -266,7 +266,7 @@ export function mustHold(config: ProofMarket['config'], terms: Terms, balance: b
   if (balance >= terms.valueUnits) return;
   const [balance_usdc, price_usdc] = [usdcOfUnits(balance), usdcOfUnits(terms.valueUnits)];
   const detail = `The payer holds ${balance_usdc} USDC and the price is ${price_usdc} USDC.`;
-  const asked = askPayment(config, terms, 'insufficient_funds', detail);
+  const asked = paymentRequired(config, terms, 'insufficient_funds', detail);
   throw new Refusal(asked.reason, { ...asked.options, fields: { ...asked.options.fields, balance_usdc, price_usdc } });
 }
 

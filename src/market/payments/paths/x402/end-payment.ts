@@ -19,7 +19,7 @@ export async function endByEvidence(context: PathContext, payment: X402Payment, 
   const now = new Date(market.clock.now());
   const decision = decide(evidence, attemptTermsOf(payment, null));
   if (decision.outcome === 'unknown') {
-    if (decision.why === 'use_without_transfer') context.corroboration.held.note(payment.id, null, decision.why);
+    if (decision.why === 'use_without_transfer') context.corroboration.withheld.note(payment.id, null, decision.why);
     if (isAlarming(decision.why)) {
       market.log.error('payment_evidence_contradicts', { payment_id: payment.id, why: decision.why });
     }

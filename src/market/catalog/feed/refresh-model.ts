@@ -2,7 +2,7 @@ import { type Clock, yieldToEventLoop } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
 import { createModel, type Model, nextUnfilled } from '../model/model.ts';
-import { type Follower, takeStep } from './follow.ts';
+import { applyFeed, type Follower } from './apply-feed.ts';
 import { indexText } from './index-text.ts';
 import { loadModel } from './load-model.ts';
 
@@ -14,7 +14,7 @@ export interface FeedOptions {
   followers: readonly Follower[];
   stopped: AbortSignal;
   /** Resolves after a step that has read these listings. */
-  bring(ids: readonly number[]): Promise<void>;
+  loadListings(ids: readonly number[]): Promise<void>;
 }
 
 export interface FeedState {
@@ -33,7 +33,7 @@ export interface FeedState {
 export interface Feed extends FeedOptions {
   state: FeedState;
   /** Listings that a request waits for: their JSON was not read yet. */
-  wanted: Set<number>;
+  requestedIds: Set<number>;
   /** The model is of another history than the database's: the next step loads everything. */
   outdated: boolean;
 }
@@ -44,7 +44,7 @@ const DEFLATED_SHARE = 0.04;
 export const MOST_PAGES_SHARE = 0.25;
 
 /** So that no step takes long. */
-const WANTED_AT_ONCE = 1_000;
+const REQUESTED_AT_ONCE = 1_000;
 
 const TELL_EVERY = 100_000;
 const RETRY_MS = 1_000;
@@ -52,7 +52,7 @@ const RETRY_MS = 1_000;
 export function createFeed(options: FeedOptions): Feed {
   return {
     ...options,
-    wanted: new Set(),
+    requestedIds: new Set(),
     outdated: false,
     state: {
       model: emptyModel(options),
@@ -76,19 +76,19 @@ function emptyModel({ memoryBytes }: FeedOptions): Model {
 }
 
 /** Takes in everything that was committed until now; the first time, and after a fault, by reading all there is. One at a time. */
-export async function stepForward(feed: Feed): Promise<void> {
+export async function refreshModel(feed: Feed): Promise<void> {
   const { state, clock, log } = feed;
   if (state.snapshot === null || state.model.torn || feed.outdated) return loadAll(feed);
-  const asked = clock.now();
-  const wanted = [...feed.wanted].slice(0, WANTED_AT_ONCE);
-  const snapshot = await takeStep(state.model, state.snapshot, { ...feed, wanted });
+  const askedAt = clock.now();
+  const requestedIds = [...feed.requestedIds].slice(0, REQUESTED_AT_ONCE);
+  const snapshot = await applyFeed(state.model, state.snapshot, { ...feed, requestedIds: requestedIds });
   if (snapshot === null) {
     log.warn('catalog_feed_reset');
     return loadAll(feed);
   }
-  for (const id of wanted) feed.wanted.delete(id);
+  for (const id of requestedIds) feed.requestedIds.delete(id);
   state.snapshot = snapshot;
-  state.freshAt = asked;
+  state.freshAt = askedAt;
 }
 
 async function loadAll(feed: Feed): Promise<void> {
@@ -125,7 +125,7 @@ async function loadAll(feed: Feed): Promise<void> {
 }
 
 /** What goes on while shelves are served. */
-interface Rest extends Feed {
+interface BackgroundFill extends Feed {
   model: Model;
   begun: number;
   /** Another model has taken its place, or the catalog stops. */
@@ -133,34 +133,34 @@ interface Rest extends Feed {
 }
 
 /** Where one reading of everything was cut off, what it left is read by steps. */
-async function fill(rest: Rest, filled: Promise<void>): Promise<void> {
+async function fill(rest: BackgroundFill, filled: Promise<void>): Promise<void> {
   const { model, clock, log, begun, givenUp } = rest;
   try {
     await filled;
   } catch (error) {
     log.warn('catalog_filled_by_steps', { error });
-    await fillBySteps(rest);
+    await fillMissing(rest);
   }
   model.filling.rise(Number.POSITIVE_INFINITY);
   if (!givenUp()) log.info('catalog_filled', { count: model.newestId, ms: clock.now() - begun });
 }
 
-async function fillBySteps({ model, givenUp, bring, clock, log, stopped }: Rest): Promise<void> {
-  let missing = nextUnfilled(model, 0, WANTED_AT_ONCE);
+async function fillMissing({ model, givenUp, loadListings, clock, log, stopped }: BackgroundFill): Promise<void> {
+  let missing = nextUnfilled(model, 0, REQUESTED_AT_ONCE);
   while (missing.length > 0 && !givenUp()) {
     try {
-      await bring(missing);
+      await loadListings(missing);
     } catch (error) {
       log.warn('catalog_not_filled_yet', { error });
       await clock.sleep(RETRY_MS, stopped);
     }
     const [first = 0] = missing;
     model.filling.rise(first - 1);
-    missing = nextUnfilled(model, first - 1, WANTED_AT_ONCE);
+    missing = nextUnfilled(model, first - 1, REQUESTED_AT_ONCE);
   }
 }
 
-async function index({ state, model, begun, givenUp, database, clock, log, stopped }: Rest): Promise<void> {
+async function index({ state, model, begun, givenUp, database, clock, log, stopped }: BackgroundFill): Promise<void> {
   const failed = async (error: unknown): Promise<void> => {
     log.warn('catalog_not_searchable_yet', { error });
     await clock.sleep(RETRY_MS, stopped);

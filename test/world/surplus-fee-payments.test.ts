@@ -52,7 +52,7 @@ it('two fees of one intent that are too little are two records, and neither keep
     const answer = { key: stage.keeper.key, body: { outcome: 'declined' } };
     expect((await stage.world.ask('POST', `/api/review/${id}`, answer)).status).toBe(200);
   }
-  const anew = await payFee(member);
+  const newPayment = await payFee(member);
   await finalize();
-  expect((await list(member, goods, anew)).status).toBe(201);
+  expect((await list(member, goods, newPayment)).status).toBe(201);
 });

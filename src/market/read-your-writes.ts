@@ -10,7 +10,7 @@ import type { Market, Merchant } from './context.ts';
 type MarketOperations = Operations<Endpoints, Market, Merchant>;
 
 /** Read-your-writes: a client that has changed something sees it in everything that this process answers it afterwards. */
-export interface OwnWrites {
+export interface ReadYourWrites {
   /** Operations that write answer only after the catalog has taken in what was committed. */
   wrap(operations: MarketOperations): MarketOperations;
   /** The version of the catalog that a cached page must have at least to be shown to that client. */
@@ -20,15 +20,15 @@ export interface OwnWrites {
 /** Longer than any page is shown after its version has passed. */
 const REMEMBERED_MS = 1_000;
 
-export function createOwnWrites(needs: {
+export function createReadYourWrites(dependencies: {
   catalog: Pick<Catalog, 'fresh' | 'model'>;
   /** Of the database through which everything in this process goes. */
   mark: NotedDatabase['mark'];
   clock: Clock;
   log: Log;
-}): OwnWrites {
-  const { catalog, clock } = needs;
-  const takeIn = createTakeIn(needs);
+}): ReadYourWrites {
+  const { catalog, clock } = dependencies;
+  const refresh = createRefreshAfterWrite(dependencies);
   /** By network, the oldest write first. */
   const written = new Map<string, { version: number; at: number }>();
   const note = (network: string): void => {
@@ -45,10 +45,10 @@ export function createOwnWrites(needs: {
       try {
         const answer = await act(market, call);
         // Also where it changed nothing itself: another process may have done what it tells of.
-        await takeIn.all();
+        await refresh.all();
         return answer;
       } catch (error) {
-        await takeIn.ownOnly();
+        await refresh.ownOnly();
         throw error;
       } finally {
         note(call.clientNetwork);
@@ -79,7 +79,7 @@ export function createOwnWrites(needs: {
  * A refused write may have committed something on its way, or tell of what another request did; only where nothing in this process was
  * changed since the catalog last looked is there nothing to take in, and a refusal does not wait.
  */
-function createTakeIn({
+function createRefreshAfterWrite({
   catalog,
   mark,
   log,

@@ -10,43 +10,43 @@ const RETRY_MS = 1_000;
 /** Done without letting others in between. */
 const SLICE = 50;
 
-export interface Bell {
-  ring(): void;
+export interface Signal {
+  send(): void;
   /** Resolves when it was rung after the last time. */
-  heard(): Promise<void>;
+  received(): Promise<void>;
 }
 
-export function createBell(): Bell {
+export function createSignal(): Signal {
   let wake = (): void => {};
-  const hang = (): Promise<void> =>
+  const nextSignal = (): Promise<void> =>
     new Promise((resolve) => {
       wake = resolve;
     });
-  let rung = hang();
+  let pending = nextSignal();
   return {
-    ring: () => wake(),
-    heard: async () => {
-      await rung;
-      rung = hang();
+    send: () => wake(),
+    received: async () => {
+      await pending;
+      pending = nextSignal();
     },
   };
 }
 
-export interface RoundsOptions {
+export interface SignalLoopOptions {
   clock: Clock;
   log: Log;
   stopped: AbortSignal;
 }
 
 /** A loop of its own: the caller that rings may be in the middle of a transaction, and a round asks the database. */
-export async function keepRounds(
-  { clock, log, stopped }: RoundsOptions,
-  bell: Bell,
+export async function runOnSignal(
+  { clock, log, stopped }: SignalLoopOptions,
+  signal: Signal,
   round: () => Promise<void>,
 ): Promise<void> {
   let failing = false;
   while (!stopped.aborted) {
-    await bell.heard();
+    await signal.received();
     if (stopped.aborted) return;
     const begun = clock.now();
     try {
@@ -56,7 +56,7 @@ export async function keepRounds(
       // One line for a whole outage.
       if (!failing) log.error('events_not_streamed', { error });
       failing = true;
-      bell.ring();
+      signal.send();
       await clock.sleep(RETRY_MS, stopped);
     }
     const rest = Math.min((clock.now() - begun) * REST, LONGEST_REST_MS);
@@ -65,7 +65,7 @@ export async function keepRounds(
 }
 
 /** In slices. Who comes meanwhile has a turn too, and who goes has none. */
-export async function each<Item>(items: Iterable<Item>, act: (item: Item) => void): Promise<void> {
+export async function forEachInSlices<Item>(items: Iterable<Item>, act: (item: Item) => void): Promise<void> {
   let done = 0;
   for (const item of items) {
     act(item);

@@ -20,7 +20,7 @@ const FAR_MS = 3_000;
 /** The process that has the duty ends a payment within seconds. */
 const OVERDUE_MS = 30_000;
 
-export interface WhenToLook {
+export interface ReadSchedule {
   /** Heads were read. */
   noteHead(head: ChainHead): void;
   /** Whether a turn of the background pass can change anything. One that is due is taken as done. Asks the database. */
@@ -37,7 +37,7 @@ interface Final {
   readAt: number;
 }
 
-interface LookDependencies {
+interface ReadScheduleDependencies {
   database: Queryable;
   clock: Clock;
   /** Between two blocks of the network. */
@@ -48,13 +48,13 @@ interface LookDependencies {
 }
 
 /** When the chain has to be looked at: a provider bills each look, and finality takes minutes. */
-export function createWhenToLook({
+export function createReadSchedule({
   database,
   clock,
   blockSeconds,
   chainId,
   longestPauseMs,
-}: LookDependencies): WhenToLook {
+}: ReadScheduleDependencies): ReadSchedule {
   let finalized: Final | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
 

@@ -1,7 +1,7 @@
 import type { Hex } from '../../src/platform/hex.ts';
 import type { Dice } from '../stress/dice.ts';
 import type { Sight } from './reorg-chain.ts';
-import type { Flight } from './reorg-flights.ts';
+import type { PaymentUnderTest } from './reorg-payments.ts';
 
 export type FateName =
   | 'vanishes'
@@ -30,12 +30,12 @@ export interface Drawing {
 
 /** What a reorganisation does to each payment, and the transactions that make it so. */
 export async function drawFates(
-  flights: readonly Flight[],
+  flights: readonly PaymentUnderTest[],
   drawing: Drawing,
-): Promise<{ fates: Map<Flight, Fate>; plan: [Hex, number][] }> {
+): Promise<{ fates: Map<PaymentUnderTest, Fate>; plan: [Hex, number][] }> {
   const { dice, sight, depth, stray } = drawing;
   const first = sight.latest.number - depth + 1;
-  const fates = new Map<Flight, Fate>();
+  const fates = new Map<PaymentUnderTest, Fate>();
   const plan: [Hex, number][] = [];
   // In the same block those that move by a stray transaction come behind it.
   const shifted: [Hex, number][] = [];
@@ -43,8 +43,8 @@ export async function drawFates(
     const fate = drawFate(flight, drawing, first);
     fates.set(flight, fate);
     if (fate.at === null) continue;
-    const now = flight.ways.find(({ hash }) => hash === flight.place?.hash);
-    const others = flight.ways.filter((way) => way !== now);
+    const now = flight.transfers.find(({ hash }) => hash === flight.place?.hash);
+    const others = flight.transfers.filter((way) => way !== now);
     const way = fate.name === 'comes by another transaction' || now === undefined ? dice.pick(others) : now;
     const isShifted = fate.name === 'changes its log index';
     if (isShifted) shifted.push([await stray(first - 1), fate.at]);
@@ -53,8 +53,8 @@ export async function drawFates(
   return { fates, plan: [...plan, ...shifted] };
 }
 
-function drawFate(flight: Flight, { dice, sight, depth }: Drawing, first: number): Fate {
-  const { place, ways, isX402, end } = flight;
+function drawFate(flight: PaymentUnderTest, { dice, sight, depth }: Drawing, first: number): Fate {
+  const { place, transfers, isX402, end } = flight;
   const room = isX402 ? Math.min(depth, end - timeOf(first, sight)) : depth;
   if (place === null) {
     return room > 0 && dice.chance(0.12) ? { name: 'appears', at: dice.number(room) } : { name: 'waits', at: null };
@@ -63,7 +63,7 @@ function drawFate(flight: Flight, { dice, sight, depth }: Drawing, first: number
   const at = place.block - first;
   const names: FateName[] = ['vanishes', 'changes its log index', 'stays'];
   if (room > 1) names.push('moves', 'moves');
-  if (ways.length > 1) names.push('comes by another transaction');
+  if (transfers.length > 1) names.push('comes by another transaction');
   const name = dice.pick(names);
   if (name === 'vanishes') return { name, at: null };
   if (name !== 'moves') return { name, at };

@@ -271,31 +271,31 @@ describe('of several transfers that a person has to decide on', () => {
 
   it('the one beside can be taken as paid once the goods are the buyer’s, and not before', async () => {
     const { given, little, late } = await twoReviews();
-    const [main, beside] = [idOf(await name(given, late)), idOf(await name(given, little))];
-    expect(await decide(beside, { outcome: 'deliver' })).toMatchObject({
+    const [main, surplus] = [idOf(await name(given, late)), idOf(await name(given, little))];
+    expect(await decide(surplus, { outcome: 'deliver' })).toMatchObject({
       status: 409,
       body: { reason: 'not_deliverable' },
     });
     expect((await decide(main, { outcome: 'deliver' })).status).toBe(200);
-    expect((await decide(beside, { outcome: 'deliver' })).status).toBe(200);
+    expect((await decide(surplus, { outcome: 'deliver' })).status).toBe(200);
     for (const hash of [little, late]) expect((await name(given, hash)).status).toBe(200);
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
   });
 
   it('the one beside stays to be decided on when the other is declined, and the buyer may buy again', async () => {
     const { given, little, late } = await twoReviews();
-    const [main, beside] = [idOf(await name(given, late)), idOf(await name(given, little))];
+    const [main, surplus] = [idOf(await name(given, late)), idOf(await name(given, little))];
     expect((await decide(main, { outcome: 'declined' })).status).toBe(200);
     expect(await name(given, late)).toMatchObject({ status: 409, body: { reason: 'transaction_used' } });
     expect(await name(given, little)).toMatchObject(inReview('amount_too_little'));
     await time.moveOn(world, 1);
     const intent = await openIntent(world, given.member, given.id);
-    const anew = { ...given, intent, signature: await signChallenge(given.payer, intent) };
-    const paid = await pay(anew);
+    const newClaim = { ...given, intent, signature: await signChallenge(given.payer, intent) };
+    const paid = await pay(newClaim);
     await finalize();
-    expect((await name(anew, paid)).status).toBe(200);
+    expect((await name(newClaim, paid)).status).toBe(200);
     const back = await giveBack(given, 1n);
-    expect((await decide(beside, { outcome: 'refunded', tx_hash: back })).status).toBe(200);
+    expect((await decide(surplus, { outcome: 'refunded', tx_hash: back })).status).toBe(200);
     expect(await countOf(given.id)).toEqual({ payments: 3n, purchases: 1n });
   });
 });
@@ -321,7 +321,7 @@ it('no row stands beside what is undecided, of another wallet, or open', async (
   const open = await begin();
   expect((await name(open, someHash())).status).toBe(202);
   const { database } = world.db;
-  const standBeside = (intentId: string, payer: Hex, then: string) =>
+  const insertSurplusRow = (intentId: string, payer: Hex, then: string) =>
     database.transaction(async (tx) => {
       const { id } = await tx.one<{ id: bigint }>(sql`
         insert into payments (purpose, path, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer,
@@ -338,7 +338,7 @@ it('no row stands beside what is undecided, of another wallet, or open', async (
     [open, open.payer.address, 'unpaid'],
   ];
   for (const [{ intent }, payer, then] of cases) {
-    await expect(standBeside(intent.id, payer, then)).rejects.toThrow(/stands beside no decided claim/);
+    await expect(insertSurplusRow(intent.id, payer, then)).rejects.toThrow(/stands beside no decided claim/);
   }
   const change = sql`update payments set beside = id where intent_id = ${Buffer.from(open.intent.id, 'hex')}`;
   await expect(database.run(change)).rejects.toThrow();

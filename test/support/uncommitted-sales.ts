@@ -3,13 +3,13 @@ import type { Aisle } from '../../src/contract/vocabulary.ts';
 import { findListingTerms } from '../../src/market/listings/store.ts';
 import { takeFreeGoods } from '../../src/market/purchases/buy-listing.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { heldOpen } from './listing-life.ts';
+import { holdTransactionOpen } from './listing-life.ts';
 import type { TestMarket } from './market-context.ts';
 import type { SeededMerchant } from './seed.ts';
 
 /** Sales of this aisle stop behind their insert, with an id and before their commit, until what is returned commits. */
 export function holdSales(database: Database, aisle: Aisle): Promise<{ commit(): Promise<void> }> {
-  return heldOpen(database, async (tx) => {
+  return holdTransactionOpen(database, async (tx) => {
     await tx.run(
       sql`insert into aisle_counters (aisle, slot) select ${aisle}, generate_series(0, 15) on conflict do nothing`,
     );

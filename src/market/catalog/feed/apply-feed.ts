@@ -27,7 +27,7 @@ export interface Source {
   database: Database;
   followers: readonly Follower[];
   /** Listings to be read though they have not changed. */
-  wanted: readonly number[];
+  requestedIds: readonly number[];
   /** Ends a long step between two portions. */
   stopped?: AbortSignal;
 }
@@ -42,28 +42,28 @@ export async function readFollowers(queryable: Queryable, followers: readonly Fo
  * Brings the model from that snapshot to a new one, and returns the new one. Null: what has changed since is not known any more, and
  * only a full load helps. If it throws, the model may hold a part of what is new; the next step from the same snapshot does all of it again.
  */
-export async function takeStep(model: Model, since: string, source: Source): Promise<string | null> {
-  const { database, followers, wanted } = source;
-  const known = { act: BigInt(model.act), most: MOST_AT_ONCE, wanted: wanted.map(BigInt) };
+export async function applyFeed(model: Model, since: string, source: Source): Promise<string | null> {
+  const { database, followers, requestedIds } = source;
+  const known = { act: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
   const [applies, changes] = await database.transaction(
     // The commit goes with the last of them, so that all of it is one turn.
     (tx) => Promise.all([readFollowers(tx, followers), peekAtChanges(tx.last, since, known)]),
     // Planning takes three times as long as running it.
     { isolation: 'repeatable read', readOnly: true, planned: 'once' },
   );
-  if (changes.listings === null) return takeLongStep(model, since, source);
-  apply(model, { listings: changes.listings, applies, lastAct: changes.lastAct });
+  if (changes.listings === null) return applyFeedInPortions(model, since, source);
+  apply(model, { listings: changes.listings, applies, lastRevision: changes.lastRevision });
   return changes.snapshot;
 }
 
 /** Of any size. In portions, between which requests are answered; all of one snapshot, so that edits come in the order of their acts. */
-async function takeLongStep(model: Model, since: string, source: Source): Promise<string | null> {
-  const { database, followers, wanted, stopped } = source;
+async function applyFeedInPortions(model: Model, since: string, source: Source): Promise<string | null> {
+  const { database, followers, requestedIds: wanted, stopped } = source;
   return database.transaction(
     async (tx) => {
       const changes = await readChanges(tx, since);
       if (changes === null) return null;
-      const { snapshot, lastAct, merchantIds } = changes;
+      const { snapshot, lastRevision, merchantIds } = changes;
       const listingIds = [...new Set([...changes.listingIds, ...wanted.map(BigInt)])];
       // A listing's merchant is known before it.
       const readPortion = async () => {
@@ -78,8 +78,13 @@ async function takeLongStep(model: Model, since: string, source: Source): Promis
         apply(model, await readPortion());
         if (stopped?.aborted) return since;
       }
-      const pins = lastAct > BigInt(model.act) ? await readPinPeriods(tx, BigInt(model.act)) : [];
-      apply(model, { ...(await readPortion()), pins, applies: await readFollowers(tx, followers), lastAct });
+      const pins = lastRevision > BigInt(model.revision) ? await readPinPeriods(tx, BigInt(model.revision)) : [];
+      apply(model, {
+        ...(await readPortion()),
+        pins,
+        applies: await readFollowers(tx, followers),
+        lastRevision: lastRevision,
+      });
       return snapshot;
     },
     // How many have changed differs by a factor of thousands.
@@ -87,17 +92,20 @@ async function takeLongStep(model: Model, since: string, source: Source): Promis
   );
 }
 
-interface News {
+interface ChangedRows {
   merchants?: readonly MerchantRow[];
   listings: readonly ListingRow[];
   pins?: readonly PinPeriod[];
   applies?: readonly (() => void)[];
   /** Null: acts before it may be missing still. */
-  lastAct?: bigint;
+  lastRevision?: bigint;
 }
 
 /** Without a pause in between, so that no reader ever sees half of it. */
-function apply(model: Model, { merchants = [], listings, pins = [], applies = [], lastAct }: News): void {
+function apply(
+  model: Model,
+  { merchants = [], listings, pins = [], applies = [], lastRevision: lastAct }: ChangedRows,
+): void {
   model.torn = true;
   for (const row of merchants) applyMerchant(model, row);
   for (const row of listings) applyListing(model, row);

@@ -7,8 +7,8 @@ import { systemClock } from '../../../platform/clock.ts';
 import type { Payment } from '../payment.ts';
 import { findPayment } from '../store.ts';
 import type { ChainHead } from './read-head.ts';
+import { createReadSchedule } from './read-schedule.ts';
 import { raiseWatermark } from './store.ts';
-import { createWhenToLook } from './when-to-look.ts';
 
 const CHAIN = 8453n;
 const BLOCK_SECONDS = 2;
@@ -23,7 +23,7 @@ let now = BEGIN;
 const clock = { now: () => now, sleep: systemClock.sleep };
 const blockTime = (number: bigint): Date => new Date(BEGIN + Number(number - LATEST) * BLOCK_SECONDS * 1_000);
 const watching = (longestPauseMs = 30_000) =>
-  createWhenToLook({ database: db.database, clock, blockSeconds: BLOCK_SECONDS, chainId: CHAIN, longestPauseMs });
+  createReadSchedule({ database: db.database, clock, blockSeconds: BLOCK_SECONDS, chainId: CHAIN, longestPauseMs });
 /** The heads as a chain shows them that has a block every two seconds. */
 const headNow = (): ChainHead => {
   const number = LATEST + BigInt(Math.floor((now - BEGIN) / 1_000 / BLOCK_SECONDS)) - BigInt(FINALITY_BLOCKS);

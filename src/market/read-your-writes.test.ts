@@ -3,20 +3,20 @@ import { beforeEach, expect, it } from 'vitest';
 import { fromMemory } from '../../test/catalog/ask.ts';
 import { processOn } from '../../test/catalog/stage.ts';
 import { testDatabase } from '../../test/support/database.ts';
-import { heldOpen, untilWaiting } from '../../test/support/listing-life.ts';
+import { holdTransactionOpen, untilWaiting } from '../../test/support/listing-life.ts';
 import { type SeededMerchant, seedListing, seedMerchant } from '../../test/support/seed.ts';
 import { systemClock } from '../platform/clock.ts';
 import { noteWrites } from '../platform/database/note-writes.ts';
 import { editListing } from './listings/changes/edit-listing.ts';
 import { setStoreLine } from './merchants/set-store-line.ts';
-import { createOwnWrites, type OwnWrites } from './own-writes.ts';
+import { createReadYourWrites, type ReadYourWrites } from './read-your-writes.ts';
 
 const db = testDatabase();
 let own: SeededMerchant;
 let other: SeededMerchant;
 let process: ReturnType<typeof processOn>;
-let writes: OwnWrites;
-let act: ReturnType<OwnWrites['wrap']>;
+let writes: ReadYourWrites;
+let act: ReturnType<ReadYourWrites['wrap']>;
 let looks: number;
 let failing: boolean;
 let now = Date.UTC(2026, 0, 6);
@@ -37,8 +37,8 @@ beforeEach(async () => {
       await process.catalog.fresh();
     },
   };
-  writes = createOwnWrites({ catalog, mark, clock: { ...systemClock, now: () => now }, log: process.log });
-  act = writes.wrap({ setStoreLine, editListing } as unknown as Parameters<OwnWrites['wrap']>[0]);
+  writes = createReadYourWrites({ catalog, mark, clock: { ...systemClock, now: () => now }, log: process.log });
+  act = writes.wrap({ setStoreLine, editListing } as unknown as Parameters<ReadYourWrites['wrap']>[0]);
 });
 
 const call = (caller: SeededMerchant, given: object) =>
@@ -78,7 +78,7 @@ it('a refused write of which nothing stays waits for nothing', async () => {
 it('a refused write that meets one under way waits with it, and sees what that one changed', async () => {
   const refuse = await refusedEdit();
   await say('before');
-  const held = await heldOpen(db.database, (tx) => tx.run(lockMerchant(own)));
+  const held = await holdTransactionOpen(db.database, (tx) => tx.run(lockMerchant(own)));
   const saying = say('meanwhile');
   await untilWaiting(db.database);
   const before = looks;

@@ -25,19 +25,19 @@ const PRICE = 2_500_000n;
 export type Ending = 'paid' | 'unpaid' | 'review';
 
 /** One payment, from its opening to its end. */
-export interface Flight extends Sought {
+export interface PaymentUnderTest extends Sought {
   name: string;
   kind: Kind;
   isX402: boolean;
   /** Of its nonce or of its intent, as the ledger has it. */
   key: string;
   /** Each pays for it, and at most one of them is in the chain. */
-  ways: readonly Signed[];
+  transfers: readonly Signed[];
   /** Seconds: a block before, or from `end` on, does not pay for it. */
   begin: number;
   end: number;
   /** The market has asked for settlement, or it was claimed. */
-  isHandedOn: boolean;
+  isSubmitted: boolean;
   /** The market has a row of it. */
   isOpened: boolean;
   place: Place | null;
@@ -45,17 +45,17 @@ export interface Flight extends Sought {
   isSeen: boolean;
   ending: Ending | null;
   /** Asks for settlement again, or claims. */
-  handOn(): Promise<Answer>;
+  submit(): Promise<Answer>;
   /** As a buyer who retries, with nothing new in hand. */
   ask(): Promise<Answer>;
   /** As one that signs anew with each call; only while the payment is undecided, else it opens another. Null: there is nothing to sign. */
-  askAnew: (() => Promise<Answer>) | null;
+  askWithNewProof: (() => Promise<Answer>) | null;
   /** What an answer says, and nothing else may say. */
   isDelivery(answer: Answer): boolean;
   accounts: readonly TestAccount[];
 }
 
-export interface Hangar {
+export interface PaymentSetup {
   world: World;
   chain: ReorgChain;
   facilitator: ScriptedFacilitator;
@@ -78,7 +78,7 @@ function take(from: TestAccount[]): TestAccount {
   return account;
 }
 
-async function goods({ world, seller }: Hangar, secret: string): Promise<bigint> {
+async function goods({ world, seller }: PaymentSetup, secret: string): Promise<bigint> {
   const given = { wallet: WORLD_ACCOUNTS.sellerOne.address, priceUnits: PRICE, artifact: secret };
   const { id } = await seedListing(world.db.database, seller.id, given);
   await world.running.eventsSettled();
@@ -86,7 +86,7 @@ async function goods({ world, seller }: Hangar, secret: string): Promise<bigint>
 }
 
 /** `isSettled`: the facilitator is asked for settlement, and says nothing sensible; otherwise verification already goes wrong. */
-function script({ facilitator }: Hangar, isSettled: boolean): void {
+function script({ facilitator }: PaymentSetup, isSettled: boolean): void {
   facilitator.script({ verify: isSettled ? 'valid' : 'garbage', settle: 'garbage' });
 }
 
@@ -100,7 +100,7 @@ interface X402Order {
   isDelivery(answer: Answer): boolean;
 }
 
-async function openX402(hangar: Hangar, order: X402Order, isSettled: boolean): Promise<Flight> {
+async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boolean): Promise<PaymentUnderTest> {
   const { chain, facilitator, senders } = hangar;
   const { terms, payer, secondsAhead } = order;
   const proof = await signProof(chain.chain, payer, { ...terms, now: hangar.now(), secondsAhead });
@@ -112,20 +112,26 @@ async function openX402(hangar: Hangar, order: X402Order, isSettled: boolean): P
   const request = async (): Promise<Answer> => {
     const before = facilitator.calls.settle;
     const answer = await order.request(proof.v2);
-    flight.isHandedOn ||= facilitator.calls.settle > before;
+    flight.isSubmitted ||= facilitator.calls.settle > before;
     return answer;
   };
-  const ways = [alone, batched];
-  const flight: Flight = {
-    ...{ ...newFlight(order.kind), isX402: true, ways, hashes: ways.map(({ hash }) => hash), accounts },
+  const transfers = [alone, batched];
+  const flight: PaymentUnderTest = {
+    ...{
+      ...newPaymentUnderTest(order.kind),
+      isX402: true,
+      transfers: transfers,
+      hashes: transfers.map(({ hash }) => hash),
+      accounts,
+    },
     ...{ from: payer.address, to: terms.payTo, units: terms.units, isOpened: true },
     ...{ key: authorization.nonce.slice(2), begin: 0, end: Number(authorization.validBefore) },
-    handOn: async () => {
+    submit: async () => {
       script(hangar, true);
       return await request();
     },
     ask: () => order.request(null),
-    askAnew: async () => {
+    askWithNewProof: async () => {
       const fresh = await signProof(chain.chain, payer, { ...terms, now: hangar.now(), secondsAhead });
       return await order.request(fresh.v2);
     },
@@ -134,17 +140,17 @@ async function openX402(hangar: Hangar, order: X402Order, isSettled: boolean): P
   script(hangar, isSettled);
   const { status, body } = await request();
   const isOpening =
-    flight.isHandedOn === isSettled && body['do_not_pay_again'] === true && (status === 503 || status === 202);
+    flight.isSubmitted === isSettled && body['do_not_pay_again'] === true && (status === 503 || status === 202);
   if (!isOpening) throw new Error(`${flight.name} was not opened: ${status} ${JSON.stringify(body)}`);
   return flight;
 }
 
-function newFlight(kind: Kind) {
+function newPaymentUnderTest(kind: Kind) {
   made += 1;
   return {
     kind,
     name: `payment ${made} (${kind})`,
-    isHandedOn: false,
+    isSubmitted: false,
     place: null,
     isSeen: false,
     ending: null,
@@ -167,21 +173,27 @@ async function openIntent(world: World, member: Member, path: string): Promise<S
   return (body['purchase_intent'] ?? body['fee_intent']) as ShownIntent;
 }
 
-async function openDirect({ chain }: Hangar, order: DirectOrder): Promise<Flight> {
+async function openDirect({ chain }: PaymentSetup, order: DirectOrder): Promise<PaymentUnderTest> {
   const { intent, payer, units } = order;
   const signature = await signChallenge(payer, intent);
   const signed = await chain.sign(payer, transferData(intent.seller_wallet, units));
   const ask = () => order.request({ intent, txHash: signed.hash, signature });
-  const flight: Flight = {
-    ...{ ...newFlight(order.kind), isX402: false, isOpened: false, ways: [signed], hashes: [signed.hash] },
+  const flight: PaymentUnderTest = {
+    ...{
+      ...newPaymentUnderTest(order.kind),
+      isX402: false,
+      isOpened: false,
+      transfers: [signed],
+      hashes: [signed.hash],
+    },
     ...{ from: payer.address, to: intent.seller_wallet.toLowerCase() as Hex, units, key: intent.id },
     ...{ begin: Date.parse(intent.created_at) / 1000, end: Date.parse(intent.expires_at) / 1000 },
-    handOn: async () => {
-      [flight.isHandedOn, flight.isOpened] = [true, true];
+    submit: async () => {
+      [flight.isSubmitted, flight.isOpened] = [true, true];
       return await ask();
     },
     ask,
-    askAnew: null,
+    askWithNewProof: null,
     isDelivery: order.isDelivery,
     accounts: [payer],
   };
@@ -189,12 +201,12 @@ async function openDirect({ chain }: Hangar, order: DirectOrder): Promise<Flight
 }
 
 /** Opens a payment of that kind; by x402 with or without the facilitator having been asked for settlement. */
-export async function openFlight(
-  hangar: Hangar,
+export async function openPaymentUnderTest(
+  hangar: PaymentSetup,
   kind: Kind,
   secondsAhead: number,
   isSettled: boolean,
-): Promise<Flight> {
+): Promise<PaymentUnderTest> {
   const { world, buyer, seller, payers, wallets } = hangar;
   const secret = `secret goods ${made}`;
   const isGoods = ({ status, body }: Answer): boolean => status === 200 && body['artifact'] === secret;
@@ -230,6 +242,6 @@ export async function openFlight(
 }
 
 /** Its accounts may serve another payment. */
-export function land({ senders, wallets }: Hangar, flight: Flight): void {
+export function finishPayment({ senders, wallets }: PaymentSetup, flight: PaymentUnderTest): void {
   (flight.isX402 ? senders : wallets).push(...flight.accounts);
 }

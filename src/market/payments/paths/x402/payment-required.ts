@@ -9,13 +9,21 @@ import type { MarketConfig } from '../../../context.ts';
 import type { Payment } from '../../payment.ts';
 import { requirementOf, type Terms } from '../../terms.ts';
 
-type Asking = Extract<Reason, 'payment_required' | 'payment_invalid' | 'insufficient_funds' | 'authorization_lapsed'>;
+type PaymentRequiredReason = Extract<
+  Reason,
+  'payment_required' | 'payment_invalid' | 'insufficient_funds' | 'authorization_lapsed'
+>;
 
 /**
  * The 402 that asks for a payment: one answer for both versions of x402. The body's `accepts` is version 1, the PAYMENT-REQUIRED
  * header version 2. Given only where a new authorization may be signed without any risk of paying twice.
  */
-export function askPayment(config: MarketConfig, terms: Terms, reason: Asking, detail?: string): Refusal {
+export function paymentRequired(
+  config: MarketConfig,
+  terms: Terms,
+  reason: PaymentRequiredReason,
+  detail?: string,
+): Refusal {
   const required = requirementOf(terms, config.network, checksummed);
   const error = detail ?? 'Payment is required.';
   const bazaar = describeForBazaar(terms.resource.slice(config.baseUrl.length));
@@ -50,15 +58,15 @@ function versionOne(config: MarketConfig, terms: Terms) {
 }
 
 /** What an authorization is answered with whose payment has ended: unpaid, or given back or declined after a review. */
-export function askAnew(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
+export function lapsedRefusal(config: MarketConfig, terms: Terms, ended: Payment | null): Refusal {
   const detail =
     ended?.status === 'rejected'
       ? `That payment was reviewed, and is ${ended.reviewOutcome}.`
       : 'That payment ended unpaid.';
-  const asked = askPayment(config, terms, 'authorization_lapsed', detail);
-  if (ended?.status !== 'rejected') return asked;
+  const refusal = paymentRequired(config, terms, 'authorization_lapsed', detail);
+  if (ended?.status !== 'rejected') return refusal;
   const nextStep = 'That authorization pays for nothing here any more. Sign a new one to pay again.';
-  return new Refusal(asked.reason, { ...asked.options, nextStep });
+  return new Refusal(refusal.reason, { ...refusal.options, nextStep });
 }
 
 /** Bodies that show how each request that is paid for looks: what a catalog of paid services wants to see. */
