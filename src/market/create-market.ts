@@ -135,8 +135,7 @@ export function createMarket(options: MarketOptions): RunningMarket {
   const http = serveHttp(market, { ...parts, connector, stream, pictures }, mark);
   const background = createBackground(market, payments, intervals.worldEveryMs);
   const leaderships = () => ({ number_events: sequencer.isLeader(), ...background.leaderships() });
-  if (options.metrics)
-    observeMarket(options.metrics, { ...parts, sequencer, stream, http, clock, leaderships: leaderships });
+  if (options.metrics) observeMarket(options.metrics, { ...parts, sequencer, stream, http, clock, leaderships });
   return {
     market,
     payments,

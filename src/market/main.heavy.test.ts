@@ -72,13 +72,13 @@ describe('the embedded database', () => {
 
 describe('a start that cannot be', () => {
   it('names the variables at fault and no value', async () => {
-    const secret = 'https://node.example/key-of-somebody with space';
+    const secret = 'https://node.example/key-of-a-customer with space';
     const market = start(await environment({ OPENAISLE_RPC_URLS: secret, OPENAISLE_TREASURY: '' }));
     expect(await market.exited).toBe(1);
     const said = market.said.join('\n');
     expect(said).toContain('OPENAISLE_RPC_URLS must be');
     expect(said).toContain('OPENAISLE_TREASURY is required');
-    expect(said).not.toContain('key-of-somebody');
+    expect(said).not.toContain('key-of-a-customer');
   });
 
   it('is stopped by a crash point that does not exist', async () => {

@@ -43,7 +43,7 @@ async function run(args: string[], changes: Record<string, string> = {}) {
   return { code, stdout, stderr };
 }
 
-test('beside a running market it makes merchant 1, shows no secret and leaves the market’s database up', async () => {
+test('while a market runs it makes merchant 1, shows no secret and leaves the market’s database up', async () => {
   const out = join(folder, 'first.json');
   const postgres = await startEmbeddedPostgres({ dataDir });
   try {

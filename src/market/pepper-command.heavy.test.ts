@@ -44,7 +44,7 @@ async function run(args: string[], changes: Record<string, string> = {}) {
   return { code, stdout, stderr };
 }
 
-test('add puts one more version behind the others, for its owner alone, with nothing left beside it', async () => {
+test('add puts one more version behind the others, for its owner alone, with no other file left', async () => {
   const { code, stdout, stderr } = await run(['add', '--json']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toEqual({ status: 'added', version: 2, file });

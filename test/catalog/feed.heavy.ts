@@ -166,11 +166,11 @@ it('a purchase and a listing of the same wallet by the same seller, committed si
   await expectSame(market, processOn(db.database, { clock }), addressesOf([id, second]));
 });
 
-it('a follower whose changes were deleted before it read them reads everything anew', async () => {
+it('a follower whose changes were deleted before it read them reads everything again', async () => {
   const market = processOn(db.database, { clock });
   const ids = await seedStock(db.database, seller(), stockOf(3));
   await market.catalog.fresh();
-  await editListing(db.database, ids[0] ?? 0n, { title: 'What nobody was told of' });
+  await editListing(db.database, ids[0] ?? 0n, { title: 'A change without a notice' });
   await seedVote(db.database, ids[1] ?? 0n, stage.voters[0] ?? 0n);
   // Whatever runs on the server at the time, also for others, may hold the oldest of them back for a moment.
   while ((await db.database.rows(sql`select from catalog_changes`)).length > 0) await pruneChanges(db.database, 0);
@@ -247,7 +247,7 @@ it('the same change taken in twice is taken in once', async () => {
     const addresses = addressesOf(ids).filter((address) => !address.includes('q=') && !address.includes('window'));
     const answers = [];
     for (const address of addresses) {
-      const refused = address.includes('nobody') || address.includes('999999');
+      const refused = address.includes('no-such') || address.includes('999999');
       if (!refused) answers.push(await askOperation(market, address));
     }
     said.push(answers);

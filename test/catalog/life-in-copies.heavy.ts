@@ -76,12 +76,12 @@ const decide = (database: Database, id: bigint) =>
     update appeals set outcome = 'removal_upheld', outcome_reason = ${STATEMENT}, decided_at = now()
     where listing_id = ${id} and outcome is null`);
 
-/** The newest of the line goes on; texts beside it as a new listing has them. */
+/** The newest of the line goes on; the other texts as a new listing has them. */
 async function version(database: Database, id: bigint): Promise<bigint[]> {
   const made = await database.rows<{ id: bigint }>(sql`
     insert into listings (id, merchant_id, title, description, preview, price_units, seller_wallet, tags, aisle, created_at,
       artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, supersedes, text_flags)
-    select (select max(id) + 1 from listings), merchant_id, title || ' anew', description, preview, price_units, seller_wallet, tags,
+    select (select max(id) + 1 from listings), merchant_id, title || ' again', description, preview, price_units, seller_wallet, tags,
       aisle, ${SEED_TIME}, artifact_commitment, artifact_bytes, artifact_encoding, artifact_media_type, body_hash, id,
       '{role_markup,encoded}'
     from listings l where id = ${id} and not exists (select from listings n where n.supersedes = l.id)
@@ -159,7 +159,7 @@ it('comments, appeals, versions, flags and things: a copy that followed and one 
           const { count } = await database.one<{ count: bigint }>(
             sql`select count(*) from comments where listing_id = ${id}`,
           );
-          // Nobody answers one with comments without them.
+          // A listing with comments is always answered with them.
           for (const market of [old, fresh])
             expect(memoryAnswer(market, `/api/listing/${id}`) === null).toBe(count > 0n);
           kinds.add(count > 0n ? 'with' : 'without');

@@ -147,7 +147,7 @@ it('what a thread that failed leaves undone is indexed without it', async () => 
   expect(await searchesOf(model)).toEqual(await searchesOf(fresh));
 });
 
-it('whoever needs the index no more ends the thread with it', async () => {
+it('a reader that stops ends its index thread', async () => {
   const { model } = await read();
   let pauses = 0;
   const counted = async (): Promise<void> => {

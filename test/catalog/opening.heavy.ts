@@ -41,10 +41,10 @@ const idAt = (at: number): bigint => ids[at] ?? 0n;
 
 interface Held {
   database: Database;
-  /** Resolves with the connection that reads, when it is about to read JSON beside requests. */
+  /** Resolves with the connection that reads, when it is about to read JSON while requests are served. */
   reading: Promise<number>;
   letGo(): void;
-  /** Of listings, beside requests. */
+  /** Of listings, while requests are served. */
   portions(): number;
 }
 
@@ -121,7 +121,7 @@ it('shelves are complete before their listings are read, and say what a copy say
   for (const address of withoutWords()) {
     const expected = await askOrReason(other, address);
     expectEqual(await askOrReason(market, address), expected, address);
-    // What somebody has waited for stays.
+    // What a request has waited for stays.
     const quick = fromMemory(market, address);
     if (quick !== null) expectEqual(quick, expected, address);
   }

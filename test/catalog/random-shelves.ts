@@ -136,7 +136,7 @@ export const query: fc.Arbitrary<NaiveQuery> = fc
       tag: seldom('lamp', 'lamp', 'sea-map', 'nothing-has-it'),
       aisle: seldom(...AISLES_USED),
       license: seldom('MIT', 'MIT OR Apache-2.0', 'ISC'),
-      seller: seldom(...SELLERS, ...SELLERS, 'nobody-here'),
+      seller: seldom(...SELLERS, ...SELLERS, 'no-such-seller'),
       free: seldom(true, false, false),
       mostUnits: seldom(0n, 1n, 1_000_000n, 1_000_000n),
       verifiedMin: seldom(1, 1, 2).map((least) => least ?? 0),

@@ -79,7 +79,7 @@ it('whatever changes, a page from the cache is the one that a copy which was jus
       const look = async (fresh: TestMarket, address: string): Promise<void> => {
         const expected = await askOrReason(fresh, address);
         const made = isMade(old, address);
-        if (made !== null) counted[made ? 'anew' : 'kept'] += 1;
+        if (made !== null) counted[made ? 'remade' : 'kept'] += 1;
         expectGiven(old, address, expected);
         const next = nextOf(address, expected);
         if (next !== null && addresses.length < 40 && !addresses.includes(next)) addresses.push(next);

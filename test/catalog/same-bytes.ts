@@ -62,5 +62,5 @@ export async function expectSame(one: TestMarket, other: TestMarket, addresses: 
 /** Reads of every kind, of these listings too. */
 export function addressesOf(ids: readonly bigint[], more: readonly string[] = []): string[] {
   const details = [...ids.slice(-12), 999_999n].map((id) => `/api/listing/${id}`);
-  return [...FIXED, ...more, ...details, `/api/store/${SELLERS[0]}?before_id=${ids[0]}`, '/api/store/nobody-at-all'];
+  return [...FIXED, ...more, ...details, `/api/store/${SELLERS[0]}?before_id=${ids[0]}`, '/api/store/no-such-merchant'];
 }

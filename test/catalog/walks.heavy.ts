@@ -71,7 +71,7 @@ function checkOrder(seen: readonly Seen[], given: NaiveQuery): void {
   expect(places).toEqual(sorted);
 }
 
-/** Whoever was there on every page and did not move was shown, unless somebody came in between and took a place. */
+/** A listing that was there on every page and did not move was shown, unless another one came in between and took its place. */
 function checkComplete(seen: readonly Seen[], given: NaiveQuery): void {
   const [first] = seen;
   if (first === undefined) return;

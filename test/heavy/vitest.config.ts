@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** What takes long: whole processes that are started and killed, every fault, the demonstration, long walks. Run beside the quick suite by the build server. */
+/** What takes long: whole processes that are started and killed, every fault, the demonstration, long walks. The build server runs it next to the quick suite. */
 export default defineConfig({
   test: {
     name: 'heavy',

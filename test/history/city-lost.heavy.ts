@@ -72,7 +72,7 @@ async function reserveAndPay(thing: Thing): Promise<Paid> {
 }
 const claim = ({ thing, reservation, txHash }: Paid): Promise<Answer> => sites.claim(buyer, thing, reservation, txHash);
 
-test('a city that lost a sale stops, tells nobody to pay, and has all of it again after the recovery', async () => {
+test('a city that lost a sale stops, asks no buyer to pay, and has all of it again after the recovery', async () => {
   const [sold, pending] = [await sites.thing(seller), await sites.thing(seller)];
   const backup = await history.primary.copyWhileRunning();
   const sale = await reserveAndPay(sold);

@@ -56,7 +56,7 @@ async function loseAndRecover(backup: PostgresServer, meanwhile: () => Promise<v
 
 const readMarket = (path: string): Promise<Answer> => sites.market.ask('GET', path);
 
-/** In the city it is the buyer's, and nobody has paid since. */
+/** In the city it is the buyer's, and there was no payment since. */
 async function expectSoldInTheCity({ thing, txHash }: Sale, paid: bigint): Promise<void> {
   expect(await sites.offer(thing)).toMatchObject({ phase: 'claimed', locked: false, tx_hash: txHash });
   expect(await sites.owner(thing)).toBe(buyer.resident.handle);
@@ -77,7 +77,7 @@ test('a sale whose checkout was lost is recorded again by what city and chain sh
     expect(said(await sites.sync(thing))).toEqual([503, 'history_lost', true]);
   });
 
-  // Nobody asks: the market looks at its things by itself after a recovery.
+  // Without a request: the market looks at its things by itself after a recovery.
   await until(async () => (await sites.listing(thing))['state'] === 'sold');
   expect(await sites.listing(thing)).toMatchObject({
     state: 'sold',
@@ -90,7 +90,7 @@ test('a sale whose checkout was lost is recorded again by what city and chain sh
   const { body } = await sites.market.ask('GET', '/api/purchases', { key: buyer.merchant.key });
   expect(body['purchases']).toMatchObject([{ verified_via: 'city', world_receipt: receipt }]);
   await expectSoldInTheCity(sale, paid);
-  // Nobody reserves by a checkout that was lost. What is new has another id, and is sold as ever.
+  // A lost checkout reserves nothing. What is new has another id, and is sold as ever.
   expect(said(await sites.reserve(buyer, next, unused))).toEqual([409, 'checkout_mismatch', false]);
   const later = await sites.hold(buyer, next);
   expect(later.checkoutId).toBeGreaterThan(1_000_000);
@@ -125,7 +125,7 @@ test('a lost checkout is no broken term: the sale waits until its buyer is known
   await expectSoldInTheCity(sale, paid);
 });
 
-test('a sale whose draft was lost stays a sale in the city, and the market tells nobody to pay', async () => {
+test('a sale whose draft was lost stays a sale in the city, and the market asks no buyer to pay', async () => {
   const backup = await history.primary.copyWhileRunning();
   const thing = await sites.thing(seller);
   const sale = await sell(thing);
@@ -146,7 +146,7 @@ test('a sale whose draft was lost stays a sale in the city, and the market tells
   const listed = await sites.market.ask('POST', '/api/world/listing', { key: seller.merchant.key, body });
   expect(said(listed)).toEqual([409, 'listing_lost', true]);
   await expectSoldInTheCity(sale, paid);
-  // Nobody offers by a draft that was lost.
+  // A lost draft makes no offer.
   const { key } = seller.resident;
   const made = await sites.city.ask('POST', '/api/thing', { key, body: { name: 'Another one' } });
   const offer = { market_draft_id: thing.draftId + 1, thing_id: (made.body['thing'] as { id: number }).id };

@@ -131,7 +131,7 @@ describe('the disk of the write-ahead log fills and empties under load', () => {
       await expect.poll(() => refusedOf(stage).length, patiently).toBeGreaterThan(before + REFUSED);
       expect(await stage.postgres.said()).toMatch(/PANIC: .*No space left on device/);
       await stage.disk.empty();
-      // It starts again by itself, or could not even do that: then whoever keeps it running starts it.
+      // It starts again by itself, or could not even do that: then its supervisor starts it.
       await expect
         .poll(async () => {
           if (!stage.postgres.isRunning()) await stage.postgres.start();

@@ -72,7 +72,7 @@ async function expectStopped(): Promise<void> {
     await world.ask('GET', '/api/me', { key: buyer.key }),
     await world.ask('GET', '/api/purchases', { key: buyer.key }),
     await world.ask('GET', `/api/payment?payer=${proof.authorization.from}&nonce=${proof.authorization.nonce}`),
-    // Of somebody who joined in what was lost.
+    // Of a merchant who joined in what was lost.
     await world.ask('GET', '/api/me', { key: `aisle_sk_${'0'.repeat(43)}` }),
   ];
   for (const answer of asked) expect(answer).toMatchObject(refused);
@@ -109,7 +109,7 @@ test('at the promotion of a standby that lagged every process stops at once, and
   await until(async () => (await shelf()).join() === String(kept));
   expect((await world.ask('GET', `/api/listing/${lost}`)).status).toBe(404);
   expect(await newestEvent()).toBeLessThan(newest);
-  // Whoever goes past the market's own word meets the database's.
+  // A write that goes past the market's check meets the database's.
   await expect(
     history.db.database.run(
       sql`insert into events (kind, at, canonical, in_door, in_window) values ('vote', now(), '{}', false, false)`,

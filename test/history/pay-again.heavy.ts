@@ -89,7 +89,7 @@ function clientOf(member: Member) {
 const MAY_BE_LOST = { status: 409, body: { reason: 'payment_may_be_lost', do_not_pay_again: true } };
 const isOpened = ({ status, body }: Answer): void => expect([status, body['reason']]).toEqual([202, undefined]);
 
-test('whoever paid in what was lost is told so before paying again, and nobody else is held up', async () => {
+test('a buyer who paid in what was lost is told so before paying again, and no other buyer is delayed', async () => {
   const [listing, dearer, twin] = [await list(), await list({ price_usdc: 3 }), await list()];
   const keeps = await wallet();
   await bought(twin, keeps);
@@ -137,7 +137,7 @@ test('whoever paid in what was lost is told so before paying again, and nobody e
   await world.finalize();
   expect(await send(listing, fresh)).toMatchObject({ body: { reason: 'sign_to_collect' } });
   expect(await paid(payer)).toEqual([PRICE, 3_000_000n, PRICE]);
-  // What it paid anew is booked; what was lost still is not.
+  // What it paid again is booked; what was lost still is not.
   expect(await send(twin, await sign(twin))).toMatchObject({ ...MAY_BE_LOST, body: { tx_hash, block } });
 });
 
@@ -220,7 +220,7 @@ test('who asks to pay for a listing that was lost is told who has the money, whe
     await world.ask('POST', `/api/claim/${id}`, { key: buyer.key, body: claim }),
   ];
   for (const answer of await ask(lost)) expect(answer).toMatchObject({ ...is, body: { ...is.body, payee } });
-  // Within the margin: perhaps shown, and nobody knows whose it was.
+  // Within the margin: perhaps shown, and its payer is unknown.
   for (const answer of await ask(lost + 7)) {
     expect(answer).toMatchObject(is);
     expect(answer.body).not.toHaveProperty('payee');
@@ -228,7 +228,7 @@ test('who asks to pay for a listing that was lost is told who has the money, whe
   expect(await world.buy(1_000_000n)).toMatchObject({ status: 404, body: { reason: 'listing_unavailable' } });
   expect((await world.ask('GET', `/api/listing/${lost}`)).status).toBe(404);
   expect((await world.buy(BigInt(kept))).status).toBe(402);
-  // A plain transfer to the seller, after the window, is nobody's lost payment.
+  // A plain transfer to the seller, after the window, is no lost payment.
   const late = await wallet();
   await transfer(world, late, sellerOne.address, PRICE);
   isOpened(await send(kept, await sign(kept, late)));

@@ -48,7 +48,7 @@ const run = async (copied: 'copied' | null) =>
     copied: copied === null ? null : await readCopies(await filesAt([place.folder])),
   });
 
-/** Whoever replaced a key in what was lost has none now, and gets one by what was not burned. */
+/** A merchant who replaced a key in what was lost has none now, and gets one by what was not burned. */
 async function expectKeys({
   rotates,
   recovers,
@@ -127,7 +127,7 @@ async function expectFreshIds({
   expect(treasury.recent_fees[0]?.id).toBeGreaterThan(5);
 }
 
-/** The copy goes on, and the loss is over for whoever starts with it. */
+/** The copy goes on, and the loss is over for every process that starts with it. */
 async function expectCopied(): Promise<void> {
   const end = (await events())[0]?.id ?? 0;
   await until(async () => Number((await readLogEnd(place.folder))?.id ?? 0n) === end);
@@ -138,7 +138,7 @@ async function expectCopied(): Promise<void> {
   });
 }
 
-test('a recovery gives no id out again, ends again what was ended, and locks whoever has another key by now', async () => {
+test('a recovery gives no id out again, ends again what was ended, and locks merchants who have another key by now', async () => {
   const [withdrawn, removed, restored, kept] = [await list(), await list(), await list(), await list()];
   const remark = { listing_id: kept, body: 'A remark' };
   const said = (await world.ask('POST', '/api/comment', { key: keeper.key, body: remark })).body['comment'] as {

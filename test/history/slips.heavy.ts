@@ -111,7 +111,7 @@ const withSlip = (slip: string, asked: AskOptions = {}): AskOptions => ({
 });
 const codesOf = ({ status, body }: Answer): unknown[] => [status, body['reason'], body['do_not_pay_again']];
 
-test('whoever paid in what was lost gets the goods by the slip, by what collected before, and nobody pays twice', async () => {
+test('a buyer who paid in what was lost gets the goods by the slip, by what collected before, and pays once', async () => {
   const goods = [await list(), await list(), await list(), await list()] as [bigint, bigint, bigint, bigint];
   const backup = await history.primary.copyWhileRunning();
   const byKey = await buy(goods[0], buyer.key);

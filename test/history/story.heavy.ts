@@ -37,7 +37,7 @@ let shop: Shop;
 beforeEach(async () => {
   history = await openHistoryWorld();
   place = await history.newHost();
-  // No pass: a payment is on its way until somebody asks.
+  // No pass: a payment is on its way until a request asks.
   world = await history.startMarket({ logCopy: place, reconcileEveryMs: 3_600_000 });
   keeper = await world.join('the-keeper');
   shop = { world, seller: await world.join('seller-one') };
@@ -224,7 +224,7 @@ async function payAll(kept: readonly bigint[], members: ReadonlyMap<string, Memb
 }
 
 test.each(['a restore', 'the promotion of a standby that lagged'])(
-  '100 purchases of 10 kinds are lost by %s: each has goods, money or a review in the end, and nobody has paid twice',
+  '100 purchases of 10 kinds are lost by %s: each has goods, money or a review in the end, and no buyer has paid twice',
   async (how) => {
     const kept = await list(EACH);
     const members = await joinAll();
@@ -286,7 +286,7 @@ async function expectNothing(all: readonly LostPurchase[]): Promise<void> {
   // A slip of another market.
   const foreign = { ...one, slip: `${one.slip?.slice(0, -4)}AAAA` };
   await gets(world.buy(one.listing, withSlip(foreign, { key: thief })), 400, 'invalid_fields', true);
-  // A plain transfer to the same seller, by whoever signs for it: nothing but a review, and none outside of what was lost.
+  // A plain transfer to the same seller, with any signature: nothing but a review, and none outside of what was lost.
   const payer = await fundedWallet(world, FUNDS);
   await fund(world.chain, [{ address: payer.address, usdcUnits: 0n, wei: GAS_WEI }]);
   const txHash = await transfer(world, payer, sellerOne.address, PRICE);

@@ -142,7 +142,7 @@ test('who has no slip shows wallet and transaction, and the payee decides', asyn
 
   expect(await countRows(world.db.database)).toEqual(standing);
 
-  // Whoever paid opens a review, once, and has nothing before it is decided on.
+  // The payer opens a review, once, and has nothing before it is decided on.
   const reviews = [await ask(kept, buyers[0].key), await ask(given, buyers[0].key), await ask(back, buyers[1].key)];
   reviews.push(await ask(ended, buyers[1].key));
   expect(reviews.map(said)).toEqual([REVIEW, REVIEW, REVIEW, REVIEW]);

@@ -42,7 +42,7 @@ function drawRules(dice: Dice, units: bigint, time: number): Rules {
   };
 }
 
-/** What somebody who pays may do: once, in parts, too little, too much, or not at all. */
+/** What a payer may do: once, in parts, too little, too much, or not at all. */
 function drawPaid(dice: Dice, cast: Cast) {
   const { units } = cast;
   const way = dice.number(10);

@@ -36,7 +36,7 @@ function createNode(answers: Answers, uses: readonly Json[]): Rpc {
     if (method === 'eth_chainId') return answers.chainId;
     if (method === 'eth_getTransactionReceipt') return answers.receipt;
     if (method === 'eth_getLogs') return JSON.stringify(params[0]).includes('fromBlock') ? uses : answers.logs;
-    if (method !== 'eth_getBlockByNumber') throw new TypeError(`nobody asks for ${method}`);
+    if (method !== 'eth_getBlockByNumber') throw new TypeError(`unexpected call of ${method}`);
     if (params[0] === 'latest') return answers.latest;
     return params[0] === 'finalized' ? answers.finalized : answers.block;
   };

@@ -1,7 +1,7 @@
 import type { Dice } from '../stress/dice.ts';
 import type { Json } from './judge.ts';
 
-/** Scenes for the verdicts: what a node may answer about one transaction, true or false, most of it just beside what fits. */
+/** Scenes for the verdicts: what a node may answer about one transaction, true or false, most of it a near miss. */
 
 const address = (pair: string): string => `0x${pair.repeat(20)}`;
 const hash = (pair: string): string => `0x${pair.repeat(32)}`;
@@ -82,7 +82,7 @@ function dirty(party: string): string {
   return `0x${'0'.repeat(23)}1${party.slice(2)}`;
 }
 
-/** Authorizations beside the transfers: of the payer, of others, of the ledger, and what only looks like one. */
+/** Authorizations in addition to the transfers: of the payer, of others, of the ledger, and what only looks like one. */
 const AUTHORIZATIONS: readonly ((cast: Cast) => Sketch)[] = [
   ({ from }) => used(from, OTHER_NONCE),
   ({ from }) => used(from, NONCE),

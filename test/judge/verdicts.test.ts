@@ -6,7 +6,7 @@ import { judgeAttempt, judgeClaim, judgeRefund, type Rules, type Ruling } from '
 import { answersOf, attemptVerdict, claimVerdict, refundVerdict, type Verdict } from './market-side.ts';
 import { PAYEE, PAYER } from './scene.ts';
 
-// The market's verdicts and the judge's, on receipts that are mostly just beside what fits. To play one case again, give its seed
+// The market's verdicts and the judge's, on receipts that are mostly near misses. To play one case again, give its seed
 // and one run: OPENAISLE_TEST_SEED=... OPENAISLE_TEST_RUNS=1.
 
 const DEEP = process.env['OPENAISLE_TEST_DEEP'] === '1';

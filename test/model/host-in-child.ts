@@ -72,7 +72,7 @@ export const hostInChild: OpenHost = async (config, nowMs) => {
     crashAt: async (at) => void (await market.child.tell({ what: 'crash', at })),
     hasCrashed: async () => {
       if ((await market.child.tell({ what: 'now', now })) !== null) return false;
-      // Whoever answers no more is about to be gone.
+      // A child that answers no more is about to exit.
       await market.child.exited;
       return true;
     },

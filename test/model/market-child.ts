@@ -54,5 +54,5 @@ process.on('message', ({ id, order }: Numbered) => {
     (error: unknown) => process.send?.({ id, error: String(error) }),
   );
 });
-// Nobody is left to tell it anything.
+// Its parent is gone.
 process.on('disconnect', () => process.exit());

@@ -115,7 +115,7 @@ async function readView(chain: LocalChain, fromBlock: number | null, sent: reado
   return { latest: pointOf(latest), finalized: pointOf(finalized), transfers: [...transfers, ...failed] };
 }
 
-/** A transaction that reverted is in the chain, and moves nothing from nobody to nobody. */
+/** A transaction that reverted is in the chain, and moves nothing. */
 async function readFailed(chain: LocalChain, hashes: readonly string[]): Promise<Transfer[]> {
   const asked = hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
   const receipts = (await callAll(chain.rpc, asked)) as ({ transactionHash: string; blockNumber: string } | null)[];

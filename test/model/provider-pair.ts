@@ -8,7 +8,7 @@ const PATIENCE_SECONDS = 62;
 /** The two providers of a market: two ways to one chain. */
 export interface ProviderPair {
   urls: [string, string];
-  /** Goes dark, for so long that nobody waits for it any more. `follow` tells the market the time. */
+  /** Goes dark, for so long that it is not waited for any more. `follow` tells the market the time. */
   cut(nth: 0 | 1, on: { market: MarketHost; chain: ModelChain; follow(): Promise<void> }): Promise<void>;
   mend(market: MarketHost): Promise<void>;
   close(): Promise<void>;

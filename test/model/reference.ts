@@ -43,7 +43,7 @@ export class Reference {
   /** Fees that are paid and unspent. */
   credits = 0;
   crashAt: string | null = null;
-  /** Nobody can be asked for an authorization then; what is paid is still found, by the other provider. */
+  /** No buyer can be asked for an authorization then; what is paid is still found, by the other provider. */
   isFirstDark = false;
 
   point(name: string): void {
@@ -340,7 +340,7 @@ export class Reference {
     Object.assign(payment, { status: 'review', reason: 'transaction_used', transfer: use });
   }
 
-  /** The first that fits wins; what needs a person waits for what is undecided; what came twice stands beside it. */
+  /** The first that fits wins; what needs a person waits for what is undecided; what came twice is a surplus payment. */
   #settleClaim(payment: Payment): void {
     const named = payment.named.filter(({ refused }) => refused === null);
     const known = new Map<Named, string>();

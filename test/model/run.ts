@@ -49,7 +49,7 @@ export interface Step {
   crashAt?: CrashPoint | undefined;
   /** The same request once more, at the same time. */
   twice?: boolean;
-  /** Whoever asks: their undecided payments of this subject keep them from being asked for another. */
+  /** The caller: its undecided payments of this subject keep it from being asked for another. */
   asker?: { subject: string; who: string | null; payer: string | null } | undefined;
 }
 
@@ -185,7 +185,7 @@ export class Run {
     const isNone = said === 'payment_invalid' || said === 'authorization_used_elsewhere';
     const payer = isNone ? null : asker.payer;
     if (!this.#isPaying({ ...asker, payer })) return;
-    // What was never handed on and belongs to a removed listing may be paid for anew, elsewhere.
+    // What was never handed on and belongs to a removed listing may be paid for again, elsewhere.
     if (said === 'listing_removed') return;
     if (status === 402 || body['do_not_pay_again'] === false) throw new Error(`asked to pay again\n${what}`);
   }

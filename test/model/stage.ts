@@ -28,7 +28,7 @@ export interface Stage extends Omit<ModelChain, 'view'> {
   /** What the chain shows since that block, and of what was sent; the market's clock is set by it. */
   view(fromBlock: number | null, sent: readonly string[]): Promise<View>;
   now(): number;
-  /** One provider goes dark, for so long that nobody waits for it any more. */
+  /** One provider goes dark, for so long that it is not waited for any more. */
   cutProvider(nth: 0 | 1): Promise<void>;
   mendProviders(): Promise<void>;
   /** The facilitator looks after what it sent. */

@@ -25,7 +25,7 @@ export interface Listing {
   removedAt: number | null;
 }
 
-/** A signed authorization; `authorization` is its name, to whoever sends it. */
+/** A signed authorization; `authorization` is its name, for its sender. */
 export interface Proof {
   payer: string;
   payee: string;
@@ -71,9 +71,9 @@ export interface Payment {
   stopped: boolean;
   /** The facilitator did not send it: only the payer's own signature collects. */
   payerOnly: boolean;
-  /** The goods were this buyer's before, or it came beside a claim. */
+  /** The goods were this buyer's before, or it came in addition to a claim. */
   surplus: boolean;
-  /** A transfer that came beside the one that decided the claim. */
+  /** A transfer in addition to the one that decided the claim. */
   isSurplusRecord: boolean;
   status: 'open' | 'completed' | 'unpaid' | 'review' | 'rejected';
   reason: string;
@@ -136,7 +136,7 @@ export interface Listed {
 export const isUndecided = ({ status }: Payment): boolean => status === 'open' || status === 'review';
 /** It is paid for, one way or the other. */
 export const isDecided = (one: Payment | undefined): boolean => one?.status === 'completed' || one?.status === 'review';
-/** Whoever has one of these is not to pay for the same again. */
+/** A buyer with one of these must not pay for the same again. */
 export const isHolding = (one: Payment): boolean => !one.surplus && (isUndecided(one) || isSale(one));
 export const isOpen = ({ status }: Payment): boolean => status === 'open';
 /** Not a fee, whose subject is the listing that it made. */

@@ -52,7 +52,7 @@ export function faultOfProof(
   if (proof === null) return 'payment_required';
   if (resource !== null && resource !== proof.resource) return 'payment_bound_elsewhere';
   if (scene.isFirstDark) return 'payment_check_unavailable';
-  // The chain is asked for the nonce first: who paid with a misfit elsewhere is told so, not asked to sign anew.
+  // The chain is asked for the nonce first: who paid with a misfit elsewhere is told so, not asked to sign again.
   if (scene.before.some(({ authorization }) => authorization === proof.authorization)) {
     return 'authorization_used_elsewhere';
   }

@@ -181,7 +181,7 @@ const signatures: BadProof[] = [
   resigned('a signature with v of 0 or 1', 'payment_invalid', (_, { signature }) =>
     hexOf(`${signature.slice(0, 130)}${signature.endsWith('1b') ? '00' : '01'}`),
   ),
-  resigned('a signature by another key', 'payment_invalid', signIn({}, testAccount('somebody else'))),
+  resigned('a signature by another key', 'payment_invalid', signIn({}, testAccount('another signer'))),
   resigned('a signature for another chain', 'payment_invalid', signIn({ chainId: 1n })),
   resigned(
     'a signature for another token',

@@ -24,7 +24,7 @@ export async function whileHeld<T>(
       if (count >= BigInt(waiting)) return;
       await systemClock.sleep(10);
     }
-    throw new Error('nobody waits for it');
+    throw new Error('no session waits for it');
   });
   if (running === null) throw new Error('nothing ran');
   return await running;

@@ -33,7 +33,7 @@ export async function startLoad(scene: KillWorld, seed: number): Promise<Load> {
   const member = async (): Promise<Member> => {
     asked += 1;
     const taken = members[asked % MEMBERS];
-    if (taken === undefined) throw new RangeError('nobody is there');
+    if (taken === undefined) throw new RangeError('there is no client');
     return taken;
   };
   const done: KillFlow[] = [];

@@ -64,7 +64,7 @@ export async function startLivingMarket(
     const late = systemClock.sleep(limitMs, impatient.signal).then(() => 'late' as const);
     while (deaths < wanted) {
       if ((await Promise.race([change.promise, late])) !== 'late') continue;
-      throw new Error(`nobody was killed within ${limitMs} ms`);
+      throw new Error(`no process was killed within ${limitMs} ms`);
     }
     impatient.abort();
   };

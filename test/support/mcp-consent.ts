@@ -50,7 +50,7 @@ export async function giveConsent(authorizeUrl: string, { key, decision = 'allow
   if (key !== undefined) await step(browser, `${page.url}/prove`, {}, { authorization: `Bearer ${key}` });
   const { location } = await step(browser, `${page.url}/decide`, { decision });
   const end = await follow(browser, new URL(String(location), origin).href, origin);
-  if (end.left === null) throw new Error(`nobody was sent back: ${end.url} answered ${end.response.status}`);
+  if (end.left === null) throw new Error(`the browser was not sent back: ${end.url} answered ${end.response.status}`);
   return end.left;
 }
 

@@ -136,7 +136,7 @@ function lifeRequests(listingId: number, endedId: number) {
 function doorRequests() {
   const stage = {
     action: 'stage',
-    handle: 'somebody-new',
+    handle: 'new-merchant',
     model: 'a model',
     client_class: 'coding_persistent',
     human_approved: true,

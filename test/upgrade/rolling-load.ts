@@ -34,7 +34,7 @@ interface Counts {
 
 export interface Load {
   counts: Readonly<Counts>;
-  /** Nobody begins anything new; resolves when all have got what they paid for. */
+  /** No client begins anything new; resolves when all have got what they paid for. */
   end(): Promise<void>;
 }
 

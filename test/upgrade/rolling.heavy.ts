@@ -76,7 +76,7 @@ afterAll(async () => {
   await next?.remove();
 });
 
-/** Until all of it has been done anew, by whoever takes part now; nothing may have failed. */
+/** Until all of it has been done again, by the processes that take part now; nothing may have failed. */
 async function expectProgress(): Promise<void> {
   const { counts } = load;
   const { reads, sold } = counts;
@@ -115,7 +115,7 @@ async function migrateCommand(url: string, ...args: string[]) {
   return { code, said: JSON.parse(stdout) };
 }
 
-test('the tables are migrated beside two processes of the version before', { timeout: SLOW_MS }, async () => {
+test('the tables are migrated while two processes of the version before run', { timeout: SLOW_MS }, async () => {
   await expectProgress();
   await expect(startAt(2, next.folder)).rejects.toThrow(`npm run migrate -- --app-role ${ROLE}`);
   const checked = await migrateCommand(stage.db.url, '--check');
@@ -156,7 +156,7 @@ test('and forward again; then what only the version before needed is taken from 
   await expectProgress();
 });
 
-test('nobody who paid is without goods, nothing was paid twice, and the books hold against the chain', {
+test('every payer has the goods, nothing was paid twice, and the books hold against the chain', {
   timeout: SLOW_MS,
 }, async () => {
   await load.end();

@@ -9,7 +9,7 @@ const RESERVATION_SECONDS = 300;
 /** So many undecided transactions a reservation may name: one that is in no block makes room for the sixth. */
 const MOST_NAMED = 5;
 
-/** Answers that do not ask whether whoever they go to has paid. Whatever is made to ask is taken from here. */
+/** Answers that do not depend on whether their receiver has paid. An answer that begins to depend on it is taken from here. */
 const DO_NOT_LOOK: ReadonlySet<string> = new Set([
   // Of the city, about another reservation of the holder's, and about the one transaction that was named.
   ...['offer_reserved', 'transfer_not_found'],
@@ -47,7 +47,7 @@ export class Reference {
   concerns = ({ from, to, units }: Transfer, held: Reservation): boolean =>
     units > 0n && (from === held.payer || to === held.payee);
   named = (held: Reservation): Transfer[] => this.view.transfers.filter(({ hash }) => held.named.has(hash));
-  /** It buys the thing as soon as somebody looks. */
+  /** It buys the thing at the next check. */
   buys = (held: Reservation): Transfer[] =>
     held.named.size > MOST_NAMED
       ? []
@@ -59,7 +59,7 @@ export class Reference {
     const held = this.reservations.findLast(
       (one) => one.who === buyer && one.checkout === checkout && one.from === secondOf(from),
     );
-    return held ?? fault('the offer shows a reservation that nobody was told of');
+    return held ?? fault('the offer shows a reservation that no answer told of');
   }
 
   /** A resident was told that it holds the offer. */
@@ -76,7 +76,7 @@ export class Reference {
     return lostAt !== null && this.now < lostAt + PAUSE_MS;
   };
 
-  /** Whether this resident gets a reservation by that checkout, once whoever holds the offer has been looked at. */
+  /** Whether this resident gets a reservation by that checkout, once the holder of the offer was checked. */
   mayReserve(before: Seen, who: string, checkout: number): boolean {
     const { phase } = before.offer;
     const held = phase === 'reserved' ? this.holder(before.offer) : null;
@@ -109,9 +109,9 @@ export class Reference {
     this.#note(after, holds);
   }
 
-  /** The offer went to nobody, or to somebody else. */
+  /** The offer went to no resident, or to another one. */
   #judgeLoss({ offer: { phase } }: Seen, held: Reservation): void {
-    if (phase !== 'reserved') fault(`an offer that was ${phase} went on to somebody else`);
+    if (phase !== 'reserved') fault(`an offer that was ${phase} went on to another resident`);
     if (this.view.latest.time < held.until) fault('a reservation ended before its time');
     const [paid] = this.fitting(held);
     if (paid !== undefined) fault(`the holder had paid by ${paid.hash}, and the offer went on`);
@@ -142,7 +142,7 @@ export class Reference {
         [hasWaited, 'given up before two hours'],
         [held.hasFitted, 'kept for a person, and nothing ever fitted'],
       ],
-      // Whoever cancels has it looked at first.
+      // A cancellation checks it first.
       canceled: [[!isUndecided(from) || hasWaited || (breaksTerm && !fits), `canceled while ${from}`]],
     };
     if (isUndecided(from) && to !== 'claimed' && bought.length > 0)
@@ -162,7 +162,7 @@ export class Reference {
     mustBe('proofs of the city', cityProofs.length, isSold ? 1 : 0);
     if (!isSold) return;
     mustBe('the sale in the history', history[0], { owner, offer_id: offer.id });
-    if (holds === null) throw new Fault('claimed by nobody');
+    if (holds === null) throw new Fault('claimed by no resident');
     const { tx_hash: hash, block_number: block } = offer;
     mustBe('proof of the city', cityProofs[0], { hash, block });
     const transfer = this.view.transfers.find((one) => one.hash === hash && this.fits(one, holds));
@@ -183,7 +183,7 @@ export class Reference {
 
   // What a look at the chain has to lead to
 
-  /** After somebody had the city look at the offer. */
+  /** After the city was made to check the offer. */
   judgeLook(before: Seen, after: Seen): void {
     const held = this.holder(before.offer);
     const { phase } = before.offer;
@@ -210,7 +210,7 @@ export class Reference {
     mustBe('the end', [phase, state], isSold ? ['claimed', 'sold'] : ['canceled', 'canceled']);
   }
 
-  /** Nobody who has paid is told that paying again is safe. */
+  /** A buyer who has paid is never told that paying again is safe. */
   judgeAnswer(before: Seen, who: string, answer: { status: number; body: Record<string, unknown> }): void {
     const held = this.holder(before.offer);
     if (held === null || held.who !== who || this.fitting(held).length === 0) return;

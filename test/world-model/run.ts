@@ -11,13 +11,13 @@ const BUYERS_PER_RUN = 2;
 export interface Lot {
   thing: Thing;
   reference: Reference;
-  /** As it was when somebody last looked. */
+  /** As it was at the last check. */
   seen: Seen;
   checkouts: { id: number; who: Person }[];
   told: { reservation: ToldReservation; who: Person }[];
 }
 
-/** Something that somebody asks of a site. */
+/** A request to a site. */
 export interface Step {
   /** A word, for the tally. */
   what: string;

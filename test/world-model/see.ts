@@ -26,7 +26,7 @@ export interface Sight {
   thing: Thing;
   /** Events of before are of no interest. */
   eventsSince: bigint;
-  /** As it stood when somebody last looked. */
+  /** As it was at the last check. */
   before: Seen | null;
 }
 

@@ -57,7 +57,7 @@ const requestsOf = (rpc: Rpc): number => rpc.traffic().requests;
 const listings = new Map<SignedProof, bigint>();
 const buyAgain = (proof: SignedProof) => world.buy(listings.get(proof) ?? 0n, { key: buyer.key, proof: proof.v2 });
 
-/** So many payments of one merchant that are settling and seen by nobody. */
+/** So many payments of one merchant that are settling and not seen on the chain. */
 async function openPayments(count: number): Promise<SignedProof[]> {
   return await Promise.all(
     (await wallets(count)).map(async (payer) => {

@@ -23,7 +23,7 @@ const withBody = samples.flatMap((sample) =>
 
 beforeAll(async () => {
   world = await startWorld({
-    // Nobody answers there.
+    // No facilitator answers there.
     cityUrl: 'http://127.0.0.1:1',
     limits: {
       guard_runs_per_merchant_day: 100_000,
@@ -73,7 +73,7 @@ const OPEN_QUERIES = new Set(['q', 'tag', 'seller', 'max_price_usdc', 'verified_
 /** Null ends what a name began. */
 const MAY_BE_NULL = new Set(['linkCity.city_handle', 'editListing.license']);
 
-/** What nothing but the act itself can refuse, of requests that would change something or name what nobody has opened. */
+/** What nothing but the act itself can refuse, of requests that would change something or name what was never opened. */
 const BY_THE_ACT: Record<string, Reason> = {
   editListing: 'field_fixed',
   appealRemoval: 'not_removed',
@@ -132,7 +132,7 @@ describe.each(samples)('$name refuses', (sample) => {
     }
   });
 
-  it('addresses beside its own', async () => {
+  it('addresses that differ from its own', async () => {
     for (const address of [
       `${path}/`,
       `${path}/more/still`,

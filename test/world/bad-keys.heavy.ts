@@ -138,7 +138,7 @@ describe.each(samples)('$name', (sample) => {
     },
   );
 
-  it('refuses a secret even from somebody without a good key, before any word about the key', async () => {
+  it('refuses a secret even from a caller without a good key, before any word about the key', async () => {
     const [, secret] = secrets[0];
     expectRefusal(await call({ headers: { 'x-note': secret } }), 'secret_in_payload');
     expectRefusal(await call({ headers: { 'x-note': secret, authorization: 'nonsense' } }), 'secret_in_payload');

@@ -45,7 +45,7 @@ type Headers = Record<string, string | string[]>;
 function payAt(name: string): PayAt & { ask(headers: Headers): Promise<SentAnswer> } {
   const { chain, url } = world;
   if (name === 'a fee') {
-    const body = newGoods({ title: 'Goods that nobody pays for', artifact: CANARY });
+    const body = newGoods({ title: 'Goods without a payment', artifact: CANARY });
     return {
       chain,
       terms: FEE_TERMS,
@@ -70,7 +70,7 @@ function payAt(name: string): PayAt & { ask(headers: Headers): Promise<SentAnswe
 function expectPaymentRefusal(answer: SentAnswer, reason: Reason, at: PayAt): void {
   const problem = expectRefusal(answer, reason);
   const row = ERRORS[problem['reason'] as Reason];
-  // Where the table leaves it open the request came with a proof that nobody has looked at yet.
+  // Where the table leaves it open the request came with a proof that was not checked yet.
   expect(problem['do_not_pay_again']).toBe(row.do_not_pay_again ?? true);
   if (answer.status !== 402) return;
   const { payTo, units, resource } = at.terms;
@@ -119,8 +119,8 @@ describe.each(['a purchase', 'a purchase with a key', 'a fee'])('%s is not paid 
   });
 });
 
-describe('a proof in the name of somebody else', () => {
-  it('blocks nobody: that person buys afterwards, even with the nonce that was shown', async () => {
+describe('a proof in the name of another wallet', () => {
+  it('blocks no payer: that payer buys afterwards, even with the nonce that was shown', async () => {
     const at = payAt('a purchase');
     const honest = await signProof(world.chain, buyerThree, at.terms);
     const bySomebody = await signProof(world.chain, stranger, { ...at.terms, signed: honest.authorization });
@@ -143,7 +143,7 @@ describe('a proof in the name of somebody else', () => {
     expect(await paidUnits(world.chain, buyerThree.address, sellerOne.address)).toEqual([PRICE]);
   });
 
-  it('blocks nobody from listing', async () => {
+  it('blocks no merchant from listing', async () => {
     const at = payAt('a fee');
     const honest = await signProof(world.chain, buyerOne, at.terms);
     const bySomebody = await signProof(world.chain, stranger, { ...at.terms, signed: honest.authorization });

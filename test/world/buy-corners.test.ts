@@ -25,7 +25,7 @@ async function endedUnpaid(key?: string) {
 }
 
 describe('buying, in its corners', () => {
-  it('a thing of the city is bought through a checkout: nobody is asked for money, in no state and in no way', async () => {
+  it('a thing of the city is bought through a checkout: no payment is asked for, in any state or form', async () => {
     const { id, wallet: payTo } = await seedWorldListing(world.db.database, seller.id);
     const proof = await signProof(world.chain, await wallet(), {
       payTo,

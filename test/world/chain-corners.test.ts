@@ -142,7 +142,7 @@ describe('chain, in its corners', () => {
     const proof = await signProof(world.chain, payer, { ...terms, secondsAhead: 60 });
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(503);
     const behind = await latestNumber(world.chain);
-    // Whoever saw the proof at verify submits it; the market does not know.
+    // The facilitator that saw the proof at verify submits it; the market does not know.
     await usdcAdmin(world.chain).settleAuthorization(stranger, proof.authorization, proof.signature);
     await world.chain.rpc.call('evm_increaseTime', [120]);
     await world.chain.mine(1);
@@ -177,7 +177,7 @@ describe('chain, in its corners', () => {
     expect([answer.status, answer.body['do_not_pay_again']]).toEqual([503, true]);
   });
 
-  it('a fee that was seen on the chain is 202, also when nobody but the chain says so', async () => {
+  it('a fee that was seen on the chain is 202, also when only the chain says so', async () => {
     facilitator.script({ verify: 'garbage', settle: 'garbage' });
     const body = newGoods();
     const payer = await wallet();

@@ -37,7 +37,7 @@ const bookOf = async ({ id }: OpenedOffer) =>
   );
 const ownerOf = async ({ thingId }: OpenedOffer): Promise<bigint> =>
   (await sale.db.database.one<{ owner_id: bigint }>(sql`select owner_id from things where id = ${thingId}`)).owner_id;
-/** A look by somebody whose providers lead nowhere. */
+/** A check by a process whose providers do not answer. */
 const blind = (): City => {
   const providers = createProviders(['http://127.0.0.1:1'], sale.clock);
   return { ...sale.city, providers, providerHealth: createProviderHealth(providers, sale.clock) };
@@ -202,7 +202,7 @@ describe('two hours', () => {
     expect((await sale.reconcile(one.offer, one.buyer)).phase).toBe('claimed');
   });
 
-  it('they end the wait also where nobody can read the chain, and nothing else does', async () => {
+  it('they end the wait also where the chain cannot be read, and nothing else does', async () => {
     const [seen, unseen, reserved] = [await held(), await held(), await held()];
     await claim(seen, await payFor(seen));
     await claim(unseen, await payFor(unseen, 1n));
@@ -218,7 +218,7 @@ describe('two hours', () => {
     expect((await sale.reconcile(reserved.offer, reserved.buyer)).phase).toBe('listed');
   });
 
-  it('a fitting transfer that nobody claimed is found by the last look', async () => {
+  it('a fitting transfer without a claim is found by the last check', async () => {
     const one = await held();
     await claim(one, await payFor(one, 1n));
     await reorg(sale.chain, 1);
@@ -283,7 +283,7 @@ describe('claims', () => {
     expect(await sale.phase(one.offer)).toBe('claimed');
   });
 
-  it('a transfer by an authorization that somebody else submits is a transfer', async () => {
+  it('a transfer by an authorization that a stranger submits is a transfer', async () => {
     const one = await held();
     const { wallet } = one.buyer;
     const authorization = {

@@ -106,7 +106,7 @@ it('a link of one side only is none', async () => {
   const seller = await sale.person();
   const thing = await thingOf(seller);
   const draft = sale.draft(seller, thing);
-  for (const merchant of [{ city_handle: null }, { city_handle: 'somebody-else' }]) {
+  for (const merchant of [{ city_handle: null }, { city_handle: 'another-merchant' }]) {
     const body = { merchant: { handle: seller.merchant, ...merchant } };
     sale.show(`/api/store/${seller.merchant}?limit=1`, { status: 200, body });
     expect(await reasonOf(open(seller, draft, thing))).toBe('link_missing');
@@ -130,7 +130,7 @@ it('a checkout that does not fit reserves nothing, and it is said what differs',
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   const cases: [Partial<CheckoutOut>, RegExp][] = [
     [{ city_offer_id: 999 }, /the offer 999/],
-    [{ city_handle: 'somebody-else' }, /made out to somebody-else/],
+    [{ city_handle: 'another-merchant' }, /made out to another-merchant/],
     [{ market_buyer: offer.seller.merchant }, /buyer is the seller/],
     [{ state: 'expired' }, /expired, not open/],
     [{ state: 'closed' }, /closed, not open/],
@@ -147,7 +147,7 @@ it('a checkout that does not fit reserves nothing, and it is said what differs',
   expect(await sale.phase(offer)).toBe('listed');
 });
 
-it('nobody reserves what is his own, nor pays from the wallet that is paid', async () => {
+it('a seller cannot reserve its own thing, nor may the paid wallet pay', async () => {
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   expect(await reasonOf(sale.reserve(offer, offer.seller))).toBe('own_goods');
   expect(await reasonOf(sale.reserve(offer, buyer, { wallet: offer.seller.wallet.address }))).toBe('own_goods');
@@ -182,7 +182,7 @@ it('where clock and chain disagree on the time nothing is reserved', async () =>
   expect(Date.parse((await sale.read(offer)).reserved_at ?? '')).toBe(now);
 });
 
-it('a seller cancels what nobody holds; the thing is free, and the last word is told again', async () => {
+it('a seller cancels what is not reserved; the thing is free, and the last word is told again', async () => {
   const [offer, buyer] = [await sale.offer(), await sale.person()];
   expect(await reasonOf(sale.cancel(offer, buyer))).toBe('not_offer_seller');
   await sale.reserve(offer, buyer);

@@ -75,7 +75,7 @@ it('claimed ten times at once, while others look, it is sold once', async () => 
   ]);
 });
 
-it('whoever is on duty moves everything on; another one goes on where it stops', async () => {
+it('the leader moves everything on; another process goes on where it stops', async () => {
   const held = await Promise.all(
     times(4, async () => {
       const [offer, buyer] = [await sale.offer(), await sale.person()];

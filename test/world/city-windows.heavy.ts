@@ -81,7 +81,7 @@ describe('the window, by the time of the block', () => {
 });
 
 describe('unpaid', () => {
-  it('it lapses with the first block at its end and not before; whoever let it lapse waits, others do not', async () => {
+  it('it lapses with the first block at its end and not before; the buyer who let it lapse waits, others do not', async () => {
     const one = await held();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
@@ -113,7 +113,7 @@ describe('unpaid', () => {
     expect((await sale.reserve(one.offer, one.buyer)).city_handle).toBe(one.buyer.handle);
   });
 
-  it('a reservation that is over makes room for whoever asks, and lets its seller cancel', async () => {
+  it('a reservation that is over makes room for another buyer, and lets its seller cancel', async () => {
     const [one, two] = [await held(), await held()];
     await sale.mineAt(two.to);
     const other = await sale.person();
@@ -134,7 +134,7 @@ describe('unpaid', () => {
     ['less than the price', (one) => payIn(one, one.to - 1, PRICE - 1n), 'listed'],
     ['the price, and one second late', (one) => payIn(one, one.to), 'listed'],
     [
-      'the price, from somebody else',
+      'the price, from another wallet',
       async ({ offer, to }) =>
         sale.pay({ from: (await sale.person()).wallet, to: offer.seller.wallet.address, second: to - 1 }),
       'listed',
@@ -149,7 +149,7 @@ describe('unpaid', () => {
 });
 
 describe('paid and not claimed in time', () => {
-  it('it waits for its buyer, who claims it later; nobody else gets it meanwhile', async () => {
+  it('it waits for its buyer, who claims it later; no other buyer gets it meanwhile', async () => {
     const one = await held();
     const txHash = await payIn(one, one.to - 1);
     await sale.mineAt(one.to + 60);
@@ -161,11 +161,11 @@ describe('paid and not claimed in time', () => {
     expect((await claim(one, txHash)).status).toBe(200);
   });
 
-  it('a claim of the last second holds against whoever wants to reserve', async () => {
+  it('a claim of the last second holds against another buyer who wants to reserve', async () => {
     const one = await held();
     const other = await sale.person();
     await sale.mineAt(one.to - 1);
-    // Somebody looks, and is held up before the offer's lock by the claim that is just being written.
+    // Another request checks it, and waits before the offer's lock by the claim that is just being written.
     const claiming = await holdTransactionOpen(sale.db.database, async (tx) => {
       await tx.run(sql`select from offers where id = ${one.offer.id} for update`);
       await tx.run(sql`insert into claims (reservation_id, tx_hash, named_at)

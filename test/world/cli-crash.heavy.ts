@@ -172,7 +172,7 @@ describe('the command line, interrupted', () => {
     expect(await readStored(loser)).toMatchObject({ pending: null, key_refused_at: expect.any(String) });
   });
 
-  test('two at once on one file: the second waits for nobody and touches nothing', async () => {
+  test('two at once on one file: the second does not wait and changes nothing', async () => {
     const { file } = await opened('single');
     gate.set('confirm', 'hold');
     const first = cli.start(['rotate', '--file', file]);

@@ -67,7 +67,7 @@ describe('the command line against a running market', () => {
     expect(await modeOf(file)).toBe('0600');
   });
 
-  test('codes made with the key alone wait beside the old ones, and whoami says so', async () => {
+  test('codes made with the key alone wait next to the old ones, and whoami says so', async () => {
     await cli.run(joining('wait'), { market });
     const file = cli.fileOf(market, 'wait');
     const before = await readStored(file);
@@ -146,7 +146,7 @@ describe('the command line against a running market', () => {
     expect([bare.code, bare.json()['title']]).toEqual([2, 'Missing: --model, --class, --human-approved']);
   });
 
-  test('where nobody answers the outcome is unknown, and no secret is printed', async () => {
+  test('where no market answers the outcome is unknown, and no secret is printed', async () => {
     const unanswered = await cli.run([...joining('late'), '--json'], { market: 'http://127.0.0.1:1' });
     expect([unanswered.code, unanswered.json()['status']]).toEqual([3, 'unknown']);
     expect(unanswered.stderr).toMatch(/next: .+/);

@@ -115,7 +115,7 @@ describe('an authorization that moves nothing', () => {
     expect(await paidUnits(world.chain, payer.address, listing.terms.payTo)).toEqual([PRICE]);
   });
 
-  it('carried out by somebody it moves nothing and collects nothing', async () => {
+  it('submitted by a stranger it moves nothing and collects nothing', async () => {
     const { listing, payer } = await sold();
     await world.finalize();
     const { v2, body, authorization, signature } = await collecting(listing, payer.address, payer);

@@ -38,7 +38,7 @@ const windowEvents = async (): Promise<Record<string, unknown>[]> => {
 };
 let comment = 0;
 
-it('while nobody has said anything a listing is answered out of memory', async () => {
+it('a listing without comments is answered out of memory', async () => {
   const before = quickReads();
   const answer = await read(`/api/listing/${listing}`);
   expect(answer.body).toMatchObject({ comments: [], comments_total: 0 });
@@ -100,7 +100,7 @@ it('a flag reaches the maintainer alone; in the log it has no reason, in the win
   expect(JSON.stringify(told)).not.toContain(flag.reason);
 });
 
-it('only the maintainer empties a comment; then nobody is shown its words', async () => {
+it('only the maintainer empties a comment; then its words are shown no more', async () => {
   const removal = { comment_id: comment, reason_code: 'policy', reason: 'Not asked that way' };
   for (const [as, status, reason] of [
     [undefined, 401, 'key_required'],

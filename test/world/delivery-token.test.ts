@@ -140,7 +140,7 @@ describe('a delivery token of the client', () => {
     expect((await world.buy(id, { key: buyer.key })).body).toMatchObject({ artifact, collected_by: 'key' });
   });
 
-  it('travels beside the arguments of a tool, and is refused among them', async () => {
+  it('is sent outside of the arguments of a tool, and is refused among them', async () => {
     const { id, terms, artifact } = await goods();
     const proof = await signProof(world.chain, await wallet(), terms);
     const token = fresh();

@@ -38,7 +38,7 @@ describe('at once', () => {
     expect(sales).toEqual({ sales: 1n });
   });
 
-  it('ten claims under two wallets are one claim of the wallet that paid, whoever came last', async () => {
+  it('ten claims under two wallets are one claim of the wallet that paid, in any order', async () => {
     const given = await begin();
     const byOther = await signChallenge(stranger, given.intent);
     const txHash = await pay(given);
@@ -61,7 +61,7 @@ describe('at once', () => {
     expect(await countOf(given.id)).toEqual({ payments: 1n, purchases: 1n });
   });
 
-  it('the pass that ends a claim under a request does not make its transaction somebody else’s', async () => {
+  it('the pass that ends a claim under a request does not give its transaction to another payer', async () => {
     const { id, artifact } = await trade.goods();
     const wallet = await createContractWallet(world.chain, PRICE);
     await wallet.deploy();
@@ -232,7 +232,7 @@ describe('while the chain cannot be read', () => {
     expect(await name(given, txHash)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
-  it('nor is the end of a window believed that nobody has seen', async () => {
+  it('nor is the end of a window believed that no other provider has seen', async () => {
     const given = await begin();
     const txHash = await pay(given);
     wire.silence(true);

@@ -47,7 +47,7 @@ describe('kill -9 of the market during a claim', () => {
       if (!finalFirst) await world.finalize();
       const next = await world.startMarket();
       try {
-        // Nobody claims again: the background pass alone.
+        // Without another claim: the background pass alone.
         await expect
           .poll(() => statusBy(at(next), { intent_id: paid.intent.id }), { timeout: 20_000, interval: 100 })
           .toMatchObject({ payment_status: 'completed', tx_hash: paid.txHash });

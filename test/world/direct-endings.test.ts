@@ -243,7 +243,7 @@ describe('GET /api/payment', () => {
     const ended = { payment_status: 'rejected', outcome: 'declined', do_not_pay_again: false };
     expect(await statusOf(given)).toMatchObject(ended);
     expect(await statusBy(world, { tx_hash: txHash })).toMatchObject(ended);
-    // The buyer may begin anew.
+    // The buyer may begin again.
     const path = `/api/purchase-intent/${given.id}`;
     await time.moveOn(world, 0);
     expect((await world.ask('POST', path, { key: buyer.key, body: {} })).status).toBe(201);

@@ -77,7 +77,7 @@ describe('the transactions that a claim names', () => {
     expect(await name(given, pending)).toMatchObject({ status: 200, body: { artifact: given.artifact } });
   });
 
-  it('without a receipt end the claim once the window is final; a later one is claimed anew, and reviewed', async () => {
+  it('without a receipt end the claim once the window is final; a later one is claimed again, and reviewed', async () => {
     const given = await begin();
     const { signature, intent } = given;
     const raw = await signTransfer(given, intent.seller_wallet, PRICE);
@@ -99,7 +99,7 @@ describe('the transactions that a claim names', () => {
     });
   });
 
-  it('that were dropped from a node and are in the window after all are claimed anew, and pay', async () => {
+  it('that were dropped from a node and are in the window after all are claimed again, and pay', async () => {
     const given = await begin();
     const txHash = await pay(given);
     expect((await name(given, someHash())).status).toBe(202);
@@ -123,7 +123,7 @@ describe('the transactions that a claim names', () => {
 });
 
 describe('the wallet of a claim', () => {
-  it('is whoever signed last, until a transfer of one is final', async () => {
+  it('is the wallet that signed last, until a transfer of one is final', async () => {
     const given = await begin();
     const { intent } = given;
     const other = await trade.wallet(PRICE, GAS_WEI);
@@ -179,7 +179,7 @@ describe('the wallet of a claim', () => {
     expect((await name(third, txHash)).status).toBe(200);
   });
 
-  it('of two claims exchanged at once locks nobody out', async () => {
+  it('of two claims exchanged at once locks neither buyer out', async () => {
     const goods = await trade.goods();
     const one = await begin({ member: await world.join('swapper-one'), goods });
     const two = await begin({ member: await world.join('swapper-two'), goods });

@@ -142,14 +142,14 @@ describe('an intent', () => {
     const answers = await asked;
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(4).fill(200), 201]);
     expect(new Set(answers.map((answer) => shown(answer).id)).size).toBe(1);
-    const other = await world.join('buyer-beside');
+    const other = await world.join('other-buyer');
     expect((await ask(id, {}, other.key)).status).toBe(201);
     const payer = await trade.wallet();
     const proof = await signProof(world.chain, payer, terms);
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);
   });
 
-  it('of somebody else is as absent as an unknown one', async () => {
+  it('of another merchant is as absent as an unknown one', async () => {
     const { id } = await trade.goods();
     const intent = await openIntent(world, buyer, id);
     const other = await world.join('buyer-curious');
@@ -182,7 +182,7 @@ describe('no intent opens', () => {
     const other = await world.join('buyer-with-that-wallet');
     const foreign = await ask(id, { payer_wallet: payer.address }, other.key);
     expect(foreign).toMatchObject(undecided);
-    // What that wallet pays, and for whom, is no business of whoever names it.
+    // What that wallet pays, and for whom, is not told to a caller that names it.
     expect(foreign.body).not.toHaveProperty('payment');
     expect((await ask(id)).body).toHaveProperty('payment');
     expect((await ask(id, {}, other.key)).status).toBe(201);
@@ -285,7 +285,7 @@ describe('no intent opens', () => {
       400,
     ],
     ['a wallet that is none', { payer_wallet: '0x12' }, 400],
-    ['a field that nobody knows', { payer: buyerOne.address }, 400],
+    ['an unknown field', { payer: buyerOne.address }, 400],
     ['null for a wallet', { payer_wallet: null }, 400],
   ])('for %s', async (_what, body, status) => {
     const { id } = await trade.goods();
@@ -332,7 +332,7 @@ describe('a claim that does not agree with its intent', () => {
     ['an intent in upper case', (body) => ({ ...body, intent_id: 'A'.repeat(32) })],
     ['a signature of half a byte', (body) => ({ ...body, payer_signature: '0x123' })],
     ['a signature of 4097 bytes', (body) => ({ ...body, payer_signature: `0x${'12'.repeat(4097)}` })],
-    ['a field that nobody knows', (body) => ({ ...body, payer_wallet: buyerOne.address })],
+    ['an unknown field', (body) => ({ ...body, payer_wallet: buyerOne.address })],
   ])('and one out of form is bad input: %s', async (_what, change) => {
     const body = { intent_id: '1'.repeat(32), tx_hash: `0x${'1'.repeat(64)}`, payer_signature: '0x12' };
     const answer = await world.ask('POST', '/api/claim/1', { key: buyer.key, body: change(body) });

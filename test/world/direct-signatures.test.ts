@@ -111,7 +111,7 @@ describe('a signature by the key of the payer', () => {
     const paid = await paidAndFinal(false);
     for (const [what, spell] of SPELLINGS) {
       const answer = await claim(world, buyer, paid.id, { ...paid, signature: spell(paid.signature) });
-      // The other v recovers to a key that nobody has: it signed, and has not paid.
+      // The other v recovers to an unknown key: it signed, and has not paid.
       const reason = what === 'the other v' ? 'wrong_payer' : 'signature_invalid';
       if (what === 'its high s with the old v') expect(answer.body['reason'], what).toBe('signature_invalid');
       expect(answer, what).toMatchObject({ status: 422, body: { reason, do_not_pay_again: true } });

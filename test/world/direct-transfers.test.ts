@@ -32,7 +32,7 @@ const abi = parseAbi([
 
 type Case = Awaited<ReturnType<typeof begin>>;
 
-/** An intent, and somebody who is going to pay. */
+/** An intent, and its payer. */
 async function begin(units = 4n * PRICE) {
   const listing = await trade.goods();
   const payer = await trade.wallet(units, GAS_WEI);
@@ -228,7 +228,7 @@ async function mintTo(to: string): Promise<Hex> {
 }
 
 describe('a transfer through an authorization', () => {
-  it('of no payment here is reviewed, whoever sent it', async () => {
+  it('of no payment here is reviewed, for any sender', async () => {
     const given = await begin();
     const { authorization, signature } = await signProof(world.chain, given.payer, given.terms);
     const { transactionHash } = await usdcAdmin(world.chain).settleAuthorization(stranger, authorization, signature);
@@ -255,7 +255,7 @@ describe('a transfer through an authorization', () => {
     });
   });
 
-  it('beside a plain one that fits, in one transaction, is reviewed all the same', async () => {
+  it('next to a plain one that fits, in one transaction, is reviewed all the same', async () => {
     const given = await begin();
     const { payer, intent } = given;
     const { authorization, signature } = await signProof(world.chain, payer, given.terms);

@@ -37,7 +37,7 @@ it.each([
 it.each([
   ['withdrawn', withdrawListing],
   ['removed', removeListing],
-])('for goods that are %s nobody is asked to pay', async (_, end) => {
+])('for goods that are %s no payment is asked for', async (_, end) => {
   const { id, terms } = await goods();
   await end(world.db.database, id);
   const proof = await signProof(world.chain, await wallet(), terms);

@@ -94,7 +94,7 @@ describe('a payment that the token refuses', () => {
     },
   };
   it.each(Object.entries(causes))(
-    '%s, found at verify: 402 with the reason, then unpaid, then paid anew',
+    '%s, found at verify: 402 with the reason, then unpaid, then paid again',
     async (_what, { cause, mend, words }) => {
       const made = await attempt({ verify: 'forward', settle: 'forward', to: world.facilitator.url });
       facilitator.before('verify', async () => {

@@ -58,7 +58,7 @@ interface Case {
   course: Course;
 }
 
-/** Whoever shows the proof again when all is well has it settled. */
+/** A client that shows the proof again when all is well has it settled. */
 const isPaid = ({ fault, client }: Case): boolean => SETTLES.has(fault) || CLIENTS[client] === 'proof';
 
 const MOST_TRIES = 10;
@@ -124,7 +124,7 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
     expect(foreign).toMatch(/^0x[0-9a-f]{64}$/);
   });
 
-  it('while it lasts nobody is asked to pay again, and nothing is handed over', async () => {
+  it('while it lasts no buyer is asked to pay again, and nothing is delivered', async () => {
     cases = await openCases();
     for (const { fault, course } of cases) {
       const transaction = fault === 'success_with_foreign_transaction' ? foreign : '';
@@ -140,7 +140,7 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
     await money.mustBeFinal();
   });
 
-  it('well again, it settles for who comes back, and for nobody twice', async () => {
+  it('well again, it settles for buyers who come back, and for none twice', async () => {
     for (const { course } of cases) facilitator.scriptFor(nonceOf(course), null);
     await each(cases, again);
     await each(cases, again);
@@ -150,7 +150,7 @@ describe('a facilitator with faults', { timeout: BUSY_MS }, () => {
     await each(cases, again);
   });
 
-  it('what nobody has settled waits for the end of its authorization, undecided', async () => {
+  it('what is not settled waits for the end of its authorization, undecided', async () => {
     await outlive(LIFE_SECONDS + 1);
     await pass();
     await each(cases, again);

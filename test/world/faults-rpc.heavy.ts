@@ -100,7 +100,7 @@ async function endure(ordeal: Ordeal, moment: Moment): Promise<void> {
     if (moment === 'at the deciding pass') await stage.finalize();
     struck = await under(ordeal, moment, look);
   }
-  expect(struck, 'the fault was seen by nobody').toBeGreaterThan(0);
+  expect(struck, 'no call met the fault').toBeGreaterThan(0);
   const commands = await stage.heal();
   if (faultOf(name).mayHalt !== true) expect(commands, 'it heals by itself').toEqual([]);
   if (moment !== 'at the deciding pass') expect(await askAll(stage, courses)).toEqual([202, 202, 202]);

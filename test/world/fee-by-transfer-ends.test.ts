@@ -68,7 +68,7 @@ describe('a fee by transfer whose listing cannot be made', () => {
   it('is spent before another transfer is taken up, and that one pays for the next goods', async () => {
     const surplusFees: PaidFee[] = [];
     const { member } = await withCredit(async (one) => {
-      // Nobody with a credit is given an intent: this one is older.
+      // A merchant with a credit gets no intent: this one is older.
       surplusFees.push(await payFee(one, { named: await wallet() }));
     });
     const own = surplusFees[0] ?? expect.fail();
@@ -102,7 +102,7 @@ async function refund(to: TestAccount, units: bigint): Promise<Hex> {
 }
 
 describe('a fee by transfer that the maintainer does not accept', () => {
-  it.each(['declined', 'refunded'] as const)('%s: the same goods can be paid for anew, once', async (outcome) => {
+  it.each(['declined', 'refunded'] as const)('%s: the same goods can be paid for again, once', async (outcome) => {
     const { member, body, paid, id } = await reviewed(FEE - 1n);
     const proof = outcome === 'refunded' ? { tx_hash: await refund(paid.payer, FEE - 1n) } : {};
     expect((await decide(id, { outcome, note: 'as agreed', ...proof })).body['payment']).toMatchObject({
@@ -123,7 +123,7 @@ describe('a fee by transfer that the maintainer does not accept', () => {
     expect([await countOf('fees', member), await countOf('listings', member)]).toEqual([1, 1]);
   });
 
-  it('refunded: by nobody but the treasury, and by a transfer that pays for nothing else', async () => {
+  it('refunded: by the treasury alone, and by a transfer that pays for nothing else', async () => {
     const { member, paid, id } = await reviewed(FEE - 1n);
     const elsewhere = await transfer(stage.world, sellerOne, paid.payer.address, FEE);
     const back = await refund(paid.payer, FEE - 1n);
@@ -176,7 +176,7 @@ describe('one transaction with a fee and a purchase in it', () => {
   });
 });
 
-describe('an authorization beside a transfer', () => {
+describe('an authorization in addition to a transfer', () => {
   it('is left alone while the fee by transfer is undecided, and after it', async () => {
     const { world } = stage;
     const member = await merchant();

@@ -59,7 +59,7 @@ describe('a fee intent', () => {
     expect(statusAndReason(await world.ask('POST', '/api/fee-intent', asked))).toEqual([409, 'other_payer_open']);
   });
 
-  it('is for nobody to whom no fee is due: the maintainer, and who has a credit', async () => {
+  it('is refused where no fee is due: to the maintainer, and to a merchant with a credit', async () => {
     const { world, keeper } = stage;
     const ask = (key: string) => world.ask('POST', '/api/fee-intent', { key });
     expect(statusAndReason(await ask(keeper.key))).toEqual([409, 'fee_not_due']);
@@ -75,7 +75,7 @@ describe('a fee intent', () => {
     expect(await ask('')).toMatchObject({ status: 401 });
   });
 
-  it('opens for nobody with five fees under way, whichever way they are paid', async () => {
+  it('does not open for a merchant with five fees under way, whichever way they are paid', async () => {
     const { world } = stage;
     const member = await merchant();
     for (const way of ['direct', 'x402', 'direct', 'x402', 'direct']) {
@@ -212,7 +212,7 @@ describe('a listing whose fee is a transfer', () => {
     expect([...statusAndReason(refused), refused.body['do_not_pay_again']]).toEqual([422, 'transfer_not_found', false]);
     expect(await countOf('pending_listings', member)).toBe(0);
     expect(await countOf('artifact_guards', member)).toBe(0);
-    // Somebody else may have the place now; this merchant has it again.
+    // Another merchant may have the place now; this merchant has it again.
     expect(statusAndReason(await listGoods(world, member, body))).toEqual([402, 'payment_required']);
     const foreign = await signChallenge(WORLD_ACCOUNTS.buyerTwo, intent);
     const txHash = await transfer(world, payer, intent.seller_wallet, FEE);

@@ -32,7 +32,7 @@ export interface FeeStage {
   wallet(usdcUnits?: bigint): Promise<TestAccount>;
   /** Intent, signature and transfer, and nothing claimed yet. With `named` the intent names that wallet, so that it is one of its own. */
   payFee(member: Member, given?: { units?: bigint; payer?: TestAccount; named?: TestAccount }): Promise<PaidFee>;
-  /** The goods with the fee's transfer beside them. */
+  /** The goods together with the fee's transfer. */
   list(member: Member, body: GoodsBody, claiming: Claiming): Promise<Answer>;
   countOf(
     table: 'payments' | 'listings' | 'fees' | 'pending_listings' | 'artifact_guards',

@@ -87,7 +87,7 @@ describe('rotate', () => {
     expect(await client.recovery(codeOf(owner, 3))).toMatchObject({ status: 'staged', handle: owner.handle });
   });
 
-  test('at its confirm every other stage, pairing code and grant of that merchant dies, and nobody else’s', async () => {
+  test('at its confirm every other stage, pairing code and grant of that merchant dies, and none of another merchant', async () => {
     const [owner, other] = [await join(), await join()];
     const stages = [await client.rotation(owner.key), await client.rotation(owner.key)] as const;
     const recovery = await client.recovery(codeOf(owner, 0));
@@ -266,7 +266,7 @@ describe('generate', () => {
     await client.recovery(codeOf({ codes }, 0));
   });
 
-  test('a code of somebody else, one that is over or none at all changes nothing', async () => {
+  test('a code of another merchant, one that is over or none at all changes nothing', async () => {
     const [owner, other] = [await join(), await join()];
     for (const recovery_code of [codeOf(other, 0), 'nonsense', makeRecoveryCode(systemRandom, 'aisle')]) {
       const answer = await client.post('recovery', { action: 'generate', recovery_code }, { key: owner.key });

@@ -95,7 +95,7 @@ describe('with two market processes', () => {
   });
 });
 
-describe('with two market processes that nobody asked yet', () => {
+describe('with two market processes that had no request yet', () => {
   const processes = mainProcesses(testDatabase(), 'describe');
 
   test('limits hold over both, and both name the same wait', { timeout: 600_000 }, async () => {

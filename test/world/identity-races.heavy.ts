@@ -84,7 +84,7 @@ test('one code, used fifty times at once from its begin to its confirm, is used 
       if (staged !== null) expect(await client.isAlive(staged.merchant_key)).toBe(false);
     }
     const [{ staged = null } = {}] = won;
-    if (staged === null) throw new Error('nobody won');
+    if (staged === null) throw new Error('no registration succeeded');
     expect([await client.isAlive(staged.merchant_key), await client.isAlive(owner.key)]).toEqual([true, false]);
     [owner.key, owner.codes] = [staged.merchant_key, staged.recovery_codes];
   }

@@ -16,7 +16,7 @@ import type { Answer } from '../support/market-world.ts';
 import { onServer } from '../support/on-server.ts';
 
 /**
- * Whether a refusal tells by its time what it does not tell by its words. The kinds are asked in turn, in an order drawn anew for each turn, over
+ * Whether a refusal tells by its time what it does not tell by its words. The kinds are asked in turn, in an order drawn again for each turn, over
  * one connection, so that whatever else the machine does falls on all alike. The slowest fifth of each kind is left out: pauses of collector and
  * scheduler. Then Welch's t for each pair. With the number of samples below, |t| above 4.5 says that two kinds differ beyond doubt; it is reached
  * by a difference of about a seventh of the spread of one answer. One run in which the machine was disturbed is asked again once, afresh.

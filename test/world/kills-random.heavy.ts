@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, OPENING_MS);
 afterAll(() => scene?.stop());
 
-/** Every second market has done something for somebody; the others may die as soon as they listen. */
+/** Every second market has served a request; the others may die as soon as they listen. */
 async function acknowledged(): Promise<void> {
   const before = scene.acks.size();
   await expect.poll(() => scene.acks.size(), { timeout: ALIVE_MS, interval: 10 }).toBeGreaterThan(before);

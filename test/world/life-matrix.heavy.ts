@@ -167,7 +167,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** A listing in that state, with a comment of somebody who does nothing else. */
+/** A listing in that state, with a comment of a merchant who does nothing else. */
 async function place(state: State): Promise<Placed> {
   const { database } = world.db;
   const { id } = await seedListing(database, members.owner.id, { wallet: WORLD_ACCOUNTS.sellerOne.address });

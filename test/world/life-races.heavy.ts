@@ -13,7 +13,7 @@ import { type Answer, type Member, signProof, TEST_PEPPER } from '../support/mar
 import { seedFee, seedListing } from '../support/seed.ts';
 import { GAS_WEI, type Goods, PRICE, testTrade } from '../support/trade.ts';
 
-// Two acts on one listing begin within a few milliseconds of each other, in changing order. Whoever comes first: one story, told by
+// Two acts on one listing begin within a few milliseconds of each other, in changing order. In either order: one story, told by
 // the answers, by the tables and by the log alike.
 
 const ROUNDS = Number(process.env['OPENAISLE_RACES'] ?? 25);
@@ -86,7 +86,7 @@ async function settleAll(): Promise<void> {
   await world.running.payments.reconcileOnce();
 }
 
-test('edit against taking free goods: whoever has taken them has what the commitment says', time, async () => {
+test('edit against taking free goods: a taker has what the commitment says', time, async () => {
   const counts = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round += 1) {
     const { id } = await seedListing(world.db.database, seller.id, { priceUnits: 0n, artifact: `before ${round}` });
@@ -124,7 +124,7 @@ interface Bought {
   bought: Answer;
 }
 
-/** Rounds of one purchase by x402 beside another act, with what became of both once everything is final. */
+/** Rounds of one purchase by x402 together with another act, with what became of both once everything is final. */
 async function raceAgainstPurchases(
   name: string,
   act: (id: bigint) => Promise<Answer>,
@@ -143,7 +143,7 @@ async function raceAgainstPurchases(
         () => act(goods.id),
         () => world.buy(goods.id, { key: buyer.key, proof: proof.v2 }),
       );
-      // An edit that is refused, or a purchase that is accepted beside a removal, was second.
+      // An edit that is refused, or a purchase that is accepted despite a removal, was second.
       lean(name, name.startsWith('remove') ? isRefused(bought) : other.status === 200);
       rounds.push({ id: goods.id, goods, other, bought });
     }
@@ -158,7 +158,7 @@ async function raceAgainstPurchases(
   tell(name, counts);
 }
 
-test('edit against a purchase: nobody pays for what was changed under way', time, () =>
+test('edit against a purchase: no buyer pays for what was changed under way', time, () =>
   raceAgainstPurchases(
     'edit against a purchase',
     (id) => edit(id, { description: 'Edited words' }),
@@ -289,7 +289,7 @@ test.each([
 });
 
 test('two votes at once: one for one merchant, two for two', time, async () => {
-  const other = await world.join('voter-beside');
+  const other = await world.join('other-voter');
   const vote = (member: Pick<Member, 'key'>, id: bigint) => () =>
     world.ask('POST', '/api/vote', { key: member.key, body: { listing_id: Number(id) } });
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -29,7 +29,7 @@ async function countOf(table: 'payments' | 'listings' | 'fees', member: Member):
   return Number(row.found);
 }
 
-/** One is on its way; whoever came while it was being verified waits, and nobody is led to pay again. */
+/** One is on its way; a request that came while it was being verified waits, and no client is led to pay again. */
 function expectUndecided(answers: Answer[]): void {
   const reasons = answers.map(({ body }) => body['reason'] ?? body['status']);
   expect(reasons).toContain('payment_pending');

@@ -119,7 +119,7 @@ describe('the listing fee by x402', () => {
     expect(new Set(answers.map((answer) => answer.body['listing_id'])).size).toBe(1);
   });
 
-  it('that ended unpaid leaves neither body nor place behind, and the same body may be paid for anew', async () => {
+  it('that ended unpaid leaves neither body nor place behind, and the same body may be paid for again', async () => {
     const payer = await fundedWallet(world);
     const admin = usdcAdmin(world.chain);
     const body = newGoods();

@@ -31,7 +31,7 @@ function merchant(): Promise<Member> {
 
 const statusAndReason = ({ status, body }: Answer) => [status, body['reason'] ?? body['status'] ?? 'ok'];
 
-/** Refused with a good proof in hand, in a dry run and without a proof: nobody pays for what would be refused. */
+/** Refused with a good proof in hand, in a dry run and without a proof: no merchant pays for what would be refused. */
 async function expectNothingTaken(member: Member, body: unknown, refusal: [number, string]): Promise<Answer> {
   const payer = await fundedWallet(world);
   const proof = await signFee(world, payer);
@@ -86,7 +86,7 @@ describe('the same goods', () => {
     await expectNothingTaken(first, { ...body, price_usdc: 3 }, [409, 'duplicate_listing']);
   });
 
-  it('may be listed again once the place has run out and nobody has them on the shelf', async () => {
+  it('may be listed again once the place has run out and they are on no shelf', async () => {
     const body = newGoods({ artifact: 'z'.repeat(LONG) });
     const [first, second] = [await merchant(), await merchant()];
     const listed = await listPaid(world, first, body, await fundedWallet(world));

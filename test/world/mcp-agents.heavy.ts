@@ -103,7 +103,7 @@ function holdKeptKey({ sent }: Wire, key: string | null): void {
     expect(url).toBe(`${world.url}/mcp`);
     expect(headers.get('authorization')).toBe(key === null ? null : `Bearer ${key}`);
     headers.delete('authorization');
-    // A delivery token of the buyer's own has its place beside the arguments.
+    // A delivery token of the buyer's own is sent outside of the arguments.
     const around = String(body).replaceAll(/"openaisle\/delivery-token":"aisle_dt_[0-9A-Za-z]{49}"/g, '');
     expect(holdsSecret(`${JSON.stringify([...headers])} ${around}`)).toBe(false);
   }

@@ -115,7 +115,7 @@ describe.each(['modern', 'legacy'] as const)('in the %s revision', (era: Era) =>
     expect(inspect(world.logLines, { depth: null })).not.toContain(seller.key);
   });
 
-  it('half of a surrogate pair is looked for like any text that nobody has', async () => {
+  it('half of a surrogate pair is searched like any text that no listing has', async () => {
     for (const [name, given] of [
       ['browse', { q: 'a \ud800 b' }],
       ['browse', { '\udc00': 1 }],

@@ -45,7 +45,7 @@ describe('an authorization that was used', () => {
     expect(said(await world.buy(id, { proof: proof.v1 }))).toEqual(PAID);
   });
 
-  it('cancelled, it paid nobody; unused and run out, another may be signed', async () => {
+  it('cancelled, it paid nothing; unused and run out, another may be signed', async () => {
     const { id, terms } = await goods();
     const payer = await wallet();
     const cancelled = await signProof(world.chain, payer, { ...terms, secondsAhead: 60 });
@@ -92,7 +92,7 @@ describe('a wallet that holds too little', () => {
     expect((await world.buy(id, { proof: proof.v2 })).status).toBe(202);
   });
 
-  it('with a signature of somebody else its balance is not told', async () => {
+  it('with a signature of another wallet its balance is not told', async () => {
     const { id, terms } = await goods();
     const payer = await wallet(1n);
     const forged = await signProof(world.chain, stranger, { ...terms, signed: { from: payer.address } });

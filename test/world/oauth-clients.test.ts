@@ -123,7 +123,7 @@ describe.each(Object.entries(CLIENT_SHAPES))('a client like %s', (key, shape: Cl
   });
 });
 
-test('each authorization asks anew, also in the same browser and for the same client', async () => {
+test('each authorization asks for consent again, also in the same browser and for the same client', async () => {
   const shape = CLIENT_SHAPES.claudeWeb;
   const { server, begun, browser } = await connectClient(stage.url, shape, (page) => stage.allow(page, owner.proof));
   const again = beginAuthorization(server, { clientId: begun.clientId, shape });

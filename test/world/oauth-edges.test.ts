@@ -69,7 +69,7 @@ const leadsToPage = async (of: ClientShape, id: string, redirectUri: string): Pr
   const response = await ask(beginAuthorization(server, { clientId: id, shape: { ...of, redirectUri } }));
   const location = response.headers.get('location') ?? '';
   if (location.startsWith(`${stage.url}/oauth/interaction/`)) return true;
-  // Nobody is sent anywhere else either.
+  // No redirect leads elsewhere either.
   expect([response.status, location]).toEqual([400, '']);
   return false;
 };
@@ -245,7 +245,7 @@ describe('programs in a browser', () => {
 });
 
 describe('what is for one client alone', () => {
-  test('is kept by nobody on the way: a registration, a step, a token, a refusal', async () => {
+  test('is stored nowhere on the way: a registration, a step, a token, a refusal', async () => {
     const begun = beginAuthorization(server, { clientId, shape });
     const step = await ask(begun);
     const page = await openConsent(begun);
@@ -278,7 +278,7 @@ describe('what is for one client alone', () => {
       expect(cookie).toMatch(/^openaisle-connect(?:-resume)?(?:\.sig)?=[^;]*;.* expires=Thu, 01 Jan 1970/i);
   });
 
-  test('is asked for with no password: whoever sends one gets nothing for it', async () => {
+  test('is asked for with no password: a client that sends one gets nothing for it', async () => {
     const body = { grant_type: 'client_credentials', client_id: clientId, client_secret: 'x' };
     expect((await post(server.token_endpoint, new URLSearchParams(body))).body).toMatchObject({
       error: expect.stringMatching(/^(?:invalid_client|invalid_request|unsupported_grant_type|unauthorized_client)$/),
@@ -286,7 +286,7 @@ describe('what is for one client alone', () => {
   });
 });
 
-test('whoever begins again and again without ever allowing anything has to wait', async () => {
+test('a client that begins again and again without a consent has to wait', async () => {
   const clock = settableClock(Date.parse('2091-01-01T00:00:00Z'));
   const narrow = await startOauthStage(db, { limits: { oauth_starts_per_ip_hour: 2 }, changes: { clock } });
   try {
@@ -303,7 +303,7 @@ test('whoever begins again and again without ever allowing anything has to wait'
   }
 });
 
-describe('whoever makes us ask for documents', () => {
+describe('a client that makes us ask for documents', () => {
   test('asks ten times as often at a host of the configuration, and not for ever', async () => {
     // In an hour of its own: the other tests have asked too.
     const clock = settableClock(Date.parse('2090-01-01T00:00:00Z'));

@@ -107,7 +107,7 @@ describe('a connection', () => {
     const [first, second, other] = [await connect(), await connect(), await connect(CLIENT_SHAPES.opencode)];
     const seen = async ({ tokens }: Connected) => {
       const visitor = await stage.connector.authenticate(tokens.access_token);
-      if (visitor === null) throw new Error('nobody');
+      if (visitor === null) throw new Error('no visitor');
       return visitor;
     };
     expect([await seen(first), await seen(second), await seen(other)].map(({ proven }) => proven)).toEqual([
@@ -124,7 +124,7 @@ describe('a connection', () => {
     expect((await seen(await connect(CLIENT_SHAPES.opencode))).proven).toBe(false);
     const hosts = await db.database.rows(sql`select host from hosted_proven_hosts`);
     expect(hosts).toEqual([{ host: 'claude.ai' }]);
-    // What was recorded of a host that is no longer in the configuration vouches for nobody but the grant that read me.
+    // What was recorded of a host that is no longer in the configuration vouches only for the grant that read me.
     const without = await startOauthStage(db, { baseUrl: stage.url, changes: { clock }, hostedHosts: [] });
     try {
       const ask = ({ tokens }: Connected) => without.connector.authenticate(tokens.access_token);
@@ -225,7 +225,7 @@ describe('a client that registers itself', () => {
     expect(await isKnown(used.begun.clientId)).toBe(false);
   });
 
-  test('is one of so many an hour of its network, and those with documents that nobody read count too', async () => {
+  test('is one of so many an hour of its network, and those with unread documents count too', async () => {
     clock.set(Date.parse('2090-01-01T00:00:00Z'));
     const ask = (id: string) => fetch(beginAuthorization(server, { clientId: id, shape }).url, { redirect: 'manual' });
     for (let nth = 0; nth < 10; nth += 1)
@@ -278,7 +278,7 @@ describe('a client that signs', () => {
     expect(next.status).toBe(200);
   });
 
-  test('gets none without it, or with one for somebody else', async () => {
+  test('gets none without it, or with one for another audience', async () => {
     const { begun, code } = await begin();
     expect((await redeem(server, begun, code)).status).toBe(401);
     const elsewhere = signedWith(assertion({ aud: 'https://elsewhere.example' }));

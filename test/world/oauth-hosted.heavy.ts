@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Every second one by a code that somebody made elsewhere. */
+/** Every second one by a code that was made elsewhere. */
 let shown = 0;
 async function nextProof() {
   shown += 1;
@@ -186,7 +186,7 @@ test('nothing that opens anything stands in a table or in the log, after all of 
   const next = await refresh(server, clientId, connected.tokens.refresh_token ?? '');
   const again = await redeem(server, connected.begun, connected.code);
   expect([next.status, again.status]).toEqual([200, 400]);
-  // One whose user stands on the page, one whose code nobody has used, and a client that has just registered itself.
+  // One whose user stands on the page, one whose code was not used, and a client that has just registered itself.
   const { shape } = MANNERS.claudeWeb;
   const [first, second] = [0, 1].map(() => beginAuthorization(server, { clientId, shape }));
   if (first === undefined || second === undefined) throw new Error('two');

@@ -95,7 +95,7 @@ test('behind https everything is of https, whatever the request says of itself',
   });
 });
 
-test('while the database is away nobody is told that the client did something wrong', async () => {
+test('while the database is away no client is told that it did something wrong', async () => {
   const severable = await severableDatabase(db.url);
   const away = await startOauthStage(db, { changes: { database: severable.database } });
   try {

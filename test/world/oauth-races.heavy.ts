@@ -86,7 +86,7 @@ test('an attempt that is allowed and canceled at once is one of both', async () 
   }
 });
 
-test('a key that is replaced while somebody says yes leaves no connection, in whatever order', async () => {
+test('a key that is replaced during the consent leaves no connection, in whatever order', async () => {
   const other = await stage.join('rotating');
   let refused = 0;
   for (let round = 0; round < ROUNDS; round += 1) {

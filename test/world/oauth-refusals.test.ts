@@ -26,7 +26,7 @@ import { type OauthStage, proofOf, startOauthStage } from '../support/oauth-stag
 const db = testDatabase();
 const shape = CLIENT_SHAPES.claudeWeb;
 const clientId = shape.document.client_id;
-const shapeless = 'https://nobody.example/client.json';
+const shapeless = 'https://absent.example/client.json';
 const foreign = {
   ...shape.document,
   client_id: 'https://elsewhere.example/client.json',
@@ -96,7 +96,7 @@ describe('an authorization is refused, and the client told so,', () => {
   });
 });
 
-describe('nobody is sent anywhere', () => {
+describe('no redirect is sent', () => {
   test.each<[string, Record<string, string | null>, string]>([
     ['without a page', { prompt: 'none' }, 'login_required'],
     ['without PKCE', { code_challenge: null, code_challenge_method: null }, 'invalid_request'],
@@ -113,15 +113,10 @@ describe('nobody is sent anywhere', () => {
   test.each<[string, Record<string, string | null>, number, string]>([
     ['to a redirect that is not the client’s', { redirect_uri: 'https://elsewhere.example/cb' }, 400, 'redirect_uri'],
     ['to the client’s host on another path', { redirect_uri: 'https://claude.ai/elsewhere' }, 400, 'redirect_uri'],
-    ['for a client that registered nowhere', { client_id: 'nobody' }, 400, 'invalid_client'],
+    ['for a client that registered nowhere', { client_id: 'unknown' }, 400, 'invalid_client'],
     ['for a client without a document', { client_id: shapeless }, 502, 'wait a little'],
-    [
-      'for a client whose document has redirects that nobody may have',
-      { client_id: foreign.client_id },
-      400,
-      'redirect_uris',
-    ],
-    ['for a client at an address that is none', { client_id: 'https://user@nobody.example/' }, 400, 'invalid_client'],
+    ['for a client whose document has forbidden redirects', { client_id: foreign.client_id }, 400, 'redirect_uris'],
+    ['for a client at an address that is none', { client_id: 'https://user@absent.example/' }, 400, 'invalid_client'],
   ])('%s', async (_name, changed, status, words) => {
     const stop = await openBrowser().follow(begin(changed).url);
     expect(stop.page?.status).toBe(status);
@@ -183,7 +178,7 @@ describe('a code', () => {
     ['without its verifier', { code_verifier: null }, 'invalid_grant'],
     ['with another redirect', { redirect_uri: 'https://claude.com/api/mcp/auth_callback' }, 'invalid_grant'],
     ['by another client', { client_id: CLIENT_SHAPES.chatgpt.document.client_id }, 'invalid_grant'],
-    ['by a client that nobody can read', { client_id: shapeless }, 'temporarily_unavailable'],
+    ['by a client with an unreadable document', { client_id: shapeless }, 'temporarily_unavailable'],
   ])('is worth nothing %s', async (_name, changed, error) => {
     const begun = begin();
     const { code } = await allowed(begun);
@@ -295,7 +290,7 @@ describe('a token', () => {
     expect(await lives(tokens.access_token)).toBe(false);
   });
 
-  test('that is a merchant’s key, a refresh token or anything else is nobody’s', async () => {
+  test('that is a merchant’s key, a refresh token or anything else authenticates no merchant', async () => {
     const { tokens } = await connect();
     for (const token of [tokens.refresh_token, owner.key, 'x', '', 'a'.repeat(43), `${tokens.access_token} `]) {
       expect(await lives(token)).toBe(false);
@@ -309,7 +304,7 @@ describe('a merchant’s key in place of anything', () => {
 
   test.each<[string, () => URLSearchParams | object]>([
     ['a code', () => new URLSearchParams({ grant_type: 'authorization_code', code: key, client_id: clientId })],
-    ['a field that nobody knows', () => new URLSearchParams({ grant_type: 'x', other: key })],
+    ['an unknown field', () => new URLSearchParams({ grant_type: 'x', other: key })],
     ['the name of a field', () => new URLSearchParams({ [key]: 'x' })],
     ['base64', () => new URLSearchParams({ refresh_token: encoded })],
     ['JSON', () => ({ deep: [{ deeper: key }] })],

@@ -41,7 +41,7 @@ describe('one payment', () => {
     expect(JSON.stringify(answers.map((answer) => answer.body))).not.toContain(artifact);
   });
 
-  it('a client that signs anew at each call, 20 times at once and after, pays once', async () => {
+  it('a client that signs again at each call, 20 times at once and after, pays once', async () => {
     const { id, artifact, terms } = await goods();
     const payer = await wallet();
     const fresh = () => signProof(world.chain, payer, terms);
@@ -128,7 +128,7 @@ describe('who may not have the goods', () => {
     },
   );
 
-  it('an observer who races the facilitator to the chain: whoever of the two is first, the payer’s signature collects, and paid once', async () => {
+  it('an observer who races the facilitator to the chain: in either order, the payer’s signature collects, and paid once', async () => {
     const { id, artifact, terms } = await goods();
     const payer = await wallet();
     const proof = await signProof(world.chain, payer, terms);
@@ -192,7 +192,7 @@ describe('what opens no row', () => {
     expect(await openPayments()).toBe(before);
   });
 
-  it('a forged from, and it blocks nobody', async () => {
+  it('a forged from, and it blocks no payer', async () => {
     const { id, terms } = await goods();
     const victim = await wallet();
     const real = await signProof(world.chain, stranger, { ...terms, signed: { from: stranger.address } });
@@ -238,7 +238,7 @@ describe('a listing that ends', () => {
     expect([collected.status, collected.body['artifact']]).toEqual([200, artifact]);
   });
 
-  it('removed before the transfer: the money is for review, and nobody is asked to pay again', async () => {
+  it('removed before the transfer: the money is for review, and the buyer is not asked to pay again', async () => {
     const { id, terms } = await goods();
     const proof = await signProof(world.chain, await wallet(), terms);
     expect((await world.buy(id, { key: buyer.key, proof: proof.v2 })).status).toBe(202);

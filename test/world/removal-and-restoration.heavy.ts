@@ -36,7 +36,7 @@ async function settling() {
   return { goods, buyer, payer, proof, again };
 }
 
-/** Somebody brings it to the chain, in a block of a later second than anything before. */
+/** A stranger brings it to the chain, in a block of a later second than anything before. */
 async function mine({ authorization, signature }: SignedProof): Promise<void> {
   await stage.time.moveOn(stage.world, 5);
   await usdcAdmin(stage.world.chain).settleAuthorization(stranger, authorization, signature);
@@ -55,7 +55,7 @@ describe('a payment by x402 that is settling', () => {
     await mine(proof);
     await stage.remove(goods);
     await stage.finalize();
-    // What it was called is shown to nobody any more.
+    // Its title is shown to no reader any more.
     const title = 'Removed by the maintainer';
     expect(await again()).toMatchObject({
       status: 200,
@@ -103,7 +103,7 @@ describe('a payment by x402 that is settling', () => {
     await stage.remove(goods);
     await stage.finalize();
     expect(await again()).toMatchObject({ status: 200, body: { artifact: goods.artifact } });
-    // Nobody else buys it now.
+    // No other buyer gets it now.
     const other = await stage.person();
     expect(statusAndReason(await stage.world.buy(goods.id, { key: other.key }))).toEqual([404, 'listing_unavailable']);
   });

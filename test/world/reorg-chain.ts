@@ -65,9 +65,9 @@ export interface ReorgChain {
   sign(from: TestAccount, call: Call): Promise<Signed>;
   send(signed: Signed): Promise<void>;
   look(sought: readonly Sought[]): Promise<Sight>;
-  /** Somebody else's transfer, which the chain below that block has not seen. */
+  /** A stranger's transfer, which the chain below that block has not seen. */
   stray(forkBlock: number): Promise<Hex>;
-  /** One call among several in a transaction, behind somebody else's transfer. */
+  /** One call among several in a transaction, behind a stranger's transfer. */
   batched(data: Hex): Promise<Call>;
   /** All the new blocks differ from the old ones, whatever comes again. */
   reorg(depth: number, plan: Plan): Promise<void>;

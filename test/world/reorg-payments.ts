@@ -48,7 +48,7 @@ export interface PaymentUnderTest extends Sought {
   submit(): Promise<Answer>;
   /** As a buyer who retries, with nothing new in hand. */
   ask(): Promise<Answer>;
-  /** As one that signs anew with each call; only while the payment is undecided, else it opens another. Null: there is nothing to sign. */
+  /** As one that signs again with each call; only while the payment is undecided, else it opens another. Null: there is nothing to sign. */
   askWithNewProof: (() => Promise<Answer>) | null;
   /** What an answer says, and nothing else may say. */
   isDelivery(answer: Answer): boolean;
@@ -120,7 +120,7 @@ async function openX402(hangar: PaymentSetup, order: X402Order, isSettled: boole
     ...{
       ...newPaymentUnderTest(order.kind),
       isX402: true,
-      transfers: transfers,
+      transfers,
       hashes: transfers.map(({ hash }) => hash),
       accounts,
     },

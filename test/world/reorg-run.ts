@@ -149,7 +149,7 @@ export class ReorgRun {
     const ask = isAnew ? (flight.askWithNewProof ?? flight.ask) : flight.ask;
     const settled = hangar.facilitator.calls.settle;
     await this.#judge(flight, await ask());
-    // Whoever signs anew is answered with the payment under way.
+    // A client that signs again is answered with the payment under way.
     expect(hangar.facilitator.calls.settle).toBe(settled);
   }
 
@@ -159,7 +159,7 @@ export class ReorgRun {
     const said = wordOf(flight, answer);
     const wanted = due ?? (flight.place === null ? 'unseen' : 'seen');
     this.#scene.count(`answers: ${said}`);
-    // Nobody has seen the transfer of a fee or of a claim, and still the answer is 202: the market goes on by itself.
+    // The transfer of a fee or of a claim was not seen yet, and still the answer is 202: the market goes on by itself.
     const isAsWanted =
       said === wanted || (said === 'seen' && wanted === 'unseen' && flight.kind !== 'purchase by x402');
     const what = `${flight.name} is ${wanted} at ${JSON.stringify({ ...this.#sight, places: flight.place })}`;
@@ -177,7 +177,7 @@ export class ReorgRun {
     if (ending !== 'unpaid') await checkPublic(this.#scene.hangar, flight);
   }
 
-  /** Looks at the chain. Whoever's end has come is answered so at once. */
+  /** Looks at the chain. A payment whose end has come is answered so at once. */
   async moment(): Promise<void> {
     const { hangar, setTime } = this.#scene;
     this.#sight = await hangar.chain.look(this.#flights);
@@ -269,7 +269,7 @@ function placeOf({ hashes }: PaymentUnderTest, { places }: Sight): Place | null 
   return hashes.map((hash) => places.get(hash)).find((place) => place !== undefined) ?? null;
 }
 
-/** Null: nobody can know yet. */
+/** Null: not known yet. */
 function endingOf(flight: PaymentUnderTest, { latest, finalized }: Sight): Ending | null {
   const { place, begin, end, isX402, isSubmitted } = flight;
   if (place !== null) {

@@ -86,7 +86,7 @@ describe('a reorganisation before finality', () => {
   );
 });
 
-it('a chain rewritten below the watermark decides nothing, and nobody begins to pay on it', async () => {
+it('a chain rewritten below the watermark decides nothing, and no payment begins on it', async () => {
   const { payer, proof } = await paidForGoods();
   const snapshot = await world.chain.rpc.call('evm_snapshot', []);
   await world.finalize();

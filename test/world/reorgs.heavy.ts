@@ -55,7 +55,7 @@ const accounts = (name: string, count: number) => Array.from({ length: count }, 
 async function play(seed: number, reorgs: number, tally: Map<string, number>): Promise<void> {
   let now = systemClock.now();
   const clock: Clock = { now: () => now, sleep: systemClock.sleep };
-  // Nobody reads the chain while it is rewritten, since the node does not do that in one step: the background looks when it is told to.
+  // The chain is not read while it is rewritten, since the node does not do that in one step: the background looks when it is told to.
   const world = await startWorld({
     ...{ facilitatorUrl: facilitator.url, chain: { finalityBlocks: FINALITY_BLOCKS }, clock },
     reconcileEveryMs: 3_600_000,

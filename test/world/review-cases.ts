@@ -9,7 +9,7 @@ import { FINALITY_BLOCKS, type Goods, type ReviewStage } from './review-stage.ts
 
 const { sellerOne, stranger } = WORLD_ACCOUNTS;
 
-/** A payment that somebody has to decide on, with what was done for it. */
+/** A payment in review, with what was done for it. */
 export interface Reviewed {
   id: number;
   reason: string;
@@ -21,12 +21,12 @@ export interface Reviewed {
   query: string;
   /** Says the same once more, as the buyer would. */
   again(): Promise<Answer>;
-  /** What that is answered with while nobody has decided. */
+  /** What that is answered with while it is undecided. */
   undecided: unknown[];
   /** The buyer has the goods by another payment. */
   isBought: boolean;
   isRemoved: boolean;
-  /** Nobody but the payer collects: the authorization was public before it came here, or a stranger submitted it. */
+  /** Only the payer collects: the authorization was public before it came here, or a stranger submitted it. */
   payerCollects: boolean;
 }
 

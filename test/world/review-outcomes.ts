@@ -22,7 +22,7 @@ const counted = async ({ world }: ReviewStage, { goods, buyer }: Reviewed) => {
   return { purchases: rows.length, sales: (sold.body['listing'] as { sales: number }).sales };
 };
 
-/** What everybody sees and may do while nobody has decided: the buyer waits, only the seller is asked. */
+/** What each caller sees and may do while it is undecided: the buyer waits, only the seller is asked. */
 export async function expectUndecided(stage: ReviewStage, made: Reviewed): Promise<void> {
   const { world, seller } = stage;
   const { goods, buyer, payer } = made;

@@ -42,7 +42,7 @@ const bytes = (length: number) => Buffer.alloc(length, 9);
 const ended = sql`ended_at = now(), updated_at = now()`;
 const reviewedNow = sql`reviewed_at = now(), updated_at = now()`;
 
-/** An open claim with one transaction that nobody has seen. */
+/** An open claim with one unseen transaction. */
 async function openClaim(named?: object) {
   const { world } = stage;
   const [goods, buyer, payer] = [await stage.goods(), await stage.person(), await stage.wallet()];

@@ -24,7 +24,7 @@ async function feeFor(body: Record<string, unknown>, units: bigint) {
   return { intent, list, answer: await list() };
 }
 
-it('ends as declined after 30 days, not before, told as an act of nobody; then the buyer may buy again', async () => {
+it('ends as declined after 30 days, not before, told without an actor; then the buyer may buy again', async () => {
   const { world, seller } = stage;
   const purchase = await claimCases.amount_too_little(stage);
   const [shown] = await stage.reviewsOf(seller);

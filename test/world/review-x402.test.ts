@@ -35,7 +35,7 @@ it('an x402 payment that a stranger submitted is delivered after a review to its
   expect(await stage.reviewsOf(stage.seller)).toEqual([]);
 });
 
-it('a fee in a transaction that proves another one is refunded or declined; it cannot become a credit, and is paid anew', async () => {
+it('a fee in a transaction that proves another one is refunded or declined; it cannot become a credit, and is paid again', async () => {
   const { world, keeper, facilitator } = stage;
   facilitator.script({ verify: 'valid', settle: 'garbage' });
   const { treasury, stranger } = WORLD_ACCOUNTS;

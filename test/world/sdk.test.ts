@@ -17,7 +17,7 @@ import { type Member, paidUnits, startWorld, type World } from '../support/marke
 import { seedListing } from '../support/seed.ts';
 
 const { buyerOne, buyerTwo, sellerOne, treasury } = WORLD_ACCOUNTS;
-const ARTIFACT = 'goods that nobody sees before the transfer is final';
+const ARTIFACT = 'goods that stay hidden before the transfer is final';
 
 let world: World;
 let seller: Member;

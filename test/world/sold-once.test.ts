@@ -67,7 +67,7 @@ it('one fee pays for one listing, of the merchant who paid it', async () => {
   expect(await brokenRule(() => seedListing(db.database, buyer.id, { feeId: unspent }))).not.toBeNull();
 });
 
-it('the price and the wallet of goods stay as they were when somebody began to pay', async () => {
+it('the price and the wallet of goods stay as they were when a buyer began to pay', async () => {
   const { id } = await seedListing(db.database, seller.id);
   expect(await brokenRule(run(sql`update listings set price_units = price_units - 1 where id = ${id}`))).toBe(
     'listing_terms_are_fixed',

@@ -156,7 +156,7 @@ describe('a second transfer for an intent that is paid', () => {
     expect(sales).toEqual({ sales: 1n });
   });
 
-  it('that was named before the first was final is followed by the pass, whoever goes away', async () => {
+  it('that was named before the first was final is followed by the pass, also when its client goes away', async () => {
     const given = await begin();
     const first = await pay(given);
     await world.chain.mine(8);
@@ -234,7 +234,7 @@ describe('a second transfer for an intent that is paid', () => {
     expect(await countOf(given.id)).toEqual({ payments: 1n, purchases: 1n });
   });
 
-  it('of another wallet, or by nobody’s transfer, makes no record', async () => {
+  it('of another wallet, or by no known transfer, makes no record', async () => {
     const { given } = await paidTwice();
     const other = await trade.wallet(PRICE, GAS_WEI);
     const byOther = await transfer(world, other, given.intent.seller_wallet, PRICE);
@@ -257,7 +257,7 @@ describe('of several transfers that a person has to decide on', () => {
     return { given, little, late };
   }
 
-  it('each has a record: the one that is enough stands for the claim, the other beside it', async () => {
+  it('each has a record: the one that is enough stands for the claim, the other is surplus', async () => {
     const { given, little, late } = await twoReviews();
     await pass();
     expect(await name(given, late)).toMatchObject(inReview('outside_window'));
@@ -269,7 +269,7 @@ describe('of several transfers that a person has to decide on', () => {
     expect(await statusOf(given)).toMatchObject({ payment_status: 'needs_review', tx_hash: late });
   });
 
-  it('the one beside can be taken as paid once the goods are the buyer’s, and not before', async () => {
+  it('the surplus one can be taken as paid once the goods are the buyer’s, and not before', async () => {
     const { given, little, late } = await twoReviews();
     const [main, surplus] = [idOf(await name(given, late)), idOf(await name(given, little))];
     expect(await decide(surplus, { outcome: 'deliver' })).toMatchObject({
@@ -282,7 +282,7 @@ describe('of several transfers that a person has to decide on', () => {
     expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
   });
 
-  it('the one beside stays to be decided on when the other is declined, and the buyer may buy again', async () => {
+  it('the surplus one stays to be decided on when the other is declined, and the buyer may buy again', async () => {
     const { given, little, late } = await twoReviews();
     const [main, surplus] = [idOf(await name(given, late)), idOf(await name(given, little))];
     expect((await decide(main, { outcome: 'declined' })).status).toBe(200);
@@ -316,7 +316,7 @@ it('a full transfer that is named while a review waits is no part of it, and pay
   expect(await countOf(given.id)).toEqual({ payments: 2n, purchases: 1n });
 });
 
-it('no row stands beside what is undecided, of another wallet, or open', async () => {
+it('no surplus row may be of another wallet, open, or for an undecided claim', async () => {
   const { given } = await paidTwice();
   const open = await begin();
   expect((await name(open, someHash())).status).toBe(202);

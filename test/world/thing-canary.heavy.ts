@@ -21,7 +21,7 @@ test('a whole sale leaves no key of either site in a log, a database or a reques
   const [own, foreign] = [buyer.merchant.key, buyer.resident.key];
   const swapped = await Promise.all([
     market.ask('GET', '/api/me', { key: foreign }),
-    city.ask('POST', '/api/thing', { key: own, body: { name: 'A thing for nobody' } }),
+    city.ask('POST', '/api/thing', { key: own, body: { name: 'A thing without a buyer' } }),
   ]);
   expect(swapped.map(({ status, body }) => [status, body['reason']])).toEqual([
     [401, 'key_invalid'],

@@ -224,7 +224,7 @@ describe('of goods and a thing with one wallet', () => {
     expect([await stateOf(thing), await countOf('payments', thing.seller)]).toEqual(['pending', 0]);
   });
 
-  it('ten of both at once: of one kind only are there any, and whoever paid has a listing or a credit', async () => {
+  it('ten of both at once: of one kind only are there any, and each payer has a listing or a credit', async () => {
     const to = testAccount('wallet of ten').address;
     const things = await Promise.all(Array.from({ length: 5 }, () => meant({ wallet: to })));
     const members: Member[] = await Promise.all(Array.from({ length: 5 }, () => stage.merchant()));
@@ -256,7 +256,7 @@ describe('of goods and a thing with one wallet', () => {
 });
 
 describe('a wallet that is freed', () => {
-  it('while another thing is about to hold it is held anew', async () => {
+  it('while another thing is about to hold it is held again', async () => {
     const thing = await meant();
     const { database } = stage.world.db;
     await database.run(sql`insert into wallet_uses (wallet, kind) values (${toBytes(thing.wallet)}, 'world')`);

@@ -96,7 +96,7 @@ async function free(thing: Meant, first: Act, second: Act, meanwhile: () => void
   return await all;
 }
 
-/** What is held by nobody who has a right to it. */
+/** What is held without a right to it. */
 async function faults(): Promise<unknown[]> {
   return await database().rows(sql`
     select 'a fee that is over holds the draft' as fault, d.id::text as what from world_drafts d
@@ -114,7 +114,7 @@ async function faults(): Promise<unknown[]> {
       where state in ('pending', 'fee_pending') group by merchant_id having count(*) > 1`);
 }
 
-/** Nobody can decide about these fees any more, and every draft is over or free. */
+/** These fees are decided, and every draft is over or free. */
 async function expectAllFree(): Promise<void> {
   jump(HOUR);
   await chainFollows(HOUR);

@@ -126,7 +126,7 @@ describe('a thing is listed for the fee of any listing', () => {
   });
 });
 
-describe('nobody is asked to pay', () => {
+describe('no payment is asked for', () => {
   /** With an authorization at hand too: then nothing of it is taken. */
   async function expectRefused(thing: Meant, expected: [number, string]): Promise<Answer> {
     const before = await countRows(stage.world.db.database);
@@ -140,7 +140,7 @@ describe('nobody is asked to pay', () => {
 
   const wrong: [string, Partial<OfferOut>, string][] = [
     ['another thing', { thing_id: 8 }, 'thing_id'],
-    ['another seller', { seller: 'somebody' }, 'seller'],
+    ['another seller', { seller: 'another-seller' }, 'seller'],
     ['another price', { price_usdc: 4.000001 }, 'price_usdc'],
     ['another wallet', { seller_wallet: checksummed(stranger.address) }, 'seller_wallet'],
     ['another market', { market_origin: 'https://market.example' }, 'market_origin'],
@@ -163,7 +163,7 @@ describe('nobody is asked to pay', () => {
     await expectRefused(thing, [404, 'not_found']);
   });
 
-  it('for a draft of somebody else, or that there is not, or that is canceled', async () => {
+  it('for a draft of another merchant, an unknown one, or a canceled one', async () => {
     const thing = await meant();
     await expectRefused({ ...thing, seller: await seller() }, [404, 'not_found']);
     await expectRefused({ ...thing, body: { ...thing.body, draft_id: 99_999 } }, [404, 'not_found']);

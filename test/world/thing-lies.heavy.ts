@@ -19,7 +19,7 @@ const offerWith =
 
 const LIES: readonly [string, SiteTwist][] = [
   ['a changed price', offerWith({ price_usdc: 1 })],
-  ['another seller', offerWith({ seller: 'somebody-else' })],
+  ['another seller', offerWith({ seller: 'another-merchant' })],
   ['another wallet', offerWith({ seller_wallet: `0x${'11'.repeat(20)}` })],
   ['another chain', offerWith({ chain_id: 1 })],
   ['another thing', offerWith({ thing_id: 999_999 })],
@@ -89,7 +89,7 @@ test('a market that lies to the city gets neither an offer nor a reservation', a
         ? { status, json: { checkout: { ...(json as { checkout: Fields }).checkout, ...changes } } }
         : null;
   for (const changes of [
-    { city_handle: 'somebody-else' },
+    { city_handle: 'another-merchant' },
     { city_offer_id: 999_999 },
     { state: 'expired' },
     { expires_at: '2020-01-01T00:00:00.000Z' },

@@ -102,7 +102,7 @@ test('who pays in the last second has the thing, though another wants to reserve
   expect(await sites.owner(thing)).toBe(buyer.resident.handle);
 });
 
-test('what nobody paid for is free again, and who let it lapse waits for half an hour', async () => {
+test('an unpaid reservation is free again, and who let it lapse waits for half an hour', async () => {
   const { thing, buyer, reservation } = await held();
   await sites.time.moveTo(sites.market, secondOf(reservation.reserved_until));
   const other = await sites.person('other');
@@ -166,7 +166,7 @@ test('too little is invalid for good: nothing is sold, the seller cancels, and t
   await expectCanceled(thing);
 });
 
-test('a transfer from another wallet is invalid, whoever signs', async () => {
+test('a transfer from another wallet is invalid, with any signature', async () => {
   const { thing, buyer, reservation } = await held();
   const friend = await sites.person('friend');
   const hash = await sites.pay(friend, reservation);

@@ -63,7 +63,7 @@ test.each([
   ['a higher amount', { amount_units: '999999999' }, 'wrong_amount'],
   ['another token', { asset: `0x${'22'.repeat(20)}` }, 'wrong_asset'],
   ['another chain', { chain_id: 1 }, 'wrong_network'],
-  ['another text to sign', { challenge: 'service: somebody else' }, 'wrong_intent'],
+  ['another text to sign', { challenge: 'service: another service' }, 'wrong_intent'],
   ['hardly any time', { reserved_until: '2020-01-01T00:00:00.000Z' }, 'wrong_intent'],
 ])('a city that asks for %s is refused before anything is signed', async (_, changes, why) => {
   let signed = 0;

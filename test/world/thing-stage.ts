@@ -100,7 +100,7 @@ export async function startSites(options: SitesOptions = {}): Promise<Sites> {
     });
   let city = await open();
   const first = city;
-  // Merchant 1 is the maintainer, who lists free; nobody here is to be that.
+  // Merchant 1 is the maintainer, who lists free; no trader here is to be that.
   const keeper = await market.join('the-keeper');
 
   const ground: Ground = { market, time, city: () => city };

@@ -26,7 +26,7 @@ import {
 } from '../support/seed.ts';
 import { endWorldListing, SEED_CITY, seedWorldListing, seedWorldSale } from '../support/world-listing.ts';
 
-// What everybody sees of a thing of the city, whether the copy in memory followed it or was read anew.
+// What every reader sees of a thing of the city, whether the copy in memory followed it or was read again.
 
 const db = testDatabase();
 let followed: TestMarket;
@@ -218,7 +218,7 @@ it('who bought one is a verified buyer', async () => {
 });
 
 it('the resident that a merchant names is in every record of it, and gone when it names none', async () => {
-  const merchant = await seedMerchant(db.database, { handle: 'names-somebody' });
+  const merchant = await seedMerchant(db.database, { handle: 'names-a-resident' });
   const records = async () => {
     const { merchants } = await ask(followed, endpoints.listMerchants, makeListMerchants(followed.catalog));
     const visited = await ask(followed, endpoints.getStore, makeGetStore(followed.catalog), {

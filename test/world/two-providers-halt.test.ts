@@ -129,7 +129,7 @@ describe('two providers that call different blocks final', () => {
     await expect(resumePayments(commands(), 'again')).rejects.toThrow('not halted');
   });
 
-  it('while halted nobody begins to pay, and what was begun goes no further', async () => {
+  it('while halted no payment begins, and what was begun goes no further', async () => {
     const { id, terms } = await pair.goods();
     const proof = await signProof(world.chain, await pair.wallet(), terms);
     const begun = await pair.goods();

@@ -104,7 +104,7 @@ describe('a second provider that does not bear the payment out holds it up, and 
     ],
   ];
 
-  // One payment for all of them: it is decided by nobody until the last of these tests.
+  // One payment for all of them: it stays undecided until the last of these tests.
   let waiting: PaidGoods | null = null;
   it.each(faults)('%s', async (_, why, break_) => {
     const paid = waiting ?? (await pay());
@@ -372,7 +372,7 @@ it('an authorization that both call unused has expired', async () => {
   await pair.catchUp();
   const { id, terms } = await pair.goods();
   const payer = await pair.wallet();
-  // As if nobody had ever submitted it: the topics of its payer find nothing.
+  // As if it had never been submitted: the topics of its payer find nothing.
   const hide: Twist = (result, { method, params }) => {
     const topics = JSON.stringify((params[0] as RpcAnswer | undefined)?.['topics'] ?? '');
     if (isLogs(method) && topics.includes(addressTopic(payer.address))) return [];

@@ -47,7 +47,7 @@ describe('a payment that can never settle ends unpaid, and the buyer can pay aga
   });
 });
 
-describe('while a payment is undecided nobody is asked to pay again', () => {
+describe('while a payment is undecided the buyer is not asked to pay again', () => {
   it.each([
     [
       'a verify that never says yes',
@@ -99,7 +99,7 @@ describe('while a payment is undecided nobody is asked to pay again', () => {
 });
 
 describe('a rejection that the chain confirms', () => {
-  it('says why with 402 and no invitation to sign anew, and the same proof pays once it is mended', async () => {
+  it('says why with 402 and no invitation to sign again, and the same proof pays once it is mended', async () => {
     forward();
     const { id, terms } = await goods({ payTo: sellerTwo.address });
     const payer = await wallet(PRICE, GAS_WEI);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 describe('the state of the newer version', () => {
-  it('withdrawn: earlier buyers still get it, and nobody else', async () => {
+  it('withdrawn: earlier buyers still get it, and no other buyer', async () => {
     const first = await goods();
     const payer = await bought(first, buyer.key);
     const next = await version(first.id);
@@ -35,7 +35,7 @@ describe('the state of the newer version', () => {
     expect(said(await intent(outsider.key))).toBe('404 listing_unavailable');
   });
 
-  it('removed: it goes to nobody new, also not to earlier buyers', async () => {
+  it('removed: it goes to no new buyer, also not to earlier buyers', async () => {
     const first = await goods();
     const payer = await bought(first, buyer.key);
     const next = await version(first.id);
@@ -85,7 +85,7 @@ describe('the state of the newer version', () => {
   });
 });
 
-describe('payments beside an entitlement', () => {
+describe('payments in spite of an entitlement', () => {
   it('where only the payer may collect, its signature shows the purchase and the key does not', async () => {
     const first = await goods();
     const payer = await wallet();
@@ -105,7 +105,7 @@ describe('payments beside an entitlement', () => {
 
   it('one that is under way is the answer, and becomes the purchase that it is', async () => {
     const first = await goods();
-    // Paid and final, but not looked at yet: nobody is entitled by it.
+    // Paid and final, but not looked at yet: it entitles no buyer.
     expect((await payFor(world, first, { payer: await wallet(), key: buyer.key })).answer.status).toBe(202);
     await world.finalize();
     const next = await version(first.id);

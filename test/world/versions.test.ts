@@ -136,7 +136,7 @@ describe('who bought an older version', () => {
 });
 
 describe('who did not', () => {
-  it('pays for it: nobody, and who bought the older one when the newer was there', async () => {
+  it('pays for it: a stranger, and who bought the older one when the newer was there', async () => {
     for (const key of [outsider.key, late.key]) {
       for (const { id } of [newer, newest]) {
         expect(said(await withoutTrace(() => world.buy(id, { key })))).toBe('402 payment_required');
@@ -189,7 +189,7 @@ describe('who did not', () => {
     }
   });
 
-  it('is who bought the version before one that entitles nobody', async () => {
+  it('is who bought the version before one that entitles no earlier buyer', async () => {
     const first = await goods();
     const firstPayer = await bought(first);
     const plain = await version(first.id, { entitles: false });

@@ -195,7 +195,7 @@ async function latest(): Promise<number> {
   return Number(block.timestamp);
 }
 
-/** As if somebody had begun to buy goods with that authorization. */
+/** As if a buyer had begun to buy goods with that authorization. */
 async function ledgerRow(payer: `0x${string}`, nonce: `0x${string}`, validBefore: bigint): Promise<void> {
   const goods = await seedListing(database(), seller.id);
   await database().transaction(async (tx) => {

@@ -23,7 +23,7 @@ let deadly: CrashPoint | null = null;
 const { stage, city, seller, meant, list, sign, cancel, stateOf, kindOf } = await thingFeeStage({
   facilitatorUrl: facilitator.url,
   clock: { now: () => systemClock.now() + aheadMs, sleep: systemClock.sleep },
-  // The market dies there, as far as a request or a pass can: by an error that nobody expects.
+  // The market dies there, as far as a request or a pass can: by an unexpected error.
   crashPoint: (point) => {
     if (point !== deadly) return;
     deadly = null;
@@ -61,7 +61,7 @@ async function claimOf(thing: Meant, txHash?: string): Promise<Claiming & { agai
   return { intent, signature, txHash: elsewhere, again };
 }
 
-/** What somebody is told who wants to list goods with that wallet. */
+/** What a merchant is told who wants to list goods with that wallet. */
 async function goodsWith(to: string): Promise<unknown[]> {
   return statusAndReason(await listGoods(stage.world, await stage.merchant(), newGoods({ seller_wallet: to })));
 }
@@ -166,7 +166,7 @@ describe('a fee that makes no listing gives back what it held', () => {
     expect(await standOf(await meant({ seller: thing.seller, wallet: thing.wallet }))).toEqual(['pending', null]);
   });
 
-  it('by a transfer to somebody else; then the draft is listed for the right one', async () => {
+  it('by a transfer to another wallet; then the draft is listed for the right one', async () => {
     const thing = await meant();
     const claim = await claimOf(thing);
     expect((await list(thing, { claim })).status).toBe(202);

@@ -70,7 +70,7 @@ describe('a sale', () => {
     expect(purchase).toEqual({ merchant_id: buyer.id, verified_via: 'city', payment_id: null, ...units });
   });
 
-  it('shows as paid to whoever asks by its transaction, though the market has no payment of its own', async () => {
+  it('shows as paid to every caller that names its transaction, though the market has no payment of its own', async () => {
     const lamp = await thing();
     const { txHash } = await bought(lamp);
     await world.finalize();
@@ -141,7 +141,7 @@ describe('what the city calls claimed and the chain does not bear out', () => {
 });
 
 describe('while it cannot be known', () => {
-  it('a transaction that nobody shows is waited for, however long', async () => {
+  it('a transaction that no provider shows is waited for, however long', async () => {
     const lamp = await thing();
     const paid = await bought(lamp);
     claim(lamp, { ...paid, txHash: toHex(systemRandom.bytes(32)) }, paid.checkoutId);

@@ -74,9 +74,9 @@ describe('what the city says of an offer', () => {
 });
 
 describe('who asks, and for what', () => {
-  it('anybody with a key, and nobody without', async () => {
+  it('any merchant with a key, and none without', async () => {
     const lamp = await thing();
-    expect((await sync(lamp, await world.join('somebody-else'))).body).toMatchObject({ status: 'listed' });
+    expect((await sync(lamp, await world.join('another-merchant'))).body).toMatchObject({ status: 'listed' });
     expect((await world.ask('POST', `/api/world/sync/${lamp.id}`)).status).toBe(401);
   });
 
@@ -110,7 +110,7 @@ describe('a city that cannot be read', () => {
     expect(await checkoutState(opened)).toBe('open');
   });
 
-  it('after a phase in which somebody held it, a payment may exist as well', async () => {
+  it('after a phase in which a buyer held it, a payment may exist as well', async () => {
     const lamp = await thing();
     show(lamp, { phase: 'reserved' });
     await sync(lamp);
@@ -143,7 +143,7 @@ describe('another offer than the one that was listed, or none', () => {
     expect(await eventsOf(database(), lamp.id)).toEqual([]);
   });
 
-  it('a look at the right offer in between begins the wait anew', async () => {
+  it('a check that finds the right offer in between begins the wait again', async () => {
     const lamp = await thing();
     show(lamp, { price_usdc: 3 });
     await sync(lamp);
@@ -172,7 +172,7 @@ describe('another offer than the one that was listed, or none', () => {
     expect(await checkoutState(paid.checkoutId)).toBe('completed');
   });
 
-  it('who asks twice is told the same, also where the city takes back that somebody reserved', async () => {
+  it('who asks twice is told the same, also where the city takes back a reservation', async () => {
     const lamp = await thing();
     show(lamp, { phase: 'payment_pending' });
     await sync(lamp);
@@ -209,7 +209,7 @@ describe('the background pass', () => {
       .toBe(true);
   });
 
-  it('records a sale that nobody asks about', async () => {
+  it('records a sale without a request', async () => {
     await settleOthers();
     const lamp = await thing();
     await bought(lamp);
@@ -220,7 +220,7 @@ describe('the background pass', () => {
     expect(await rowOf(lamp)).toMatchObject({ state: 'sold', sales: 1n });
   });
 
-  it('looks each time at what somebody may be buying, and at the rest every ten minutes', async () => {
+  it('checks each time what a buyer may be buying, and at the rest every ten minutes', async () => {
     await settleOthers();
     const [fresh, old, reserved, opened] = [await thing(), await thing(), await thing(), await thing()];
     await checkout(opened);

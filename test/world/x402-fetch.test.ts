@@ -5,7 +5,7 @@ import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { paidUnits } from '../support/market-world.ts';
 import { scriptedTrade } from '../support/trade.ts';
 
-// A client of somebody else's making, which signs a new authorization at every call that is answered 402.
+// A client of another maker, which signs a new authorization at every call that is answered 402.
 const PRICE = 500_000n;
 const { sellerOne } = WORLD_ACCOUNTS;
 const { facilitator, forward, world, goods, wallet } = await scriptedTrade();
@@ -16,7 +16,7 @@ async function payingFetch() {
   return { payer, pay: wrapFetchWithPayment(fetch, client) };
 }
 
-it('an @x402/fetch client that signs anew at each call pays once and ends with the goods', async () => {
+it('an @x402/fetch client that signs again at each call pays once and ends with the goods', async () => {
   forward();
   const { payer, pay } = await payingFetch();
   const listing = await goods({ units: PRICE, artifact: 'goods for a foreign client' });

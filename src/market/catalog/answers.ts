@@ -81,7 +81,7 @@ const plainTag = (tag: string): string => `"${tag}"`;
 const gzipTag = (tag: string): string => `"${tag}.gz"`;
 
 interface AnswerDependencies {
-  catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>;
+  catalog: Pick<Catalog, 'model' | 'fresh' | 'loadListings'>;
   database: Database;
   clock: Clock;
   cache: ResponseCache;
@@ -190,7 +190,7 @@ async function readFull(
     const tag = tagOfParts(model.fragments, page);
     const absentFragments = await readAbsentFragments(model, database, page.ids);
     if (absentFragments !== null && tagOfParts(model.fragments, page) === tag) {
-      const joined = joinPage(model.pages, { ...page, absentFragments: absentFragments });
+      const joined = joinPage(model.pages, { ...page, absentFragments });
       if (joined !== null) return { etag: plainTag(tag), head: JSON_PLAIN, body: joined.body, release: joined.release };
     }
     await catalog.fresh();

@@ -65,7 +65,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     await passes.fresh();
   };
   const { followers = [], isCrowded = () => false } = options;
-  const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings: loadListings });
+  const feed = createFeed({ ...options, followers, stopped: stopping.signal, loadListings });
   // While a request waits for a listing's JSON, the longer pause does not apply.
   const atTimes = { everyMs: CROWDED_REFRESH_EVERY_MS, now: () => isCrowded() && feed.requestedIds.size === 0 };
   const pace = { clock, everyMs: REFRESH_EVERY_MS, atOnce: REFRESH_BURST, atTimes };
@@ -101,7 +101,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       await feed.state.completed;
     },
     fresh: () => passes.fresh(),
-    loadListings: loadListings,
+    loadListings,
     reload: () => {
       feed.outdated = true;
     },

@@ -54,7 +54,7 @@ it('while more than a thousand reads a second come, each step comes 100 ms after
   expect(fromMemory(process, '/api/shelves')?.text).toContain(`"id":${ids[1]},`);
 });
 
-it('whoever waits for the JSON of a listing waits for no such pause', async () => {
+it('a request for the JSON of a listing waits for no such pause', async () => {
   const id = await list();
   readPages();
   await crowd();

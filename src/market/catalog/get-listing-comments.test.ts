@@ -142,7 +142,7 @@ it('is tagged for what it says: a comment, a removal, a purchase by its author a
   expect(await tagOf()).toBe(tags.at(-1));
 });
 
-it('shows no verified buyer beside a listing that nobody has bought, also in a process that has not seen the purchase', async () => {
+it('shows no verified buyer on a listing without purchases, also in a process that has not seen the purchase', async () => {
   await say();
   await market.catalog.fresh();
   await seedPaidPurchase(db.database, id, { merchantId: author.id });

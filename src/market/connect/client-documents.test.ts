@@ -34,7 +34,7 @@ test('a document is read once an hour, also when many want it at once', async ()
   expect(asked).toHaveLength(2);
 });
 
-test('keys are read anew after five minutes', async () => {
+test('keys are read again after five minutes', async () => {
   answer = async () => Response.json({ keys: [] });
   await documents.read(url);
   later(5 * 60_000);

@@ -61,7 +61,7 @@ test('a merchant sees its own, those in force first, the newest first, and ends 
   expect((await list(other)).map(({ id, revoked_at }) => [id, revoked_at])).toEqual([[foreign, null]]);
 });
 
-test('what is somebody else’s is as little there as what nobody has', async () => {
+test('a grant of another merchant is as absent as an unknown one', async () => {
   const foreign = await grant(other, 7);
   for (const id of [foreign, randomUUID()]) expect(await reasonOf(revoke(id, owner))).toBe('not_found');
   expect((await list(other))[0]).toMatchObject({ id: foreign, revoked_at: null });

@@ -16,12 +16,12 @@ test.each([
   expect(scopeOf(asked)).toBe(scope);
 });
 
-test('what an authorization is about goes on as it came, and is asked anew', () => {
+test('the parameters of an authorization are passed on unchanged, and consent is asked every time', () => {
   const query = 'client_id=a%20b&state=x%2By&redirect_uri=https%3A%2F%2Fx.example%2F&resource=r&code_challenge=c';
   expect(normalizeQuery(query)).toBe(`${query}&scope=market%3Aread+market%3Ame&prompt=login+consent`);
 });
 
-test('what is for OpenID Connect, or for nobody, goes no further', () => {
+test('parameters of OpenID Connect and unknown ones are not passed on', () => {
   expect(fields('nonce=n&claims=%7B%7D&max_age=1&id_token_hint=h&acr_values=a&audience=b&x')).toEqual([
     ['scope', 'market:read market:me'],
     ['prompt', 'login consent'],

@@ -91,7 +91,7 @@ test('hash, place and time of a row are given once', async () => {
   }
 });
 
-test('an event that tells of another row than the books hold is refused, whoever writes it', async () => {
+test('an event that disagrees with its row is refused, for every writer', async () => {
   const before = await rows();
   await expect(removeOne({ merchant_id: 77 })).resolves.toBeUndefined();
   await expect(removeOne({ listing_id: 9_999 })).rejects.toMatchObject({ constraint: 'events_tell_of_the_books' });

@@ -98,7 +98,7 @@ test('a filter without rows is an empty, complete answer', async () => {
   });
 });
 
-test('what tells of a listing that nobody has heard of is nothing, and two filters at once are refused', async () => {
+test('an unknown listing has no events, and two filters at once are refused', async () => {
   expect(await list({ listing_id: '9' })).toMatchObject({ events: [], total: 0, has_more: false });
   for (const given of [
     { kind: 'sale', listing_id: '7' },

@@ -74,7 +74,7 @@ test('an event is not readable before it is numbered, and is after settled', asy
   });
 });
 
-test('a rolled back act leaves no event and wakes nobody', async () => {
+test('a rolled back transaction leaves no event and wakes no sequencer', async () => {
   let woken = 0;
   const counting = {
     ...market,
@@ -298,7 +298,7 @@ test('a pass cut off by the database is logged once and made up for by the poll'
   expect(numbering).toEqual(['sequencer_failed', 'sequencer_recovered']);
 });
 
-test('what a process left unnumbered is numbered although the one whose duty it is does not move', async () => {
+test('what a process left unnumbered is numbered although the leader is frozen', async () => {
   const frozen = await openDatabase({ url: db.url, poolSize: 1, allowUnsafe: true });
   const thawed = Promise.withResolvers<void>();
   const taken = Promise.withResolvers<void>();

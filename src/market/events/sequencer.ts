@@ -13,13 +13,13 @@ const PASS_EVERY_MS = 20;
 const PASSES_AT_ONCE = 4;
 const ALARM_MS = 5_000;
 const WATCH_MS = 1_000;
-/** An event older than this is numbered by any process that sees it: the process whose duty it is may be frozen. */
+/** An event older than this is numbered by any process that sees it: the leader may be frozen. */
 const OVERDUE_MS = 500;
 
 export interface Sequencer {
   /** Numbers soon; calls that come together are one pass. */
   wake(): void;
-  /** Begins to watch, and to poll while that is this process's duty. */
+  /** Begins to watch, and to poll while this process is the leader. */
   start(): void;
   /** Numbers what is left, as far as the database lets it, and ends. */
   stop(): Promise<void>;

@@ -106,7 +106,7 @@ it('purchases: shows neither goods nor salt where only the payer may collect', a
   expect(JSON.stringify(purchases)).not.toContain('for the payer');
 });
 
-it("purchases: shows nobody another's purchases, and takes no cursor from them", async () => {
+it('purchases: shows a caller only its own purchases, and takes no cursor from others', async () => {
   expect(await purchasesOf(seller)).toMatchObject({ purchases: [], total: 0, returned: 0, has_more: false });
   expect(await reasonOf(purchasesOf(seller, { before_id: String(ids.text) }))).toBe('cursor_invalid');
   expect(await reasonOf(purchasesOf(buyer, { before_id: String(ids.text + 1) }))).toBe('cursor_invalid');

@@ -40,7 +40,7 @@ test('a current key names its merchant', async () => {
   expect(await authenticate(market, await newKey())).toMatchObject({ handle: `merchant-${count}`, maintainer: false });
 });
 
-test('a well-formed key of nobody, a broken one, another prefix and a revoked one name nobody', async () => {
+test('an unknown key, a broken one, another prefix and a revoked one authenticate no merchant', async () => {
   const key = await newKey();
   const broken = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
   for (const bearer of [makeMerchantKey(systemRandom, 'aisle'), makeMerchantKey(systemRandom, 'city'), broken, '', 'x'])

@@ -77,7 +77,7 @@ test('of several at once one is made, and its file holds the key that works', as
   expect(await authenticate(market, saved.merchant_key)).toMatchObject({ id: 1n, handle: `keeper-${winner}` });
 });
 
-test('a file that exists is neither overwritten nor removed, and nobody is made', async () => {
+test('a file that exists is neither overwritten nor removed, and no merchant is made', async () => {
   await writeFile(out, 'precious');
   await expect(create('keeper')).rejects.toThrow('exists already');
   expect(await readFile(out, 'utf8')).toBe('precious');

@@ -63,7 +63,7 @@ describe('stage', () => {
     await expect(door.stage(handle)).rejects.toMatchObject({ reason: 'handle_reserved' });
   });
 
-  test('says at once that a handle belongs to somebody, and keeps no stage for it', async () => {
+  test('says at once that a handle is taken, and keeps no stage for it', async () => {
     await door.confirm(await door.stage('stage-owner'));
     const stages = sql`select count(*) from identity_stages`;
     const before = await db.database.one(stages);
@@ -210,7 +210,7 @@ describe('confirm', () => {
       const outcomes = await Promise.allSettled(stages.map((staged) => door.confirm(staged)));
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       const loser = stages[outcomes.findIndex(({ status }) => status === 'rejected')];
-      if (loser === undefined) throw new Error('nobody lost');
+      if (loser === undefined) throw new Error('both registrations succeeded');
       await expect(door.confirm(loser)).rejects.toMatchObject({ reason: 'handle_taken', row: { status: 409 } });
       const { body } = await door.confirm(loser, { handle: `second-choice-${round}` });
       expect(body).toMatchObject({ status: 'confirmed', handle: `second-choice-${round}` });

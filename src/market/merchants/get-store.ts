@@ -152,7 +152,7 @@ const PORTION = 100;
 const NOTHING = new Uint8Array();
 
 interface StoreSource {
-  catalog: Pick<Catalog, 'model' | 'fresh' | 'bring'>;
+  catalog: Pick<Catalog, 'model' | 'fresh' | 'loadListings'>;
   database: Database;
 }
 
@@ -190,7 +190,7 @@ async function* piecesOf(
         ids: current,
         suffix: NOTHING,
         outline: false,
-        absentFragments: absentFragments,
+        absentFragments,
       });
     if (page === null) {
       await catalog.fresh();

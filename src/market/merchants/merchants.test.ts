@@ -25,7 +25,7 @@ const visit = (handle: string, query: { limit?: string; before_id?: string } = {
   return ask(on, endpoints.getStore, makeGetStore(on.catalog), { params: { handle }, query });
 };
 
-it('lists nobody before anybody joined', async () => {
+it('lists no merchant before the first has joined', async () => {
   expect(await list()).toEqual({
     merchants: [],
     total: 0,
@@ -105,7 +105,7 @@ it('shows the whole live store without a limit, and by pages with one, newest fi
   expect((await visit('shop', { before_id: String(c) })).listings.map(({ id }) => id)).toEqual([b, a].map(Number));
 
   expect(await reasonOf(visit('shop', { before_id: String(foreign.id) }))).toBe('cursor_invalid');
-  expect(await reasonOf(visit('nobody'))).toBe('not_found');
+  expect(await reasonOf(visit('no-such-merchant'))).toBe('not_found');
   expect(await visit('the-third')).toMatchObject({
     listings: [],
     total: 0,

@@ -49,7 +49,7 @@ it('names the removed listings of the merchant, the newest removal first, with r
   const [first, second] = [await made(seller), await made(seller)];
   await made(seller);
   const stranger = await seedMerchant(db.database);
-  await remove(await made(stranger), 'of somebody else');
+  await remove(await made(stranger), 'of another merchant');
   expect(await noticesOf(seller)).toEqual([]);
   await remove(second, 'It holds nothing');
   const { listing } = await remove(first, 'Nor does it');
@@ -67,7 +67,7 @@ it('names the removed listings of the merchant, the newest removal first, with r
   ]);
 });
 
-it('shows the appeal, then its outcome; a restored listing is in it no more, and removed anew it can be appealed', async () => {
+it('shows the appeal, then its outcome; a restored listing is in it no more, and after a second removal it can be appealed', async () => {
   const seller = await seedMerchant(db.database);
   const [upheld, restored] = [await made(seller), await made(seller)];
   for (const id of [upheld, restored]) await remove(id, 'x');

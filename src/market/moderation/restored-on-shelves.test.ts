@@ -86,7 +86,7 @@ it('a restored listing stands where it stood, in every order, with its pin, its 
   expect(await Promise.all(QUERIES.map(orderOf))).toEqual(before);
 });
 
-it('its detail follows each step: removed, appealed, restored, removed anew', async () => {
+it('its detail follows each step: removed, appealed, restored, removed again', async () => {
   const id = at(4);
   const { listing: before, artifact } = await get(id);
   await remove(id);

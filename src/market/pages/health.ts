@@ -24,7 +24,7 @@ const CATALOG_BEHIND_SECONDS = 5;
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/market', import.meta.url));
 
 export interface HealthSources {
-  payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'held'>;
+  payments: Pick<Payments, 'readHead' | 'providerHealth' | 'watch' | 'withheld'>;
   catalog: Pick<Catalog, 'facts'>;
   history: Pick<MarketHistory, 'isLost' | 'memory'>;
   writes: WriteProbe;

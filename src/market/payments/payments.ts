@@ -159,7 +159,7 @@ async function decline(tx: Tx, market: Market, completions: Completions, payment
   await recordReview(tx, market, locked, { outcome: 'declined', actor: 'system' });
 }
 
-/** What is told of payments: by the process that has the duty, or they would be told as often as there are processes. */
+/** What is told of payments: by the leader, or they would be told as often as there are processes. */
 interface PaymentFacts {
   open: readonly OpenPayments[];
   reviews: number;

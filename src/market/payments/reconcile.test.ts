@@ -23,7 +23,7 @@ function reconciling(database: Database, clock: Clock = systemClock) {
   const followerPass = async (): Promise<void> => {
     stoodIn += 1;
   };
-  const reconciler = createReconciler(marketContext({ database, clock }), { pass, followerPass: followerPass }, 10);
+  const reconciler = createReconciler(marketContext({ database, clock }), { pass, followerPass }, 10);
   open.push(reconciler);
   reconciler.start();
   return { ...reconciler, passes: () => passes, stoodIn: () => stoodIn };
@@ -47,7 +47,7 @@ test('of two processes one makes its passes, until it stops; then the other does
   expect(holder?.passes()).toBe(last);
 });
 
-test('where the one on duty does not move, another looks once a minute', async () => {
+test('where the leader is frozen, another process passes once a minute', async () => {
   const frozen = await anotherProcess();
   const taken = Promise.withResolvers<void>();
   const thawed = Promise.withResolvers<void>();

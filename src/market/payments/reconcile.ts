@@ -7,7 +7,7 @@ import type { Payment } from './payment.ts';
 import { listOpenPayments } from './store.ts';
 
 const BATCH = 250;
-/** A lost machine or network may leave the duty with a session whose client is gone. The pass only reads, so another process makes it too. */
+/** A lost machine or network may leave the lock with a session whose client is gone. The pass only reads, so another process makes it too. */
 const STAND_IN_EVERY_MS = 60_000;
 
 type SettleMany = (payments: readonly Payment[], head: FollowedHead) => Promise<void>;
@@ -46,7 +46,7 @@ export function createPass(
   };
 }
 
-/** Periodic work in addition to the pass, in the process that has the duty. */
+/** Periodic work in addition to the pass, in the leader: the one process that holds the lock. */
 export interface Chore {
   name: string;
   act(): Promise<unknown>;
@@ -55,13 +55,13 @@ export interface Chore {
 
 interface ReconcilerWork {
   pass(): Promise<void>;
-  /** What a process does now and then that does not have the duty; the pass, where it is left out. */
+  /** What a follower does now and then; the pass, where it is left out. */
   followerPass?(): Promise<void>;
   chores?: readonly Chore[];
 }
 
 /**
- * The background work on payments, from start to stop; the duty of one process at a time. Trouble is logged and the next tick tries
+ * The background work on payments, from start to stop, by one leader at a time. Trouble is logged and the next tick tries
  * again: an attempt is never given up on.
  */
 export function createReconciler(
@@ -103,7 +103,7 @@ export function createReconciler(
     },
   });
 
-  /** A process without the duty looks once in a while all the same: the holder may be frozen, and then its lock is not freed. */
+  /** A follower looks once in a while all the same: the holder may be frozen, and then its lock is not freed. */
   const passAsFollower = async (): Promise<void> => {
     await clock.sleep(STAND_IN_EVERY_MS, stopping.signal);
     if (stopping.signal.aborted) return;

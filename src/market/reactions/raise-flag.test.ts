@@ -109,7 +109,7 @@ it('of one kind and of another with the same id are two', async () => {
   expect(new Set(all.map(({ id }) => id)).size).toBe(3);
 });
 
-it('is shown to the maintainer with its reason, the newest 200 of them first, and to nobody else', async () => {
+it('is shown to the maintainer with its reason, the newest 200 of them first, and only to the maintainer', async () => {
   const first = await flag('listing');
   const meOf = async (whose: SeededMerchant) => (await ask(market, endpoints.getMe, getMe, { caller: whose })).flags;
   expect((await meOf(keeper))[0]).toEqual(first);

@@ -79,7 +79,7 @@ test('processes of a host that start at once have one name, and what a crash has
   }
 });
 
-test('a copy that is taken away while it is written is made anew, with what it held', async () => {
+test('a copy that is deleted while it is written is made again, with its content', async () => {
   const first = await tell();
   const copy = keepCopy();
   await expect.poll(copiedTo, patiently).toBe(first);

@@ -105,7 +105,7 @@ describe('a checkout', () => {
     expect(city.asked).toHaveLength(asked);
   });
 
-  it('is over when its time is, whoever has written it down, and makes room for another', async () => {
+  it('expires by its time, also before its state is stored, and makes room for another', async () => {
     const { checkout } = await open();
     clock.set(clock.now() + 10 * MINUTE);
     expect(await read(checkout.id)).toEqual({ ...checkout, state: 'expired' });
@@ -160,7 +160,7 @@ describe('a checkout', () => {
   });
 
   it('needs the resident to name the merchant still', async () => {
-    city.showResident('bob', 'somebody-else');
+    city.showResident('bob', 'another-merchant');
     expect(await reasonOf(open())).toBe('link_missing');
   });
 
@@ -212,7 +212,7 @@ describe('a checkout', () => {
 describe('with a city that cannot be read', () => {
   const away = () => city.answerAll((to) => sendJson(to, 500, {}));
 
-  it('nothing is opened, and nobody who never had a checkout is told not to pay', async () => {
+  it('nothing is opened, and only a buyer who had a checkout is told not to pay', async () => {
     away();
     const refused = await open().catch((error) => error);
     expect(refused).toMatchObject({ reason: 'city_unavailable' });

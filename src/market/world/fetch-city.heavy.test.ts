@@ -43,7 +43,7 @@ async function troubleOf(reply: CityReply): Promise<string> {
 }
 
 describe('a city that says what is', () => {
-  it('is read, whatever it says beside it', async () => {
+  it('is read, and further fields are ignored', async () => {
     city.answer(offerPath(7n), { offer: { ...offer, mood: 'good' }, weather: 'fine' });
     expect(await read()).toEqual(offer);
     city.answer('/api/resident/ada', residentRecord('ada', 'seller-one'));
@@ -52,7 +52,7 @@ describe('a city that says what is', () => {
 
   it('is believed that there is no such thing, when it says so by the name of the error', async () => {
     expect(await readOffer(market, 8n)).toBeNull();
-    expect(await readResident(market, 'nobody')).toBeNull();
+    expect(await readResident(market, 'no-such-resident')).toBeNull();
   });
 
   it('is asked by GET, without a key and without a cookie', async () => {
@@ -100,7 +100,7 @@ describe('what cannot be used is no answer', () => {
     ['the offer under another name', { thing: offer }],
     ['a failure with the record in it', (to) => sendJson(to, 500, { offer })],
     ['a success of another kind', (to) => sendJson(to, 203, { offer })],
-    ['a 404 of somebody else', (to) => sendJson(to, 404, { error: 'Not Found' })],
+    ['a 404 of another server', (to) => sendJson(to, 404, { error: 'Not Found' })],
     ['a 404 page', withHead(404, { 'content-type': 'text/html' }, '<h1>Not Found</h1>')],
     ['a 410 that says not_found', (to) => sendJson(to, 410, { reason: 'not_found' })],
   ])('%s', async (_name, reply) => {
@@ -156,7 +156,7 @@ it('neither answers nor logs repeat what the city sent', async () => {
   expect(JSON.stringify(lines)).not.toContain(marked);
 });
 
-it('a market without a city asks nobody', async () => {
+it('a market without a city sends no request', async () => {
   const closed = { ...market, config: { ...market.config, cityUrl: null } };
   expect(await reasonOf(readOffer(closed, 7n))).toBe('world_closed');
 });

@@ -53,10 +53,10 @@ it('is a link as soon as, and as long as, both sides name each other', async () 
   expect(await reasonOf(linked())).toBe('link_missing');
   city.showResident('ada', null);
   expect(await reasonOf(linked())).toBe('link_missing');
-  city.showResident('ada', 'somebody-else');
+  city.showResident('ada', 'another-merchant');
   expect(await reasonOf(linked())).toBe('link_missing');
   city.showResident('ada', caller.handle);
   expect(await linked()).toBe('ada');
-  city.showResident('ada', 'somebody-else');
+  city.showResident('ada', 'another-merchant');
   expect(await reasonOf(linked())).toBe('link_missing');
 });

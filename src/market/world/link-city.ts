@@ -30,7 +30,7 @@ export async function mustBeLinked(market: Market, merchant: Merchant): Promise<
   }
   const resident = await readResident(market, cityHandle);
   if (resident?.market_handle === merchant.handle) return cityHandle;
-  const named = resident?.market_handle ?? 'nobody';
+  const named = resident?.market_handle ?? 'no merchant';
   const detail =
     resident === null
       ? `There is no resident ${cityHandle}.`

@@ -7,7 +7,7 @@ import type { Reference } from '../reference.ts';
 import type { Run, SentProof } from '../run.ts';
 import type { Listing } from '../terms.ts';
 
-/** One thing that somebody does. Its text is how a failing run is told. */
+/** One act of a participant. Its text is how a failing run is told. */
 export abstract class Act<Given extends object> implements AsyncCommand<Reference, Run> {
   protected readonly given: Given;
 

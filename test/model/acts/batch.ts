@@ -14,12 +14,12 @@ export interface Batched {
     /** As it was signed for the market; or the same nonce, spent by its owner on nothing. */
     spend: 'as signed' | 'on nothing';
   }[];
-  /** Whoever signed first pays the seller once more in the same transaction, with a nonce that the market never saw. */
+  /** The first signer pays the seller once more in the same transaction, with a nonce that the market never saw. */
   paysSurplus: boolean;
   final: boolean;
 }
 
-/** Purchases that nobody has settled when their market dies, and one transaction of a stranger that uses all their nonces. */
+/** Purchases that are not settled when their market dies, and one transaction of a stranger that uses all their nonces. */
 export class SpendTogether extends Act<Batched> {
   async run(_reference: Reference, run: Run): Promise<void> {
     const { parts, paysSurplus, final } = this.given;

@@ -93,12 +93,12 @@ export async function transfer(
 }
 
 export interface Claiming {
-  /** Null: whoever opened the intent. */
+  /** Null: the one who opened the intent. */
   who: number | null;
   listing: number | null;
   intent: number;
   transaction: number;
-  /** Null: whoever sent it. */
+  /** Null: its sender. */
   signer: number | null;
   twice: boolean;
   crashAt: CrashPoint | null;

@@ -10,7 +10,7 @@ import { Finalize, Wait } from './trouble.ts';
 export interface Paying extends Omit<Opening, 'fee'>, Omit<Sending, 'intent'> {
   /** What happens between the intent and the transfer. */
   meanwhile: 'nothing' | 'window over' | 'withdraw' | 'remove' | 'bought';
-  /** Null: whoever sent it. */
+  /** Null: its sender. */
   signer: number | null;
   /** Sends and claims the whole price once more, for the same intent. */
   again: boolean;

@@ -13,7 +13,7 @@ export class ChangeListing extends Act<{ listing: number; what: 'edit' | 'withdr
       edit: {
         method: 'PATCH',
         path: `/api/listing/${id}`,
-        asked: { key: run.seller.key, body: { description: `Said anew, ${run.stage.now()}` } },
+        asked: { key: run.seller.key, body: { description: `Said again, ${run.stage.now()}` } },
         expect: () => reference.edit(listing),
       },
       withdraw: {
@@ -79,7 +79,7 @@ export class Review extends Act<Reviewing> {
   }
 }
 
-/** By its authorization, or by its transaction: an intent that was claimed anew is shown by its newest claim. */
+/** By its authorization, or by its transaction: an intent that was claimed again is shown by its newest claim. */
 async function paymentId(run: Run, { transfer, proof }: Payment): Promise<number> {
   const [payer, nonce] = proof?.authorization.split(' ') ?? [];
   const query = proof === null ? `tx_hash=${transfer?.hash}` : `payer=${payer}&nonce=${nonce}`;

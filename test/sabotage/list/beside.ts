@@ -5,7 +5,7 @@ const FLOW = 'src/market/payments/paths/direct/continue-claim.ts';
 const RECORD = 'src/market/payments/paths/direct/settle-claim.ts';
 const STORE = 'src/market/payments/paths/direct/store.ts';
 const REVIEW = 'src/market/payments/review-payment.ts';
-const TESTS = world('direct-beside', 'direct-beside-fee');
+const TESTS = world('surplus-payments', 'surplus-fee-payments');
 
 function bug(name: string, file: string, find: string, put: string): Sabotage {
   return { name, edits: [{ file, find, put }], tests: TESTS };

@@ -44,7 +44,7 @@ const intents: readonly Sabotage[] = [
   bug(
     'intent-while-paying',
     OPEN,
-    'if (held) throw await undecidedRefusal(queryable, market, held, merchant);',
+    'if (known) throw await undecidedRefusal(queryable, market, known, merchant);',
     '',
     world('direct-intents'),
   ),

@@ -218,7 +218,7 @@ const answers: readonly Sabotage[] = [
   bug(
     'held-payments-are-not-looked-for',
     BUY,
-    'for (const payment of await findHeld(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null }))',
+    'for (const payment of await findPaymentsOf(market, request, { signedBy, lapsedPayer: lapsed?.payer ?? null }))',
     'for (const payment of [] as Payment[])',
     world('one-payment'),
   ),

@@ -64,7 +64,7 @@ export function watchMoney(world: World): MoneyWatch {
 function judge(course: Course, answer: Answer, status: string | null): void {
   const { body } = answer;
   const said = `${course.name} (${status ?? 'no row'}): ${answer.status} ${JSON.stringify(body)}`;
-  if (!EXPECTED.has(answer.status)) throw new Error(`an answer that nobody expects: ${said}`);
+  if (!EXPECTED.has(answer.status)) throw new Error(`an unexpected answer: ${said}`);
   const isUndecided = status !== null && status !== 'unpaid';
   // What was submitted or may still be: not a word that sounds like paying once more.
   if (isUndecided && (answer.status === 402 || body['do_not_pay_again'] === false))

@@ -1,7 +1,7 @@
 import type { Person } from '../../world/thing-stage.ts';
 import type { Run } from '../run.ts';
 
-/** One thing that somebody does. Its text is how a failing run is told. */
+/** One act of a participant. Its text is how a failing run is told. */
 export abstract class Act<Given extends object> {
   protected readonly given: Given;
   /** The run came to it. */

@@ -6,11 +6,11 @@ import { toldOf } from './buy.ts';
 
 export interface Claiming {
   lot: number;
-  /** By whoever holds it, or the other one. */
+  /** By the holder of the reservation, or by the other resident. */
   by: 'holder' | 'other';
   /** The reservation whose challenge is signed, the newest first. */
   told: number;
-  /** A transfer of this run, the newest first; one of an earlier run; or one that nobody made. */
+  /** A transfer of this run, the newest first; one of an earlier run; or one that was never made. */
   hash: number | 'past' | 'past sold' | 'made up';
   signer: 'right' | 'wrong';
 }
@@ -22,7 +22,7 @@ export class Claim extends Act<Claiming> {
   }
 }
 
-/** Null while nobody has anything to sign. */
+/** Null while there is nothing to sign. */
 export function claimOf(run: Run, lot: Lot, given: Omit<Claiming, 'lot'>): Step | null {
   const { reference, thing, seen } = lot;
   const told = toldOf(lot, given.told);

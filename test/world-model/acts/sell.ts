@@ -2,7 +2,7 @@ import { fault } from '../reference.ts';
 import type { Run } from '../run.ts';
 import { Act } from './act.ts';
 
-/** The seller gives the offer up, or somebody tries to who may not. */
+/** The seller gives the offer up, or a resident tries to who may not. */
 export class Cancel extends Act<{ lot: number; bySeller: boolean }> {
   async run(run: Run): Promise<void> {
     const lot = run.lot(this.given.lot);
@@ -13,7 +13,7 @@ export class Cancel extends Act<{ lot: number; bySeller: boolean }> {
       ask: () => run.stage.sites.city.ask('POST', `/api/world/offer/${lot.thing.offerId}/cancel`, { key, body: {} }),
       check: ({ offer: { phase } }, after) => {
         const isCanceled = after.offer.phase === 'canceled';
-        if (!bySeller && after.offer.phase !== phase) fault('canceled by somebody else');
+        if (!bySeller && after.offer.phase !== phase) fault('canceled by another resident');
         const isOpen = ['listed', 'payment_invalid', 'payment_expired', 'founder_review'].includes(phase);
         if (bySeller && isOpen && !isCanceled) fault(`it cannot be canceled, and is ${phase}`);
       },

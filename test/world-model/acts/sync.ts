@@ -93,7 +93,7 @@ const offerWith =
     return { status, json: { offer: { ...offer, ...changes(offer) } } };
   };
 
-/** Sold, by a transfer that is not final yet, or that nobody ever made. */
+/** Sold, by a transfer that is not final yet, or that was never made. */
 function claimedBy(run: Run, { thing }: Lot, offer: OfferOut): Partial<OfferOut> {
   const young = run.sent.findLast(({ block }) => block > run.view.finalized.number);
   const now = new Date(run.stage.time.clock.now()).toISOString();

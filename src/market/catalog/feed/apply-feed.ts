@@ -44,7 +44,7 @@ export async function readFollowers(queryable: Queryable, followers: readonly Fo
  */
 export async function applyFeed(model: Model, since: string, source: Source): Promise<string | null> {
   const { database, followers, requestedIds } = source;
-  const known = { act: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
+  const known = { revision: BigInt(model.revision), most: MOST_AT_ONCE, requestedIds: requestedIds.map(BigInt) };
   const [applies, changes] = await database.transaction(
     // The commit goes with the last of them, so that all of it is one turn.
     (tx) => Promise.all([readFollowers(tx, followers), peekAtChanges(tx.last, since, known)]),
@@ -102,14 +102,11 @@ interface ChangedRows {
 }
 
 /** Without a pause in between, so that no reader ever sees half of it. */
-function apply(
-  model: Model,
-  { merchants = [], listings, pins = [], applies = [], lastRevision: lastAct }: ChangedRows,
-): void {
+function apply(model: Model, { merchants = [], listings, pins = [], applies = [], lastRevision }: ChangedRows): void {
   model.torn = true;
   for (const row of merchants) applyMerchant(model, row);
   for (const row of listings) applyListing(model, row);
-  if (lastAct !== undefined) applyPins(model, pins, lastAct);
+  if (lastRevision !== undefined) applyPins(model, pins, lastRevision);
   for (const applyNews of applies) applyNews();
   if (merchants.length + listings.length + pins.length + applies.length > 0) model.version += 1;
   model.torn = false;

@@ -100,7 +100,7 @@ test('more than one batch goes in one call', async () => {
   expect((await kept()).ids).toEqual([]);
 });
 
-test('whoever has the duty prunes at once', async () => {
+test('the leader prunes at once', async () => {
   await change(1, HOUR);
   await untilDeletable(1);
   const pruning = createPruning({ database: db.database, clock: systemClock, log: recordingLog().log });

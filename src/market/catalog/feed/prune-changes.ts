@@ -25,7 +25,7 @@ export async function pruneChanges(
   }
 }
 
-/** Keeps the list of changes short: the duty of one process at a time. */
+/** Keeps the list of changes short: a job of one process at a time. */
 export function createPruning({ database, clock, log }: { database: Database; clock: Clock; log: Log }): SingletonJob {
   return createSingletonJob({
     database,

@@ -81,7 +81,7 @@ export async function refreshModel(feed: Feed): Promise<void> {
   if (state.snapshot === null || state.model.torn || feed.outdated) return loadAll(feed);
   const askedAt = clock.now();
   const requestedIds = [...feed.requestedIds].slice(0, REQUESTED_AT_ONCE);
-  const snapshot = await applyFeed(state.model, state.snapshot, { ...feed, requestedIds: requestedIds });
+  const snapshot = await applyFeed(state.model, state.snapshot, { ...feed, requestedIds });
   if (snapshot === null) {
     log.warn('catalog_feed_reset');
     return loadAll(feed);

@@ -25,7 +25,7 @@ export interface Moment {
 
 export async function readMoment(tx: Queryable): Promise<Moment & { newestId: bigint; newestMerchantId: bigint }> {
   return tx.one(sql`
-    select pg_current_snapshot()::text as snapshot, last_act as "lastAct",
+    select pg_current_snapshot()::text as snapshot, last_act as "lastRevision",
       (select coalesce(max(id), 0) from listings) as "newestId",
       (select coalesce(max(id), 0) from merchants) as "newestMerchantId"
     from catalog_state`);
@@ -63,7 +63,7 @@ export interface Changes extends Moment {
 export async function readChanges(tx: Queryable, since: string): Promise<Changes | null> {
   return tx.maybe<Changes>(sql`
     with ${changesSince(since)}
-    select pg_current_snapshot()::text as snapshot, s.last_act as "lastAct",
+    select pg_current_snapshot()::text as snapshot, s.last_act as "lastRevision",
       array(select l.id from changed join listings l on l.id = changed.listing_id order by l.edited_act, l.id) as "listingIds",
       array(select merchant_id from changed where merchant_id is not null order by merchant_id) as "merchantIds"
     from catalog_state s where not ${isLost(since)}`);
@@ -83,7 +83,7 @@ export async function peekAtChanges(
   const { revision, most, requestedIds } = known;
   const rows = await queryable.rows<Moment & { simple: boolean } & (ListingRow | { id: null })>(sql`
     with ${changesSince(since)}, head as materialized (
-      select pg_current_snapshot()::text as snapshot, s.last_act as "lastAct",
+      select pg_current_snapshot()::text as snapshot, s.last_act as "lastRevision",
         not ${isLost(since)}
           and not exists (select from changed where merchant_id is not null)
           and (s.last_act = ${revision} or not exists (select from pin_periods where began > ${revision} or ended > ${revision}))

@@ -51,7 +51,7 @@ describe('a fragment', () => {
     expect([fragments.size(7), fragments.head(7), fragments.has(7)]).toEqual([bytes.length, headOf(bytes), true]);
   });
 
-  test('that nobody put is known in no way', () => {
+  test('that was never put is unknown to every method', () => {
     const fragments = createFragments({ budgetBytes: NO_LIMIT });
     putText(fragments, 7, sampleFragment(7, 300));
     for (const id of [1, 6, 8, 5000]) {

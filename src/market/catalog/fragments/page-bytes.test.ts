@@ -160,9 +160,7 @@ test('fragments that left memory are taken from what was read again, and without
       }),
     );
     const rows = ids.map((id) => texts.get(id) ?? '').map((text) => (outline ? outlineOf(text) : text));
-    expect(sent(joinPage(sources, { ...parts, absentFragments: absentFragments })).toString()).toBe(
-      `[${rows.join(',')}]`,
-    );
+    expect(sent(joinPage(sources, { ...parts, absentFragments })).toString()).toBe(`[${rows.join(',')}]`);
   }
 });
 

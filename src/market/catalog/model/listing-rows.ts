@@ -42,7 +42,7 @@ type FigureFacts = [
   priceUnits: string,
   aisle: Aisle,
   state: ListingState,
-  editedAct: string,
+  editedRevision: string,
   sales: string,
   verifiedSales: string,
   votes: string,
@@ -51,7 +51,7 @@ type FigureFacts = [
 
 export function unpackFigures(row: PackedFigures): ListingFigures {
   const { facts, tags } = row;
-  const [id, merchantId, priceUnits, aisle, state, editedAct, sales, verifiedSales, votes, comments] = facts.split(
+  const [id, merchantId, priceUnits, aisle, state, editedRevision, sales, verifiedSales, votes, comments] = facts.split(
     ' ',
   ) as FigureFacts;
   return {
@@ -61,7 +61,7 @@ export function unpackFigures(row: PackedFigures): ListingFigures {
     aisle,
     state,
     tags,
-    editedRevision: Number(editedAct),
+    editedRevision: Number(editedRevision),
     sales: Number(sales),
     verifiedSales: Number(verifiedSales),
     votes: Number(votes),
@@ -83,7 +83,7 @@ type ListingFacts = [
   createdAt: string,
   commitment: string,
   artifactBytes: string,
-  editedAct: string,
+  editedRevision: string,
   sales: string,
   verifiedSales: string,
   votes: string,

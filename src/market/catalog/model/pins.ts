@@ -20,7 +20,7 @@ export function pinnedAt(pins: readonly Pin[], revision: number): Pinned {
     if (pin.began > revision || (pin.ended !== 0 && pin.ended <= revision)) continue;
     ids.push(pin.id);
   }
-  return { revision: revision, ids: new Set(ids.sort((a, b) => b - a)) };
+  return { revision, ids: new Set(ids.sort((a, b) => b - a)) };
 }
 
 /** Pages and walks of about the same time ask for the same acts. */

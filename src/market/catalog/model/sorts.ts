@@ -69,7 +69,7 @@ export type KeySort = With<{ key: Figure }>;
 export type RisingSort = With<{ rises: true }>;
 
 /** The orders that a copy keeps: of each sort by a figure, and the last edited first. */
-const EDITED: SortRule = { key: 'editedAct', direction: 'descending', leadsPinned: false, rises: false };
+const EDITED: SortRule = { key: 'editedRevision', direction: 'descending', leadsPinned: false, rises: false };
 export type OrderName = KeySort | 'edited';
 
 const ALL = Object.entries(SORT_RULES) as [Sort, SortRule][];

@@ -81,7 +81,7 @@ export function toPosition({ revision, left, newest, leads, key, id, reach, weig
 
 export function toWalk(position: readonly number[]): Walk {
   const [revision = 0, left = 0, newest = 0, leads = 0, key = 0, id = 0, reach = 0, ...packed] = position;
-  return { revision: revision, left, newest, leads: leads === 1, key, id, reach, weights: unpack(packed) };
+  return { revision, left, newest, leads: leads === 1, key, id, reach, weights: unpack(packed) };
 }
 
 function pack(weights: readonly number[]): number[] {

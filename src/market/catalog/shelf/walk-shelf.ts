@@ -70,7 +70,7 @@ function walkAfter(course: WalkRequest, { leads, key, id }: Pick<Walk, 'leads' |
   const { model, plan, walk } = course;
   const revision = walk?.revision ?? revisionOf(course);
   return {
-    revision: revision,
+    revision,
     left,
     newest: walk?.newest ?? newestMatches(course.matches, model.newestId + 1, 1)[0] ?? 0,
     leads,

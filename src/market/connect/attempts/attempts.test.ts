@@ -87,7 +87,7 @@ describe('a key', () => {
     expect(await rowOf()).toMatchObject({ merchant_id: owner.id, wrong_tries: 0 });
   });
 
-  test('of nobody, a replaced one and anything else are wrong tries', async () => {
+  test('an unknown key, a replaced one and anything else are wrong tries', async () => {
     await rotate();
     for (const key of [nobodysKey(), owner.key, 'x']) expect(await reasonOf(byKey(key))).toBe('key_invalid');
     expect(await rowOf()).toMatchObject({ wrong_tries: 3, merchant_id: null });

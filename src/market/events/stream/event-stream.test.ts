@@ -92,7 +92,7 @@ describe('what a stream sends', () => {
     );
   });
 
-  it('begins with what comes next, and says from where, so that whoever is cut off misses nothing', async () => {
+  it('begins with what comes next, and says from where, so that a client that is cut off misses nothing', async () => {
     const { port, look } = await serve();
     const client = await listenTo(port);
     const before = log.length;
@@ -228,7 +228,7 @@ describe('clients', () => {
       expect(heard().endsWith(': the market stops here; come back with the last id\n\n')).toBe(true);
   });
 
-  it('that do not read are let go, and hold up nobody', async () => {
+  it('that do not read are disconnected, and delay no other client', async () => {
     const { port, stream, look } = await serve({ page: 2, beatMs: 20 });
     // More than the buffers of both ends of a connection take.
     const [count, size] = [14, 700_000];

@@ -42,7 +42,7 @@ describe('places of the event stream', () => {
     expect(one.come('192.0.2.1')).toBeNull();
   });
 
-  test('that are all taken, by however many regions, are drawn: whoever holds most loses one', () => {
+  test('that are all taken, by however many regions, are drawn: the region with the most loses one', () => {
     const one = stream();
     for (let region = 1; region <= 40; region += 1)
       for (let network = 1; network <= 20; network += 1) one.come(`10.${region}.${network}.1`);
@@ -59,7 +59,7 @@ describe('places of the event stream', () => {
     expect(one.of('10.1.1.')).toBe(100);
   });
 
-  test('are never more than there are, whoever comes and goes, and all are free in the end', () => {
+  test('are never more than there are, in any order of clients, and all are free in the end', () => {
     const act = fc.record({ region: fc.nat(12), network: fc.nat(4), leaves: fc.boolean(), which: fc.nat() });
     fc.assert(
       fc.property(fc.array(act, { maxLength: 300 }), (acts) => {

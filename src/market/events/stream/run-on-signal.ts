@@ -12,7 +12,7 @@ const SLICE = 50;
 
 export interface Signal {
   send(): void;
-  /** Resolves when it was rung after the last time. */
+  /** Resolves when it was sent after the last call. */
   received(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface SignalLoopOptions {
   stopped: AbortSignal;
 }
 
-/** A loop of its own: the caller that rings may be in the middle of a transaction, and a round asks the database. */
+/** A loop of its own: the caller that sends may be in the middle of a transaction, and a round asks the database. */
 export async function runOnSignal(
   { clock, log, stopped }: SignalLoopOptions,
   signal: Signal,

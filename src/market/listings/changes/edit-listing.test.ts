@@ -124,7 +124,7 @@ it.each([2_500_000n, 0n])(
   },
 );
 
-describe('a free listing that nobody took', () => {
+describe('a free listing without takers', () => {
   it('takes a new title and new goods, under a new salt and commitment', async () => {
     const id = await free({ artifact: 'old goods' });
     const before = await rowOf(id);
@@ -312,7 +312,7 @@ describe('the duplicate guard', () => {
     await edit(second, { title: 'The one title indeed' });
   });
 
-  it('refuses long goods of somebody else, and short ones only of the same merchant', async () => {
+  it('refuses long goods of another merchant, and short ones only of the same merchant', async () => {
     const mine = await free();
     await edit(mine, { title: 'Shared title', artifact: LONG });
     const { id: theirs } = await seedListing(db.database, other.id, { priceUnits: 0n });
@@ -373,7 +373,7 @@ it('two edits at once are one after the other: both events, one of the two texts
   expect(await eventsOf(db.database, id)).toHaveLength(8);
 });
 
-it('the database itself exchanges no goods that cost something or that somebody has', async () => {
+it('the database itself exchanges no goods that cost something or that a buyer has', async () => {
   const seller = await seedMerchant(db.database);
   const buyer = await seedMerchant(db.database);
   const priced = (await seedListing(db.database, seller.id)).id;

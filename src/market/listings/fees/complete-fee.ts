@@ -91,7 +91,7 @@ function listingOfGoods(market: Market, payment: Payment, body: Buffer): ListAft
 /** The goods that were paid for; or why the rules of today, stricter perhaps than those under which the fee was asked, refuse them. */
 function readStored(payment: Payment, body: Buffer): Omit<ListingToAdd, 'feeId'> | Refusal {
   const { merchantId, bodyHash } = payment;
-  if (merchantId === null || bodyHash === null) throw new TypeError('a listing fee of nobody');
+  if (merchantId === null || bodyHash === null) throw new TypeError('a listing fee without a merchant');
   const stored = newListing.safeParse(JSON.parse(body.toString('utf8')));
   if (!stored.success) return new Refusal('invalid_fields');
   try {

@@ -177,7 +177,7 @@ describe('an edit', () => {
     await edit(keeper, second.id, same);
   });
 
-  it('waits for its turn before it holds the listing, so that it stops nobody whom it waits for', async () => {
+  it('waits for its turn before it locks the listing, so that it never blocks the request that it waits for', async () => {
     const artifact = ownText();
     const { id } = await free(keeper, ownText());
     const { creditor, listing } = {

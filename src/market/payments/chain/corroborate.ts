@@ -70,7 +70,7 @@ export function createCorroboration(
     });
 
   return {
-    withheld: withheld,
+    withheld,
     onUses: async (head, payments, gathered) => {
       const finals = isAlone ? [] : finalUses(payments, gathered);
       if (finals.length === 0) return gathered;

@@ -13,11 +13,11 @@ const SHARE = 0.25;
 const CLOSE_MS = 8_000;
 /** A reading of the heads that is older says nothing on how far a block is from final. */
 const READING_KEPT_MS = 60_000;
-/** Of another process: the watermark follows every look of the one that has the duty, and its time is that of its last step forward. */
+/** Of another process: the watermark follows every reading of the leader, and its time is that of its last step forward. */
 const WATERMARK_KEPT_MS = 600_000;
 /** The background pass looks in every turn by then: a request that reads the chain itself only gains the rest of a turn. */
 const FAR_MS = 3_000;
-/** The process that has the duty ends a payment within seconds. */
+/** The leader ends a payment within seconds. */
 const OVERDUE_MS = 30_000;
 
 export interface ReadSchedule {
@@ -25,7 +25,7 @@ export interface ReadSchedule {
   noteHead(head: ChainHead): void;
   /** Whether a turn of the background pass can change anything. One that is due is taken as done. Asks the database. */
   isDue(): Promise<boolean>;
-  /** Whether some payment should have been looked at by now by the process that has the duty. Asks the database. */
+  /** Whether some payment should have been looked at by now by the leader. Asks the database. */
   isOverdue(): Promise<boolean>;
   /** Whether a block shows this payment that will not be final for some seconds: nothing is to be submitted or decided meanwhile. */
   isFarFromFinal(payment: Payment): Promise<boolean>;

@@ -132,7 +132,7 @@ describe('a draft', () => {
     expect(await countOf()).toBe(1);
   });
 
-  it('gets its number in the order of commits, whoever makes it', async () => {
+  it('gets its number in the order of commits, for every merchant', async () => {
     const sellers = await Promise.all(Array.from({ length: 6 }, linked));
     const before = await draft();
     const made = await Promise.all(sellers.map((caller) => draft({ caller })));
@@ -160,7 +160,7 @@ describe('a draft is canceled', () => {
     expect(await rowOf(id)).toEqual({ state: 'canceled', ended_at: new Date(START) });
   });
 
-  it('by nobody else, who is told as little as of one that there is not', async () => {
+  it('by no other merchant, who is told the same as of an unknown draft', async () => {
     const { id } = await draft();
     expect(await reasonOf(cancel(id, await linked()))).toBe('not_found');
     expect(await reasonOf(cancel(99_999))).toBe('not_found');

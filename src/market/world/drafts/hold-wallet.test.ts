@@ -35,7 +35,7 @@ async function holdDraft(tx: Tx): Promise<void> {
     where id = ${id}`);
 }
 
-it('a wallet is held for things as often as wanted, and free when nobody holds it', async () => {
+it('a wallet is held for any number of things, and free when none holds it', async () => {
   await within((tx) => holdWallet(tx, wallet));
   await within((tx) => holdWallet(tx, wallet));
   expect(await kind()).toBe('world');

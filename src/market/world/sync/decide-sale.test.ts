@@ -69,7 +69,7 @@ describe('settled', () => {
   test.each<[string, Log[], { logIndex: number; value: bigint }]>([
     ['a tip is taken as it comes', [transfer({ units: PRICE + 1n })], { logIndex: 4, value: PRICE + 1n }],
     [
-      'the first that is enough counts, whatever stands beside it',
+      'the first that is enough counts, whatever else is in the receipt',
       [transfer({ at: 1, from: STRANGER }), transfer({ at: 2, units: 1n }), transfer({ at: 5 }), transfer({ at: 6 })],
       { logIndex: 5, value: PRICE },
     ],

@@ -48,11 +48,11 @@ const found = (changes?: Partial<CityClaim>) => findClaimedCheckout(db.database,
 test.each<[string, Partial<CityClaim>]>([
   ['another resident than the one that the merchant names', { buyer: 'eve' }],
   ['another merchant than the one that names the resident', { marketBuyer: 'the-seller' }],
-  ['nobody here', { marketBuyer: 'nobody' }],
+  ['an unknown merchant', { marketBuyer: 'no-such-merchant' }],
   ['the seller, by both names', { marketBuyer: 'the-seller', buyer: 'sid' }],
   ['a reservation of after the recovery', { reservedAt: RECOVERED + 1_000 }],
   ['a reservation of before the merchant came', { reservedAt: SEED_TIME.getTime() - HOUR_MS }],
-])('a lost checkout of %s makes nobody a buyer, and breaks no term', async (_what, changes) => {
+])('a lost checkout of %s names no buyer, and breaks no term', async (_what, changes) => {
   expect(await found(changes)).toEqual({ checkout: null, isLost: true });
 });
 

@@ -27,7 +27,7 @@ const ADVICE: Readonly<Record<SyncStatus, Advice>> = {
     again: 60,
   },
   reserved: {
-    next_step: () => 'Somebody holds the offer. Pay only if the reservation is yours, once, and before it ends.',
+    next_step: () => 'A buyer holds the offer. Pay only if the reservation is yours, once, and before it ends.',
     do_not_pay_again: false,
     again: 10,
   },

@@ -103,7 +103,7 @@ describe('a reservation', () => {
     expect(judged(changes)).toBe('reservation_mismatch');
   });
 
-  it('may be a little beside the checkout, since there are three clocks', () => {
+  it('may differ from the checkout by a little, since there are three clocks', () => {
     expect(judged(reservedAt(NOW - 259_000))).toBeNull();
     expect(judged(reservedAt(NOW + 459_000))).toBeNull();
   });

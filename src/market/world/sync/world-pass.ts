@@ -19,7 +19,7 @@ export interface WorldPass {
   isLeader(): boolean;
 }
 
-/** Does by itself what a sync does, so that a sale is recorded whether or not anybody asks. The duty of one process at a time. */
+/** Does by itself what a sync does, so that a sale is recorded whether or not anybody asks. A job of one process at a time. */
 export function createWorldPass(market: Market, payments: Payments, everyMs: number): WorldPass {
   const { database, clock, log } = market;
   const never = new AbortController().signal;

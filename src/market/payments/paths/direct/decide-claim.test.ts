@@ -77,7 +77,7 @@ describe('settled', () => {
   test.each<[string, Log[], { logIndex: number; value: bigint }]>([
     ['a tip is taken as it comes', [transfer({ units: PRICE + 1n })], { logIndex: 4, value: PRICE + 1n }],
     [
-      'the first that is enough counts, whatever stands beside it',
+      'the first that is enough counts, whatever else is in the receipt',
       [transfer({ at: 1, from: STRANGER }), transfer({ at: 2, units: 1n }), transfer({ at: 5 }), transfer({ at: 6 })],
       { logIndex: 5, value: PRICE },
     ],
@@ -169,7 +169,7 @@ describe('refused, taking nothing up', () => {
     ['by another payer, who paid enough', { logs: [transfer({ from: STRANGER })] }, 'wrong_payer'],
     ['by an authorization of the ledger', { isOfLedger: true, logs: [used(PAYER), transfer()] }, 'transaction_used'],
     [
-      'by an authorization of the ledger, whoever is paid',
+      'by an authorization of the ledger, for any payee',
       { isOfLedger: true, logs: [used(STRANGER)] },
       'transaction_used',
     ],

@@ -29,7 +29,7 @@ const left = async (): Promise<string[]> =>
     .map(({ id }) => id.toString('hex'))
     .sort();
 
-test('intents that nobody claimed go a month after their window, claimed and younger ones stay', async () => {
+test('unclaimed intents are deleted a month after their window, claimed and younger ones stay', async () => {
   const market = marketContext({ database: db.database });
   const { id: buyer } = await seedMerchant(db.database, { handle: 'buyer' });
   const { id: seller } = await seedMerchant(db.database, { handle: 'seller' });

@@ -309,7 +309,7 @@ export async function insertSurplus(tx: Tx, claimId: bigint, now: Date): Promise
       from payments where id = ${claimId}
       returning ${columns}`,
   );
-  if (!isDirect(made)) throw new TypeError('beside a claim that is none');
+  if (!isDirect(made)) throw new TypeError('a surplus payment without a claim');
   return made;
 }
 

@@ -153,7 +153,7 @@ test('what stays open long after its last moment is searched up to there, each t
   expect(searched()).toEqual({ ranges: 1, to: Number(unpaid.openedBlock) + SPAN - 1 });
 });
 
-test('a younger payment beside an old one is searched for in its own blocks', async () => {
+test('a younger payment is searched for in its own blocks, though an older one is open', async () => {
   const old = await openPayment();
   await waitForBlocks(5 * SPAN);
   const young = await openPayment();
