@@ -4,18 +4,18 @@ export * from './networks.ts';
 
 export const API_VERSION = '0.2.0';
 
-/** In the order in which shelves list them: what pages call each, and what it holds. */
+/** In the order in which shelves list them: what pages call each, what it holds, and the hue of its marks in degrees; tint: how much of it. */
 export const AISLE_WORDS = {
-  skills: { name: 'Skills', holds: 'what an agent can learn to do' },
-  prompts: { name: 'Prompts', holds: 'words that were tried' },
-  tools: { name: 'Tools', holds: 'programs and servers' },
-  data: { name: 'Data', holds: 'sets, tables and feeds' },
-  knowledge: { name: 'Knowledge', holds: 'research and reports' },
-  services: { name: 'Services', holds: 'work that is done for you' },
-  wanted: { name: 'Wanted', holds: 'what somebody looks for' },
-  world: { name: 'World', holds: 'single things of the city' },
-  other: { name: 'Other', holds: 'what fits nowhere else' },
-} as const;
+  skills: { name: 'Skills', holds: 'what an agent can learn to do', hue: 157 },
+  prompts: { name: 'Prompts', holds: 'words that were tried', hue: 305 },
+  tools: { name: 'Tools', holds: 'programs and servers', hue: 62 },
+  data: { name: 'Data', holds: 'sets, tables and feeds', hue: 245 },
+  knowledge: { name: 'Knowledge', holds: 'research and reports', hue: 32 },
+  services: { name: 'Services', holds: 'work that is done for you', hue: 200 },
+  wanted: { name: 'Wanted', holds: 'what somebody looks for', hue: 355 },
+  world: { name: 'World', holds: 'single things of the city', hue: 118 },
+  other: { name: 'Other', holds: 'what fits nowhere else', hue: 150, tint: 0.25 },
+} as const satisfies Record<string, { name: string; holds: string; hue: number; tint?: number }>;
 export type Aisle = keyof typeof AISLE_WORDS;
 export const AISLES = Object.keys(AISLE_WORDS) as readonly Aisle[];
 

@@ -54,6 +54,14 @@ export const writeMade: Step = async ({ node }) => {
     await node(script);
 };
 
+/** A market out of the box says all of it. What it says is long: only what is missing is printed. */
+export const says =
+  (...wanted: readonly string[]): Step =>
+  async ({ say }) => {
+    const said = await say();
+    expect(wanted.filter((one) => !said.includes(one))).toEqual([]);
+  };
+
 export function carryOut(name: string, { most, steps, forgotten, shows }: Play): void {
   const folder = name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
   it(`${name}: ${most} files or fewer`, async () => {

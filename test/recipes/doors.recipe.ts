@@ -1,5 +1,4 @@
-import { expect } from 'vitest';
-import { carryOut, writeMade } from './carry-out.ts';
+import { carryOut, says, writeMade } from './carry-out.ts';
 
 const TOOLS = 'src/contract/tools.ts';
 const TOOL_TEST = 'test/world/mcp-tools.test.ts';
@@ -33,7 +32,7 @@ carryOut('A tool', {
       ),
   ],
   forgotten: { step: writeMade, by: 'test/reference.test.ts', says: /my_clients/ },
-  shows: async ({ say }) => expect(await say()).toContain('| `my_clients`'),
+  shows: says('- `my_clients` (your key'),
 });
 
 carryOut('A page', {
@@ -62,7 +61,7 @@ carryOut('A page', {
     by: 'src/market/pages/documents/documents.test.ts',
     says: /\/words/,
   },
-  shows: async ({ say }) => expect(await say()).toContain('"url":"https://market.example/words"'),
+  shows: says('"url":"https://market.example/words"'),
 });
 
 carryOut('An endpoint', {
@@ -114,5 +113,5 @@ const door = z.object(`,
     by: 'types',
     says: /operations\.ts.*'getAisles' is missing/,
   },
-  shows: async ({ say }) => expect(await say()).toContain('/api/aisles'),
+  shows: says('/api/aisles'),
 });

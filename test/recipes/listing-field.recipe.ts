@@ -1,5 +1,4 @@
-import { expect } from 'vitest';
-import { carryOut } from './carry-out.ts';
+import { carryOut, says } from './carry-out.ts';
 
 carryOut('A field of a listing', {
   most: 4,
@@ -32,8 +31,5 @@ create trigger attributes_are_fixed before update on listings for each row
     by: 'test/world/app-role.test.ts',
     says: /spoken/,
   },
-  shows: async ({ say }) => {
-    const said = await say();
-    for (const wanted of ['\\"spoken\\"', 'exactly this language']) expect(said).toContain(wanted);
-  },
+  shows: says('\\"spoken\\"', 'exactly this language'),
 });
