@@ -64,7 +64,7 @@ export const says =
 
 export function carryOut(name: string, { most, steps, forgotten, shows }: Play): void {
   const folder = name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
-  it(`${name}: ${most} files or fewer`, async () => {
+  it(`${name}, of at most ${most} by hand`, async () => {
     const base = join(inject('recipeCopies'), 'base');
     const root = join(inject('recipeCopies'), folder);
     await cp(base, root, { recursive: true, verbatimSymlinks: true });
