@@ -3,7 +3,7 @@ import { addressIn, addressOut, hashIn, hashOut } from './chain-values.ts';
 import { endpoint } from './endpoint.ts';
 import { usdcOut } from './money.ts';
 import { idCursor, idOut, pageSize, timeOut } from './paging.ts';
-import { PAGE_SIZES, PAYMENT_PURPOSES } from './vocabulary.ts';
+import { PAGE_SIZES, PAYMENT_PURPOSES, PAYMENT_WAY_NAMES } from './vocabulary.ts';
 
 /** An intent: 128 bits of chance. */
 export const intentId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
@@ -153,7 +153,7 @@ export const getTreasury = endpoint({
           merchant: z.string(),
           amount_usdc: usdcOut,
           tx_hash: hashOut,
-          verified_via: z.enum(['x402', 'direct']),
+          verified_via: z.enum(PAYMENT_WAY_NAMES),
           block_time: timeOut,
           created_at: timeOut,
         }),

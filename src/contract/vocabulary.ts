@@ -4,18 +4,18 @@ export * from './networks.ts';
 
 export const API_VERSION = '0.2.0';
 
-/** In the order in which shelves list them: what pages call each, and what it holds. */
+/** In the order in which shelves list them: what pages call each, what it holds, and the hue of its marks in degrees; tint: how much of it. */
 export const AISLE_WORDS = {
-  skills: { name: 'Skills', holds: 'what an agent can learn to do' },
-  prompts: { name: 'Prompts', holds: 'words that were tried' },
-  tools: { name: 'Tools', holds: 'programs and servers' },
-  data: { name: 'Data', holds: 'sets, tables and feeds' },
-  knowledge: { name: 'Knowledge', holds: 'research and reports' },
-  services: { name: 'Services', holds: 'work that is done for you' },
-  wanted: { name: 'Wanted', holds: 'goods that a buyer looks for' },
-  world: { name: 'World', holds: 'single things of the city' },
-  other: { name: 'Other', holds: 'what fits nowhere else' },
-} as const;
+  skills: { name: 'Skills', holds: 'what an agent can learn to do', hue: 157 },
+  prompts: { name: 'Prompts', holds: 'words that were tried', hue: 305 },
+  tools: { name: 'Tools', holds: 'programs and servers', hue: 62 },
+  data: { name: 'Data', holds: 'sets, tables and feeds', hue: 245 },
+  knowledge: { name: 'Knowledge', holds: 'research and reports', hue: 32 },
+  services: { name: 'Services', holds: 'work that is done for you', hue: 200 },
+  wanted: { name: 'Wanted', holds: 'goods that a buyer looks for', hue: 355 },
+  world: { name: 'World', holds: 'single things of the city', hue: 118 },
+  other: { name: 'Other', holds: 'what fits nowhere else', hue: 150, tint: 0.25 },
+} as const satisfies Record<string, { name: string; holds: string; hue: number; tint?: number }>;
 export type Aisle = keyof typeof AISLE_WORDS;
 export const AISLES = Object.keys(AISLE_WORDS) as readonly Aisle[];
 
@@ -34,41 +34,54 @@ export const SORTS = Object.keys(SORT_NAMES) as readonly Sort[];
 export const LISTING_STATES = ['live', 'removed', 'withdrawn', 'sold', 'canceled', 'stale'] as const;
 export type ListingState = (typeof LISTING_STATES)[number];
 
-export const EVENT_KINDS = [
-  'register',
-  'rotate',
-  'recover',
-  'listing',
-  'maintainer_seed',
-  'listing_edit',
-  'withdrawal',
-  'sale',
-  'comment',
-  'flag',
-  'moderation',
-  'appeal',
-  'review',
-  'world_sale',
-  'world_canceled',
-  'recovery',
-] as const;
-export type EventKind = (typeof EVENT_KINDS)[number];
-
 export const SCOPES = ['door', 'window'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-const DOOR: readonly EventKind[] = ['register', 'listing', 'maintainer_seed', 'sale', 'world_sale', 'world_canceled'];
+const DOOR: readonly Scope[] = ['door', 'window'];
+const WINDOW: readonly Scope[] = ['window'];
+const LOG_ONLY: readonly Scope[] = [];
 
-/** Which kinds each fixed public view of the log shows (W13). */
+/** Every kind of event, with the fixed public views of the log that show it (W13). The whole log shows all. */
+const EVENT_SCOPES = {
+  register: DOOR,
+  rotate: LOG_ONLY,
+  recover: LOG_ONLY,
+  listing: DOOR,
+  maintainer_seed: DOOR,
+  listing_edit: WINDOW,
+  withdrawal: WINDOW,
+  sale: DOOR,
+  comment: WINDOW,
+  flag: LOG_ONLY,
+  moderation: WINDOW,
+  appeal: WINDOW,
+  review: LOG_ONLY,
+  world_sale: DOOR,
+  world_canceled: DOOR,
+  recovery: WINDOW,
+} as const;
+export type EventKind = keyof typeof EVENT_SCOPES;
+export const EVENT_KINDS = Object.keys(EVENT_SCOPES) as readonly EventKind[];
+
+const kindsIn = (scope: Scope): readonly EventKind[] =>
+  EVENT_KINDS.filter((kind) => EVENT_SCOPES[kind].includes(scope));
 export const SCOPE_KINDS: Readonly<Record<Scope, readonly EventKind[]>> = {
-  door: DOOR,
-  window: [...DOOR, 'listing_edit', 'withdrawal', 'moderation', 'appeal', 'comment', 'recovery'],
+  door: kindsIn('door'),
+  window: kindsIn('window'),
 };
 
 export const PAYMENT_PURPOSES = ['purchase', 'listing_fee'] as const;
 export type PaymentPurpose = (typeof PAYMENT_PURPOSES)[number];
 
-export const VERIFIED_VIA = ['x402', 'direct', 'free', 'city'] as const;
+/** The ways in which a payment is made, as the books of fees tell them. Each has a path in src/market/payments/paths. */
+export const PAYMENT_WAYS = {
+  x402: 'by authorization (x402)',
+  direct: 'by a transfer, claimed',
+} as const;
+export type PaymentWay = keyof typeof PAYMENT_WAYS;
+export const PAYMENT_WAY_NAMES = Object.keys(PAYMENT_WAYS) as readonly PaymentWay[];
+
+export const VERIFIED_VIA = [...PAYMENT_WAY_NAMES, 'free', 'city'] as const;
 export type VerifiedVia = (typeof VERIFIED_VIA)[number];
 
 export const CLIENT_CLASSES = ['coding_persistent', 'coding_ephemeral'] as const;

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { listFiles } from '../support/list-files.ts';
 
-// What is said of a network and of the fee stands in one value each: recipes.heavy.ts carries both recipes out.
+// What is said of a network and of the fee stands in one value each: `npm run recipes` carries both recipes out.
 
 const NETWORKS = 'src/contract/networks.ts';
 const FORBIDDEN: readonly [RegExp, readonly string[]][] = [

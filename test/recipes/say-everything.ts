@@ -1,5 +1,5 @@
 /**
- * Run in a scratch copy of the sources by recipes.heavy.ts: prints what a market out of the box says, and what its SDK and its local
+ * Run in a copy of the checkout by the recipes: prints what a market out of the box says, and what its SDK and its local
  * world take for granted, as one JSON object of texts.
  */
 import { checksummed } from '../../src/contract/chain-values.ts';
@@ -14,6 +14,7 @@ import { guide } from '../../src/market/guide/guide.ts';
 import { PROMPTS } from '../../src/market/mcp/create-protocol-server.ts';
 import { aboutDocument } from '../../src/market/pages/documents/about.ts';
 import { cityBridgeDocument } from '../../src/market/pages/documents/city-bridge.ts';
+import { docsJson } from '../../src/market/pages/documents/docs-index.ts';
 import { supportDocument } from '../../src/market/pages/documents/support.ts';
 import { termsDocument } from '../../src/market/pages/documents/terms.ts';
 import { referenceFiles } from '../../src/market/pages/write-reference.ts';
@@ -27,6 +28,7 @@ const config = readMarketConfig({
   OPENAISLE_RPC_URLS: 'http://127.0.0.1:8545',
   OPENAISLE_TREASURY: `0x${'11'.repeat(20)}`,
   OPENAISLE_FACILITATOR_URL: 'http://127.0.0.1:4021',
+  OPENAISLE_BASE_URL: 'https://market.example',
   OPENAISLE_CITY_URL: 'https://city.example',
 });
 const { network: settles } = readFacilitatorConfig({
@@ -63,6 +65,7 @@ const said = {
   prompts: PROMPTS.map(({ text }) => text({ id: '1' })),
   guide: guide(config),
   documents: [aboutDocument(config, null), termsDocument(), supportDocument(config), cityBridgeDocument(config)],
+  index: docsJson(config),
   local: [LOCAL_CHAIN_ID, usdcDomain(LOCAL_CHAIN_ID)],
   sdk: await feeBySdk(),
   wallet: [SAMPLE_OFFER, sayMessage({ message } as Parameters<typeof sayMessage>[0], SAMPLE_OFFER, 0)],

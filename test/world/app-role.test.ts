@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import sql from 'sql-template-tag';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { FIELD_NAMES } from '../../src/contract/listing-fields.ts';
 import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { findWalletKind } from '../../src/market/listings/store.ts';
 import { freeWallet, holdWallet } from '../../src/market/world/drafts/store.ts';
@@ -50,6 +51,13 @@ afterAll(async () => {
   await onServer(ownerUrl, `drop owned by ${ROLE}`);
   await world.stop();
   await onServer(inject('testPostgres').adminUrl, `drop role ${ROLE}`);
+});
+
+it('may write every field of a listing that a merchant may edit', async () => {
+  const { database } = world.db;
+  const denied = await database.rows(sql`
+    select name from unnest(${FIELD_NAMES}::text[]) name where not has_column_privilege(${ROLE}, 'listings', name, 'update')`);
+  expect(denied).toEqual([]);
 });
 
 it('lists, sells and delivers with the rights of that role alone', async () => {

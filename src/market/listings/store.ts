@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag';
-import type { ListingState } from '../../contract/vocabulary.ts';
+import type { ListingState, PaymentWay } from '../../contract/vocabulary.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
 import { fieldColumns, fieldValues } from '../catalog/store.ts';
@@ -106,7 +106,7 @@ export async function findListingByBody(
 export async function findFeeOfListing(
   queryable: Queryable,
   listingId: bigint,
-): Promise<{ amount_units: bigint; tx_hash: Buffer; payment_id: bigint; verified_via: 'x402' | 'direct' } | null> {
+): Promise<{ amount_units: bigint; tx_hash: Buffer; payment_id: bigint; verified_via: PaymentWay } | null> {
   return await queryable.maybe(
     sql`select f.amount_units, f.tx_hash, f.verified_via, f.payment_id from listings l join fees f on f.id = l.fee_id
       where l.id = ${listingId}`,

@@ -23,13 +23,10 @@ import { CEREMONIES, createCeremonies } from './ceremony/create-ceremonies.ts';
 import { aboutDocument } from './documents/about.ts';
 import { createOpenApiPage, ENDPOINTS, endpointLines, errorIndex, errorPage } from './documents/api-reference.ts';
 import { VERSIONS, type VersionEntry } from './documents/changes.ts';
-import { cityBridgeDocument } from './documents/city-bridge.ts';
 import { API_CATALOG_PATH, createDiscoveryPages } from './documents/discovery.ts';
-import { docsDocument, docsJson } from './documents/docs-index.ts';
-import { privacyDocument } from './documents/privacy.ts';
+import { docsDocument, docsJson, plainDocuments } from './documents/docs-index.ts';
 import { SKILL_PATH } from './documents/skill.ts';
-import { type ContactFacts, SECURITY_PATH, securityContact, supportDocument } from './documents/support.ts';
-import { termsDocument } from './documents/terms.ts';
+import { type ContactFacts, SECURITY_PATH, securityContact } from './documents/support.ts';
 import { type HealthSources, healthz, readyz } from './health.ts';
 import { ASSETS, NOTICES_PATH, THIRD_PARTY_NOTICES } from './shell/assets.ts';
 
@@ -110,11 +107,8 @@ function createDocuments({ config, clock, database }: Pick<Market, 'config' | 'c
       const { maintainer } = await readPublishedFacts(database, config.network.chainId, config.facilitatorUrl);
       return { document: aboutDocument(config, maintainer) };
     }),
-    fixed('/terms', termsDocument()),
-    fixed('/privacy', privacyDocument(config)),
-    fixed('/support', supportDocument(config)),
+    ...plainDocuments(config).map(([path, document]) => fixed(path, document)),
     fixed('/changelog', changelogDocument(), changelogJson()),
-    fixed('/city-bridge', cityBridgeDocument(config)),
     fixed('/docs', docsDocument(config), docsJson(config)),
     textPage('/robots.txt', () => robots),
     textPage(NOTICES_PATH, () => THIRD_PARTY_NOTICES),

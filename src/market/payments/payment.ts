@@ -1,5 +1,5 @@
-import type { PaymentPurpose } from '../../contract/vocabulary.ts';
-import type { Hex } from '../../platform/hex.ts';
+import type { PaymentPurpose, PaymentWay } from '../../contract/vocabulary.ts';
+import { type Hex, toHex } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import { isOpenStatus, type PaymentStatus } from './payment-steps.ts';
 
@@ -65,6 +65,49 @@ export interface DirectPayment extends AnyPayment {
 }
 
 export type Payment = X402Payment | DirectPayment;
+
+/** What the columns hold of which each way to pay fills some, and the merchant, whom some ways need. */
+export interface OwnRow {
+  merchant_id: bigint | null;
+  nonce: Buffer | null;
+  valid_after: bigint | null;
+  valid_before: bigint | null;
+  opened_block: bigint | null;
+  signers_read_at: Date | null;
+  intent_id: Buffer | null;
+  window_from: Date | null;
+  window_to: Date | null;
+}
+
+const OWN: Readonly<Record<keyof OwnRow, true>> = {
+  merchant_id: true,
+  nonce: true,
+  valid_after: true,
+  valid_before: true,
+  opened_block: true,
+  signers_read_at: true,
+  intent_id: true,
+  window_from: true,
+  window_to: true,
+};
+export const OWN_COLUMNS: readonly string[] = Object.keys(OWN);
+
+type OwnFields<Way extends PaymentWay> = Omit<Extract<Payment, { path: Way }>, Exclude<keyof AnyPayment, 'merchantId'>>;
+
+/** What a payment has of its way, out of its row; null: the row lacks some of it. */
+export const OWN_FIELDS: { readonly [Way in PaymentWay]: (row: OwnRow) => OwnFields<Way> | null } = {
+  x402: ({ nonce, valid_after: validAfter, valid_before: validBefore, opened_block: openedBlock, ...row }) =>
+    nonce === null || validAfter === null || validBefore === null || openedBlock === null
+      ? null
+      : {
+          ...{ path: 'x402', nonce: toHex(nonce), validAfter, validBefore, openedBlock },
+          ...{ merchantId: row.merchant_id, signersReadAt: row.signers_read_at },
+        },
+  direct: ({ intent_id: intentId, window_from: windowFrom, window_to: windowTo, merchant_id: merchantId }) =>
+    intentId === null || windowFrom === null || windowTo === null || merchantId === null
+      ? null
+      : { path: 'direct', merchantId, intentId: intentId.toString('hex'), windowFrom, windowTo },
+};
 
 export function isOpen(payment: Payment): boolean {
   return isOpenStatus(payment.status);

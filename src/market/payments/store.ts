@@ -1,34 +1,32 @@
-import sql, { type Sql } from 'sql-template-tag';
-import type { PaymentPurpose } from '../../contract/vocabulary.ts';
+import sql, { raw, type Sql } from 'sql-template-tag';
+import type { PaymentPurpose, PaymentWay } from '../../contract/vocabulary.ts';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
-import type { Payment, PaymentStatus, ReviewOutcome } from './payment.ts';
+import {
+  OWN_COLUMNS,
+  OWN_FIELDS,
+  type OwnRow,
+  type Payment,
+  type PaymentStatus,
+  type ReviewOutcome,
+} from './payment.ts';
 import type { ChainEnd } from './payment-steps.ts';
 
-interface PaymentRow {
+interface PaymentRow extends OwnRow {
   id: bigint;
-  path: 'x402' | 'direct';
+  path: PaymentWay;
   purpose: PaymentPurpose;
   status: PaymentStatus;
   listing_id: bigint | null;
-  merchant_id: bigint | null;
   body_hash: Buffer | null;
   chain_id: bigint;
   asset: Buffer;
   payee: Buffer;
   payer: Buffer;
   value_units: bigint;
-  nonce: Buffer | null;
-  valid_after: bigint | null;
-  valid_before: bigint | null;
-  opened_block: bigint | null;
-  intent_id: Buffer | null;
-  window_from: Date | null;
-  window_to: Date | null;
   surplus: boolean;
   delivery_token_hash: Buffer | null;
-  signers_read_at: Date | null;
   payer_collects_only: boolean;
   tx_hash: Buffer | null;
   block_number: bigint | null;
@@ -43,9 +41,8 @@ interface PaymentRow {
   updated_at: Date;
 }
 
-const columns = sql`id, path, purpose, status, listing_id, merchant_id, body_hash, chain_id, asset, payee, payer,
-  value_units, nonce, valid_after, valid_before, opened_block, intent_id, window_from, window_to, surplus, delivery_token_hash,
-  signers_read_at, payer_collects_only, tx_hash, block_number, block_time, log_index, end_reason, review_outcome, settling_at,
+const columns = sql`id, path, purpose, status, listing_id, body_hash, chain_id, asset, payee, payer,
+  value_units, ${raw(OWN_COLUMNS.join(', '))}, surplus, delivery_token_hash, payer_collects_only, tx_hash, block_number, block_time, log_index, end_reason, review_outcome, settling_at,
   stopped_at, created_at, ended_at, updated_at`;
 
 function paymentOf(row: PaymentRow): Payment {
@@ -75,23 +72,9 @@ function paymentOf(row: PaymentRow): Payment {
     endedAt: row.ended_at,
     updatedAt: row.updated_at,
   };
-  const { nonce, valid_after: validAfter, valid_before: validBefore, opened_block: openedBlock } = row;
-  if (nonce !== null && validAfter !== null && validBefore !== null && openedBlock !== null) {
-    const authorization = { nonce: toHex(nonce), validAfter, validBefore, openedBlock };
-    return {
-      ...common,
-      ...authorization,
-      path: 'x402',
-      merchantId: row.merchant_id,
-      signersReadAt: row.signers_read_at,
-    };
-  }
-  const { intent_id: intentId, window_from: windowFrom, window_to: windowTo, merchant_id: merchantId } = row;
-  if (intentId === null || windowFrom === null || windowTo === null || merchantId === null) {
-    throw new TypeError('a payment of neither path');
-  }
-  const window = { intentId: intentId.toString('hex'), windowFrom, windowTo };
-  return { ...common, ...window, path: 'direct', merchantId };
+  const own = OWN_FIELDS[row.path](row);
+  if (own === null) throw new TypeError(`payment ${row.id} lacks what one by ${row.path} has`);
+  return { ...common, ...own };
 }
 
 /** For queries of this table that stand elsewhere: `read` is given the columns. */
@@ -303,14 +286,14 @@ export function listReviewsSince(queryable: Queryable, before: Date, limit: numb
 
 /** Payments of one kind that are undecided, and when the oldest of them began. */
 export interface OpenPayments {
-  path: 'x402' | 'direct';
+  path: PaymentWay;
   status: string;
   count: number;
   oldest: Date;
 }
 
 export async function countOpenPayments(queryable: Queryable): Promise<OpenPayments[]> {
-  const rows = await queryable.rows<{ path: 'x402' | 'direct'; status: string; count: bigint; oldest: Date }>(
+  const rows = await queryable.rows<{ path: PaymentWay; status: string; count: bigint; oldest: Date }>(
     sql`select path, status, count(*) as count, min(created_at) as oldest from payments
       where status in ('verifying', 'settling') group by path, status order by path, status`,
   );

@@ -1,4 +1,5 @@
 import { usdcOfUnits } from '../../contract/money.ts';
+import type { PaymentWay } from '../../contract/vocabulary.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Market } from '../context.ts';
 import { recordEvent } from '../events/record-event.ts';
@@ -55,7 +56,7 @@ export interface Sale {
   merchantId: bigint;
   buyerId: bigint | null;
   paidUnits: bigint;
-  via: 'x402' | 'direct' | 'free';
+  via: PaymentWay | 'free';
   paymentId: bigint | null;
   txHash: string | null;
 }

@@ -1,6 +1,7 @@
 import sql, { empty, raw, type Sql } from 'sql-template-tag';
 import { type Attributes, COMPARED_FIELDS } from '../../contract/listing-fields.ts';
 import type { NewerVersion } from '../../contract/purchases.ts';
+import type { PaymentWay } from '../../contract/vocabulary.ts';
 import type { Sighting } from '../../platform/chain/sighting.ts';
 import type { Database, Queryable, Tx } from '../../platform/database/database.ts';
 import { type Hex, toBytes, toHex } from '../../platform/hex.ts';
@@ -49,7 +50,7 @@ export interface Purchase {
   paidUnits: bigint;
   txHash: Hex | null;
   blockNumber: bigint | null;
-  verifiedVia: 'x402' | 'direct' | 'free';
+  verifiedVia: PaymentWay | 'free';
   payerCollectsOnly: boolean;
   createdAt: Date;
 }
@@ -64,7 +65,7 @@ interface Row {
   paid_units: bigint;
   tx_hash: Buffer | null;
   block_number: bigint | null;
-  verified_via: 'x402' | 'direct' | 'free';
+  verified_via: PaymentWay | 'free';
   payer_collects_only: boolean;
   created_at: Date;
 }

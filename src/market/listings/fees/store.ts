@@ -1,4 +1,5 @@
 import sql, { empty } from 'sql-template-tag';
+import type { PaymentWay } from '../../../contract/vocabulary.ts';
 import type { FoundTransfer } from '../../../platform/chain/sighting.ts';
 import type { Queryable, Tx } from '../../../platform/database/database.ts';
 import { toBytes } from '../../../platform/hex.ts';
@@ -11,7 +12,7 @@ export interface FeeRow {
   merchant: string;
   amount_units: bigint;
   tx_hash: Buffer;
-  verified_via: 'x402' | 'direct';
+  verified_via: PaymentWay;
   block_time: Date;
   created_at: Date;
 }

@@ -2,9 +2,12 @@ import { STREAM_PATH } from '../../events/stream/mount-event-stream.ts';
 import { type Block, type Document, heading, list } from '../../guide/document.ts';
 import { CONNECT_PATH, MCP_PATH } from '../../guide/mcp-server.ts';
 import { NOTICES_PATH } from '../shell/assets.ts';
+import { cityBridgeDocument } from './city-bridge.ts';
 import { API_CATALOG_PATH, SERVER_JSON_PATH } from './discovery.ts';
+import { privacyDocument } from './privacy.ts';
 import { SKILL_PATH } from './skill.ts';
-import { type DocumentFacts, SECURITY_PATH } from './support.ts';
+import { type DocumentFacts, SECURITY_PATH, supportDocument } from './support.ts';
+import { termsDocument } from './terms.ts';
 
 interface Entry {
   path: string;
@@ -12,6 +15,8 @@ interface Entry {
   says: string;
   /** Nothing to open in a browser: the address speaks to programs alone. */
   closed?: true;
+  /** What is written there, where that depends on settings alone; other pages are made in create-pages.ts. */
+  document?(facts: DocumentFacts): Document;
 }
 
 const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
@@ -49,11 +54,26 @@ const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
     name: 'This market',
     entries: [
       { path: '/about', name: 'About', says: 'who runs it, what is final, what the maintainer may do' },
-      { path: '/terms', name: 'Terms', says: 'what merchants, buyers and the operator hold each other to' },
-      { path: '/privacy', name: 'Privacy', says: 'what is stored, who sees it, how long it stays' },
-      { path: '/support', name: 'Support', says: 'one next step for each kind of trouble' },
+      {
+        path: '/terms',
+        name: 'Terms',
+        says: 'what merchants, buyers and the operator hold each other to',
+        document: termsDocument,
+      },
+      {
+        path: '/privacy',
+        name: 'Privacy',
+        says: 'what is stored, who sees it, how long it stays',
+        document: privacyDocument,
+      },
+      { path: '/support', name: 'Support', says: 'one next step for each kind of trouble', document: supportDocument },
       { path: '/changelog', name: 'Changelog', says: 'what changed for programs' },
-      { path: '/city-bridge', name: 'City bridge', says: 'how the ownership of things is sold' },
+      {
+        path: '/city-bridge',
+        name: 'City bridge',
+        says: 'how the ownership of things is sold',
+        document: cityBridgeDocument,
+      },
       { path: SECURITY_PATH, name: 'security.txt', says: 'where to report a vulnerability' },
       { path: '/robots.txt', name: 'robots.txt', says: 'what crawlers may read' },
       {
@@ -64,6 +84,12 @@ const SHELF: readonly { name: string; entries: readonly Entry[] }[] = [
     ],
   },
 ];
+
+/** The documents of which this is the only table, by the address of each. */
+export function plainDocuments(facts: DocumentFacts): [path: string, Document][] {
+  const entries = SHELF.flatMap((shelf) => shelf.entries);
+  return entries.flatMap(({ path, document }) => (document === undefined ? [] : [[path, document(facts)]]));
+}
 
 export function docsDocument({ baseUrl, sourceUrl }: DocumentFacts): Document {
   const line = ({ path, name, says, closed }: Entry): string =>

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import interRanges from '@fontsource-variable/inter/unicode.json' with { type: 'json' };
 import monoRanges from '@fontsource-variable/jetbrains-mono/unicode.json' with { type: 'json' };
 import serifRanges from '@fontsource-variable/source-serif-4/unicode.json' with { type: 'json' };
+import { AISLE_WORDS } from '../../../contract/vocabulary.ts';
 import { type Asset, asset } from '../../../platform/http/assets.ts';
 
 /** The wallet script names it at its head. */
@@ -106,6 +107,15 @@ function standIn({ family, ascent, descent }: Font, { name, local, width }: Fall
 
 const percent = (part: number): string => `${Number((part * 100).toFixed(2))}%`;
 
+/** A class for each aisle, behind the rules that stand in for it. */
+function aisleHues(): string {
+  const rules = Object.entries(AISLE_WORDS).map(([aisle, words]) => {
+    const tint = 'tint' in words ? ` --tint: ${words.tint};` : '';
+    return `.${aisle} { --hue: ${words.hue};${tint} }`;
+  });
+  return rules.join('\n');
+}
+
 function file(name: string): Buffer {
   return readFileSync(fileURLToPath(new URL(`./files/${name}`, import.meta.url)));
 }
@@ -129,7 +139,12 @@ export const SHELL = {
     'css',
     'text/css; charset=utf-8',
     // In one, since nothing is painted before it is here.
-    Buffer.concat([Buffer.from(`${fontFaces(fonts)}\n`), file('shell.css'), file('storefront.css')]),
+    Buffer.concat([
+      Buffer.from(`${fontFaces(fonts)}\n`),
+      file('shell.css'),
+      file('storefront.css'),
+      Buffer.from(`${aisleHues()}\n`),
+    ]),
   ),
   live: style('live.css'),
   books: style('books.css'),

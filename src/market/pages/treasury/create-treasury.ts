@@ -3,7 +3,7 @@ import type { ResultOf } from '../../../contract/endpoint.ts';
 import type { Problem } from '../../../contract/errors.ts';
 import type { Endpoints } from '../../../contract/index.ts';
 import { unitsOfUsdc } from '../../../contract/money.ts';
-import { describeNetwork, LISTING_FEE_UNITS } from '../../../contract/vocabulary.ts';
+import { describeNetwork, LISTING_FEE_UNITS, PAYMENT_WAYS } from '../../../contract/vocabulary.ts';
 import { type Clock, isoTime } from '../../../platform/clock.ts';
 import { cacheAnswer } from '../../../platform/http/cache-answer.ts';
 import { type Incoming, type Outgoing, readQuery } from '../../../platform/http/message.ts';
@@ -152,15 +152,10 @@ function renderFee(fee: FeeOut, explorerUrl: string | null): string {
       : html`for <a href="/listing/${listing_id}">listing ${listing_id}</a>`
   }</p>
 <p class="price">${showPrice(amount_usdc)}</p>
-<p class="meta"><span class="number">Fee ${id}</span> <span><time datetime="${block_time}" title="${block_time}">${block_time.slice(0, 10)} ${block_time.slice(11, 16)} UTC</time></span> <span>${VERIFIED[verified_via]}</span> <span>!${renderTransaction(tx_hash, explorerUrl)}</span></p>
+<p class="meta"><span class="number">Fee ${id}</span> <span><time datetime="${block_time}" title="${block_time}">${block_time.slice(0, 10)} ${block_time.slice(11, 16)} UTC</time></span> <span>${PAYMENT_WAYS[verified_via]}</span> <span>!${renderTransaction(tx_hash, explorerUrl)}</span></p>
 </li>
 `;
 }
-
-const VERIFIED: Readonly<Record<FeeOut['verified_via'], string>> = {
-  x402: 'by authorization (x402)',
-  direct: 'by a transfer, claimed',
-};
 
 function renderTransaction(hash: string, explorerUrl: string | null): string {
   const short = html`<code title="${hash}">${hash.slice(0, DIGITS)}…${hash.slice(-LAST_DIGITS)}</code>`;

@@ -1,3 +1,4 @@
+import type { PaymentWay } from '../../../contract/vocabulary.ts';
 import type { DirectPayment, Payment, X402Payment } from '../payment.ts';
 import { type ClaimReading, gatherClaims } from './direct/gather-claims.ts';
 import { settleClaim } from './direct/settle-claim.ts';
@@ -70,8 +71,10 @@ const direct: PaymentPath<DirectPayment, NewClaim, ClaimReading> = {
   },
 };
 
-/** A new way to pay is a line here, and a file next to this one. */
-export const PAYMENT_PATHS = { x402, direct } as const satisfies Record<Payment['path'], object>;
+/** Of each way to pay: one that is missing here does not compile. */
+export const PAYMENT_PATHS = { x402, direct } as const satisfies {
+  readonly [Way in PaymentWay]: PaymentPath<Extract<Payment, { path: Way }>, never, unknown>;
+};
 
 /** The path of that payment, for all that treats payments alike. What one path reads as evidence, only the same path is given. */
 export function pathOf({ path }: Pick<Payment, 'path'>): PaymentPath<Payment, never, unknown> {

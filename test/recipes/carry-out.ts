@@ -1,0 +1,167 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, inject, it } from 'vitest';
+import { listFiles } from '../support/list-files.ts';
+import { patternOf, readRecipes } from './read-recipes.ts';
+
+// A recipe of CONTRIBUTING is carried out in a copy of the checkout: then types and the tests that it names have to pass, no other files may
+// have been changed by hand than it names, and what was added has to be seen in an answer.
+
+const run = promisify(execFile);
+const SAMPLES = join(import.meta.dirname, 'samples');
+/** All texts, the interface included, are printed. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** Written by a command, or no part of the count. */
+const NOT_BY_HAND =
+  /^(?:docs\/reference\/|docs\/world-states\.md$|src\/market\/pages\/shell\/files\/wallet-flow\.js$|migrations\/|test\/|.*\.test\.ts$|.*tsconfig\.recipe\.json$|recipe\.tsbuildinfo$)/;
+
+type Step = (copy: Copy) => Promise<void>;
+
+export interface Play {
+  /** How many files it may take. */
+  most: number;
+  steps: readonly Step[];
+  /** The step that is left out first. Who forgets it is told so by the compiler, or by a test. */
+  forgotten: { step: Step; by: 'types' | string; says: RegExp };
+  /** Looks for what was added in an answer of the copy. A test that the recipe names may do that instead. */
+  shows?: Step;
+}
+
+export interface Copy {
+  /** Every place where the first stands is given the second. It has to stand somewhere. */
+  replace(path: string, ...pairs: readonly [found: string | RegExp, put: string][]): Promise<void>;
+  /** A new file, out of test/recipes/samples. */
+  add(path: string, sample: string): Promise<void>;
+  /** The same for a migration: it is given the next number. */
+  migrate(name: string, text: string): Promise<void>;
+  read(path: string): Promise<string>;
+  /** What a script of the copy prints. */
+  node(...given: string[]): Promise<string>;
+  /** What a market out of the box says, as one text. */
+  say(): Promise<string>;
+}
+
+/** `npm run docs` and `npm run bundle`. */
+export const writeMade: Step = async ({ node }) => {
+  for (const script of [
+    'src/market/pages/write-reference.ts',
+    'src/local/write-states.ts',
+    'src/wallet/write-bundle.ts',
+  ])
+    await node(script);
+};
+
+/** A market out of the box says all of it. What it says is long: only what is missing is printed. */
+export const says =
+  (...wanted: readonly string[]): Step =>
+  async ({ say }) => {
+    const said = await say();
+    expect(wanted.filter((one) => !said.includes(one))).toEqual([]);
+  };
+
+export function carryOut(name: string, { most, steps, forgotten, shows }: Play): void {
+  const folder = name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
+  it(`${name}, of at most ${most} by hand`, async () => {
+    const base = join(inject('recipeCopies'), 'base');
+    const root = join(inject('recipeCopies'), folder);
+    await cp(base, root, { recursive: true, verbatimSymlinks: true });
+    const recipe = readRecipes(root).get(name);
+    if (recipe === undefined) throw new Error(`CONTRIBUTING has no recipe of the name ${name}`);
+    const copy = openCopy(root);
+    for (const step of steps) await step(copy);
+    const noticed = forgotten.by === 'types' ? await compile(root) : await failure(root, [forgotten.by]);
+    expect(noticed).toMatch(forgotten.says);
+    await forgotten.step(copy);
+    await writeMade(copy);
+
+    const changed = await changedIn(root, base);
+    const byHand = changed.filter((path) => !NOT_BY_HAND.test(path));
+    expect(byHand.length).toBeLessThanOrEqual(most);
+    expect(unlike(byHand, recipe.files)).toEqual({ unnamed: [], unchanged: [] });
+    expect(recipe.count).toBe(byHand.length);
+
+    expect(await compile(root)).toBe('');
+    const tests = recipe.tests.flatMap((path) =>
+      path.includes('<') ? changed.filter((one) => patternOf(path).test(one)) : [path],
+    );
+    expect(tests.length).toBeGreaterThanOrEqual(recipe.tests.length);
+    expect(await failure(root, [...tests, 'test/reference.test.ts', 'src/wallet/make-bundle.test.ts'])).toBe('');
+    await shows?.(copy);
+    await rm(root, { recursive: true });
+  });
+}
+
+/** What was changed and is not named, and what is named and was not changed. */
+function unlike(changed: readonly string[], named: readonly string[]): { unnamed: string[]; unchanged: string[] } {
+  const patterns = named.map(patternOf);
+  return {
+    unnamed: changed.filter((path) => !patterns.some((pattern) => pattern.test(path))),
+    unchanged: named.filter((_path, at) => !changed.some((path) => patterns[at]?.test(path))),
+  };
+}
+
+async function changedIn(root: string, base: string): Promise<string[]> {
+  const changed: string[] = [];
+  for (const path of listFiles(root)) {
+    const [now, before] = await Promise.all([readFile(join(root, path)), readFile(join(base, path)).catch(() => null)]);
+    if (before === null || !now.equals(before)) changed.push(path);
+  }
+  return changed;
+}
+
+/** What the compiler objects to, in the servers and in the page that buys. */
+async function compile(root: string): Promise<string> {
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  const said = async (...given: string[]): Promise<string> =>
+    (await run(tsc, given, { cwd: root }).catch((error: { stdout: string }) => error)).stdout;
+  const wallet = { extends: './tsconfig.json', exclude: ['**/*.test.ts'] };
+  await writeFile(join(root, 'src/wallet/tsconfig.recipe.json'), JSON.stringify(wallet));
+  const objections = await said('-p', 'tsconfig.recipe.json');
+  return objections === '' ? await said('--noEmit', '-p', 'src/wallet/tsconfig.recipe.json') : objections;
+}
+
+/** What these tests print where one fails; nothing where all pass. They share the server of databases that is running already. */
+async function failure(root: string, tests: readonly string[]): Promise<string> {
+  const env = { ...process.env, NO_COLOR: '1', DATABASE_URL: inject('testPostgres').adminUrl };
+  const given = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=dot', '--maxWorkers=1', ...tests];
+  const options = { cwd: root, env, maxBuffer: MOST_BYTES };
+  const ran = await run(nodeOf(root), given, options).then(
+    () => null,
+    (error: { stdout: string; stderr: string }) => error,
+  );
+  return ran === null ? '' : `${ran.stdout}\n${ran.stderr}`;
+}
+
+const nodeOf = (root: string): string => join(root, 'node_modules/node/bin/node');
+
+function openCopy(root: string): Copy {
+  const read = async (path: string): Promise<string> => await readFile(join(root, path), 'utf8');
+  const write = async (path: string, text: string): Promise<void> => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  };
+  const node = async (...given: string[]): Promise<string> =>
+    (await run(nodeOf(root), given, { cwd: root, maxBuffer: MOST_BYTES })).stdout;
+  return {
+    read,
+    node,
+    say: () => node('test/recipes/say-everything.ts'),
+    add: async (path, sample) => await write(path, await readFile(join(SAMPLES, sample), 'utf8')),
+    replace: async (path, ...pairs) => {
+      let text = await read(path);
+      for (const [found, put] of pairs) {
+        const after = text.replaceAll(typeof found === 'string' ? found : new RegExp(found, 'g'), () => put);
+        expect([path, found, after === text]).toEqual([path, found, false]);
+        text = after;
+      }
+      await write(path, text);
+    },
+    migrate: async (name, text) => {
+      const numbers = (await readdir(join(root, 'migrations/market'))).map((file) => Number.parseInt(file, 10));
+      await write(`migrations/market/${String(Math.max(...numbers) + 1).padStart(4, '0')}-${name}.sql`, text);
+    },
+  };
+}

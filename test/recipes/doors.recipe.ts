@@ -1,0 +1,117 @@
+import { carryOut, says, writeMade } from './carry-out.ts';
+
+const TOOLS = 'src/contract/tools.ts';
+const TOOL_TEST = 'test/world/mcp-tools.test.ts';
+const INDEX = 'src/market/pages/documents/docs-index.ts';
+const HASH_OF_TOOLS = `import { createHash } from 'node:crypto';
+import { listTools } from './src/market/mcp/tool-book.ts';
+process.stdout.write(createHash('sha256').update(JSON.stringify(listTools())).digest('hex'));`;
+
+carryOut('A tool', {
+  most: 1,
+  steps: [
+    (copy) =>
+      copy.replace(TOOLS, [
+        "  {\n    name: 'my_purchases',",
+        `  {
+    name: 'my_clients',
+    title: 'My clients',
+    description: 'Which hosted clients may act for you.',
+    kind: 'own',
+    hints: READ,
+    asks: [{ endpoint: 'listGrants' }],
+  },
+  {
+    name: 'my_purchases',`,
+      ]),
+    async (copy) =>
+      await copy.replace(
+        TOOL_TEST,
+        [/[0-9a-f]{64}/, await copy.node('--input-type=module-typescript', '--eval', HASH_OF_TOOLS)],
+        ["'pair', 'listGrants', 'revokeGrant'", "'pair', 'revokeGrant'"],
+      ),
+  ],
+  forgotten: { step: writeMade, by: 'test/reference.test.ts', says: /my_clients/ },
+  shows: says('- `my_clients` (your key'),
+});
+
+carryOut('A page', {
+  most: 2,
+  steps: [
+    (copy) => copy.add('src/market/pages/documents/words.ts', 'words.ts.txt'),
+    (copy) =>
+      copy.replace('src/market/pages/documents/documents.test.ts', [
+        "const DOCUMENTS = ['/about',",
+        "const DOCUMENTS = ['/about', '/words',",
+      ]),
+  ],
+  forgotten: {
+    step: (copy) =>
+      copy.replace(
+        INDEX,
+        [
+          "      { path: '/changelog',",
+          "      { path: '/words', name: 'Words', says: 'what they mean here', document: wordsDocument },\n      { path: '/changelog',",
+        ],
+        [
+          "import { termsDocument } from './terms.ts';",
+          "import { termsDocument } from './terms.ts';\nimport { wordsDocument } from './words.ts';",
+        ],
+      ),
+    by: 'src/market/pages/documents/documents.test.ts',
+    says: /\/words/,
+  },
+  shows: says('"url":"https://market.example/words"'),
+});
+
+carryOut('An endpoint', {
+  most: 5,
+  steps: [
+    (copy) =>
+      copy.replace('src/contract/official.ts', [
+        'const door = z.object(',
+        `export const getAisles = endpoint({
+  name: 'getAisles',
+  method: 'GET',
+  path: '/api/aisles',
+  summary: 'The aisles, and what each holds.',
+  auth: 'audit',
+  query: z.strictObject({}),
+  answers: { 200: z.object({ aisles: z.array(z.object({ aisle: z.string(), name: z.string(), holds: z.string() })) }) },
+  errors: [],
+  cache: 'public',
+});
+
+const door = z.object(`,
+      ]),
+    (copy) =>
+      copy.replace(
+        'src/contract/index.ts',
+        ['import { getHelp, getOfficialFacts }', 'import { getAisles, getHelp, getOfficialFacts }'],
+        ['  getHelp,\n} as const;', '  getHelp,\n  getAisles,\n} as const;'],
+      ),
+    (copy) => copy.add('src/market/guide/get-aisles.ts', 'get-aisles.ts.txt'),
+    (copy) => copy.add('src/market/guide/get-aisles.test.ts', 'get-aisles.test.ts.txt'),
+    (copy) =>
+      copy.replace('test/support/sample-requests.ts', ['    getHelp: {},', '    getHelp: {},\n    getAisles: {},']),
+    (copy) =>
+      copy.replace('src/market/pages/documents/changes.ts', [
+        '    endpoints: [],\n',
+        "    endpoints: ['getAisles'],\n",
+      ]),
+  ],
+  forgotten: {
+    step: (copy) =>
+      copy.replace(
+        'src/market/operations.ts',
+        [
+          "import { getHelp } from './guide/get-help.ts';",
+          "import { getAisles } from './guide/get-aisles.ts';\nimport { getHelp } from './guide/get-help.ts';",
+        ],
+        ['    getHelp,\n', '    getHelp,\n    getAisles,\n'],
+      ),
+    by: 'types',
+    says: /operations\.ts.*'getAisles' is missing/,
+  },
+  shows: says('/api/aisles'),
+});

@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import type { TestProject } from 'vitest/node';
+import { listFiles } from '../support/list-files.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The folder of all copies; `base` in it is the checkout as it is, compiled. */
+    recipeCopies: string;
+  }
+}
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** Tests apart: those that a recipe changes it runs. What is compiled here is not compiled again in the copies. */
+const PROJECT = {
+  extends: './tsconfig.json',
+  compilerOptions: { incremental: true, tsBuildInfoFile: './recipe.tsbuildinfo' },
+  include: ['src', 'test/support'],
+  exclude: ['src/wallet', '**/*.test.ts'],
+};
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const copies = await mkdtemp(join(tmpdir(), 'openaisle-recipes-'));
+  const base = join(copies, 'base');
+  for (const path of listFiles(root)) {
+    await mkdir(dirname(join(base, path)), { recursive: true });
+    await cp(join(root, path), join(base, path));
+  }
+  await symlink(join(root, 'node_modules'), join(base, 'node_modules'));
+  await writeFile(join(base, 'tsconfig.recipe.json'), JSON.stringify(PROJECT));
+  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.recipe.json'], { cwd: base });
+  project.provide('recipeCopies', copies);
+  return async () => await rm(copies, { recursive: true, force: true });
+}
