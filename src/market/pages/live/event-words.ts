@@ -59,8 +59,8 @@ const HANDLE = new RegExp(HANDLE_PATTERN);
 /** The same for the script that writes rows of its own. */
 export const SCRIPT_WORDS = {
   says: { ...Object.fromEntries(EVENT_KINDS.map((kind) => [kind, KIND_WORDS[kind].says])), ...FINER_WORDS },
-  nobody: SYSTEM_ACTORS,
-  somebody: UNKNOWN_ACTOR,
+  systemActors: SYSTEM_ACTORS,
+  unknownActor: UNKNOWN_ACTOR,
   handle: HANDLE_PATTERN,
 };
 

@@ -70,7 +70,7 @@
     addEventListener('submit', (event) => {
       if (isSent) event.preventDefault();
       isSent = true;
-      // Whoever stopped the browser may try again.
+      // A user who stopped the browser may try again.
       setTimeout(() => {
         isSent = false;
       }, SENT_MS);

@@ -72,7 +72,7 @@
     proof.hidden = true;
     proven.hidden = false;
     allow.hidden = false;
-    // Not on the button: a second Enter must not allow what nobody has read.
+    // Not on the button: a second Enter must not allow what was not read.
     proven.focus();
   }
 
@@ -82,7 +82,7 @@
     over.focus();
   }
 
-  // One step at a time; what fails on the way has changed nothing that the page shows. Whether it changed anything else, nobody knows here.
+  // One step at a time; what fails on the way has changed nothing that the page shows. Whether it changed anything else is not known here.
   async function once(act, lost) {
     if (isBusy) return;
     isBusy = true;

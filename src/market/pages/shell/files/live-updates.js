@@ -1,5 +1,5 @@
 // Keeps the window up to date: by the stream of the public log, by asking every ten seconds where that is refused, and not at all while
-// nobody looks. Rows wait while somebody reads; whatever comes from outside becomes text, never markup.
+// the page is hidden. Rows wait while the user reads; what comes from outside becomes text, never markup.
 (() => {
   const bar = document.getElementById('live');
   if (bar === null) return;
@@ -8,7 +8,7 @@
   const lists = { events: byId('event-rows'), listings: byId('listing-rows'), merchants: byId('merchant-rows') };
   const { last: newest, stream, kinds, words, aisles, most } = JSON.parse(bar.dataset.live);
   const says = new Map(Object.entries(words.says));
-  const nobody = new Map(Object.entries(words.nobody));
+  const systemActors = new Map(Object.entries(words.systemActors));
   const HANDLE = new RegExp(words.handle);
   const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
   const PILED = /(\p{M}{3})\p{M}+/gu;
@@ -63,7 +63,8 @@
   }
   function sentenceOf(event) {
     const [before, after] = phraseOf(event).split('%');
-    const who = event.actor === 'system' ? (nobody.get(event.kind) ?? words.somebody) : storeLink(event.actor);
+    const who =
+      event.actor === 'system' ? (systemActors.get(event.kind) ?? words.unknownActor) : storeLink(event.actor);
     const what = after === undefined ? [] : [targetOf(event), after];
     return make('span', 'said', who, ` ${before}`, ...what, closeOf(event.detail));
   }
@@ -173,7 +174,7 @@
   const numberIn = (id) => Number(byId(id).textContent.replaceAll(',', ''));
   const totals = { events: numberIn('happened-total'), merchants: numberIn('newcomers-total') };
   let last = newest;
-  /** Not shown yet, oldest first; with more than fit on the page the oldest are let go, and the page is made anew. */
+  /** Not shown yet, oldest first; with more than fit on the page the oldest are let go, and the page is made again. */
   let waiting = [];
   let [count, letGo, timer, toSay] = [0, 0, 0, 0];
   let [isPaused, isRenewing] = [false, false];
@@ -194,7 +195,7 @@
     }, ms);
   }
 
-  /** Whoever has gone down the page, is on a row with the keyboard, or is about to follow a link, is not to lose the place. */
+  /** A user who has gone down the page, is on a row with the keyboard, or is about to follow a link, is not to lose the place. */
   function isBeingRead() {
     return panes.getBoundingClientRect().top < 0 || panes.querySelector('li a:focus-visible, li a:hover') !== null;
   }
@@ -246,11 +247,11 @@
     if (kind !== 'comment') wanted.add(detail.listing_id);
     if (Object.hasOwn(ENDS, kind)) write(row.querySelector('.ended'), ENDS[kind]);
     if (kind !== 'moderation' || detail.action !== 'remove') return;
-    // What a removed listing was called is shown to nobody, from now on.
+    // What a removed listing was called is shown no more.
     fillListing(row, { title: REMOVED, sales: 0, state: 'removed', text_flags: [] });
   }
 
-  /** So much has happened that the page is filled anew, from one moment that has all of it. */
+  /** So much has happened that the page is filled again, from one moment that has all of it. */
   async function renew() {
     if (isRenewing) return;
     isRenewing = true;
@@ -393,7 +394,7 @@
   setInterval(() => document.hidden || isPaused || growOlder(), AGE_MS);
 
   say('connecting');
-  // Whoever came by the back button sees the page as it was then.
+  // The back button shows the page as it was then.
   const [entry] = performance.getEntriesByType('navigation');
   if (entry?.type === 'back_forward') void comeBack();
   else if (!document.hidden) connect();

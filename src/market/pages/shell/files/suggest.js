@@ -3,7 +3,7 @@
   const LEAST_LETTERS = 2;
   const MOST = 8;
   const PAUSE_MS = 150;
-  // Letters that nobody sees, as the pages mark them.
+  // Invisible letters, as the pages mark them.
   const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]/gu;
   // Fields of the form that narrow, and what the route calls them.
   const NARROWING = [
