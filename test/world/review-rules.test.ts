@@ -1,11 +1,13 @@
 import sql, { type Sql } from 'sql-template-tag';
 import { describe, expect, it } from 'vitest';
+import { resumePayments } from '../../src/market/payments/chain/commands.ts';
+import { haltPayments } from '../../src/market/payments/chain/store.ts';
 import { constraintOf } from '../../src/platform/database/database-error.ts';
 import { toBytes } from '../../src/platform/hex.ts';
 import { claim, openIntent, signChallenge, transfer } from '../support/direct.ts';
 import { PRICE } from '../support/trade.ts';
 import { attemptCases, claimCases } from './review-cases.ts';
-import { reviewStage } from './review-stage.ts';
+import { reviewStage, statusAndReason } from './review-stage.ts';
 
 const stage = await reviewStage();
 
@@ -242,4 +244,14 @@ it('an undecided review does not keep the seller from editing; an open claim doe
   await claim(stage.world, open.buyer, open.goods.id, { intent: open.intent, signature, txHash });
   expect((await edit(open.goods.id)).body['reason']).toBe('listing_closed');
   expect(toBytes(txHash).length).toBe(32);
+});
+
+it('while payments are halted no review ends with a delivery; once they are resumed it does', async () => {
+  const { id } = await claimCases.amount_too_little(stage);
+  const halt = { chainId: 8453n, reason: 'finalized_conflict', detail: 'a test', now: new Date() } as const;
+  await stage.world.db.database.transaction((tx) => haltPayments(tx, halt));
+  const refused = await stage.decide(stage.seller, id, { outcome: 'deliver' });
+  expect(statusAndReason(refused)).toEqual([503, 'payment_preserved']);
+  await resumePayments(stage.world.running.market, 'a test');
+  expect((await stage.decide(stage.seller, id, { outcome: 'deliver' })).status).toBe(200);
 });

@@ -13,7 +13,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import { type Hex, ZERO_ADDRESS } from '../../platform/hex.ts';
 import { Refusal } from '../../platform/refusal.ts';
 import type { Market, MarketCall, MarketOperation } from '../context.ts';
-import { findWatermark } from './chain/store.ts';
+import { findWatermark, isHalted } from './chain/store.ts';
 import type { Completions } from './completion.ts';
 import { hasAuthorization, hasBought } from './paths/direct/store.ts';
 import type { Payment } from './payment.ts';
@@ -116,6 +116,8 @@ async function decide(
   const now = new Date(market.clock.now());
   if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
   if (outcome === 'deliver') {
+    // Providers differ on what is final: also what the payee would hand over waits for the operator.
+    if (await isHalted(tx, locked.chainId)) throw new Refusal('payment_preserved', { retryAfterSeconds: 60 });
     await mustBeBought(tx, locked);
     const proof = await findProof(tx, { paymentId: locked.id });
     if (proof === null && locked.logIndex === null) await mustBeUntaken(tx, locked, located);
