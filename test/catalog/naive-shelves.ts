@@ -148,6 +148,7 @@ export function keysOf(rows: readonly NaiveRow[], { sort, terms }: NaiveQuery): 
   if (sort === 'price_asc') return (row) => -Number(row.priceUnits);
   if (sort === 'price_desc') return (row) => Number(row.priceUnits);
   if (sort === 'new') return () => 0;
+  if (sort !== 'relevance') throw new Error(`no rule for the sort ${sort}`);
   const weights = weightsOf(rows, terms ?? []);
   return (row) => weights.reduce((score, { levelIn, weight }) => score + weight * levelIn(row), 0);
 }

@@ -86,7 +86,7 @@ export function createPayments(market: Market, completions: Completions, options
     readHead: heads.fresh,
     /** Whether all providers that have a say show a receipt alike. */
     corroborate: corroboration.onReceipt,
-    /** Hands on a proof and reads the chain; see advance-payment.ts. */
+    /** Hands on a proof and reads the chain; see `drive` of its path and settle-payment.ts. */
     advance: createAdvance(context, settler.settle),
     listingOf: (payment: Payment) => completions[payment.purpose].listingOf(market.database, payment),
     reread: (payment: Payment) => findPayment(market.database, payment.id),
