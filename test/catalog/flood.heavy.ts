@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 const newestRevision = async (): Promise<number> =>
-  Number((await db.database.one<{ revision: bigint }>(sql`select last_act as act from catalog_state`)).revision);
+  Number((await db.database.one<{ revision: bigint }>(sql`select last_act as revision from catalog_state`)).revision);
 
 /** Edits every listing once, not in the order of ids; and adds merchants, who come before it. */
 async function flood(word: string): Promise<void> {
