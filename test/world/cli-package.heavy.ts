@@ -15,7 +15,7 @@ const SLOW_MS = 600_000;
 const exec = promisify(execFile);
 
 const CONSUMER = `import { createClient } from 'openaisle';
-import { MarketError } from 'openaisle/sdk/market-error';
+import { MarketError } from 'openaisle/sdk/errors';
 import { endpoints } from 'openaisle/contract';
 const client = createClient({ baseUrl: 'http://127.0.0.1:1' });
 const { body } = await client.getOfficialFacts();
