@@ -197,7 +197,6 @@ it('paused or scrolled down nothing moves; what is new is counted, and comes whe
   await settle();
   await until(() => page.textContent('#live-news'), 'Show 1 new');
   expect(await page.evaluate<number>('scrollY')).toBe(place);
-  await page.screenshot({ path: 'test/browser/shots/window-scrolled-390.png' });
   await page.click('#live-news');
   await mustBeWhole(page);
   await until(() => page.evaluate<number>('scrollY'), 0);

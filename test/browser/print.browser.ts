@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { testBrowser } from './browser.ts';
+import { TAKES_SHOTS, testBrowser } from './browser.ts';
 import { pagesOf, storefrontGround } from './storefront-ground.ts';
 
 // On paper: what the page says, black on white, without what can only be pressed, and with the addresses of what it leads to. And on
@@ -37,7 +37,7 @@ it('every page can be printed, whatever theme was chosen', async () => {
     // Doors are made to be filled in, not to be printed.
     expect([path, /^\/(?:join|rotate|recovery)/.test(path) ? [] : faults]).toEqual([path, []]);
     expect([path, await page.evaluate<number>(WIDER_THAN_PAPER)]).toEqual([path, 0]);
-    await page.screenshot({ path: join(SHOTS, `${name}-print.png`), fullPage: true });
+    if (TAKES_SHOTS) await page.screenshot({ path: join(SHOTS, `${name}-print.png`), fullPage: true });
     const pdf = await page.pdf({ format: 'A4' });
     expect([path, pdf.subarray(0, 5).toString()]).toEqual([path, '%PDF-']);
     await page.emulateMedia({ media: 'screen' });
@@ -81,7 +81,7 @@ it('with forced colours everything that shows a state or a place still does', as
   expect(await edge('.aisles a[aria-current]')).not.toBe(await edge('.aisles a:not([aria-current])'));
   await page.locator('#q').focus();
   expect(await page.locator('#q').evaluate((element) => element.matches(':focus-visible'))).toBe(true);
-  await page.screenshot({ path: join(SHOTS, 'shelves-forced-colours.png') });
+  if (TAKES_SHOTS) await page.screenshot({ path: join(SHOTS, 'shelves-forced-colours.png') });
   const contrast = await browser.visitor({ contrast: 'more' });
   await contrast.page.goto(`${ground.url}/shelves/data`);
   const colours = `['.meta', '.summary', '.line'].map((one) => getComputedStyle(document.querySelector(one)).color)`;

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** `npm run test:browser`: the pages in a real browser, over a real market and database. Screenshots go to test/browser/shots. */
+/** `npm run test:browser`: the pages in a real browser, over a real market and database. With OPENAISLE_SHOTS=1 screenshots go to test/browser/shots. */
 export default defineConfig({
   test: {
     name: 'browser',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { findChromium } from './find-chromium.ts';
 
-// Makes the small pictures of README and docs from the screenshots that the browser tests have left in `shots`.
+// Makes the small pictures of README and docs from the screenshots that `OPENAISLE_SHOTS=1 npm run test:browser` has left in `shots`.
 
 /** The name in docs/pictures, the screenshot, and how wide and high what is shown of it is, in CSS pixels. */
 const PICTURES: readonly [name: string, shot: string, width: number, height: number][] = [
