@@ -153,9 +153,18 @@ export function keysOf(rows: readonly NaiveRow[], { sort, terms }: NaiveQuery): 
   return (row) => weights.reduce((score, { levelIn, weight }) => score + weight * levelIn(row), 0);
 }
 
+const LEADS_PINNED: Readonly<Record<NaiveQuery['sort'], boolean>> = {
+  new: true,
+  karma: true,
+  sales: true,
+  price_asc: false,
+  price_desc: false,
+  relevance: false,
+};
+
 /** Whether the maintainer's pins come first in that order. */
 export function leadsPinned({ sort }: Pick<NaiveQuery, 'sort'>): boolean {
-  return sort === 'new' || sort === 'karma' || sort === 'sales';
+  return LEADS_PINNED[sort];
 }
 
 /** All of the shelf in its order. */

@@ -9,6 +9,7 @@ import { constraintOf } from '../../platform/database/database-error.ts';
 import { insertLoss } from '../../platform/log-copy/store.ts';
 import { recordEvent } from '../events/record-event.ts';
 import { createSequencer } from '../events/sequencer.ts';
+import { resumePayments } from '../payments/chain/commands.ts';
 import { findChainState, isHalted } from '../payments/chain/store.ts';
 import { refuseByDatabase } from './guard-history.ts';
 import { readLosses } from './store.ts';
@@ -48,6 +49,8 @@ test('while a loss is open the database itself takes no event and no payment, nu
   expect(await isHalted(db.database, CHAIN)).toBe(true);
   const { halt } = await findChainState(db.database, CHAIN);
   expect(halt).toMatchObject({ reason: 'history_lost', detail: 'the log ends with event 3, and event 10 was public' });
+  await expect(resumePayments(marketContext({ database: db.database }), 'a test')).rejects.toThrow('recover ends that');
+  expect(await db.database.rows(sql`select from chain_commands`)).toEqual([]);
 });
 
 test('a loss is ended by a recovery that is written down in the same transaction, and by nothing else', async () => {

@@ -10,9 +10,9 @@ export const DEFAULT_BOUNDS: Bounds = { requestsInFlight: 2_000, openSockets: 8_
 
 /** Of all places, those that only requests with a key, token or proof may take. */
 export const RESERVED_PART = 10;
-/** What one network holds at most while over half of the places are taken: of all of them, of those kept, of the sockets. */
+/** What one network holds at most: of the sockets always, of all places and of those kept while over half of the places are taken. */
 export const NETWORK_PART = 10;
-/** The same for one address. */
+/** The same for one address, of the places. */
 export const ADDRESS_PART = 40;
 
 /** A body that is longer, or whose length is not announced, takes one of these places as well. */
