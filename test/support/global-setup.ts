@@ -70,9 +70,9 @@ function announce({ name }: TestProject): void {
 /** Starts what all test files share, once per run, and takes it down again. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   announce(project);
-  // Programs that tests start compile our sources once for all of them.
+  // Markets that tests start as programs compile our sources once for all of them. Not NODE_COMPILE_CACHE: the tests would write there as they end.
   const compiled = await mkdtemp(join(tmpdir(), 'openaisle-compiled-'));
-  process.env['NODE_COMPILE_CACHE'] = compiled;
+  process.env['OPENAISLE_TEST_COMPILED'] = compiled;
   const { adminUrl, stop } = await startServer();
   try {
     const template = `openaisle_template_${systemRandom.bytes(6).toString('hex')}`;
@@ -83,7 +83,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('testPostgres', { adminUrl, template, templateError });
     return async () => {
       await onServer(adminUrl, `drop database ${template} with (force)`).finally(stop);
-      await rm(compiled, { recursive: true, force: true });
+      await rm(compiled, { recursive: true, force: true, maxRetries: 10 });
     };
   } catch (error) {
     await stop();

@@ -70,7 +70,7 @@ export async function startProcessWorld(options: ProcessWorldOptions = {}): Prom
   const straight = { databaseUrl: db.url, rpcUrl: chain.url, facilitatorUrl: facilitator.url };
   const serviceUrls = (await options.serviceUrls?.(straight)) ?? straight;
   const environment = {
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
+    NODE_COMPILE_CACHE: process.env['OPENAISLE_TEST_COMPILED'] ?? '',
     PATH: process.env['PATH'] ?? '',
     OPENAISLE_BASE_URL: BASE_URL,
     DATABASE_URL: serviceUrls.databaseUrl,
