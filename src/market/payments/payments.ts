@@ -32,7 +32,7 @@ export interface PaymentsOptions {
   reconcileEveryMs: number;
   /** How often all providers are looked at together. */
   watchEveryMs: number;
-  /** See chain/when-to-look.ts. */
+  /** See chain/read-schedule.ts. */
   longestPauseMs: number;
 }
 

@@ -117,7 +117,13 @@ async function decide(
   if (refund !== null && !(await insertProof(tx, locked, 'refund', refund, now))) throw new Refusal('transaction_used');
   if (outcome === 'deliver') {
     // Providers differ on what is final: also what the payee would hand over waits for the operator.
-    if (await isHalted(tx, locked.chainId)) throw new Refusal('payment_preserved', { retryAfterSeconds: 60 });
+    if (await isHalted(tx, locked.chainId)) {
+      throw new Refusal('payment_preserved', {
+        detail: 'Payments are halted, since what the market knows of the chain or of its own log is in doubt.',
+        nextStep: 'Decide on delivery once the operator has resumed payments. To decline is possible now.',
+        retryAfterSeconds: 60,
+      });
+    }
     await mustBeBought(tx, locked);
     const proof = await findProof(tx, { paymentId: locked.id });
     if (proof === null && locked.logIndex === null) await mustBeUntaken(tx, locked, located);

@@ -146,7 +146,9 @@ export async function resumePayments(market: CommandMarket, reason: string): Pro
     if (halt === null) throw new CommandRefused('payments are not halted: there is nothing to resume');
     // Its id is that of a loss and not of a halt.
     if (halt.reason === 'history_lost')
-      throw new CommandRefused('history was lost: recover ends that, resume does not');
+      throw new CommandRefused(
+        'history was lost, which resume does not end: read docs/recovery.md, then run "npm run chain -- recover"',
+      );
     const before = { halt_id: halt.id.toString(), halted_at: isoTime(halt.haltedAt), detail: halt.detail };
     const after = { resumed_at: isoTime(now) };
     const id = await writeCommand(tx, { chainId, act: 'resume', reason, before, after, now });
