@@ -5,8 +5,11 @@ export default defineConfig({
   test: {
     name: 'browser',
     include: ['test/browser/**/*.browser.ts'],
-    globalSetup: 'test/support/global-setup.ts',
-    maxWorkers: 2,
+    globalSetup: 'test/browser/global-setup.ts',
+    // A browser's test waits more than it computes: three share two cores.
+    maxWorkers: 3,
+    // Modules are loaded once a worker: no module of ours keeps anything between files.
+    isolate: false,
     testTimeout: 300_000,
     hookTimeout: 180_000,
     retry: 0,

@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** Heavy tests whose numbers come from the environment. */
 const PLAYED_LONGER = [
   'test/world/kills-*.heavy.ts',
-  'test/world/{reorgs,two-providers-flips,identity-races,identity-codes,life-races}.heavy.ts',
+  'test/world/{reorgs,two-providers-flips,faults-rpc,identity-races,identity-codes,life-races}.heavy.ts',
   'test/history/synchronous.heavy.ts',
   'src/facilitator/kill-points.heavy.test.ts',
 ];
@@ -15,6 +15,7 @@ const ROUNDS = Object.fromEntries(
     OPENAISLE_CONFIRM_ROUNDS: '500',
     OPENAISLE_WRONG_CODES: '100000',
     OPENAISLE_RACES: '500',
+    OPENAISLE_FAULT_MOMENTS: 'all',
   }).map(([name, usual]) => [name, process.env[name] ?? usual]),
 );
 

@@ -36,6 +36,14 @@ interface Ordeal extends Arrangement {
 
 const MOMENTS = ['while it is opened', 'between mined and final', 'at the deciding pass'] as const;
 type Moment = (typeof MOMENTS)[number];
+/** OPENAISLE_FAULT_MOMENTS=all plays each fault of one of two providers at each moment; else the moments take turns over the faults. */
+const EACH_MOMENT = process.env['OPENAISLE_FAULT_MOMENTS'] === 'all';
+
+/** All of them for the only provider. With a second one at its side each arrangement begins at another moment, so that two meet each fault. */
+function momentsFor({ providers, faulty }: Arrangement, name: RpcFaultName): readonly Moment[] {
+  if (EACH_MOMENT || providers === 1) return MOMENTS;
+  return MOMENTS.slice((RPC_FAULT_NAMES.indexOf(name) + faulty) % MOMENTS.length).slice(0, 1);
+}
 
 async function openAll({ trade }: ProviderStage): Promise<Course[]> {
   return await Promise.all(Object.values(COURSES).map((open) => open(trade)));
@@ -125,7 +133,7 @@ for (const providers of [1, 2]) {
           '%s: nothing is lost, doubled or delivered too soon',
           { timeout: BUSY_MS },
           async (name) => {
-            for (const moment of MOMENTS) {
+            for (const moment of momentsFor(arrangement, name)) {
               try {
                 await endure({ ...arrangement, stage, name }, moment);
               } catch (error) {
