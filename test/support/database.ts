@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { takeLeaks } from './canary.ts';
 import { tablesWithSecrets } from './canary-database.ts';
-import { onServer } from './on-server.ts';
+import { onServer } from './run-postgres.ts';
 
 const CITY_MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 

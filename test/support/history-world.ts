@@ -7,8 +7,7 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { TestDatabase } from './database.ts';
-import { startKillPostgres } from './kill-postgres.ts';
-import { createKillSwitch } from './kill-switch.ts';
+import { createKillSwitch, startKillPostgres } from './kill-postgres.ts';
 import { startWorld, type World, type WorldOptions } from './market-world.ts';
 import { openPostgresGround, type PostgresServer } from './standby-postgres.ts';
 

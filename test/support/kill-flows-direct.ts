@@ -2,7 +2,7 @@ import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { type Claiming, feePayment, type ShownIntent, signChallenge, transfer } from './direct.ts';
-import { checkSale, eventsAbout, type Flow, retryUntilDone } from './kill-flow.ts';
+import { checkSale, eventsAbout, type Flow, retryUntilDone } from './kill-flows.ts';
 import { countFeesAndListings } from './kill-flows-x402.ts';
 import { type KillGoods, type KillWorld, SELLER } from './kill-world.ts';
 import { FEE_TERMS, newGoods } from './list-goods.ts';

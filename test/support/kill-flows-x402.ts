@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag';
 import { expect } from 'vitest';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
-import { checkSale, type Flow, type KillFlow, retryUntilDone } from './kill-flow.ts';
+import { checkSale, type Flow, type KillFlow, retryUntilDone } from './kill-flows.ts';
 import type { KillGoods, KillWorld } from './kill-world.ts';
 import { FEE_TERMS, newGoods } from './list-goods.ts';
 import {
