@@ -1,9 +1,63 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type JudgeRun, type OnLine, runJudge } from './mcp-judge.ts';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 
-export const REVISIONS = ['2026-07-28', '2025-11-25'] as const;
+const PACKAGES = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url);
+/** None takes a fifth of it; what hangs is killed, and its test fails. */
+const LONGEST_MS = 60_000;
+
+interface JudgeRun {
+  /** Null: it was killed. */
+  code: number | null;
+  seconds: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Told every line that is printed. Where it fails, the program is ended and the failure is the run's. */
+type OnLine = (line: string) => Promise<void>;
+
+/** One of the protocol's own programs, with a home of its own and nothing of our environment. */
+async function runJudge(
+  script: string,
+  args: readonly string[],
+  { home, onLine }: { home: string; onLine?: OnLine },
+): Promise<JudgeRun> {
+  const begun = performance.now();
+  const child = spawn(process.execPath, [fileURLToPath(new URL(script, PACKAGES)), ...args], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, NO_COLOR: '1' },
+    cwd: home,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: LONGEST_MS,
+    killSignal: 'SIGKILL',
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const told: Promise<void>[] = [];
+  const failures: unknown[] = [];
+  const failed = (failure: unknown): void => {
+    failures.push(failure);
+    child.kill('SIGKILL');
+  };
+  if (onLine !== undefined) {
+    createInterface({ input: child.stdout }).on('line', (line) => void told.push(onLine(line).catch(failed)));
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  await Promise.all(told);
+  if (failures.length > 0) throw failures[0];
+  return { code, seconds: (performance.now() - begun) / 1_000, stdout, stderr };
+}
+
+const REVISIONS = ['2026-07-28', '2025-11-25'] as const;
 export type Revision = (typeof REVISIONS)[number];
 
 export interface Check {
@@ -14,7 +68,7 @@ export interface Check {
   details?: { untestable?: boolean };
 }
 
-export interface SuiteRun extends JudgeRun {
+interface SuiteRun extends JudgeRun {
   checks: Check[];
 }
 
@@ -78,4 +132,47 @@ export function reportRun(name: string, { checks, code, seconds }: SuiteRun, sco
     ...[...short].map(([scenario, of]) => `    ${scenario}: ${tally(of)}`),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** How a client talks: by the 2026 revision alone, or with `initialize` first. */
+export const ERAS = ['modern', 'legacy'] as const;
+type Era = (typeof ERAS)[number];
+
+/** What the Inspector exits with when a tool answered that it could not. */
+export const TOOL_ERROR = 5;
+
+interface InspectorRun {
+  code: number | null;
+  seconds: number;
+  /** What the server answered, as the Inspector understood it. */
+  result: Record<string, unknown>;
+  stderr: string;
+}
+
+/** The Inspector's command line. It is run from where its package has it, and looks for nothing that an install script would fetch. */
+export async function inspect(url: string, era: Era, args: readonly string[]): Promise<InspectorRun> {
+  const home = await mkdtemp(join(tmpdir(), 'openaisle-inspector-'));
+  try {
+    const { code, seconds, stdout, stderr } = await runJudge(
+      'inspector/clients/launcher/build/index.js',
+      ['--cli', url, '--transport', 'http', '--protocol-era', era, '--format', 'json', '--stored-auth-only', ...args],
+      { home },
+    );
+    const said: { result?: Record<string, unknown> } = stdout === '' ? {} : JSON.parse(stdout);
+    return { code, seconds, stderr, result: said.result ?? {} };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** One tool; the arguments are sent as they are. */
+export async function inspectTool(
+  url: string,
+  era: Era,
+  name: string,
+  given: Readonly<Record<string, unknown>> = {},
+  more: readonly string[] = [],
+): Promise<InspectorRun> {
+  const call = ['--method', 'tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(given)];
+  return await inspect(url, era, [...call, ...more]);
 }
