@@ -5,7 +5,7 @@ import { countRows } from '../support/count-rows.ts';
 import { minedBy, paymentBody, post, signPayment, startTestFacilitator } from '../support/facilitator.ts';
 import { type Answer, type SignedProof, signProof } from '../support/market-world.ts';
 import { type Goods, testTrade } from '../support/trade.ts';
-import { submitFirst, treacherousWallet } from '../support/treacherous-wallet.ts';
+import { submitFirst, treacherousWallet } from './treacherous-wallet.ts';
 
 const { sellerTwo, stranger } = WORLD_ACCOUNTS;
 /** Reverts of one settlement or two use up what new contract wallets have: a quarter. */

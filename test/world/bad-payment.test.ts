@@ -17,9 +17,8 @@ import {
   type World,
   wrapProof,
 } from '../support/market-world.ts';
-import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { seedListing } from '../support/seed.ts';
-import { send } from '../support/send.ts';
+import { CANARY, expectDeclared, expectRefusal, type SentAnswer, send } from '../support/send.ts';
 
 const { buyerOne, buyerTwo, buyerThree, sellerOne, stranger } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;

@@ -6,9 +6,8 @@ import { testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { countRows } from '../support/count-rows.ts';
 import { fundedWallet, newGoods, signFee } from '../support/list-goods.ts';
 import { BASE_URL, type Member, paidUnits, signProof, startWorld, type World } from '../support/market-world.ts';
-import { CANARY, expectDeclared, expectRefusal, type SentAnswer } from '../support/refused.ts';
 import { seedListing } from '../support/seed.ts';
-import { type Sending, send } from '../support/send.ts';
+import { CANARY, expectDeclared, expectRefusal, type Sending, type SentAnswer, send } from '../support/send.ts';
 
 const { sellerOne } = WORLD_ACCOUNTS;
 const PRICE = 2_500_000n;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { cycleFaults, directionFaults, marketFaults } from './architecture-rules.ts';
-import type { Import } from './source/imports-of.ts';
+import type { Import } from './imports-of.ts';
 
 function edge(from: string, to: string): Import {
   return { from: `src/${from}`, to: `src/${to}`, line: 1, inside: true };
