@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type TestAccount, testAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { countRows } from '../support/count-rows.ts';
+import { countRows } from '../support/database.ts';
 import { minedBy, paymentBody, post, signPayment, startTestFacilitator } from '../support/facilitator.ts';
 import { type Answer, type SignedProof, signProof } from '../support/market-world.ts';
 import { type Goods, testTrade } from '../support/trade.ts';

@@ -8,9 +8,9 @@ import { countRequests } from '../../src/market/start.ts';
 import type { Clock } from '../../src/platform/clock.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { WIDE_BUDGETS } from './market-context.ts';
 import { type Answer, type AskOptions, askMarket, TEST_PEPPER, worldConfig } from './market-world.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
-import { WIDE_BUDGETS } from './wide-limits.ts';
 
 type Register = Endpoints['register'];
 const answer = endpoints.register.answers[200];

@@ -5,9 +5,8 @@ import { type Claiming, feePayment, type ShownIntent, signChallenge, transfer } 
 import { checkSale, eventsAbout, type Flow, retryUntilDone } from './kill-flows.ts';
 import { countFeesAndListings } from './kill-flows-x402.ts';
 import { type KillGoods, type KillWorld, SELLER } from './kill-world.ts';
-import { FEE_TERMS, newGoods } from './list-goods.ts';
 import { type Answer, type Member, paidUnits } from './market-world.ts';
-import { PRICE } from './trade.ts';
+import { FEE_TERMS, newGoods, PRICE } from './trade.ts';
 
 const { treasury } = WORLD_ACCOUNTS;
 

@@ -3,8 +3,8 @@ import { expect } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
 import { type KillWorld, SELLER } from './kill-world.ts';
-import { newGoods } from './list-goods.ts';
 import { type Answer, paidUnits } from './market-world.ts';
+import { newGoods } from './trade.ts';
 
 /** What a well-behaved client does for one thing, over every death of the market; `run` says which of its manners it shows. */
 export type Flow = (scene: KillWorld, run: number) => Promise<KillFlow>;

@@ -11,10 +11,9 @@ import type { Hex } from '../../src/platform/hex.ts';
 import { audit } from '../audit/audit.ts';
 import { type LivingMarket, startKillHttp, startLivingMarket } from './kill-market.ts';
 import { createKillSwitch, type KillSwitch, startKillPostgres, type Trap } from './kill-postgres.ts';
-import { newGoods } from './list-goods.ts';
 import { type ProcessWorld, type ProcessWorldOptions, type ServiceUrls, startProcessWorld } from './market-process.ts';
 import { type Answer, type AskOptions, BASE_URL, type Member, type ProofTerms } from './market-world.ts';
-import { GAS_WEI, PRICE } from './trade.ts';
+import { GAS_WEI, newGoods, PRICE } from './trade.ts';
 
 /** What a market has said with a 2xx, and to what. */
 interface Ack {

@@ -10,12 +10,11 @@ import type { Incoming } from '../../src/platform/http/message.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { TestDatabase } from './database.ts';
 import { freePort } from './free-port.ts';
-import { marketContext } from './market-context.ts';
+import { marketContext, WIDE_BUDGETS } from './market-context.ts';
 import { joinMarket, type Member, TEST_PEPPER } from './market-world.ts';
 import type { ConsentPage } from './oauth-client.ts';
 import { publishDocuments } from './oauth-shapes.ts';
 import { type LogLine, recordingLog } from './recording-log.ts';
-import { WIDE_BUDGETS } from './wide-limits.ts';
 
 const MOST_LOOKS = 500;
 

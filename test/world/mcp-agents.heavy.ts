@@ -20,9 +20,9 @@ import { PaymentUndecided } from '../../src/sdk/payments/payment-run.ts';
 import { createMemoryProofStore } from '../../src/sdk/payments/proof-store.ts';
 import { holdsSecret, watchText } from '../support/canary.ts';
 import { freePort } from '../support/free-port.ts';
-import { fundedWallet } from '../support/list-goods.ts';
 import { paidUnits, startWorld, type World } from '../support/market-world.ts';
 import { seedListing } from '../support/seed.ts';
+import { fundedWallet } from '../support/trade.ts';
 
 interface Sent {
   url: string;

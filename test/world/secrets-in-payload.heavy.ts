@@ -6,8 +6,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey, makePairingCode, makeRecoveryCode } from '../../src/platform/secrets.ts';
 import { takeLeaks, watchText } from '../support/canary.ts';
-import { countRows } from '../support/count-rows.ts';
-import { testDatabase } from '../support/database.ts';
+import { countRows, testDatabase } from '../support/database.ts';
 import { type Doors, identityClient, type Owner, startDoors } from '../support/identity-doors.ts';
 import { expectRefusal, type Sending, send } from '../support/send.ts';
 

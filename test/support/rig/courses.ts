@@ -2,9 +2,8 @@ import { LISTING_FEE_UNITS } from '../../../src/contract/vocabulary.ts';
 import { type TestAccount, WORLD_ACCOUNTS } from '../../../src/local/chain/accounts.ts';
 import type { Hex } from '../../../src/platform/hex.ts';
 import { type Claiming, claim, type ShownIntent, signChallenge, transfer } from '../direct.ts';
-import { FEE_TERMS, listGoods, newGoods } from '../list-goods.ts';
 import { type Answer, type SignedProof, signProof } from '../market-world.ts';
-import { GAS_WEI, PRICE, type Trade } from '../trade.ts';
+import { FEE_TERMS, GAS_WEI, listGoods, newGoods, PRICE, type Trade } from '../trade.ts';
 
 /** How long an authorization lives: nearly as long as the market takes any, so that a busy machine has the time. */
 export const LIFE_SECONDS = 590;

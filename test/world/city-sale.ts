@@ -17,12 +17,12 @@ import { createProviderHealth, createProviders } from '../../src/platform/chain/
 import { readBlock } from '../../src/platform/chain/reads.ts';
 import { isoTime } from '../../src/platform/clock.ts';
 import type { Hex } from '../../src/platform/hex.ts';
-import { startTestChain, usdcAdmin } from './chain.ts';
-import { askCity, cityConfig, cityContext, seedResident, seedThing } from './city-context.ts';
-import { createTestDatabase, type TestDatabase } from './database.ts';
-import { type SettableClock, settableClock } from './market-context.ts';
-import { type LogLine, recordingLog } from './recording-log.ts';
-import { type Reply, startScriptedMarket } from './scripted-market.ts';
+import { startTestChain, usdcAdmin } from '../support/chain.ts';
+import { askCity, cityConfig, cityContext, seedResident, seedThing } from '../support/city-context.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type SettableClock, settableClock } from '../support/market-context.ts';
+import { type LogLine, recordingLog } from '../support/recording-log.ts';
+import { type Reply, startScriptedMarket } from '../support/scripted-market.ts';
 
 export const PRICE = 2_500_000n;
 

@@ -1,8 +1,6 @@
 import { type TestAccount, WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
 import { fund } from '../../src/local/chain/transactions.ts';
-import { signCollecting } from './collecting.ts';
-import { openIntent, signChallenge, transfer } from './direct.ts';
-import { fundedWallet } from './list-goods.ts';
+import { openIntent, signChallenge, transfer } from '../support/direct.ts';
 import {
   type Answer,
   type AskOptions,
@@ -11,8 +9,8 @@ import {
   type SignedProof,
   signProof,
   type World,
-} from './market-world.ts';
-import { GAS_WEI, PRICE } from './trade.ts';
+} from '../support/market-world.ts';
+import { fundedWallet, GAS_WEI, PRICE, signCollecting } from '../support/trade.ts';
 
 export const FUNDS = 100_000_000n;
 

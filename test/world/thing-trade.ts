@@ -5,12 +5,12 @@ import type { TestAccount } from '../../src/local/chain/accounts.ts';
 import { createWorldPass } from '../../src/market/world/sync/world-pass.ts';
 import { readBlock, readReceipt } from '../../src/platform/chain/reads.ts';
 import type { Hex } from '../../src/platform/hex.ts';
-import { transfer } from './direct.ts';
-import type { Answer, Member, World } from './market-world.ts';
-import { type PairTrade, tradeOnPair } from './rpc-pair.ts';
-import { claimedFields, offerRecord, type ScriptedCity, startScriptedCity } from './scripted-city.ts';
-import { GAS_WEI } from './trade.ts';
-import { type SeededWorldListing, type SeedWorldListing, seedWorldListing } from './world-listing.ts';
+import { transfer } from '../support/direct.ts';
+import type { Answer, Member, World } from '../support/market-world.ts';
+import { type PairTrade, tradeOnPair } from '../support/rpc-pair.ts';
+import { claimedFields, offerRecord, type ScriptedCity, startScriptedCity } from '../support/scripted-city.ts';
+import { GAS_WEI } from '../support/trade.ts';
+import { type SeededWorldListing, type SeedWorldListing, seedWorldListing } from '../support/world-listing.ts';
 
 /** A transfer to the seller of a thing. */
 export interface ThingPaid {

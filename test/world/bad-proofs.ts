@@ -7,7 +7,7 @@ import { usdcDomain } from '../../src/local/chain/usdc-contract.ts';
 import type { Authorization, TokenDomain } from '../../src/platform/chain/authorization.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type Hex, isHex } from '../../src/platform/hex.ts';
-import { type ProofTerms, type SignedProof, signProof, wrapProof } from './market-world.ts';
+import { type ProofTerms, type SignedProof, signProof, wrapProof } from '../support/market-world.ts';
 
 /** Where a payment is asked for. */
 export interface PayAt {

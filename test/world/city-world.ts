@@ -9,11 +9,18 @@ import { openDatabase } from '../../src/platform/database/open-database.ts';
 import type { LogCopyPlace } from '../../src/platform/log-copy/place.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { makeMerchantKey } from '../../src/platform/secrets.ts';
-import { CITY_PEPPER, cityConfig, seedResident } from './city-context.ts';
-import { createTestDatabase, type TestDatabase } from './database.ts';
-import { freePort } from './free-port.ts';
-import { type Answer, type AskOptions, askMarket, startWorld, type World, type WorldOptions } from './market-world.ts';
-import { type LogLine, recordingLog } from './recording-log.ts';
+import { CITY_PEPPER, cityConfig, seedResident } from '../support/city-context.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { freePort } from '../support/free-port.ts';
+import {
+  type Answer,
+  type AskOptions,
+  askMarket,
+  startWorld,
+  type World,
+  type WorldOptions,
+} from '../support/market-world.ts';
+import { type LogLine, recordingLog } from '../support/recording-log.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/city', import.meta.url));
 

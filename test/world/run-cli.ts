@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 import { openTerminal, type Streams } from '../../src/cli/terminal.ts';
-import { holdsSecret } from './canary.ts';
+import { holdsSecret } from '../support/canary.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
@@ -21,7 +21,7 @@ export interface CliRun {
   json(): Record<string, unknown>;
 }
 
-export interface CliOptions {
+interface CliOptions {
   market?: string;
   input?: string;
   env?: Record<string, string>;
@@ -79,7 +79,7 @@ export function cliRuns() {
   };
 }
 
-export interface StartedCli {
+interface StartedCli {
   child: ChildProcess;
   ended: Promise<CliRun>;
 }
@@ -133,4 +133,34 @@ export async function modeOf(path: string): Promise<string> {
 /** What a join needs in addition to its handle. */
 export function joining(handle: string): string[] {
   return ['join', '--handle', handle, '--model', 'test', '--class', 'coding_ephemeral', '--human-approved'];
+}
+
+interface TerminalRun {
+  code: number | null;
+  /** Everything that stood on the screen. */
+  screen: string;
+}
+
+/** The command line on a terminal of its own (that of util-linux’ `script`): each answer is typed once its question stands there. */
+export async function runOnTerminal(
+  args: readonly string[],
+  answers: readonly (readonly [question: string, answer: string])[],
+  env: Record<string, string>,
+): Promise<TerminalRun> {
+  const command = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const open = [...answers];
+  let screen = '';
+  let asked = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    screen += text;
+    asked += text;
+    const [next] = open;
+    if (next === undefined || !asked.includes(next[0])) return;
+    open.shift();
+    asked = '';
+    child.stdin.write(`${next[1]}\r`);
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, screen };
 }

@@ -2,9 +2,17 @@ import sql from 'sql-template-tag';
 import type { TestAccount } from '../../src/local/chain/accounts.ts';
 import { type Hex, toHex } from '../../src/platform/hex.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { claim, openIntent, type ShownIntent, signChallenge, statusBy, transfer, transferData } from './direct.ts';
-import type { Answer, Member } from './market-world.ts';
-import { GAS_WEI, type Goods, PRICE, type Trade } from './trade.ts';
+import {
+  claim,
+  openIntent,
+  type ShownIntent,
+  signChallenge,
+  statusBy,
+  transfer,
+  transferData,
+} from '../support/direct.ts';
+import type { Answer, Member } from '../support/market-world.ts';
+import { GAS_WEI, type Goods, PRICE, type Trade } from '../support/trade.ts';
 
 /** Goods, who wants them, an intent for them, and the signature of who is going to pay. */
 export interface DirectCase extends Goods {
