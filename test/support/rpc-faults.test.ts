@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WORLD_ACCOUNTS } from '../../../src/local/chain/accounts.ts';
-import type { LocalChain } from '../../../src/local/chain/start-chain.ts';
-import { USDC_ADDRESS } from '../../../src/local/chain/usdc-contract.ts';
-import { type Receipt, readBlock, readChainId, readLogs, readReceipt } from '../../../src/platform/chain/reads.ts';
-import { createRpc, RpcFailure } from '../../../src/platform/chain/rpc.ts';
-import { decodeTransfer, TRANSFER_TOPIC } from '../../../src/platform/chain/usdc.ts';
-import { startTestChain, usdcAdmin } from '../chain.ts';
-import { type RpcProxy, startRpcProxy } from '../rpc-proxy.ts';
+import { WORLD_ACCOUNTS } from '../../src/local/chain/accounts.ts';
+import type { LocalChain } from '../../src/local/chain/start-chain.ts';
+import { USDC_ADDRESS } from '../../src/local/chain/usdc-contract.ts';
+import { type Receipt, readBlock, readChainId, readLogs, readReceipt } from '../../src/platform/chain/reads.ts';
+import { createRpc, RpcFailure } from '../../src/platform/chain/rpc.ts';
+import { decodeTransfer, TRANSFER_TOPIC } from '../../src/platform/chain/usdc.ts';
+import { startTestChain, usdcAdmin } from './chain.ts';
 import { playFault, RPC_FAULT_NAMES, RPC_FAULTS, type RpcFaultName } from './rpc-faults.ts';
+import { type RpcProxy, startRpcProxy } from './rpc-proxy.ts';
 
 const { buyerOne, sellerOne } = WORLD_ACCOUNTS;
 const UNITS = 1_234_567n;

@@ -1,8 +1,8 @@
 import { afterAll, expect } from 'vitest';
-import { resetWatermark, resumePayments } from '../../../src/market/payments/chain/commands.ts';
-import { readBlock } from '../../../src/platform/chain/reads.ts';
-import { type RpcProxy, startRpcProxy } from '../rpc-proxy.ts';
-import { type Trade, testTrade } from '../trade.ts';
+import { resetWatermark, resumePayments } from '../../src/market/payments/chain/commands.ts';
+import { readBlock } from '../../src/platform/chain/reads.ts';
+import { type RpcProxy, startRpcProxy } from '../support/rpc-proxy.ts';
+import { type Trade, testTrade } from '../support/trade.ts';
 import { type MoneyWatch, watchMoney } from './watch-money.ts';
 
 /** Deep enough that nothing becomes final by the traffic of a test alone. */
